@@ -1,0 +1,1 @@
+"""Asking a model: prompts, the LiteLLM port, the embedded reader, reading replies, paying for each only once."""

@@ -1,0 +1,81 @@
+"""The prompts: a history, a question, and either options to choose an index from or a wish for a brief answer.
+
+One user message. Question and options are laid out on one line each, so that whoever reads the prompt from its end
+(the embedded reader does) finds them, whatever the history quotes. Text is only ever joined, never formatted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.answering.model import AnswerRequest, PromptMessage
+from app.answering.model_catalogue import model_facts
+from app.conversations.models import Question
+
+HISTORY_HEADING = "Conversation History:"
+NO_HISTORY = "(Nothing was remembered from the conversation.)"
+QUESTION_LABEL = "Question:"
+OPTIONS_HEADING = "Available Answer Options:"
+INSTRUCTIONS_HEADING = "Instructions:"
+CHOICE_CUE = "Answer Index:"
+RECALL_CUE = "Answer:"
+NOT_SAID = "The conversation does not say."
+"""What a recall prompt asks for where the history holds no answer."""
+
+CHOICE_TOKENS = 10
+RECALL_TOKENS = 200
+REASONING_TOKENS = 2048
+"""Added where a model thinks before it answers, or the cap would end its thoughts and leave no answer."""
+
+
+def build_request(
+    question: Question, context: str, model: str, api_base: str | None, repeat: int = 0
+) -> AnswerRequest:
+    """The call that puts a question to a model, with what memory gave for it as a segment of its own."""
+    closing = _choice_closing(question.choices) if question.kind == "choice" else _recall_closing()
+    asked = "\n\n" + QUESTION_LABEL + " " + one_line(question.text) + "\n\n" + closing
+    segments = (HISTORY_HEADING + "\n", context if context.strip() else NO_HISTORY, asked)
+    return AnswerRequest(
+        model=model,
+        api_base=api_base,
+        messages=(PromptMessage(role="user", segments=segments),),
+        parameters={"temperature": 0, "max_tokens": _reply_tokens(question, model)},
+        repeat=repeat,
+    )
+
+
+def longest_reply(model: str) -> int:
+    """Tokens that any reply to these prompts may take."""
+    return max(CHOICE_TOKENS, RECALL_TOKENS) + _thinking_tokens(model)
+
+
+def one_line(text: str) -> str:
+    """The text with every run of white space as one space."""
+    return " ".join(text.split())
+
+
+def _choice_closing(choices: Sequence[str]) -> str:
+    options = [str(index) + ". " + one_line(choice) for index, choice in enumerate(choices)]
+    instructions = [
+        "1. Examine the conversation history and question",
+        "2. Identify the best matching answer from the options",
+        "3. Return ONLY the choice index (0-" + str(len(choices) - 1) + ")",
+    ]
+    return "\n".join([OPTIONS_HEADING, *options, "", INSTRUCTIONS_HEADING, *instructions, "", CHOICE_CUE])
+
+
+def _recall_closing() -> str:
+    instructions = [
+        "1. Examine the conversation history and question",
+        "2. Answer as briefly as you can, in the words that the conversation itself uses",
+        "3. If the conversation history does not hold the answer, reply: " + NOT_SAID,
+    ]
+    return "\n".join([INSTRUCTIONS_HEADING, *instructions, "", RECALL_CUE])
+
+
+def _reply_tokens(question: Question, model: str) -> int:
+    return (CHOICE_TOKENS if question.kind == "choice" else RECALL_TOKENS) + _thinking_tokens(model)
+
+
+def _thinking_tokens(model: str) -> int:
+    return REASONING_TOKENS if model_facts(model).reasons_first else 0

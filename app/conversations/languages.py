@@ -1,0 +1,23 @@
+"""Language tags that are known: a two-letter ISO 639-1 code, and possibly a region (BCP 47: ``es``, ``pt-BR``)."""
+
+from __future__ import annotations
+
+import re
+
+_TAG = re.compile(r"(?P<language>[a-z]{2})(-[A-Z][a-z]{3})?(-([A-Z]{2}|\d{3}))?")
+
+_CODES = """
+    aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de
+    dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia
+    id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo
+    lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl
+    ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw ta te tg th ti tk
+    tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
+"""
+_ISO_639_1 = frozenset(_CODES.split())
+
+
+def is_known_language(tag: str) -> bool:
+    """Whether the tag is well formed, and its language one that ISO 639-1 names."""
+    parts = _TAG.fullmatch(tag)
+    return parts is not None and parts["language"] in _ISO_639_1

@@ -1,0 +1,120 @@
+"""What is replayed: a conversation of turns in sessions, and the questions asked about it.
+
+Every dataset format is read into these. They are frozen; text in them is data and is never interpreted.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import cached_property
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Role = Literal["user", "assistant"]
+Salience = Literal["high", "medium", "low"]
+InfoLocation = Literal["early", "middle", "recent"]
+KeyInfoType = Literal["identity", "preference", "fact", "instruction"]
+QuestionKind = Literal["choice", "recall"]
+EvidenceRole = Literal["supports", "tempting"]
+
+NOT_ANSWERABLE = "Not answerable"
+
+
+class Frozen(BaseModel):
+    """A value object: immutable, and strict about its fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class KeyInfo(Frozen):
+    """What a TestConversation says of a turn that holds testable information."""
+
+    contains_key_info: bool
+    key_info_type: KeyInfoType | None = None
+    salience: Salience | None = None
+
+
+class Turn(Frozen):
+    """One message.
+
+    ``id`` is the dataset's own where it has one ("D1:3"), else the 1-based turn number as text.
+    ``number`` is the 1-based place in the whole conversation, ``session`` the number of its session.
+    ``speaker`` is the name where the dataset has named speakers; ``text`` never repeats it.
+    """
+
+    id: str
+    number: int
+    session: int
+    role: Role
+    speaker: str | None
+    text: str
+    key_info: KeyInfo | None = None
+
+
+class Session(Frozen):
+    """A sitting of the conversation. ``summary`` is shown to the user and never fed to a memory."""
+
+    number: int
+    id: str
+    date: datetime | None = None
+    summary: str | None = None
+
+
+class Question(Frozen):
+    """A recall question, or a multiple-choice one (then ``choices`` and ``correct_index`` are set).
+
+    ``type`` is the dataset's own name for what kind of question it is; ``other_type`` the second name, where
+    two are in use (LoCoMo and LoCoMo-MC10 name the same categories differently). ``abstain`` marks a question
+    whose right answer is that it was never said. ``evidence`` are turn ids, as published.
+    """
+
+    id: str
+    kind: QuestionKind
+    type: str
+    text: str
+    expected: str
+    expected_entities: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    correct_index: int | None = None
+    other_type: str | None = None
+    info_location: InfoLocation | None = None
+    salience: Salience | None = None
+    category: str | None = None
+    abstain: bool = False
+    evidence: tuple[str, ...] = ()
+    evidence_role: EvidenceRole | None = None
+
+
+class Conversation(Frozen):
+    """A conversation with its questions.
+
+    ``dataset`` names what it was loaded from (a shipped id, or a file's stem); ``language`` is a BCP 47 tag.
+    """
+
+    id: str
+    dataset: str
+    sessions: tuple[Session, ...]
+    turns: tuple[Turn, ...]
+    questions: tuple[Question, ...]
+    language: str | None = None
+    tags: tuple[str, ...] = ()
+
+    @cached_property
+    def sessions_by_number(self) -> dict[int, Session]:
+        """Sessions by their number."""
+        return {session.number: session for session in self.sessions}
+
+    @cached_property
+    def turns_by_id(self) -> dict[str, Turn]:
+        """Turns by their id."""
+        return {turn.id: turn for turn in self.turns}
+
+    def date_of(self, turn: Turn) -> datetime | None:
+        """When the turn was said, by the conversation's own dates."""
+        session = self.sessions_by_number.get(turn.session)
+        return session.date if session else None
+
+    def label_of(self, turn: Turn) -> str:
+        """What stands before the turn's text in a log: the speaker's name, else ``User`` or ``AI``."""
+        return turn.speaker or ("User" if turn.role == "user" else "AI")

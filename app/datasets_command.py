@@ -1,0 +1,177 @@
+"""``memreplay datasets``: what can be replayed, what it covers, and writing a conversation in our own format."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from app.conversations.coverage import Cell, Coverage, CoverageTable, coverage_of
+from app.conversations.export import as_json, as_test_conversation, lost_in_export
+from app.conversations.faults import printable
+from app.conversations.json_schema import conversation_schema_text
+from app.conversations.models import Conversation
+from app.conversations.registry import DatasetEntry, load, shipped_datasets
+from app.errors import DatasetError, UsageError
+from app.reading_progress import shown_reading
+
+_PLAIN_WIDTH = 160
+_EMPTY = "·"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A dataset as it is listed; ``fault`` is set where it cannot be read, and then it counts nothing."""
+
+    id: str
+    path: str
+    format: str | None
+    conversations: int
+    turns: int
+    questions: int
+    language: str
+    tags: tuple[str, ...]
+    fault: str | None
+
+
+def list_datasets(as_json_text: bool) -> None:
+    """One row a dataset, on standard output."""
+    listed = [_listed(entry, conversations) for entry, conversations in _all_shipped()]
+    if as_json_text:
+        _print_json([asdict(dataset) for dataset in listed])
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("id", "format"):
+        table.add_column(heading)
+    for heading in ("conversations", "turns", "questions"):
+        table.add_column(heading, justify="right")
+    for heading in ("language", "tags"):
+        table.add_column(heading)
+    for dataset in listed:
+        last = f"cannot be read: {dataset.fault}" if dataset.fault else ", ".join(dataset.tags)
+        counts = (dataset.conversations, dataset.turns, dataset.questions)
+        cells = (dataset.id, dataset.format or "?", *map(str, counts), dataset.language, last)
+        table.add_row(*(Text(printable(cell)) for cell in cells))
+    _console().print(table)
+
+
+def show_coverage(as_json_text: bool) -> None:
+    """What the shipped datasets cover, on standard output."""
+    coverage = coverage_of(
+        conversation for _, found in _all_shipped() if not isinstance(found, str) for conversation in found
+    )
+    if as_json_text:
+        _print_json(_as_data(coverage))
+        return
+    console = _console()
+    console.print(f"questions / key turns; {_EMPTY} is nothing")
+    for table in coverage.tables:
+        console.print(_as_table(table))
+    tags = ", ".join(f"{printable(tag)} {count}" for tag, count in coverage.tags.items())
+    console.print(Text(f"tags, by conversations: {tags or 'none'}"))
+    console.print("no question on:")
+    for table in coverage.tables:
+        for row, column in table.empty():
+            console.print(Text(f"  {table.rows} {printable(row)}, {table.columns} {printable(column)}"))
+
+
+def export_conversation(spec: str, conversation_id: str | None, output: Path) -> None:
+    """Write a conversation in the TestConversation format; what the format cannot hold is told on standard error.
+
+    Raises:
+        MemreplayError: it cannot be found, or the file cannot be written.
+    """
+    with shown_reading() as opened:
+        found = list(load([spec], on_opened=opened))
+    chosen = [one for one in found if conversation_id in (None, one.id)]
+    if len(chosen) != 1:
+        ids = ", ".join(printable(one.id) for one in found[:12]) + (", …" if len(found) > 12 else "")
+        raise UsageError(f"{printable(spec)} holds {len(found)} conversations; name one with --conversation: {ids}")
+    conversation = chosen[0]
+    text = as_json(as_test_conversation(conversation))
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--output {output}: cannot be written: {error.strerror}") from None
+    for phrase in lost_in_export(conversation):
+        print(f"left out: {phrase}", file=sys.stderr)
+
+
+def print_schema() -> None:
+    """The JSON Schema of TestConversation files, on standard output."""
+    sys.stdout.write(conversation_schema_text())
+
+
+def _all_shipped() -> Iterable[tuple[DatasetEntry, list[Conversation] | str]]:
+    """Every shipped dataset with its conversations, or with what is wrong with it."""
+    with shown_reading() as opened:
+        for entry in shipped_datasets():
+            try:
+                yield entry, list(load([str(entry.path)], on_opened=opened))
+            except DatasetError as error:
+                yield entry, f"{error.pointer or '/'}: {error.problem}"
+
+
+def _listed(entry: DatasetEntry, found: Sequence[Conversation] | str) -> Listed:
+    fault = found if isinstance(found, str) else None
+    conversations = () if isinstance(found, str) else tuple(found)
+    return Listed(
+        id=entry.id,
+        path=str(entry.path),
+        format=entry.format and entry.format.partition(" ")[0],
+        conversations=len(conversations),
+        turns=sum(len(conversation.turns) for conversation in conversations),
+        questions=sum(len(conversation.questions) for conversation in conversations),
+        language=", ".join(sorted({one.language for one in conversations if one.language})),
+        tags=tuple(dict.fromkeys(tag for one in conversations for tag in one.tags)),
+        fault=fault,
+    )
+
+
+def _as_table(table: CoverageTable) -> Table:
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    shown.add_column(f"{table.rows} \\ {table.columns}")
+    columns = list(next(iter(table.cells.values()), {}))
+    for column in columns:
+        shown.add_column(Text(printable(column)), justify="right")
+    for row, cells in table.cells.items():
+        shown.add_row(Text(printable(row)), *(Text(_as_text(cells[column])) for column in columns))
+    return shown
+
+
+def _as_text(cell: Cell) -> str:
+    return f"{cell.questions or _EMPTY} / {cell.key_turns or _EMPTY}"
+
+
+def _as_data(coverage: Coverage) -> dict[str, Any]:
+    return {
+        "tables": [
+            {
+                "rows": table.rows,
+                "columns": table.columns,
+                "cells": {
+                    row: {column: asdict(cell) for column, cell in cells.items()}
+                    for row, cells in table.cells.items()
+                },
+                "empty": table.empty(),
+            }
+            for table in coverage.tables
+        ],
+        "tags": coverage.tags,
+    }
+
+
+def _print_json(data: object) -> None:
+    sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+
+
+def _console() -> Console:
+    return Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False)

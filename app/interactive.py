@@ -1,0 +1,57 @@
+"""``memreplay`` without ``--batch``: what the screen is given to work with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from app.conversations.models import Conversation
+from app.conversations.registry import load, shipped_datasets
+from app.errors import UsageError
+from app.settings import Settings
+from memory_backends.registry import BACKEND_NAMES
+
+
+def open_screen(settings: Settings, datasets: Sequence[str], evidence: Path | None, recording: Path | None) -> None:
+    """Open the start screen; with a dataset the replay at once, with only a recording the recording.
+
+    Raises:
+        MemreplayError: a dataset, a backend or a recording cannot be used.
+    """
+    from app.assembly import Assembly, refuse_unknown_backends
+    from app.batch.command import new_recording_path
+    from app.recording.listing import recording_files
+    from app.recording.store import Recording
+    from app.tui import run_tui
+    from app.tui.launch import Launch
+
+    refuse_unknown_backends(settings.backend)
+    if len(settings.model) > 1:
+        raise UsageError("the screen asks one model; several --model go with --batch")
+    chosen: Conversation | None = None
+    if datasets:
+        conversations = list(load(datasets, evidence, lambda sentence: None))
+        if len(conversations) > 1:
+            ids = ", ".join(conversation.id for conversation in conversations[:12])
+            raise UsageError(f"the screen replays one conversation; --dataset names {len(conversations)}: {ids}")
+        chosen = conversations[0]
+    elif recording is not None:
+        Recording.open(recording).close()
+
+    def assemble(backends: Sequence[str], model: str) -> Assembly:
+        changed = settings.model_copy(update={"backend": tuple(backends), "model": (model,)})
+        return Assembly(changed, recording if chosen and recording else new_recording_path())
+
+    run_tui(
+        Launch(
+            conversation=chosen,
+            recording=None if chosen else recording,
+            datasets=shipped_datasets,
+            load=lambda spec: list(load([spec], evidence, lambda sentence: None)),
+            recordings=recording_files,
+            assemble=assemble,
+            backends=settings.backend,
+            model=settings.model[0],
+            all_backends=BACKEND_NAMES,
+        )
+    )

@@ -1,0 +1,57 @@
+"""What ``memreplay recordings`` prints."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from app.errors import RecordingError
+from app.paths import demo_recording, recordings_folder
+from app.recording.store import Recording, RunInfo
+
+
+def recording_files() -> list[Path]:
+    """The shipped demo, then the user's recordings, newest first."""
+    folder = recordings_folder()
+    demo = demo_recording()
+    own = [path for path in folder.glob("*.sqlite3") if path.resolve() != demo.resolve()] if folder.is_dir() else []
+    newest_first = sorted(own, key=lambda path: path.stat().st_mtime, reverse=True)
+    return [path for path in (demo, *newest_first) if path.is_file()]
+
+
+def list_recordings() -> None:
+    """One line a run; a file that cannot be read is told on standard error."""
+    for path in recording_files():
+        try:
+            recording = Recording.open(path)
+        except RecordingError as error:
+            print(f"memreplay: {error}", file=sys.stderr)
+            continue
+        for run in recording.runs():
+            print(f"{path}\t{_line(run)}")
+        recording.close()
+
+
+def show_recording(path: Path) -> None:
+    """The runs of one file with their settings and conversations.
+
+    Raises:
+        RecordingError: it cannot be read.
+    """
+    recording = Recording.open(path)
+    for run in recording.runs():
+        print(_line(run))
+        for name, value in run.settings.items():
+            print(f"  {name}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
+        for conversation_id in recording.conversation_ids(run.id):
+            conversation = recording.conversation(run.id, conversation_id)
+            answered = sum(1 for _ in recording.events(run.id, conversation_id, ("answer_scored",)))
+            print(
+                f"  conversation {conversation_id}: {len(conversation.turns)} turns,"
+                f" {len(conversation.questions)} questions, {answered} answers"
+            )
+    recording.close()
+
+
+def _line(run: RunInfo) -> str:
+    return f"{run.id}\t{run.started_at}\t{run.status}\t{','.join(run.datasets)}"

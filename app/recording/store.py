@@ -1,0 +1,114 @@
+"""Reading a recording: its runs, their conversations, and everything that happened in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+from sqlite_utils import Database
+
+from app.conversations.models import Conversation, Frozen
+from app.errors import RecordingError
+from app.recording.interning import resolve
+from app.recording.schema import connect_read_only
+from app.replay.events import REPLAY_EVENT, ReplayEvent
+
+RunStatus = Literal["running", "finished", "interrupted"]
+
+
+class RunInfo(Frozen):
+    """A run in a recording. Times are ISO 8601 in UTC; ``settings`` hold no secrets.
+
+    ``fingerprint`` is equal for runs that would ask the same questions in the same way.
+    """
+
+    id: str
+    started_at: str
+    finished_at: str | None
+    status: RunStatus
+    version: str
+    fingerprint: str
+    settings: dict[str, Any]
+    datasets: tuple[str, ...]
+
+
+class Recording:
+    """A recording, open for reading."""
+
+    def __init__(self, db: Database, path: Path) -> None:
+        self._db = db
+        self.path = path
+        self._text = lru_cache(maxsize=4096)(self._read_text)
+
+    @classmethod
+    def open(cls, path: Path) -> Recording:
+        """Open a file.
+
+        Raises:
+            RecordingError: it is missing, not a recording, or of a newer version.
+        """
+        return cls(connect_read_only(path), path)
+
+    def runs(self) -> list[RunInfo]:
+        """All runs, oldest first."""
+        return [_run_info(row) for row in self._db.query("select * from runs order by started_at, rowid")]
+
+    def run(self, run_id: str | None = None) -> RunInfo:
+        """One run by its id, or the newest.
+
+        Raises:
+            RecordingError: there is none.
+        """
+        runs = [run for run in self.runs() if run_id in (None, run.id)]
+        if not runs:
+            wanted = f"no run {run_id}" if run_id else "no run"
+            known = ", ".join(run.id for run in self.runs())
+            raise RecordingError(f"{self.path}: {wanted} in it" + (f"; it holds {known}" if known else ""))
+        return runs[-1]
+
+    def conversation_ids(self, run_id: str) -> list[str]:
+        """The conversations of a run, in the order in which they were replayed."""
+        query = "select id from conversations where run_id = ? order by position"
+        return [row["id"] for row in self._db.query(query, [run_id])]
+
+    def conversation(self, run_id: str, conversation_id: str) -> Conversation:
+        """A conversation as it was replayed.
+
+        Raises:
+            RecordingError: the run has no such conversation.
+        """
+        query = "select body from conversations where run_id = ? and id = ?"
+        for row in self._db.query(query, [run_id, conversation_id]):
+            return Conversation.model_validate(resolve(orjson.loads(row["body"]), self._text))
+        raise RecordingError(f"{self.path}: run {run_id} has no conversation {conversation_id}")
+
+    def events(
+        self, run_id: str, conversation_id: str, kinds: tuple[str, ...] | None = None
+    ) -> Iterator[ReplayEvent]:
+        """What happened in a conversation, by position and then in order; only some kinds if asked."""
+        query = (
+            "select e.body from events e join conversations c on c.key = e.conversation"
+            " where c.run_id = ? and c.id = ?"
+        )
+        if kinds is not None:
+            query += f" and e.kind in ({', '.join('?' * len(kinds))})"
+        for row in self._db.query(f"{query} order by e.turn, e.key", [run_id, conversation_id, *(kinds or ())]):
+            yield REPLAY_EVENT.validate_python(resolve(orjson.loads(row["body"]), self._text))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+    def _read_text(self, digest: str) -> str:
+        for row in self._db.query("select body from texts where hash = ?", [digest]):
+            return str(row["body"])
+        raise RecordingError(f"{self.path}: damaged: the text {digest} is missing")
+
+
+def _run_info(row: dict[str, Any]) -> RunInfo:
+    return RunInfo.model_validate(
+        {**row, "settings": orjson.loads(row["settings"]), "datasets": orjson.loads(row["datasets"])}
+    )

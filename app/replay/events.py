@@ -1,0 +1,157 @@
+"""Everything that happens in a replay, as frozen events. Panels, recorder and report see this one stream.
+
+``turn`` is the position of the cursor at which an event belongs: 0 before the first turn, 1…N at that turn (the
+questions asked after the last turn stand at N), N + 1 when the conversation is closed.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from app.answering.model import PromptMessage, Reply
+from app.conversations.models import Frozen
+from app.scoring.outcomes import RetrievalScore, Score
+from memory_backends.base import ClosingStatus, Cut, Hit
+from memory_backends.operations import MemoryOperation, Phase, PromotionDecision
+
+
+class Event(Frozen):
+    """What all events carry."""
+
+    conversation: str
+    turn: int
+
+
+class BackendEvent(Event):
+    """An event of one memory architecture."""
+
+    backend: str
+
+
+class AskEvent(BackendEvent):
+    """An event of one question put to one backend through one model.
+
+    ``by_hand`` marks a question that the user asked at a position of the cursor, beside the scheduled ones.
+    """
+
+    model: str
+    question_id: str
+    repeat: int = 0
+    by_hand: bool = False
+
+
+class ConversationOpened(BackendEvent):
+    """A backend is open and empty."""
+
+    kind: Literal["conversation_opened"] = "conversation_opened"
+
+
+class TurnPlayed(Event):
+    """A turn was said. It belongs to no backend: every one of them heard it."""
+
+    kind: Literal["turn_played"] = "turn_played"
+
+
+class Perceived(BackendEvent):
+    """The read path of a user turn is done: what memory would have given the agent. ``ms`` of wall time."""
+
+    kind: Literal["perceived"] = "perceived"
+    hits: tuple[Hit, ...]
+    cut: tuple[Cut, ...]
+    tokens: int
+    ms: float
+
+
+class Operated(BackendEvent):
+    """A store command was carried out."""
+
+    kind: Literal["operated"] = "operated"
+    operation: MemoryOperation
+
+
+class Decided(BackendEvent):
+    """A promotion candidate was judged."""
+
+    kind: Literal["decided"] = "decided"
+    decision: PromotionDecision
+
+
+class Observed(BackendEvent):
+    """The write path of an exchange is done. ``turns`` are its turn ids; ``ms`` of wall time."""
+
+    kind: Literal["observed"] = "observed"
+    turns: tuple[str, ...]
+    ms: float
+
+
+class Settled(BackendEvent):
+    """Background work is done. ``ms`` is the time waited for it, on nobody's critical path."""
+
+    kind: Literal["settled"] = "settled"
+    ms: float
+
+
+class BackendFailed(BackendEvent):
+    """A memory could not do what it was asked. The replay goes on with the others."""
+
+    kind: Literal["backend_failed"] = "backend_failed"
+    phase: Phase
+    error: str
+
+
+class QuestionAsked(AskEvent):
+    """A question is on its way: what memory gave for it, and the prompt as it is sent. ``recall_ms`` of wall time.
+
+    ``prompt`` is empty where memory failed: then no model is asked.
+    """
+
+    kind: Literal["question_asked"] = "question_asked"
+    hits: tuple[Hit, ...]
+    cut: tuple[Cut, ...]
+    context_tokens: int
+    prompt: tuple[PromptMessage, ...]
+    recall_ms: float
+
+
+class ReplyReceived(AskEvent):
+    """The reply, as it came. It is on disk before anything else happens with it."""
+
+    kind: Literal["reply_received"] = "reply_received"
+    reply: Reply
+
+
+class AnswerScored(AskEvent):
+    """What the reply was worth."""
+
+    kind: Literal["answer_scored"] = "answer_scored"
+    score: Score
+    retrieval: RetrievalScore
+
+
+class ConversationClosed(BackendEvent):
+    """The memory is closed; ``turn`` is N + 1."""
+
+    kind: Literal["conversation_closed"] = "conversation_closed"
+    status: ClosingStatus
+
+
+ReplayEvent = Annotated[
+    ConversationOpened
+    | TurnPlayed
+    | Perceived
+    | Operated
+    | Decided
+    | Observed
+    | Settled
+    | BackendFailed
+    | QuestionAsked
+    | ReplyReceived
+    | AnswerScored
+    | ConversationClosed,
+    Field(discriminator="kind"),
+]
+
+REPLAY_EVENT: TypeAdapter[ReplayEvent] = TypeAdapter(ReplayEvent)
+"""Reads an event back from its JSON form."""

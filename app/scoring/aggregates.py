@@ -1,0 +1,141 @@
+"""From rows to what is said of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import get_args
+
+from app.conversations.locomo_categories import ADVERSARIAL
+from app.conversations.models import InfoLocation, Salience
+from app.scoring.outcomes import Outcome
+from app.scoring.sections import (
+    Group,
+    Latency,
+    MultipleChoiceResults,
+    QuestionRow,
+    RecallResults,
+    RetrievalResults,
+    Tokens,
+)
+from app.scoring.statistics import mean, percentile, wilson_interval
+
+Rows = Sequence[QuestionRow]
+
+SMALLEST_MATRIX = 10
+
+
+def group_of(rows: Rows) -> Group:
+    """Total, graded, correct, and the accuracy with its interval."""
+    graded = len(rows) - _count(rows, "error")
+    correct = _count(rows, "correct")
+    return Group(
+        total=len(rows),
+        graded=graded,
+        correct=correct,
+        accuracy=correct / graded if graded else None,
+        ci95=wilson_interval(correct, graded),
+    )
+
+
+def _count(rows: Rows, outcome: Outcome) -> int:
+    return sum(row.outcome == outcome for row in rows)
+
+
+def _groups(rows: Rows, name_of: Callable[[QuestionRow], str | None], names: Iterable[str]) -> dict[str, Group]:
+    """Groups under the given names, in their order; a row without a name is in none."""
+    return {name: group_of([row for row in rows if name_of(row) == name]) for name in names}
+
+
+def multiple_choice_of(rows: Rows) -> MultipleChoiceResults:
+    """The multiple-choice rows together."""
+    everything = group_of(rows)
+    return MultipleChoiceResults(
+        **everything.model_dump(),
+        accuracy_without_adversarial=group_of([row for row in rows if row.type != ADVERSARIAL.mc10]).accuracy,
+        unparsed=_count(rows, "unparsed"),
+        refused=_count(rows, "refused"),
+        errors=_count(rows, "error"),
+        by_type=_groups(rows, lambda row: row.type, sorted({row.type for row in rows})),
+        confusion_matrix=_confusion_matrix(rows),
+    )
+
+
+def _confusion_matrix(rows: Rows) -> tuple[tuple[int, ...], ...]:
+    """Correct index by predicted index; ten by ten, or larger where a question has more options than ten."""
+    pairs = [
+        (row.correct_index, row.predicted_index)
+        for row in rows
+        if row.correct_index is not None and row.predicted_index is not None
+    ]
+    size = max([SMALLEST_MATRIX, *(index + 1 for pair in pairs for index in pair)])
+    matrix = [[0] * size for _ in range(size)]
+    for correct, predicted in pairs:
+        matrix[correct][predicted] += 1
+    return tuple(map(tuple, matrix))
+
+
+def recall_of(rows: Rows) -> RecallResults:
+    """The recall rows together."""
+    everything = group_of(rows)
+    categories = sorted({row.category for row in rows if row.category is not None})
+    return RecallResults(
+        **everything.model_dump(),
+        unparsed=_count(rows, "unparsed"),
+        refused=_count(rows, "refused"),
+        errors=_count(rows, "error"),
+        exact_match=mean([float(row.exact_match) for row in rows if row.exact_match is not None]),
+        entity_recall=mean([row.entity_recall for row in rows if row.entity_recall is not None]),
+        f1=mean([row.f1 for row in rows if row.f1 is not None]),
+        by_type=_groups(rows, lambda row: row.type, sorted({row.type for row in rows})),
+        by_location=_groups(rows, lambda row: row.location, get_args(InfoLocation)),
+        by_salience=_groups(rows, lambda row: row.salience, get_args(Salience)),
+        by_category=_groups(rows, lambda row: row.category, categories),
+    )
+
+
+def retrieval_of(rows: Rows) -> RetrievalResults | None:
+    """How well the evidence was found; None where no row has evidence that supports its answer."""
+    in_prompt = [float(row.evidence_in_prompt) for row in rows if row.evidence_in_prompt is not None]
+    if not in_prompt:
+        return None
+    ranked = [row for row in rows if row.recall_at_10 is not None]
+    recall_at = {
+        "1": mean([row.recall_at_1 for row in ranked if row.recall_at_1 is not None]),
+        "5": mean([row.recall_at_5 for row in ranked if row.recall_at_5 is not None]),
+        "10": mean([row.recall_at_10 for row in ranked if row.recall_at_10 is not None]),
+    }
+    return RetrievalResults(
+        questions=len(in_prompt),
+        recall_at={k: share for k, share in recall_at.items() if share is not None} or None,
+        mrr=mean([row.reciprocal_rank for row in ranked if row.reciprocal_rank is not None]),
+        evidence_in_prompt=sum(in_prompt) / len(in_prompt),
+    )
+
+
+def tokens_of(rows: Rows) -> Tokens:
+    """All tokens of the rows."""
+    used = [row.tokens for row in rows if row.tokens is not None]
+    return Tokens(
+        prompt=sum(tokens.prompt for tokens in used),
+        completion=sum(tokens.completion for tokens in used),
+        cached=sum(tokens.cached for tokens in used),
+    )
+
+
+def cost_of(rows: Rows) -> float | None:
+    """What the replies cost; a call that ended in an error brought none."""
+    costs = [row.cost_usd for row in rows if row.outcome != "error"]
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if costs and len(known) == len(costs) else None
+
+
+def latency_of(rows: Rows) -> Latency:
+    """How long memory and model took; a call that ended in an error is not counted."""
+    recall = [row.recall_ms for row in rows]
+    model = [row.ms for row in rows if row.ms is not None and row.outcome != "error"]
+    return Latency(
+        recall_p50=percentile(recall, 50),
+        recall_p95=percentile(recall, 95),
+        model_p50=percentile(model, 50),
+        model_p95=percentile(model, 95),
+    )

@@ -1,0 +1,117 @@
+"""``results.json``: the whole file. Its keys are fixed, in this order; more may be added."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from app.conversations.models import Frozen
+from app.scoring.aggregates import (
+    cost_of,
+    group_of,
+    latency_of,
+    multiple_choice_of,
+    recall_of,
+    retrieval_of,
+    tokens_of,
+)
+from app.scoring.sections import (
+    Latency,
+    MultipleChoiceResults,
+    QuestionRow,
+    RecallResults,
+    RetrievalResults,
+    Tokens,
+)
+
+__all__ = ["BackendResults", "QuestionRow", "Results", "RunFacts", "build_results"]
+
+_DECIMALS = 6
+
+
+class RunFacts(Frozen):
+    """Which run it was. ``settings`` hold no secrets; times are ISO 8601."""
+
+    id: str
+    started_at: str
+    finished_at: str | None
+    memreplay_version: str
+    settings: dict[str, Any]
+    datasets: tuple[str, ...]
+
+
+class BackendResults(Frozen):
+    """One backend through one model. ``cost_usd`` is null where the price of any reply is unknown."""
+
+    backend: str
+    model: str
+    accuracy: float | None
+    multiple_choice: MultipleChoiceResults | None
+    recall: RecallResults | None
+    tests: None
+    retrieval: RetrievalResults | None
+    failures: dict[str, int]
+    tokens: Tokens
+    cost_usd: float | None
+    latency_ms: Latency
+
+
+class Results(Frozen):
+    """The whole file. ``backends`` are named ``backend``, or ``backend@model`` where a run has several models."""
+
+    schema_version: Literal[1]
+    run: RunFacts
+    backends: dict[str, BackendResults]
+    comparisons: tuple[()]
+    questions: tuple[QuestionRow, ...]
+
+    def to_json(self) -> str:
+        """The file's text: keys in the order of the models, numbers rounded to six decimals, a line break last."""
+        data = _rounded(self.model_dump(mode="json"))
+        return json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def _rounded(value: Any) -> Any:
+    match value:
+        case float():
+            return round(value, _DECIMALS)
+        case list():
+            return [_rounded(entry) for entry in value]
+        case dict():
+            return {key: _rounded(entry) for key, entry in value.items()}
+    return value
+
+
+def build_results(run: RunFacts, rows: Sequence[QuestionRow]) -> Results:
+    """The results of a run, from its rows in the order in which they shall stand in the file."""
+    models = {row.model for row in rows}
+    by_name: dict[str, list[QuestionRow]] = {}
+    for row in rows:
+        name = f"{row.backend}@{row.model}" if len(models) > 1 else row.backend
+        by_name.setdefault(name, []).append(row)
+    return Results(
+        schema_version=1,
+        run=run,
+        backends={name: _backend(its_rows) for name, its_rows in by_name.items()},
+        comparisons=(),
+        questions=tuple(rows),
+    )
+
+
+def _backend(rows: Sequence[QuestionRow]) -> BackendResults:
+    choice = [row for row in rows if row.kind == "choice"]
+    recall = [row for row in rows if row.kind == "recall"]
+    return BackendResults(
+        backend=rows[0].backend,
+        model=rows[0].model,
+        accuracy=group_of(choice + recall).accuracy,
+        multiple_choice=multiple_choice_of(choice) if choice else None,
+        recall=recall_of(recall) if recall else None,
+        tests=None,
+        retrieval=retrieval_of(rows),
+        failures={},
+        tokens=tokens_of(rows),
+        cost_usd=cost_of(rows),
+        latency_ms=latency_of(rows),
+    )

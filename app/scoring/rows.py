@@ -1,0 +1,83 @@
+"""From the events of one ask to its row in the results."""
+
+from __future__ import annotations
+
+from app.answering.model import Reply
+from app.conversations.models import Conversation, Question
+from app.replay.events import AnswerScored, QuestionAsked, ReplyReceived
+from app.scoring.outcomes import RetrievalScore
+from app.scoring.sections import HitRow, QuestionRow, Tokens
+from memory_backends.base import Hit
+
+MAX_SCORE = 1.0
+
+
+def question_row(
+    question: Question,
+    conversation: Conversation,
+    asked: QuestionAsked,
+    received: ReplyReceived,
+    scored: AnswerScored,
+) -> QuestionRow:
+    """The row. Where memory could not be read no model was asked, and retrieval is not counted."""
+    reply, score = received.reply, scored.score
+    model_was_asked = bool(asked.prompt)
+    retrieval = scored.retrieval if model_was_asked else RetrievalScore()
+    recall_at = retrieval.recall_at or {}
+    return QuestionRow(
+        question_id=question.id,
+        dataset=conversation.dataset,
+        conversation=conversation.id,
+        backend=asked.backend,
+        model=asked.model,
+        repeat=asked.repeat,
+        kind=question.kind,
+        type=question.type,
+        question=question.text,
+        expected=question.expected,
+        predicted=score.predicted,
+        predicted_index=score.predicted_index,
+        correct_index=question.correct_index,
+        score=score.score,
+        max_score=MAX_SCORE,
+        recorded_score=None,
+        outcome=score.outcome,
+        reply=reply.text,
+        error=reply.error,
+        evidence=question.evidence,
+        evidence_role=question.evidence_role,
+        hits=tuple(map(_hit_row, asked.hits)),
+        recall_at_10=recall_at.get(10),
+        evidence_in_prompt=retrieval.evidence_in_prompt,
+        failure=None,
+        tokens=_tokens(reply) if model_was_asked else None,
+        cost_usd=reply.cost_usd if model_was_asked else None,
+        ms=reply.ms if model_was_asked else None,
+        recall_ms=asked.recall_ms,
+        other_type=question.other_type,
+        location=question.info_location,
+        salience=question.salience,
+        category=question.category,
+        exact_match=score.exact_match,
+        entity_recall=score.entity_recall,
+        f1=score.f1,
+        recall_at_1=recall_at.get(1),
+        recall_at_5=recall_at.get(5),
+        reciprocal_rank=retrieval.reciprocal_rank,
+    )
+
+
+def _tokens(reply: Reply) -> Tokens:
+    return Tokens(prompt=reply.usage.prompt, completion=reply.usage.completion, cached=reply.usage.cached)
+
+
+def _hit_row(hit: Hit) -> HitRow:
+    return HitRow(
+        id=hit.id,
+        store=hit.store,
+        rank=hit.rank,
+        score=hit.score,
+        turns=hit.turns,
+        sources=hit.sources,
+        in_prompt=hit.in_prompt,
+    )

@@ -1,0 +1,146 @@
+"""The parts of ``results.json``: a question's row, and what is said of many rows.
+
+Shares are 0..1, times milliseconds, costs US dollars. A figure that nothing was measured for is null, never 0.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from app.conversations.models import EvidenceRole, Frozen, InfoLocation, Salience
+from app.scoring.outcomes import Outcome
+
+RowKind = Literal["choice", "recall", "test"]
+Interval = tuple[float, float]
+
+
+class Tokens(Frozen):
+    """Tokens as the provider counted them; ``cached`` is a part of ``prompt``."""
+
+    prompt: int
+    completion: int
+    cached: int
+
+
+class HitRow(Frozen):
+    """Something that memory gave to the question."""
+
+    id: str
+    store: str
+    rank: int
+    score: float | None
+    turns: tuple[str, ...]
+    sources: tuple[str, ...]
+    in_prompt: bool
+
+
+class QuestionRow(Frozen):
+    """One question, put to one backend through one model.
+
+    ``ms`` is the time of the model's call and ``recall_ms`` that of memory's read path; ``ms``, ``tokens`` and
+    ``cost_usd`` are null where no model was asked. The keys after ``ms`` are what the aggregates are made from.
+    """
+
+    question_id: str
+    dataset: str
+    conversation: str
+    backend: str
+    model: str
+    repeat: int
+    kind: RowKind
+    type: str
+    question: str
+    expected: str
+    predicted: str | None
+    predicted_index: int | None
+    correct_index: int | None
+    score: float | None
+    max_score: float
+    recorded_score: float | None
+    outcome: Outcome
+    reply: str | None
+    error: str | None
+    evidence: tuple[str, ...]
+    evidence_role: EvidenceRole | None
+    hits: tuple[HitRow, ...]
+    recall_at_10: float | None
+    evidence_in_prompt: bool | None
+    failure: str | None
+    tokens: Tokens | None
+    cost_usd: float | None
+    ms: float | None
+    recall_ms: float
+    other_type: str | None
+    location: InfoLocation | None
+    salience: Salience | None
+    category: str | None
+    exact_match: bool | None
+    entity_recall: float | None
+    f1: float | None
+    recall_at_1: float | None
+    recall_at_5: float | None
+    reciprocal_rank: float | None
+
+
+class Group(Frozen):
+    """Questions of one sort. ``accuracy`` is correct / graded, ``ci95`` its Wilson interval."""
+
+    total: int
+    graded: int
+    correct: int
+    accuracy: float | None
+    ci95: Interval | None
+
+
+class MultipleChoiceResults(Frozen):
+    """Confusion matrix: rows are correct indexes, columns predicted ones; unparsed replies are not in it."""
+
+    total: int
+    graded: int
+    correct: int
+    accuracy: float | None
+    accuracy_without_adversarial: float | None
+    ci95: Interval | None
+    unparsed: int
+    refused: int
+    errors: int
+    by_type: dict[str, Group]
+    confusion_matrix: tuple[tuple[int, ...], ...]
+
+
+class RecallResults(Frozen):
+    """``exact_match``, ``entity_recall`` and ``f1`` are means over the graded replies to which they apply."""
+
+    total: int
+    graded: int
+    correct: int
+    accuracy: float | None
+    unparsed: int
+    refused: int
+    errors: int
+    exact_match: float | None
+    entity_recall: float | None
+    f1: float | None
+    ci95: Interval | None
+    by_type: dict[str, Group]
+    by_location: dict[str, Group]
+    by_salience: dict[str, Group]
+    by_category: dict[str, Group]
+
+
+class RetrievalResults(Frozen):
+    """Means over the questions whose evidence supports the answer and whose memory could be read."""
+
+    questions: int
+    recall_at: dict[str, float] | None
+    mrr: float | None
+    evidence_in_prompt: float
+
+
+class Latency(Frozen):
+    """Medians and 95th percentiles."""
+
+    recall_p50: float | None
+    recall_p95: float | None
+    model_p50: float | None
+    model_p95: float | None

@@ -1,0 +1,126 @@
+"""What a run is configured with: a flag, else ``MEMREPLAY_*`` in the environment, else the config file, else the
+default.
+
+The config file is TOML with the field names below as keys.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit, urlunsplit
+
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from app.answering.model import EXTRACTIVE_MODEL
+from app.errors import UsageError
+from app.paths import config_file
+from memory_backends.registry import ARCHITECTURES
+
+Names = Annotated[tuple[str, ...], NoDecode]
+"""Several names; in the environment separated by commas."""
+
+
+class Settings(BaseSettings):
+    """The settings of a run. Every field has a flag of the same name."""
+
+    model_config = SettingsConfigDict(env_prefix="MEMREPLAY_", extra="forbid", frozen=True)
+
+    backend: Names = ARCHITECTURES
+    """The memory architectures to run, by name."""
+    model: Names = (EXTRACTIVE_MODEL,)
+    """The models to ask, by their LiteLLM names."""
+    api_base: str | None = None
+    """Base URL of an OpenAI-compatible server, passed to LiteLLM."""
+    redis_url: str | None = None
+    """A Redis server; embedded when absent."""
+    qdrant_url: str | None = None
+    """A Qdrant server; embedded when absent."""
+    qdrant_api_key: SecretStr | None = None
+    """The key of the Qdrant server."""
+    redis_ttl: int | None = Field(default=None, ge=1)
+    """Seconds after which the Redis keys of a finished run expire; kept when absent."""
+    top_k: int = Field(default=10, ge=1)
+    """Most hits taken for a question, from all stores together."""
+    context_tokens: int | None = Field(default=None, ge=1)
+    """Most tokens of memory in a prompt; worked out from the model's window when absent."""
+    concurrency: int | None = Field(default=None, ge=1)
+    """Model calls under way at once."""
+    limit: int | None = Field(default=None, ge=1)
+    """Ask only the first so many questions."""
+    seed: int = 0
+    """Seed of everything that is drawn."""
+    cache: bool = True
+    """Whether replies paid for by other runs are reused."""
+
+    @field_validator("backend", "model", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("backend", "model")
+    @classmethod
+    def _distinct(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not value:
+            raise ValueError("name at least one")
+        return tuple(dict.fromkeys(value))
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Flag, environment, config file; in this order."""
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=_config_path())
+
+    def public(self) -> dict[str, Any]:
+        """The settings as they may be recorded: no keys, and no passwords in addresses."""
+        values = self.model_dump(mode="json", exclude={"qdrant_api_key"})
+        for name in ("redis_url", "qdrant_url", "api_base"):
+            values[name] = without_secrets(values[name])
+        return values
+
+
+def read_settings(**flags: Any) -> Settings:
+    """Settings with these flags; a flag that is None, or empty, was not given.
+
+    Raises:
+        UsageError: a value cannot be used; it says which, from where it may come, and what was expected.
+    """
+    given = {name: value for name, value in flags.items() if value not in (None, (), [])}
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        raise UsageError(
+            f"setting {name} (flag, MEMREPLAY_{name.upper()} or {_config_path()}): {first['msg']}"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{_config_path()}: not a usable config file: {error}") from None
+
+
+def without_secrets(url: str | None) -> str | None:
+    """An address without user, password, query and fragment."""
+    if url is None:
+        return None
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+
+
+def _config_path() -> Path:
+    named = os.environ.get("MEMREPLAY_CONFIG")
+    return Path(named) if named else config_file()

@@ -1,0 +1,148 @@
+"""The app: opens what was asked for, and makes sure that a live run is ended properly."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Iterable, Sequence
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+from textual import on, work
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from app.conversations.models import Conversation
+from app.errors import MemreplayError
+from app.tui.actions import Place, actions_of
+from app.tui.launch import Launch
+from app.tui.live import LiveRun
+from app.tui.replay_source import ReplaySource, recorded, recorded_conversations
+from app.tui.screens.help import HelpScreen
+from app.tui.screens.pick import PickScreen
+from app.tui.screens.replay import ReplayScreen
+from app.tui.screens.results import ResultsScreen
+from app.tui.screens.start import StartScreen
+
+_SECONDS_A_TURN = 0.8
+_PLACES: dict[type[Screen[Any]], Place] = {
+    StartScreen: "start",
+    ReplayScreen: "replay",
+    ResultsScreen: "results",
+    HelpScreen: "help",
+    PickScreen: "pick",
+}
+
+
+class MemreplayApp(App[None]):
+    """memreplay in a terminal. ``seconds_a_turn`` is how long playing stays at a turn."""
+
+    TITLE = "memreplay"
+    CSS_PATH = "memreplay.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "quit", "Quit", show=False, priority=True)]
+
+    def __init__(self, launch: Launch, seconds_a_turn: float = _SECONDS_A_TURN) -> None:
+        super().__init__()
+        self._launch = launch
+        self._start = StartScreen(launch)
+        self._seconds_a_turn = seconds_a_turn
+        self._run: LiveRun | None = None
+
+    def on_mount(self) -> None:
+        """The start screen lies under everything; what was asked for is opened over it."""
+        self.push_screen(self._start)
+        if self._launch.recording is not None:
+            self._open_recording(self._launch.recording)
+        elif self._launch.conversation is not None:
+            self._open_conversation(self._launch.conversation, self._launch.backends, self._launch.model)
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Every action of the screen, and the themes."""
+        place = _PLACES.get(type(screen))
+        for action in actions_of(place) if place else ():
+            run = partial(screen.run_action, action.call)
+            name = action.description.split(".")[0].split(";")[0].split(":")[0]
+            yield SystemCommand(name, f"{action.description}  ({' '.join(action.keys)})", run)
+        yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
+
+    # ---- opening -------------------------------------------------------------------------------------------
+
+    @on(StartScreen.RecordingWanted)
+    def _recording_wanted(self, message: StartScreen.RecordingWanted) -> None:
+        self._open_recording(message.path)
+
+    @on(StartScreen.ReplayWanted)
+    def _replay_wanted(self, message: StartScreen.ReplayWanted) -> None:
+        self._open_dataset(message.dataset, message.backends, message.model)
+
+    @work(group="opening", exclusive=True)
+    async def _open_recording(self, path: Path) -> None:
+        try:
+            ids = await asyncio.to_thread(recorded_conversations, path)
+            chosen = await self._choose(f"conversations in {path.name}", ids)
+            if chosen is not None:
+                source = await asyncio.to_thread(recorded, path, ids[chosen])
+                # A long recording is many objects that stay: going through them in search of garbage, again and
+                # again, is what made keypresses slow.
+                gc.freeze()
+                self._show(source)
+        except MemreplayError as error:
+            self._start.say(str(error), trouble=True)
+
+    @work(group="opening", exclusive=True)
+    async def _open_dataset(self, dataset: str, backends: Sequence[str], model: str) -> None:
+        try:
+            conversations = await asyncio.to_thread(self._launch.load, dataset)
+        except MemreplayError as error:
+            self._start.say(str(error), trouble=True)
+            return
+        names = [f"{conversation.id}  {len(conversation.turns)} turns" for conversation in conversations]
+        chosen = await self._choose(f"conversations in {dataset}", names)
+        if chosen is not None:
+            self._open_conversation(conversations[chosen], backends, model)
+
+    @work(group="assembling", exclusive=True)
+    async def _open_conversation(self, conversation: Conversation, backends: Sequence[str], model: str) -> None:
+        try:
+            await asyncio.to_thread(import_module, "app.assembly")
+            assembly = self._launch.assemble(backends, model)
+        except MemreplayError as error:
+            self._start.say(str(error), trouble=True)
+        else:
+            self._show(ReplaySource.live(conversation, assembly))
+
+    async def _choose(self, title: str, names: Sequence[str]) -> int | None:
+        if len(names) == 1:
+            return 0
+        return await self.push_screen_wait(PickScreen(title, names))
+
+    def _show(self, source: ReplaySource) -> None:
+        self._start.say("")
+        screen = ReplayScreen(source, self._seconds_a_turn)
+        self._run = screen.player.run if screen.player is not None else None
+        self.push_screen(screen, self._left)
+
+    # ---- leaving -------------------------------------------------------------------------------------------
+
+    def _left(self, _: None) -> None:
+        gc.unfreeze()
+        self._abandon()
+
+    @work(group="leaving")
+    async def _abandon(self) -> None:
+        run, self._run = self._run, None
+        if run is None or run.over:
+            return
+        await run.abandon()
+        if run.assembly.recording_path is not None:
+            self._start.say(f"Kept as far as it went: {run.assembly.recording_path}")
+
+    async def action_quit(self) -> None:
+        """Leave at once; a live run is kept as interrupted."""
+        run, self._run = self._run, None
+        if run is not None:
+            await run.abandon()
+        self.exit()

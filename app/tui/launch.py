@@ -1,0 +1,87 @@
+"""What the command line hands to the screens. Importing this loads no screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from app.conversations.models import Conversation
+from app.replay.events import ReplayEvent
+from app.replay.session import ReplaySession
+
+
+class ListedDataset(Protocol):
+    """A dataset that can be picked."""
+
+    @property
+    def id(self) -> str:
+        """What it is called, and loaded by."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """One line on what it holds."""
+        ...
+
+
+class PublicSettings(Protocol):
+    """Settings that can be shown."""
+
+    def public(self) -> dict[str, Any]:
+        """Names to values, without secrets."""
+        ...
+
+
+class LiveAssembly(Protocol):
+    """Everything that a live run needs, as :class:`app.assembly.Assembly` has it."""
+
+    models: tuple[str, ...]
+    backend_names: tuple[str, ...]
+
+    @property
+    def settings(self) -> PublicSettings:
+        """What the run was asked to be."""
+        ...
+
+    @property
+    def recording_path(self) -> Path | None:
+        """Where the run is recorded."""
+        ...
+
+    def start_session(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> ReplaySession:
+        """A session of one conversation; every event is recorded before it is passed on."""
+        ...
+
+    async def warm_up(self) -> None:
+        """Load what is slow to load, in threads."""
+        ...
+
+    async def check(self) -> None:
+        """Make sure of every server and key."""
+        ...
+
+    async def finish(self, status: Literal["finished", "interrupted"]) -> None:
+        """End the run in the recording and let go of everything."""
+        ...
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What the start screen offers, and what to open instead of it.
+
+    ``conversation`` goes straight into a live replay, ``recording`` into the newest run of a recording.
+    ``datasets`` and ``recordings`` (the shipped demo first) are read after the first paint, in a thread; so is
+    ``load``. ``assemble`` takes names of backends and a model.
+    """
+
+    datasets: Callable[[], Sequence[ListedDataset]]
+    load: Callable[[str], Sequence[Conversation]]
+    recordings: Callable[[], Sequence[Path]]
+    assemble: Callable[[Sequence[str], str], LiveAssembly]
+    backends: tuple[str, ...]
+    all_backends: tuple[str, ...]
+    model: str
+    conversation: Conversation | None = None
+    recording: Path | None = None

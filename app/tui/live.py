@@ -1,0 +1,138 @@
+"""A live run as the screens see it: what to play next, what to ask next, and how to leave. It knows no screen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from app.conversations.models import Conversation
+from app.replay.events import ReplayEvent
+from app.replay.session import Ask, ReplaySession
+from app.replay.timeline import Timeline
+from app.tui.launch import LiveAssembly
+
+_ASKS_AT_ONCE = 4
+_LONGEST_WAIT_TO_LEAVE = 2.0
+
+
+class LiveRun:
+    """Plays one conversation through an assembly, as far as it is told to.
+
+    ``target`` is the position to play to; it may be raised while playing. :meth:`stop` ends the work between two
+    turns, since a turn that is half played would be a memory that half heard it.
+    """
+
+    def __init__(
+        self, assembly: LiveAssembly, conversation: Conversation, emit: Callable[[ReplayEvent], None]
+    ) -> None:
+        self.assembly = assembly
+        self.conversation = conversation
+        self.target = 0
+        self.over = False
+        self._emit = emit
+        self._session: ReplaySession | None = None
+        self._stopping = False
+        self._asking: asyncio.Task[None] | None = None
+        self._at_work = asyncio.Lock()
+
+    @property
+    def position(self) -> int:
+        """Turns played so far."""
+        return self._session.position if self._session else 0
+
+    async def play(self, played: Callable[[int], None]) -> None:
+        """Play to the target, telling each position that was reached.
+
+        Raises:
+            MemreplayError: a server, a key or the recording is not to be had.
+        """
+        async with self._at_work:
+            self._stopping = False
+            session = await self._opened()
+            while not self._stopping and session.position < min(self.target, len(self.conversation.turns)):
+                await session.step()
+                played(session.position)
+                # Embedded stores never wait for anything: without this the screen would stand still.
+                await asyncio.sleep(0)
+            self.target = session.position
+
+    async def ask(self, timeline: Timeline) -> bool:
+        """Ask every scheduled question that has no scored answer yet. False where :meth:`stop` came first.
+
+        Raises:
+            MemreplayError: the recording cannot be written.
+        """
+        async with self._at_work:
+            self._stopping = False
+            session = await self._opened()
+            self._asking = asyncio.create_task(self._ask_all(session, _missing(session, timeline)))
+            try:
+                await self._asking
+            except asyncio.CancelledError:
+                if not self._stopping:
+                    raise
+                return False
+            finally:
+                self._asking = None
+        return True
+
+    async def _ask_all(self, session: ReplaySession, asks: Sequence[Ask]) -> None:
+        gate = asyncio.Semaphore(_ASKS_AT_ONCE)
+
+        async def one(ask: Ask) -> None:
+            async with gate:
+                await session.ask(ask.question, ask.backend, ask.model)
+
+        async with asyncio.TaskGroup() as group:
+            for ask in asks:
+                group.create_task(one(ask))
+
+    async def complete(self) -> None:
+        """End the run: the conversation is resolved in every memory, the recording finished."""
+        async with self._at_work:
+            self.over = True
+            if self._session is not None:
+                await self._session.close("resolved")
+            await self.assembly.finish("finished")
+
+    def stop(self) -> None:
+        """Play no further turn, and let go of the calls under way."""
+        self._stopping = True
+        if self._asking is not None:
+            self._asking.cancel()
+
+    async def abandon(self) -> None:
+        """Leave: the conversation is cancelled in every memory, and the run interrupted in its recording.
+
+        It takes no longer than the turn under way, and never longer than a few seconds.
+        """
+        if self.over:
+            return
+        self.over = True
+        self.stop()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LONGEST_WAIT_TO_LEAVE), self._at_work:
+                if self._session is not None:
+                    await self._session.close("cancelled")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LONGEST_WAIT_TO_LEAVE):
+                await self.assembly.finish("interrupted")
+
+    async def _opened(self) -> ReplaySession:
+        if self._session is None:
+            await self.assembly.check()
+            session = self.assembly.start_session(self.conversation, self._emit)
+            await session.open()
+            self._session = session
+        return self._session
+
+
+def _missing(session: ReplaySession, timeline: Timeline) -> list[Ask]:
+    """The asks that have no scored answer yet."""
+    scored = {
+        (answer.asked.question_id, answer.asked.backend, answer.asked.model)
+        for answer in timeline.answers()
+        if answer.scored is not None and not answer.asked.by_hand
+    }
+    return [ask for ask in session.asks() if (ask.question.id, ask.backend, ask.model) not in scored]

@@ -1,0 +1,103 @@
+"""The results: the scores of each architecture, and every question with every answer."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Footer
+
+from app.conversations.models import Conversation, Question
+from app.tui.actions import bindings_of
+from app.tui.export import export_screen
+from app.tui.screens.help import HelpScreen
+from app.tui.text import Span, one_line
+from app.tui.views.answers import LEGEND, AnswersTable, reader_label, summary_lines
+from app.tui.views.results import ResultsDocument
+from app.tui.widgets.bars import Bar
+from app.tui.widgets.lines_view import LinesView
+
+
+class Scores(LinesView, can_focus=False):
+    """A line for each architecture."""
+
+
+class QuestionList(LinesView, can_focus=False):
+    """The questions; the screen's keys move through it."""
+
+
+class ResultsScreen(Screen[Question | None]):
+    """Ends with the question into whose evidence the user wants to look, or with None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("results")
+
+    def __init__(self, conversation: Conversation, table: AnswersTable) -> None:
+        super().__init__()
+        self._conversation = conversation
+        self._table = table
+        self._document = ResultsDocument(table)
+
+    def compose(self) -> ComposeResult:
+        """Scores above, questions below."""
+        yield Bar(id="header")
+        yield Scores(id="scores")
+        yield QuestionList(id="questions")
+        yield Bar(id="legend")
+        yield Footer(show_command_palette=False, compact=True)
+
+    def on_mount(self) -> None:
+        """Fill it."""
+        self.query_one("#header", Bar).say(
+            Span(" RESULTS ", "recorded"),
+            Span(f"  {one_line(self._conversation.id)}", "strong"),
+        )
+        scores = self.query_one("#scores", Scores)
+        scores.border_title = Content("scores")
+        readers = ", ".join(reader_label(model) for model in self._table.models)
+        scores.border_subtitle = Content(f"read by {readers}")
+        lines = summary_lines(self._table)
+        scores.styles.height = min(len(lines), 8) + 2
+        scores.show(lines)
+        questions = self.query_one("#questions", QuestionList)
+        questions.border_title = Content("questions")
+        questions.show(self._document)
+        self.query_one("#legend", Bar).say(Span(f" {LEGEND}", "dim"))
+
+    def action_next(self) -> None:
+        """The next question."""
+        self._choose(self._document.cursor + 1)
+
+    def action_previous(self) -> None:
+        """The previous question."""
+        self._choose(self._document.cursor - 1)
+
+    def action_jump(self) -> None:
+        """Into the replay, at the evidence of this question."""
+        self.dismiss(self._table.questions[self._document.cursor])
+
+    def action_leave(self) -> None:
+        """Back to where the replay was."""
+        self.dismiss(None)
+
+    def action_export(self) -> None:
+        """Save the screen as a picture."""
+        export_screen(self, f"{self._conversation.id}-results")
+
+    def action_help(self) -> None:
+        """All keys."""
+        self.app.push_screen(HelpScreen())
+
+    @on(LinesView.BlockClicked)
+    def _clicked(self, message: LinesView.BlockClicked) -> None:
+        if message.view.id == "questions":
+            self._choose(message.block)
+
+    def _choose(self, index: int) -> None:
+        self._document.cursor = max(0, min(index, len(self._document) - 1))
+        questions = self.query_one("#questions", QuestionList)
+        questions.bring_into_view(self._document.cursor)
+        questions.refresh()

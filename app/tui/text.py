@@ -1,0 +1,239 @@
+"""Text as rows of terminal cells: made harmless, wrapped by cell width, toned. No screen is needed for it.
+
+Everything that comes out of a conversation or a store passes through :func:`visible` before it reaches a row. A
+row is plain text in spans; a span's tone is a name that the style sheet turns into colour, never markup.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+from rich.cells import cell_len, chop_cells
+
+Tone = Literal[
+    "plain",
+    "dim",
+    "strong",
+    "title",
+    "key",
+    "value",
+    "added",
+    "removed",
+    "changed",
+    "good",
+    "bad",
+    "warn",
+    "accent",
+    "current",
+    "live",
+    "recorded",
+]
+TONES: Final[tuple[Tone, ...]] = get_args(Tone)
+
+_TAB = "    "
+_CONTROL = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+    # A joiner that joins nothing would join itself to what is drawn beside it.
+    "|(?<![^\x00-\x7f\\s\u200d])\u200d|\u200d(?![^\x00-\x7f\\s\u200d])"
+)
+_TOKEN = re.compile(r"\s+|\S+")
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of plain text in one tone."""
+
+    text: str
+    tone: Tone = "plain"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row on the screen. ``fill`` tones the whole row, also where no text stands."""
+
+    spans: tuple[Span, ...] = ()
+    fill: Tone | None = None
+
+    @property
+    def text(self) -> str:
+        """The row without its tones."""
+        return "".join(span.text for span in self.spans)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line before it is wrapped.
+
+    ``hang`` is how many cells the rows after the first are indented; ``most`` is how many rows it may take, the
+    last of them ending in an ellipsis; ``fill`` tones the whole rows.
+    """
+
+    spans: tuple[Span, ...]
+    hang: int = 0
+    most: int | None = None
+    fill: Tone | None = None
+
+
+def cells(text: str) -> int:
+    """Cells that a text takes which passed through :func:`visible`."""
+    return len(text) if text.isascii() else cell_len(text)
+
+
+def visible(text: str) -> str:
+    """The text with every character that would act on a terminal replaced by one that shows.
+
+    Line breaks stay, a tab becomes four spaces, ESC becomes ␛ and its like, direction marks and other invisible
+    controls become their code point in angle quotes.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return _CONTROL.sub(_shown, text.replace("\r\n", "\n"))
+
+
+def _shown(match: re.Match[str]) -> str:
+    character = match.group()
+    code = ord(character)
+    if character == "\n":
+        return character
+    if character == "\t":
+        return _TAB
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"‹{code:04X}›"
+
+
+def one_line(text: str) -> str:
+    """The text made harmless and put on one line: a line break shows as ⏎."""
+    return visible(text).replace("\n", " ⏎ ")
+
+
+def line(*parts: str | Span, hang: int = 0, most: int | None = None, fill: Tone | None = None) -> Line:
+    """A line of spans; a bare string is plain."""
+    spans = tuple(Span(part) if isinstance(part, str) else part for part in parts)
+    return Line(spans, hang=hang, most=most, fill=fill)
+
+
+def paragraphs(text: str, tone: Tone = "plain", *, indent: int = 0, most: int | None = None) -> list[Line]:
+    """A text from outside as lines, one for each of its own, indented."""
+    margin = Span(" " * indent, tone)
+    lines = [Line((margin, Span(part, tone)), hang=indent, most=most) for part in visible(text).split("\n")]
+    return lines if most is None else lines[:most]
+
+
+def clip(text: str, width: int) -> str:
+    """The text cut to a width in cells, with an ellipsis where something is gone."""
+    if cells(text) <= width:
+        return text
+    if width <= 1:
+        return "…" if width == 1 else ""
+    return chop_cells(text, width - 1)[0] + "…"
+
+
+def pad(text: str, width: int) -> str:
+    """The text clipped and filled with spaces to exactly a width in cells."""
+    clipped = clip(text, width)
+    return clipped + " " * (width - cells(clipped))
+
+
+def width_of(spans: Iterable[Span]) -> int:
+    """Cells that the spans take."""
+    return sum(cells(span.text) for span in spans)
+
+
+def wrap(source: Line, width: int) -> list[Row]:
+    """The rows of a line in a given width, broken at white space, and within a word only where it is too long."""
+    width = max(width, 4)
+    if width_of(source.spans) <= width:
+        return [Row(source.spans, source.fill)]
+    hang = min(source.hang, width // 2)
+    margin = [Span(" " * hang)] if hang else []
+    rows: list[list[Span]] = [[]]
+    used = 0
+    for text, tone in _tokens(source.spans):
+        size = cells(text)
+        if used + size <= width:
+            rows[-1].append(Span(text, tone))
+            used += size
+            continue
+        if text.isspace():
+            rows.append(list(margin))
+            used = hang
+            continue
+        if used > hang and size <= width - hang:
+            rows.append(list(margin))
+            used = hang
+        for piece in _pieces(text, width - used, width - hang):
+            if used + cells(piece) > width:
+                rows.append(list(margin))
+                used = hang
+            rows[-1].append(Span(piece, tone))
+            used += cells(piece)
+    if rows[-1] == margin and len(rows) > 1:
+        rows.pop()
+    if source.most is not None and len(rows) > source.most:
+        rows = rows[: source.most]
+        rows[-1] = _with_ellipsis(rows[-1], width)
+    return [Row(tuple(_joined(row)), source.fill) for row in rows]
+
+
+def wrapped(lines: Iterable[Line], width: int) -> list[Row]:
+    """The rows of several lines."""
+    return [row for source in lines for row in wrap(source, width)]
+
+
+def beside(cells: Sequence[Sequence[Line]], widths: Sequence[int], gap: int = 2) -> list[Row]:
+    """Columns of lines side by side, each wrapped to its width."""
+    columns = [wrapped(cell, width) for cell, width in zip(cells, widths, strict=True)]
+    space = Span(" " * gap)
+    rows: list[Row] = []
+    for index in range(max((len(column) for column in columns), default=0)):
+        spans: list[Span] = []
+        for column, width in zip(columns, widths, strict=True):
+            given = column[index].spans if index < len(column) else ()
+            spans += [*given, Span(" " * max(0, width - width_of(given))), space]
+        rows.append(Row(tuple(spans)))
+    return rows
+
+
+def _tokens(spans: Sequence[Span]) -> Iterator[tuple[str, Tone]]:
+    for span in spans:
+        for match in _TOKEN.finditer(span.text):
+            yield match.group(), span.tone
+
+
+def _pieces(word: str, first: int, rest: int) -> Iterator[str]:
+    """A word in pieces: the first as wide as there is room left, the others a row wide."""
+    if cells(word) <= rest:
+        yield word
+        return
+    if first >= 4:
+        head = chop_cells(word, first)[0]
+        yield head
+        word = word[len(head) :]
+    yield from chop_cells(word, rest)
+
+
+def _with_ellipsis(row: Sequence[Span], width: int) -> list[Span]:
+    spans = list(row)
+    while spans and width_of(spans) > width - 1:
+        last = spans.pop()
+        room = width - 1 - width_of(spans)
+        if room > 0:
+            spans.append(Span(chop_cells(last.text, room)[0], last.tone))
+    return [*spans, Span("…", "dim")]
+
+
+def _joined(spans: Iterable[Span]) -> Iterator[Span]:
+    held: Span | None = None
+    for span in spans:
+        if held is not None and held.tone == span.tone:
+            held = Span(held.text + span.text, held.tone)
+            continue
+        if held is not None:
+            yield held
+        held = span
+    if held is not None:
+        yield held

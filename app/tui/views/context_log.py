@@ -1,0 +1,104 @@
+"""The context log of a full-context memory: what was appended, and what of it no longer fits the prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from app.conversations.models import Conversation
+from app.replay.timeline import Timeline
+from app.tui.text import Line, Row, Span, visible, wrapped
+from app.tui.views.view import View, lines_view, nothing
+
+_KEPT = "  "
+_CUT = "× "
+
+
+class LogDocument:
+    """The pieces of a log, a block each. It shows those appended up to ``shown``, and strikes what was cut."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._pieces: list[tuple[int, str]] = []
+        self.shown = 0
+        self.cut: frozenset[str] = frozenset()
+        self._laid_out = lru_cache(maxsize=512)(self._lay_out)
+
+    def __len__(self) -> int:
+        return self.shown
+
+    def seek(self, pieces: Sequence[tuple[int, str]], cut: frozenset[str]) -> None:
+        """Show exactly these pieces; those known from before are the same."""
+        if len(pieces) > len(self._pieces):
+            self._pieces += pieces[len(self._pieces) :]
+        self.shown = len(pieces)
+        self.cut = cut
+
+    def height(self, index: int, width: int) -> int:
+        """Rows that a piece takes, cut or not."""
+        return len(wrapped(self._lines(index, frozenset()), width))
+
+    def rows(self, index: int, width: int) -> Sequence[Row]:
+        """The rows of a piece; those of turns that were cut carry a sign."""
+        cut_here = self.cut.intersection(turn for turn, _ in self._turns(index))
+        return self._laid_out(index, width, frozenset(cut_here))
+
+    def _lay_out(self, index: int, width: int, cut: frozenset[str]) -> tuple[Row, ...]:
+        return tuple(wrapped(self._lines(index, cut), width))
+
+    def _lines(self, index: int, cut: frozenset[str]) -> list[Line]:
+        text = self._pieces[index][1]
+        turns = self._turns(index)
+        lines: list[Line] = []
+        turn = -1
+        waiting = [f"{label}: " for _, label in turns]
+        for part in text.removesuffix("\n").split("\n"):
+            if turn + 1 < len(turns) and part.startswith(waiting[turn + 1]):
+                turn += 1
+            gone = turns[max(turn, 0)][0] in cut if turns else False
+            label = waiting[turn] if turn >= 0 and part.startswith(waiting[turn]) else ""
+            spans = (
+                Span(_CUT if gone else _KEPT, "removed" if gone else "plain"),
+                Span(visible(label), "dim" if gone else "key"),
+                Span(visible(part.removeprefix(label)), "dim" if gone else "plain"),
+            )
+            lines.append(Line(spans, hang=2))
+        return lines
+
+    def _turns(self, index: int) -> list[tuple[str, str]]:
+        """Id and label of the turns that a piece was appended for: those since the piece before."""
+        position = self._pieces[index][0]
+        earlier = index
+        while earlier and self._pieces[earlier - 1][0] == position:
+            earlier -= 1
+        first = self._pieces[earlier - 1][0] if earlier else 0
+        turns = self._conversation.turns[first:position]
+        return [(turn.id, self._conversation.label_of(turn)) for turn in turns]
+
+
+class LogPanel:
+    """The log with its newest end in view, how many of its tokens stand in the prompt, and how many were cut."""
+
+    name = "context log"
+
+    def __init__(self, timeline: Timeline, backend: str, weight: int) -> None:
+        self.weight = weight
+        self._timeline = timeline
+        self._backend = backend
+        self._documents: dict[str, LogDocument] = {}
+
+    def at(self, cursor: int) -> View:
+        """The log at the position."""
+        key = next(iter(self._timeline.log_keys(self._backend)), None)
+        pieces = self._timeline.log_at(self._backend, key, cursor) if key else ()
+        if key is None or not pieces:
+            return lines_view(self.name, nothing("not written yet"))
+        perceived = self._timeline.perceived_at(self._backend, cursor)
+        cut = perceived.cut if perceived else ()
+        document = self._documents.setdefault(key, LogDocument(self._timeline.conversation))
+        document.seek(pieces, frozenset(turn for part in cut for turn in part.turns))
+        tokens = f"{perceived.tokens:,} tokens in the prompt" if perceived else ""
+        gone = f" · × {sum(part.tokens for part in cut):,} cut" if cut else ""
+        size = f"{self._timeline.log_size_at(self._backend, key, cursor):,} bytes"
+        note = " · ".join(part for part in (tokens + gone, size) if part)
+        return View(f"{self.name} · {visible(key)}", document, note, in_view=len(pieces) - 1)

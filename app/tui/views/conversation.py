@@ -1,0 +1,96 @@
+"""The conversation as a document: where the cursor stands, what is still to come, and where answers were said."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+from app.conversations.models import Conversation, Question, Role, Turn
+from app.tui.text import Line, Row, Span, Tone, line, one_line, paragraphs, wrapped
+
+_ROWS_OF_SUMMARY = 3
+
+
+class ConversationDocument:
+    """A block a turn, with its session's heading before it, and one for the end once it was reached.
+
+    ``cursor`` and ``closed`` change how blocks look, and never how high they are.
+    """
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._digits = len(str(len(conversation.turns)))
+        self._marks = _marks(conversation.questions)
+        self.cursor = 0
+        self.closed: str | None = None
+        self.chosen: frozenset[str] = frozenset()
+        self._laid_out = lru_cache(maxsize=512)(self._lay_out)
+
+    def __len__(self) -> int:
+        return len(self._conversation.turns) + (self.closed is not None)
+
+    def height(self, index: int, width: int) -> int:
+        """Rows that a turn takes."""
+        return len(self._lay_out(index, width, False, False, False, self.closed))
+
+    def rows(self, index: int, width: int) -> Sequence[Row]:
+        """The rows of a turn."""
+        current = index == self.cursor - 1
+        chosen = index < len(self._conversation.turns) and self._conversation.turns[index].id in self.chosen
+        return self._laid_out(index, width, current, index >= self.cursor, chosen, self.closed)
+
+    def _lay_out(
+        self, index: int, width: int, current: bool, to_come: bool, chosen: bool, closed: str | None
+    ) -> tuple[Row, ...]:
+        if index == len(self._conversation.turns):
+            sign = "▶ " if current else "  "
+            return (
+                Row((Span(f"{sign}end of the conversation · {closed}", "title"),), "current" if current else None),
+            )
+        turn = self._conversation.turns[index]
+        fill: Tone | None = "current" if current else None
+        tone: Tone = "dim" if to_come else "plain"
+        head = line(
+            Span("▶ " if current else "  ", "accent"),
+            Span(f"{turn.number:>{self._digits}} ", "dim"),
+            Span(one_line(self._conversation.label_of(turn)), "dim" if to_come else _ROLE_TONE[turn.role]),
+            Span(self._mark(turn, chosen), "dim" if to_come and not chosen else "warn"),
+            fill=fill,
+        )
+        body = paragraphs(turn.text, tone, indent=2)
+        lines = [head, *(Line(part.spans, part.hang, fill=fill) for part in body)]
+        return tuple(wrapped([*self._heading(index, turn), *lines], width))
+
+    def _mark(self, turn: Turn, chosen: bool) -> str:
+        numbers = self._marks.get(turn.id)
+        if not numbers:
+            return ""
+        text = ", ".join(map(str, numbers)) if len(numbers) <= 4 else f"{len(numbers)} questions"
+        return f"  {'◆' if chosen else '◇'} {text}"
+
+    def _heading(self, index: int, turn: Turn) -> list[Line]:
+        """The session's separator, where a session starts and the conversation has dates or several of them."""
+        turns, session = self._conversation.turns, self._conversation.sessions_by_number.get(turn.session)
+        if session is None or (index and turns[index - 1].session == turn.session):
+            return []
+        if session.date is None and len(self._conversation.sessions) == 1:
+            return []
+        date = f"{session.date.day} {session.date:%b %Y %H:%M} · " if session.date else ""
+        heading = [line(Span(f"── {date}session {session.number}", "title"), most=1)]
+        if session.summary:
+            heading.append(line(Span(f"  {one_line(session.summary)}", "dim"), hang=2, most=_ROWS_OF_SUMMARY))
+        return heading
+
+
+_ROLE_TONE: Final[dict[Role, Tone]] = {"user": "key", "assistant": "value"}
+
+
+def _marks(questions: Sequence[Question]) -> dict[str, list[int]]:
+    """For each turn that holds an answer, the 1-based numbers of the questions it answers."""
+    marks: dict[str, list[int]] = defaultdict(list)
+    for number, question in enumerate(questions, start=1):
+        for turn_id in question.evidence:
+            marks[turn_id].append(number)
+    return dict(marks)

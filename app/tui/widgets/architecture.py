@@ -1,0 +1,91 @@
+"""One memory architecture on the screen: its panels, one above the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+
+from app.replay.timeline import Timeline
+from app.tui.text import Span, one_line
+from app.tui.views.architectures import panels_of
+from app.tui.views.view import Panel
+from app.tui.widgets.bars import Bar
+from app.tui.widgets.lines_view import LinesView
+
+
+class PanelView(LinesView):
+    """A panel of an architecture, as wide and high as it is given room."""
+
+    def __init__(self, panel: Panel) -> None:
+        super().__init__(classes="panel")
+        self.panel = panel
+        self._titles = "", ""
+        self.styles.height = f"{panel.weight}fr"
+
+    def move_to(self, cursor: int) -> None:
+        """Show the panel at a position."""
+        view = self.panel.at(cursor)
+        # On a short screen the panels have no lower edge, and the note goes to the upper one.
+        short = self.screen.has_class("-short")
+        self._entitle(
+            f"{view.title} · {view.note}" if short and view.note else view.title, "" if short else view.note
+        )
+        self.show(view.document, in_view=view.in_view)
+
+    def _entitle(self, title: str, note: str) -> None:
+        if (title, note) != self._titles:
+            self._titles = title, note
+            self.border_title = Content(title)
+            self.border_subtitle = Content(note) if note else None
+
+
+class ArchitecturePane(Vertical):
+    """The panels of one architecture. Nothing is worked out for it while it is not on the screen."""
+
+    def __init__(self, timeline: Timeline, backend: str, number: int) -> None:
+        super().__init__(classes="architecture")
+        self.backend = backend
+        self._timeline = timeline
+        self._number = number
+        self._panels = [PanelView(panel) for panel in panels_of(timeline, backend)]
+
+    def compose(self) -> ComposeResult:
+        """What is wrong with it, if anything is; then its panels."""
+        yield Bar(classes="name")
+        yield Bar(classes="failure")
+        yield from self._panels
+
+    @property
+    def panels(self) -> Iterator[PanelView]:
+        """Its panels, top to bottom."""
+        return iter(self._panels)
+
+    @property
+    def named(self) -> bool:
+        """Whether its name stands above it."""
+        return bool(self.query_one(".name").display)
+
+    @named.setter
+    def named(self, named: bool) -> None:
+        self.query_one(".name").display = named
+
+    def on_mount(self) -> None:
+        """Write its name."""
+        self.query_one(".name", Bar).say(Span(f" {self._number} ", "accent"), Span(one_line(self.backend), "title"))
+
+    def move_to(self, cursor: int) -> None:
+        """Show every panel at a position."""
+        failures = self._timeline.failures_at(self.backend, cursor)
+        failure = self.query_one(".failure", Bar)
+        failure.display = bool(failures)
+        if failures:
+            failure.say(Span(f"! {failures[0].phase} failed: {one_line(failures[0].error)}", "bad"))
+        for panel in self._panels:
+            panel.move_to(cursor)
+
+    def focus_panel(self) -> None:
+        """Put the focus on its first panel."""
+        self._panels[0].focus(scroll_visible=False)

@@ -1,0 +1,180 @@
+"""The base of every panel: rows that are drawn only where they are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.widget import Widget
+
+from app.tui.document import Document, Layout, LinesDocument
+from app.tui.text import TONES, Line, Row, Tone
+
+_ROWS_ABOVE = 2
+
+
+class LinesView(ScrollView, can_focus=True):
+    """Shows a document. What it costs to draw does not depend on how long the document is."""
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"tone--{tone}" for tone in TONES}
+
+    class BlockClicked(Message):
+        """A block was clicked."""
+
+        def __init__(self, view: LinesView, block: int) -> None:
+            super().__init__()
+            self.view = view
+            self.block = block
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._document: Document = LinesDocument(())
+        self._layout_now = Layout(self._document, 0)
+        self._in_view: int | None = None
+        self._from_top = True
+        self._rows_drawn: list[Row | None] = []
+        self._top_drawn = -1
+        self._base = Style.null()
+        self._styles_of_tones: dict[Tone, Style] = {}
+
+    @property
+    def document(self) -> Document:
+        """What is shown."""
+        return self._document
+
+    @property
+    def text(self) -> str:
+        """All rows as plain text, as they stand at the present width."""
+        layout = self.layout_now
+        rows = [row.text.rstrip() for block in range(len(self._document)) for row in self._rows(layout, block)]
+        return "\n".join(rows)
+
+    @property
+    def layout_now(self) -> Layout:
+        """Where the blocks stand at the present width."""
+        width = max(self.scrollable_content_region.width, 1)
+        if self._layout_now.document is not self._document or self._layout_now.width != width:
+            self._layout_now = Layout(self._document, width)
+        return self._layout_now
+
+    def show(self, document: Document | Sequence[Line], *, in_view: int | None = None) -> None:
+        """Show a document, or lines, with one block in view; from the top where none is named.
+
+        The same document scrolls as little as is needed. In another one the block stands near the top, wherever
+        the view was before: what is shown depends on what is given, and not on the way to it.
+        """
+        given = LinesDocument(document) if isinstance(document, Sequence) else document
+        if isinstance(given, LinesDocument) and given == self._document and in_view == self._in_view:
+            return
+        self._from_top = given is not self._document
+        self._document = given
+        self._in_view = in_view
+        self.relay()
+
+    def relay(self) -> None:
+        """Take up a changed number of blocks, or a changed width, and draw anew."""
+        if not self.is_attached or not self.size.width:
+            return
+        size = Size(self.scrollable_content_region.width, self.layout_now.total)
+        # Assigned, a virtual size lays the whole screen out anew; here nothing can move by it.
+        self.set_reactive(Widget.virtual_size, size)
+        self._scroll_update(size)
+        if self._from_top:
+            top = 0 if self._in_view is None else self.layout_now.start(self._in_view) - _ROWS_ABOVE
+            self._scroll_to_row(top)
+        elif self._in_view is not None:
+            self.bring_into_view(self._in_view)
+        self._repaint()
+
+    def bring_into_view(self, block: int) -> None:
+        """Scroll as little as is needed for a block to be seen whole, with a little of what surrounds it."""
+        self._in_view = block
+        self._from_top = False
+        if not self.is_attached or not self.size.width or not 0 <= block < len(self._document):
+            return
+        layout = self.layout_now
+        top, bottom = layout.start(block), layout.start(block + 1)
+        height = self.scrollable_content_region.height
+        margin = max(0, min(_ROWS_ABOVE, (height - (bottom - top)) // 2))
+        first = self.scroll_offset.y
+        if bottom + margin > first + height:
+            first = bottom + margin - height
+        if top - margin < first:
+            first = top - margin
+        self._scroll_to_row(first)
+
+    def _repaint(self) -> None:
+        """Have those rows drawn again that are not what they were."""
+        top, height = self.scroll_offset.y, self.scrollable_content_region.height
+        rows = [self.layout_now.row_at(row) for row in range(top, top + height)]
+        before, self._rows_drawn = self._rows_drawn, rows
+        if top != self._top_drawn or len(before) != height:
+            self._top_drawn = top
+            self.refresh()
+            return
+        changed = [row for row in range(height) if rows[row] != before[row]]
+        if changed:
+            self.refresh_lines(top + changed[0], changed[-1] - changed[0] + 1)
+
+    def _scroll_to_row(self, row: int) -> None:
+        furthest = self.layout_now.total - self.scrollable_content_region.height
+        self.scroll_to(y=max(0, min(row, furthest)), animate=False)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Lay out anew: another width wraps otherwise."""
+        self._rows_drawn = []
+        self.relay()
+
+    def on_click(self, event: events.Click) -> None:
+        """Tell which block was clicked."""
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        block = self.layout_now.block_at(offset.y + self.scroll_offset.y)
+        if block is not None:
+            self.post_message(self.BlockClicked(self, block))
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw rows of the viewport. What styles come to is worked out once for all of them."""
+        self._base = self.rich_style
+        self._styles_of_tones.clear()
+        return super().render_lines(crop)
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one row of the viewport."""
+        width = self.scrollable_content_region.width
+        base = self._base
+        row = self.layout_now.row_at(y + self.scroll_offset.y)
+        if row is None:
+            return Strip.blank(width, base)
+        if row.fill is not None:
+            base = base + self._tone(row.fill)
+        segments = [Segment(span.text, base + self._tone(span.tone)) for span in row.spans]
+        return Strip(segments).adjust_cell_length(width, base)
+
+    def _tone(self, tone: Tone) -> Style:
+        if tone not in self._styles_of_tones:
+            self._styles_of_tones[tone] = self._style_of(tone)
+        return self._styles_of_tones[tone]
+
+    def _style_of(self, tone: Tone) -> Style:
+        if tone == "plain":
+            return Style.null()
+        name = f"tone--{tone}"
+        partial = self.get_component_rich_style(name, partial=True)
+        # The partial style says what the tone sets; only the whole one has translucent colours blended.
+        whole = self.get_component_rich_style(name)
+        return partial + Style(
+            color=whole.color if partial.color else None, bgcolor=whole.bgcolor if partial.bgcolor else None
+        )
+
+    def _rows(self, layout: Layout, block: int) -> Sequence[Row]:
+        return self._document.rows(block, layout.width)

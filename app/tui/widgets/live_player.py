@@ -1,0 +1,119 @@
+"""The engine's place on the screen: runs it in workers, and tells what happened in messages and nothing else."""
+
+from __future__ import annotations
+
+from textual import work
+from textual.message import Message
+from textual.widget import Widget
+
+from app.errors import MemreplayError
+from app.replay.events import ReplayEvent
+from app.tui.live import LiveRun
+from app.tui.replay_source import ReplaySource
+
+
+class LivePlayer(Widget):
+    """Plays and asks on command. It takes up no room."""
+
+    DEFAULT_CSS = "LivePlayer { display: none; }"
+
+    class Happened(Message):
+        """The engine emitted an event. It is recorded already."""
+
+        def __init__(self, event: ReplayEvent) -> None:
+            super().__init__()
+            self.event = event
+
+    class Reached(Message):
+        """A turn was played, to every memory."""
+
+        def __init__(self, position: int) -> None:
+            super().__init__()
+            self.position = position
+
+    class Rested(Message):
+        """The engine has nothing more to do for now. ``completed``: every question was asked, the run is over."""
+
+        def __init__(self, position: int, completed: bool) -> None:
+            super().__init__()
+            self.position = position
+            self.completed = completed
+
+    class Failed(Message):
+        """The engine cannot go on: why, in one sentence."""
+
+        def __init__(self, sentence: str) -> None:
+            super().__init__()
+            self.sentence = sentence
+
+    def __init__(self, source: ReplaySource) -> None:
+        super().__init__()
+        assert source.assembly is not None
+        self._timeline = source.timeline
+        self.run = LiveRun(source.assembly, source.timeline.conversation, self._emit)
+        self.busy = False
+        self._ask_when_played = False
+
+    def on_mount(self) -> None:
+        """Open the memories, and load what is slow to load, once the screen stands."""
+        self.call_after_refresh(self.play_to, 0)
+        self.call_after_refresh(self.warm_up)
+
+    def play_to(self, position: int) -> None:
+        """Play up to a turn."""
+        self.run.target = max(self.run.target, position)
+        self._start()
+
+    def play_all(self) -> None:
+        """Play all turns that are left, then ask every question."""
+        self._ask_when_played = True
+        self.play_to(len(self._timeline.conversation.turns))
+
+    def stop(self) -> None:
+        """Let go of what is under way, at the next turn."""
+        self._ask_when_played = False
+        self.run.stop()
+
+    def _start(self) -> None:
+        if not self.busy and not self.run.over:
+            self.busy = True
+            self.drive()
+
+    @work(group="engine")
+    async def drive(self) -> None:
+        """Play, then ask if that was wanted."""
+        try:
+            completed = await self._drive()
+        except MemreplayError as error:
+            self.busy = False
+            self.post_message(self.Failed(str(error)))
+        except Exception as error:
+            # Whatever a store or a plugged-in memory raises: the screen stays, with what was recorded.
+            self.busy = False
+            self.post_message(self.Failed(f"the run cannot go on: {type(error).__name__}: {error}"))
+        else:
+            self.busy = False
+            self.post_message(self.Rested(self.run.position, completed))
+
+    async def _drive(self) -> bool:
+        await self.run.play(self._reached)
+        if not self._ask_when_played:
+            return False
+        if not await self.run.ask(self._timeline):
+            return False
+        await self.run.complete()
+        return True
+
+    @work(group="warm-up")
+    async def warm_up(self) -> None:
+        """Load models ahead of need. What fails here fails again, and is told, where it is needed."""
+        try:
+            await self.run.assembly.warm_up()
+        except Exception as error:
+            self.log.warning(f"warm-up: {error}")
+
+    def _reached(self, position: int) -> None:
+        self.post_message(self.Reached(position))
+
+    def _emit(self, event: ReplayEvent) -> None:
+        self.post_message(self.Happened(event))

@@ -1,0 +1,58 @@
+"""``memreplay validate``: one line a fault on standard output, warnings on standard error."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from app.conversations.faults import printable
+from app.conversations.listener import Listener
+from app.conversations.registry import named_files
+from app.conversations.validation import Tally, faults_of_files
+from app.errors import EXIT_DONE, EXIT_USAGE
+from app.reading_progress import shown_reading
+
+
+def validate(specs: Sequence[str]) -> int:
+    """Check the files that the specs name, the shipped ones where there is none; the exit code says how it went.
+
+    Raises:
+        UsageError: a spec names nothing.
+    """
+    paths = [_as_seen_from_here(path) for path in named_files(specs)]
+    tally, warnings, faults = Tally(), _Warnings(), 0
+    with shown_reading() as opened:
+        listener = Listener(warn=warnings.hear, repaired=warnings.hear, opened=opened)
+        for fault in faults_of_files(paths, tally, listener):
+            faults += 1
+            print(printable(str(fault)))
+    if faults:
+        print(f"{_count(faults, 'fault')} in {_count(tally.files, 'file')}", file=sys.stderr)
+        return EXIT_USAGE
+    print(
+        f"{_count(tally.files, 'file')} checked, {_count(tally.conversations, 'conversation')},"
+        f" {_count(tally.questions, 'question')}: no fault"
+    )
+    return EXIT_DONE
+
+
+class _Warnings:
+    """Each said once, though a file of evidence is read as often as there are rows beside it."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def hear(self, sentence: str) -> None:
+        if sentence not in self._said:
+            self._said.add(sentence)
+            print(f"warning: {printable(sentence)}", file=sys.stderr)
+
+
+def _as_seen_from_here(path: Path) -> Path:
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

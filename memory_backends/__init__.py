@@ -1,0 +1,1 @@
+"""The memory architectures under test. Nothing here knows of the replayer."""

@@ -1,0 +1,234 @@
+"""What a memory architecture is asked to do, and what it answers.
+
+To plug in a memory of your own, write a class with the methods of :class:`MemoryBackend`. One that uses
+:class:`~memory_backends.operating_memory.OperatingMemory` and
+:class:`~memory_backends.knowledge_store.KnowledgeStore` is observable for free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, Protocol, runtime_checkable
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_backends.operations import Frozen, MemoryTrace, Store
+
+Role = Literal["user", "assistant"]
+ClosingStatus = Literal["resolved", "cancelled"]
+
+TokenCounter = Callable[[str], int]
+"""Text to its number of tokens, by the tokenizer of the model that will read it."""
+
+Clock = Callable[[], datetime]
+"""The real time of a write; timezone-aware. It reaches no prompt."""
+
+
+class BackendError(Exception):
+    """A memory could not do what it was asked: one sentence, without secrets."""
+
+
+class StoreUnavailableError(BackendError):
+    """A Redis or Qdrant server does not answer, or refuses."""
+
+
+class StoreAddressError(BackendError):
+    """An address that no Redis or Qdrant server can have. It is not repeated: it may hold a password."""
+
+
+class TextEmbedder(Protocol):
+    """A port: texts to vectors."""
+
+    name: str
+    dimension: int
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of unit length, shape ``(len(texts), dimension)``. May take long: call it in a thread."""
+        ...
+
+
+class Message(Frozen):
+    """One turn, as a memory sees it.
+
+    ``label`` stands before the colon in a log: ``User`` and ``AI``, or the speakers' names. ``said_at`` is the
+    conversation's own date, None where it has none. ``turn_number`` is 1-based.
+    """
+
+    turn_id: str
+    turn_number: int
+    session: int
+    role: Role
+    label: str
+    text: str
+    said_at: datetime | None = None
+
+    @property
+    def line(self) -> str:
+        """The message as a line of a log."""
+        return f"{self.label}: {self.text}"
+
+
+class Exchange(Frozen):
+    """A user turn and the assistant turn that follows, within one session.
+
+    Consecutive turns of one role stand together in it; a leading assistant turn, or a user turn left over when
+    its session ends, is an exchange of its own. ``messages`` is never empty.
+    """
+
+    messages: tuple[Message, ...]
+
+    @property
+    def text(self) -> str:
+        """The exchange as it is stored: one line a message."""
+        return "\n".join(message.line for message in self.messages)
+
+    @property
+    def turn_ids(self) -> tuple[str, ...]:
+        """Ids of its turns, in order."""
+        return tuple(message.turn_id for message in self.messages)
+
+    @property
+    def turn_number(self) -> int:
+        """1-based number of its last turn."""
+        return self.messages[-1].turn_number
+
+    @property
+    def session(self) -> int:
+        """Number of the session it lies in."""
+        return self.messages[-1].session
+
+    @property
+    def said_at(self) -> datetime | None:
+        """The conversation's own date of it."""
+        return self.messages[-1].said_at
+
+
+class Namespace(Frozen):
+    """Whose memory it is: run, conversation and backend. Every key and id of a store is derived from it."""
+
+    run_id: str
+    conversation_id: str
+    backend: str
+
+    @property
+    def path(self) -> str:
+        """The three as one text: the tenant on a shared server, the event and conversation id in keys."""
+        return f"{self.run_id}/{self.conversation_id}/{self.backend}"
+
+    def agent_id(self, role: str) -> str:
+        """The id of an agent, e.g. ``planner_agent/run/conversation/hybrid``."""
+        return f"{role}_agent/{self.path}"
+
+    def point_id(self, *parts: str | int) -> str:
+        """A UUID derived from what it names (uuid5), the same whenever it is derived."""
+        return str(uuid5(UUID(str(uuid5(NAMESPACE_URL, "memreplay"))), "\x1f".join([self.path, *map(str, parts)])))
+
+
+class ChannelScore(Frozen):
+    """Where one retrieval channel (``dense``, ``keyword``…) put an item. ``rank`` is 1-based."""
+
+    rank: int
+    score: float
+
+
+class Hit(Frozen):
+    """Something that memory gave to a question, whichever store it came from.
+
+    ``place`` is the Redis key or the Qdrant collection; the oracle has its hits from the ``dataset``. ``turns``
+    are the turns whose verbatim text stands in ``text``; ``sources`` those that a distilled text was made from.
+    ``text`` is as it stands in the context. ``in_prompt`` is False for what was retrieved and then cut by the
+    budget.
+    """
+
+    id: str
+    store: Store | Literal["dataset"]
+    place: str
+    rank: int
+    score: float | None
+    text: str
+    turns: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    channels: Mapping[str, ChannelScore] = {}
+    tokens: int = 0
+    in_prompt: bool = True
+
+
+class Cut(Frozen):
+    """What did not fit: ``place`` it was cut from, the turns that are wholly or partly gone, its tokens."""
+
+    place: str
+    turns: tuple[str, ...]
+    tokens: int
+
+
+class Recall(Frozen):
+    """What a memory gives for a message or a question: ranked hits and the context assembled from them."""
+
+    hits: tuple[Hit, ...] = ()
+    context: str = ""
+    tokens: int = 0
+    cut: tuple[Cut, ...] = ()
+
+    @property
+    def turns_in_context(self) -> frozenset[str]:
+        """Ids of all turns whose verbatim text stands in the context."""
+        return frozenset(turn for hit in self.hits if hit.in_prompt for turn in hit.turns)
+
+
+class Snapshot(Frozen):
+    """What the stores hold for one namespace.
+
+    ``redis`` maps a key to its text, or to its parsed value where it is a state; ``qdrant`` maps a collection to
+    its points, each id to its payload.
+    """
+
+    redis: Mapping[str, Any] = {}
+    qdrant: Mapping[str, Mapping[str, Mapping[str, Any]]] = {}
+
+
+@runtime_checkable
+class MemoryBackend(Protocol):
+    """A memory architecture. One instance serves one conversation, and is used by one task at a time.
+
+    Everything may raise :class:`BackendError`; that is an error outcome of a turn or a question, not of the run.
+    Subclass it to inherit the defaults, or write the same methods.
+    """
+
+    name: str
+    trace: MemoryTrace
+    perceive_changes_recall: bool = False
+    """Whether skipping :meth:`perceive` could change what a later :meth:`recall` gives."""
+
+    async def open(self, namespace: Namespace) -> None:
+        """Start empty: whatever an earlier attempt left under this namespace is removed."""
+        ...
+
+    async def perceive(self, message: Message, limit: int, budget: int) -> Recall:
+        """The read path of an ordinary turn; may change working state. Same arguments as :meth:`recall`."""
+        return Recall()
+
+    async def observe(self, exchange: Exchange) -> None:
+        """The write path. Observing the same exchange twice changes nothing."""
+        ...
+
+    async def settle(self) -> None:
+        """Wait for work in the background (consolidation). Called before the next read."""
+        return
+
+    async def recall(self, question: str, limit: int, budget: int) -> Recall:
+        """The read path of a question: at most ``limit`` hits and ``budget`` tokens of context.
+
+        It leaves nothing in memory that would change a later answer.
+        """
+        ...
+
+    async def snapshot(self) -> Snapshot:
+        """What the stores hold now, read from them. It leaves nothing in the trace."""
+        ...
+
+    async def close(self, status: ClosingStatus) -> None:
+        """The conversation is over (``resolved``), or the replay was abandoned (``cancelled``)."""
+        return

@@ -1,0 +1,116 @@
+"""The two controls that every score lies between: no memory at all, and a perfect one. Neither uses a store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from memory_backends.base import (
+    BackendError,
+    Exchange,
+    Hit,
+    MemoryBackend,
+    Message,
+    Namespace,
+    Recall,
+    Snapshot,
+    TokenCounter,
+)
+from memory_backends.operations import MemoryTrace
+from memory_backends.rendering import assemble, under_date
+
+
+class NoEvidenceError(BackendError):
+    """There is no gold evidence for a question, so nothing that a perfect memory would give."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"no_evidence: {why}")
+
+
+class ClosedBookBackend(MemoryBackend):
+    """Remembers nothing: what the model answers without any memory."""
+
+    name = "closed_book"
+
+    def __init__(self) -> None:
+        self.trace = MemoryTrace()
+
+    async def open(self, namespace: Namespace) -> None:
+        """There is nothing to open."""
+
+    async def observe(self, exchange: Exchange) -> None:
+        """What is said is forgotten."""
+
+    async def recall(self, question: str, limit: int, budget: int) -> Recall:
+        """Nothing."""
+        return Recall()
+
+    async def snapshot(self) -> Snapshot:
+        """Nothing."""
+        return Snapshot()
+
+
+class OracleBackend(MemoryBackend):
+    """Gives the gold evidence turns with date and speaker: what the model answers when memory is perfect.
+
+    ``evidence`` maps the text of a question to the ids of its evidence turns.
+    """
+
+    name = "oracle"
+    place = "evidence"
+
+    def __init__(self, evidence: Mapping[str, tuple[str, ...]], count_tokens: TokenCounter) -> None:
+        self.trace = MemoryTrace()
+        self._evidence = evidence
+        self._count_tokens = count_tokens
+        self._heard: dict[str, Message] = {}
+
+    async def open(self, namespace: Namespace) -> None:
+        """Forget an earlier attempt."""
+        self._heard = {}
+
+    async def observe(self, exchange: Exchange) -> None:
+        """Keep the messages, by their turn ids."""
+        self._heard.update((message.turn_id, message) for message in exchange.messages)
+
+    async def recall(self, question: str, limit: int, budget: int) -> Recall:
+        """All the evidence in one hit, oldest first; whole turns are left out where the budget is too small.
+
+        Raises :class:`NoEvidenceError` where the question has none, or where none of it has been said yet.
+        """
+        named = self._evidence.get(question, ())
+        if not named:
+            raise NoEvidenceError("the dataset names no evidence for this question")
+        messages = [self._heard[turn] for turn in dict.fromkeys(named) if turn in self._heard]
+        if not messages:
+            raise NoEvidenceError(f"none of its evidence ({', '.join(named)}) has been said")
+        turns = [
+            Hit(
+                id=message.turn_id,
+                store="dataset",
+                place=self.place,
+                rank=rank,
+                score=None,
+                text=under_date(message.line, message.said_at),
+                turns=(message.turn_id,),
+            )
+            for rank, message in enumerate(messages, start=1)
+        ]
+        numbers = {message.turn_id: message.turn_number for message in messages}
+        given = assemble(turns, numbers, budget, self._count_tokens)
+        kept = sorted((hit for hit in given.hits if hit.in_prompt), key=lambda hit: numbers[hit.id])
+        if not kept or limit < 1:
+            return given.model_copy(update={"hits": (), "context": "", "tokens": 0})
+        together = kept[0].model_copy(
+            update={
+                "id": self.place,
+                "rank": 1,
+                "text": given.context,
+                "turns": tuple(hit.id for hit in kept),
+                "tokens": given.tokens,
+            }
+        )
+        return given.model_copy(update={"hits": (together,)})
+
+    async def snapshot(self) -> Snapshot:
+        """Nothing: it holds no store."""
+        return Snapshot()

@@ -1,0 +1,151 @@
+"""The full-context agent (DD-03): the whole history as one text in Redis, read in its entirety for every turn."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+
+from memory_backends.base import (
+    BackendError,
+    ClosingStatus,
+    Cut,
+    Exchange,
+    Hit,
+    MemoryBackend,
+    Message,
+    Namespace,
+    Recall,
+    Snapshot,
+    TokenCounter,
+)
+from memory_backends.operating_memory import OperatingMemory, RedisConnection
+from memory_backends.operations import MemoryTrace
+from memory_backends.records import ConversationHistoryLog
+from memory_backends.rendering import date_heading
+
+ACTOR = "full_context_agent"
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """Where one turn stands in the log: bytes from ``start``, tokens from ``tokens_before``.
+
+    ``heading`` is the date line of its session, empty where the session has no date. It stands right before the
+    first turn of the session, and is not part of the stretch.
+    """
+
+    turn: str
+    start: int
+    tokens_before: int
+    heading: str
+    heading_tokens: int
+
+
+class FullContextBackend(MemoryBackend):
+    """One growing text and nothing else. Over the budget, the oldest whole turns are cut.
+
+    The log has one line a message, and a line with the date before the first exchange of a dated session. Tokens
+    are counted once a line, when it is appended.
+    """
+
+    name = "full_context"
+
+    def __init__(self, redis: RedisConnection, count_tokens: TokenCounter, ttl_seconds: int | None = None) -> None:
+        self.trace = MemoryTrace()
+        self._memory = OperatingMemory(redis, self.trace)
+        self._count_tokens = count_tokens
+        self._ttl_seconds = ttl_seconds
+        self._key: str | None = None
+        self._stretches: list[_Stretch] = []
+        self._observed: set[str] = set()
+        self._tokens = 0
+        self._end = 0
+        self._session: int | None = None
+
+    async def open(self, namespace: Namespace) -> None:
+        """No log yet."""
+        self._key = ConversationHistoryLog.key(namespace.path)
+        self._stretches = []
+        self._observed = set()
+        self._tokens = 0
+        self._end = 0
+        self._session = None
+        with self.trace.caused_by("open", ACTOR):
+            await self._memory.remove(self._key)
+
+    async def perceive(self, message: Message, limit: int, budget: int) -> Recall:
+        """The read that an ordinary turn makes. Its hit has no text: the log is in the trace, piece by piece."""
+        with self.trace.caused_by("perceive", ACTOR, (message.turn_id,)):
+            read = await self._read(budget)
+        return read.model_copy(update={"hits": tuple(hit.model_copy(update={"text": ""}) for hit in read.hits)})
+
+    async def observe(self, exchange: Exchange) -> None:
+        """Append the exchange, unless it stands there already."""
+        if self._observed.issuperset(exchange.turn_ids):
+            return
+        heading = f"{date_heading(exchange.said_at)}\n" if exchange.said_at else ""
+        opens = exchange.session != self._session and heading != ""
+        lines = [f"{message.line}\n" for message in exchange.messages]
+        with self.trace.caused_by("observe", ACTOR, exchange.turn_ids):
+            start = await self._memory.append_text(self._opened(), (heading if opens else "") + "".join(lines))
+        start += len(heading.encode()) if opens else 0
+        self._session = exchange.session
+        self._observed.update(exchange.turn_ids)
+        heading_tokens = self._count_tokens(heading) if heading else 0
+        self._tokens += heading_tokens if opens else 0
+        for message, line in zip(exchange.messages, lines, strict=True):
+            self._stretches.append(_Stretch(message.turn_id, start, self._tokens, heading, heading_tokens))
+            self._tokens += self._count_tokens(line)
+            start += len(line.encode())
+        self._end = start
+
+    async def recall(self, question: str, limit: int, budget: int) -> Recall:
+        """The log, as much of its end as fits: one hit."""
+        with self.trace.caused_by("recall", ACTOR):
+            return await self._read(budget)
+
+    async def snapshot(self) -> Snapshot:
+        """The log, read from Redis."""
+        text = await self._memory.peek_text(self._opened())
+        return Snapshot(redis={} if text is None else {self._opened(): text})
+
+    async def close(self, status: ClosingStatus) -> None:
+        """The log stays, for as long as it was asked to."""
+        if self._ttl_seconds is not None and self._key is not None:
+            with self.trace.caused_by("close", ACTOR):
+                await self._memory.expire(self._key, self._ttl_seconds)
+
+    async def _read(self, budget: int) -> Recall:
+        key = self._opened()
+        log = ((await self._memory.read_text(key)) or "").encode()
+        if not self._stretches:
+            return Recall()
+        if len(log) < self._end:
+            raise BackendError(f"The log at {key} is shorter than what was appended to it")
+        first = bisect_left(self._stretches, True, key=lambda stretch: self._tokens_from(stretch) <= budget)
+        turns = [stretch.turn for stretch in self._stretches]
+        if first == len(turns):
+            return Recall(cut=(Cut(place=key, turns=tuple(turns), tokens=self._tokens),))
+        kept = self._stretches[first]
+        text, tokens = kept.heading + log[kept.start :].decode(), self._tokens_from(kept)
+        cut = Cut(place=key, turns=tuple(turns[:first]), tokens=self._tokens - tokens)
+        hit = Hit(
+            id=key,
+            store="redis",
+            place=key,
+            rank=1,
+            score=None,
+            text=text,
+            turns=tuple(turns[first:]),
+            tokens=tokens,
+        )
+        return Recall(hits=(hit,), context=text, tokens=tokens, cut=(cut,) if first else ())
+
+    def _tokens_from(self, stretch: _Stretch) -> int:
+        """Tokens of a context that begins at this turn, under its date line: fewer the later it begins."""
+        return stretch.heading_tokens + self._tokens - stretch.tokens_before
+
+    def _opened(self) -> str:
+        if self._key is None:
+            raise BackendError("The full_context memory is not open")
+        return self._key

@@ -1,0 +1,5 @@
+"""The hybrid architecture (DD-01)."""
+
+from memory_backends.hybrid.backend import HybridBackend
+
+__all__ = ["HybridBackend"]

@@ -1,0 +1,201 @@
+"""The hybrid memory (DD-01): working state in Redis, what was said and what was learnt from it in Qdrant."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_backends.base import (
+    BackendError,
+    ClosingStatus,
+    Exchange,
+    MemoryBackend,
+    Message,
+    Namespace,
+    Recall,
+    Snapshot,
+)
+from memory_backends.hybrid.archive import archive
+from memory_backends.hybrid.candidates import candidates_of
+from memory_backends.hybrid.consolidation import ConsolidationAgent
+from memory_backends.hybrid.planner import PlannerAgent
+from memory_backends.hybrid.recall import KNOWLEDGE_DEPTH, Finds, compose
+from memory_backends.hybrid.verbatim import VerbatimMemory
+from memory_backends.hybrid.workspace import SharedWorkspace
+from memory_backends.knowledge_store import KnowledgeStore
+from memory_backends.operating_memory import OperatingMemory
+from memory_backends.operations import MemoryTrace
+from memory_backends.records import KNOWLEDGE_COLLECTION, VERBATIM_COLLECTION
+
+if TYPE_CHECKING:
+    from memory_backends.registry import Resources
+
+COLLECTIONS = (VERBATIM_COLLECTION, KNOWLEDGE_COLLECTION)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What serves one conversation, from open to close."""
+
+    memory: OperatingMemory
+    store: KnowledgeStore
+    workspace: SharedWorkspace
+    planner: PlannerAgent
+    consolidation: ConsolidationAgent
+    verbatim: VerbatimMemory
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Every key in Redis."""
+        return (self.planner.key, self.consolidation.key, self.workspace.key)
+
+
+class HybridBackend(MemoryBackend):
+    """A planner that reads and stages, a consolidation agent that distils behind it, and a workspace of both.
+
+    Perceiving a message writes the planner's scratchpad and nothing that a recall reads.
+    """
+
+    name = "hybrid"
+    perceive_changes_recall = False
+
+    def __init__(self, resources: Resources) -> None:
+        self.trace = MemoryTrace()
+        self._resources = resources
+        self._open_parts: _Parts | None = None
+        self._observed: set[str] = set()
+        self._consolidating: asyncio.Task[None] | None = None
+        self._latest: datetime | None = None
+
+    async def open(self, namespace: Namespace) -> None:
+        """Empty states and collections, and an active event."""
+        await self._release()
+        parts = self._make(namespace)
+        self._observed, self._latest = set(), None
+        with self.trace.caused_by("open", parts.planner.agent_id):
+            await parts.memory.remove(*parts.keys)
+            for collection in COLLECTIONS:
+                await parts.store.open_collection(collection)
+            await parts.workspace.create()
+            await parts.planner.begin()
+        self._open_parts = parts
+
+    async def perceive(self, message: Message, limit: int, budget: int) -> Recall:
+        """The planner reads its state, asks long-term memory with the message, and writes its scratchpad."""
+        await self.settle()
+        parts = self._parts()
+        with self.trace.caused_by("perceive", parts.planner.agent_id, (message.turn_id,)):
+            state = await parts.planner.read()
+            recalled = await self._recall(message.text, limit, budget)
+            await parts.planner.think(state, message, recalled)
+        return recalled
+
+    async def observe(self, exchange: Exchange) -> None:
+        """Store the exchange word for word, stage what it says, and let consolidation begin behind it."""
+        await self.settle()
+        parts = self._parts()
+        if parts.verbatim.id_of(exchange) in self._observed:
+            return
+        with self.trace.caused_by("observe", parts.planner.agent_id, exchange.turn_ids):
+            await parts.verbatim.store(exchange, await self._vector(exchange.text))
+            await parts.planner.stage(exchange, candidates_of(exchange))
+        self._observed.add(parts.verbatim.id_of(exchange))
+        self._latest = max(filter(None, (self._latest, exchange.said_at)), default=None)
+        self._consolidating = asyncio.create_task(self._consolidate(exchange.turn_ids))
+
+    async def settle(self) -> None:
+        """Wait for consolidation; what went wrong in it is raised here."""
+        task, self._consolidating = self._consolidating, None
+        if task is not None:
+            await task
+
+    async def recall(self, question: str, limit: int, budget: int) -> Recall:
+        """What all tiers give for a question. It only reads."""
+        await self.settle()
+        parts = self._parts()
+        with self.trace.caused_by("recall", parts.planner.agent_id):
+            await parts.planner.read()
+            return await self._recall(question, limit, budget)
+
+    async def snapshot(self) -> Snapshot:
+        """The three states in Redis and both collections."""
+        await self.settle()
+        parts = self._parts()
+        states = {key: await parts.memory.peek(key) for key in parts.keys}
+        return Snapshot(
+            redis={key: state for key, state in states.items() if state is not None},
+            qdrant={collection: await parts.store.dump(collection) for collection in COLLECTIONS},
+        )
+
+    async def close(self, status: ClosingStatus) -> None:
+        """Give the event its last status, archive its workspace, and free an embedded store."""
+        if self._open_parts is None:
+            return
+        parts = self._open_parts
+        try:
+            await self.settle()
+            with self.trace.caused_by("close", parts.consolidation.agent_id):
+                workspace = await parts.workspace.finish(parts.consolidation.agent_id, status)
+                await archive(workspace, parts.store, self._resources.embedder, self._resources.clock)
+                if self._resources.ttl_seconds is not None:
+                    for key in parts.keys:
+                        await parts.memory.expire(key, self._resources.ttl_seconds)
+        finally:
+            await self._release()
+
+    def _make(self, namespace: Namespace) -> _Parts:
+        made = self._resources
+        memory = OperatingMemory(made.redis, self.trace)
+        store = KnowledgeStore(made.qdrant, self.trace, namespace, made.embedder.dimension)
+        workspace = SharedWorkspace(memory, namespace, made.clock)
+        planner = PlannerAgent(memory, workspace, namespace, made.clock)
+        consolidation = ConsolidationAgent(
+            memory, store, planner, workspace, made.embedder, self.trace, namespace, made.clock
+        )
+        return _Parts(
+            memory, store, workspace, planner, consolidation, VerbatimMemory(store, namespace, made.clock)
+        )
+
+    async def _consolidate(self, turns: tuple[str, ...]) -> None:
+        consolidation = self._parts().consolidation
+        with self.trace.caused_by("consolidate", consolidation.agent_id, turns):
+            await consolidation.consolidate(self._latest)
+
+    async def _recall(self, question: str, limit: int, budget: int) -> Recall:
+        """Ask every tier, and put together what they give."""
+        if limit < 1:
+            return Recall()
+        parts = self._parts()
+        vector = await self._vector(question)
+        finds = Finds(
+            question=question,
+            workspace=await parts.workspace.read(),
+            facts=await parts.store.search(KNOWLEDGE_COLLECTION, question, vector, KNOWLEDGE_DEPTH),
+            exchanges=await parts.verbatim.rank(question, vector),
+        )
+        return compose(finds, limit, budget, self._resources.count_tokens)
+
+    async def _vector(self, text: str) -> NDArray[np.float32]:
+        vectors = await asyncio.to_thread(self._resources.embedder.embed, [text])
+        vector: NDArray[np.float32] = vectors[0]
+        return vector
+
+    async def _release(self) -> None:
+        """Let go of the stores. Consolidation that is still under way is over before its store is."""
+        if self._consolidating is not None:
+            self._consolidating.cancel()
+            await asyncio.gather(self._consolidating, return_exceptions=True)
+            self._consolidating = None
+        if self._open_parts is not None:
+            self._open_parts.store.close()
+            self._open_parts = None
+
+    def _parts(self) -> _Parts:
+        if self._open_parts is None:
+            raise BackendError("The hybrid memory is not open")
+        return self._open_parts

@@ -1,0 +1,233 @@
+"""The consolidation agent: judges staged candidates and distils the significant ones into long-term memory.
+
+Each candidate is scored (CIAR) and becomes one of four things. ADD: it is new. UPDATE: it takes the place of a
+fact that it corrects, which stays stored. NO-OP: it was known, and its turns join the known fact's sources. DROP:
+it is not significant enough.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_backends.base import Clock, Namespace, TextEmbedder
+from memory_backends.hybrid.candidates import Candidate
+from memory_backends.hybrid.facts import folded, says_no_more
+from memory_backends.hybrid.planner import PlannerAgent, staged_candidates
+from memory_backends.hybrid.significance import PROMOTION_THRESHOLD, age_in_days, factors_of, significance
+from memory_backends.hybrid.workspace import SharedWorkspace
+from memory_backends.knowledge_store import KnowledgeStore, Point
+from memory_backends.operating_memory import OperatingMemory
+from memory_backends.operations import MemoryTrace, PromotionDecision, SignificanceFactors
+from memory_backends.records import KNOWLEDGE_COLLECTION, KnowledgeDocument, PersonalMemoryState, iso_utc
+
+NEAR_DUPLICATE = 0.95
+"""Cosine similarity from which two facts without a slot are the same, if they also name the same numbers."""
+
+SAME_MATTER = 0.35
+"""Cosine similarity from which a fact that names the value it takes back may be about an older fact."""
+
+NEIGHBOURS = 5
+MOST_REMEMBERED_DROPS = 32
+
+
+class ConsolidationAgent:
+    """Owns ``personal_state:{agent_id}`` of its own, where it keeps its tally and what it dropped how often."""
+
+    def __init__(
+        self,
+        memory: OperatingMemory,
+        knowledge: KnowledgeStore,
+        planner: PlannerAgent,
+        workspace: SharedWorkspace,
+        embedder: TextEmbedder,
+        trace: MemoryTrace,
+        namespace: Namespace,
+        clock: Clock,
+    ) -> None:
+        self._memory = memory
+        self._knowledge = knowledge
+        self._planner = planner
+        self._workspace = workspace
+        self._embedder = embedder
+        self._trace = trace
+        self._namespace = namespace
+        self._clock = clock
+        self._current: dict[str, str] = {}
+        self.agent_id = namespace.agent_id("consolidation")
+        self.key = PersonalMemoryState.key(self.agent_id)
+
+    async def consolidate(self, now: datetime | None) -> None:
+        """Judge everything that is staged. ``now`` is the conversation's own date, if it has one."""
+        candidates = staged_candidates(await self._planner.read())
+        if not candidates:
+            return
+        state = await self._own_state()
+        dropped: dict[str, int] = state.scratchpad.get("dropped", {})
+        judged = [(candidate, self._factors(candidate, dropped, now)) for candidate in candidates]
+        worthy = [candidate for candidate, factors in judged if significance(factors) >= PROMOTION_THRESHOLD]
+        vectors = await self._vectors(worthy)
+        tally: dict[str, int] = dict(state.scratchpad.get("decisions", {}))
+        for candidate, factors in judged:
+            vector = vectors.get(candidate.id)
+            if vector is None:
+                decision = _decision(candidate, factors, "DROP", "it is not significant enough")
+                dropped = _with_drop(dropped, candidate)
+            else:
+                decision = await self._promote(candidate, factors, vector)
+            self._trace.decide(decision)
+            tally[decision.decision] = tally.get(decision.decision, 0) + 1
+        await self._planner.unstage([candidate.id for candidate in candidates])
+        await self._workspace.join(self.agent_id)
+        scratchpad = {"status": "idle", "last_judged": candidates[-1].id, "decisions": tally, "dropped": dropped}
+        updated = {"scratchpad": scratchpad, "last_updated": self._clock()}
+        await self._memory.write_state(self.key, state.model_copy(update=updated))
+
+    async def _own_state(self) -> PersonalMemoryState:
+        state = await self._memory.read_state(self.key, PersonalMemoryState)
+        return state or PersonalMemoryState(
+            agent_id=self.agent_id, current_task_id=self._namespace.conversation_id, last_updated=self._clock()
+        )
+
+    def _factors(self, candidate: Candidate, dropped: dict[str, int], now: datetime | None) -> SignificanceFactors:
+        age = age_in_days(candidate.said_at, now)
+        return factors_of(candidate.certainty, candidate.impact, age, dropped.get(_gist(candidate), 0))
+
+    async def _vectors(self, candidates: Sequence[Candidate]) -> dict[str, NDArray[np.float32]]:
+        if not candidates:
+            return {}
+        texts = [candidate.content for candidate in candidates]
+        vectors = await asyncio.to_thread(self._embedder.embed, texts)
+        return {candidate.id: vector for candidate, vector in zip(candidates, vectors, strict=True)}
+
+    async def _promote(
+        self, candidate: Candidate, factors: SignificanceFactors, vector: NDArray[np.float32]
+    ) -> PromotionDecision:
+        id_ = self._knowledge_id(candidate)
+        known = await self._held([id_, self._current.get(candidate.slot or "")])
+        current = [fact for fact in known if fact.superseded_by is None]
+        same = next((fact for fact in current if fact.id == id_ or _repeats(candidate, fact)), None)
+        replaced = next((fact for fact in current if fact is not same), None)
+        if not known and candidate.slot is None:
+            same, replaced = await self._neighbours(candidate, vector)
+        if same is not None:
+            return await self._merge(candidate, factors, same)
+        if any(fact.id == id_ for fact in known):
+            # A value that was corrected and holds again is a fact of its own: the old one keeps its dates.
+            id_ = self._namespace.point_id(id_, candidate.turn_number)
+        await self._write(candidate, factors, vector, id_)
+        if replaced is None:
+            return _decision(candidate, factors, "ADD", "it was not known", knowledge_id=id_)
+        ended = {"valid_to": iso_utc(candidate.said_at or self._clock()), "superseded_by": id_}
+        await self._knowledge.change_payload(KNOWLEDGE_COLLECTION, replaced.id, ended)
+        why = f"it {'corrects' if candidate.is_correction else 'takes the place of'} {replaced.value!r}"
+        return _decision(candidate, factors, "UPDATE", why, knowledge_id=id_, superseded_id=replaced.id)
+
+    async def _held(self, ids: Sequence[str | None]) -> list[KnowledgeDocument]:
+        wanted = list(dict.fromkeys(id_ for id_ in ids if id_))
+        held = await self._knowledge.fetch(KNOWLEDGE_COLLECTION, wanted)
+        return [KnowledgeDocument.model_validate(point.payload) for point in held]
+
+    async def _neighbours(
+        self, candidate: Candidate, vector: NDArray[np.float32]
+    ) -> tuple[KnowledgeDocument | None, KnowledgeDocument | None]:
+        """The current fact that says the same, and the one that the candidate takes back, among the nearest."""
+        found = await self._knowledge.search(KNOWLEDGE_COLLECTION, candidate.content, vector, NEIGHBOURS)
+        facts = [(point.score, KnowledgeDocument.model_validate(point.payload)) for point in found]
+        current = [(score, fact) for score, fact in facts if fact.superseded_by is None]
+        for score, fact in current:
+            if score >= NEAR_DUPLICATE and _numbers(fact.content) == _numbers(candidate.content):
+                return fact, None
+        for score, fact in current:
+            if score >= SAME_MATTER and candidate.taken_back and says_no_more(candidate.taken_back, fact.content):
+                return None, fact
+        return None, None
+
+    async def _merge(
+        self, candidate: Candidate, factors: SignificanceFactors, known: KnowledgeDocument
+    ) -> PromotionDecision:
+        """Let the candidate's turns join a known fact's sources; once, however often it is observed."""
+        if not set(candidate.sources) <= set(known.sources):
+            fields = {
+                "sources": list(dict.fromkeys([*known.sources, *candidate.sources])),
+                "accesses": known.accesses + 1,
+            }
+            await self._knowledge.change_payload(KNOWLEDGE_COLLECTION, known.id, fields)
+        return _decision(candidate, factors, "NO-OP", "it was known already", knowledge_id=known.id)
+
+    async def _write(
+        self, candidate: Candidate, factors: SignificanceFactors, vector: NDArray[np.float32], id_: str
+    ) -> None:
+        now = self._clock()
+        document = KnowledgeDocument(
+            id=id_,
+            content=candidate.content,
+            slot=candidate.slot,
+            value=candidate.value,
+            said_by=candidate.said_by,
+            sources=list(candidate.sources),
+            confidence=candidate.certainty,
+            significance=significance(factors),
+            factors=factors.model_dump(),
+            justification=f"rule “{candidate.rule}”",
+            accesses=factors.accesses,
+            created_at=now,
+            valid_from=candidate.said_at or now,
+        )
+        point = Point(id=id_, vector=vector, payload=document.model_dump(mode="json"))
+        await self._knowledge.upsert(KNOWLEDGE_COLLECTION, [point])
+        if candidate.slot is not None and not candidate.several:
+            self._current[candidate.slot] = id_
+
+    def _knowledge_id(self, candidate: Candidate) -> str:
+        said = candidate.value if candidate.slot else candidate.content
+        return self._namespace.point_id("fact", candidate.slot or "", folded(said) or said)
+
+
+def _repeats(candidate: Candidate, fact: KnowledgeDocument) -> bool:
+    return candidate.slot is not None and says_no_more(candidate.value, fact.value or "")
+
+
+def _numbers(text: str) -> set[str]:
+    return {word for word in folded(text).split() if any(c.isdigit() for c in word)}
+
+
+def _gist(candidate: Candidate) -> str:
+    return f"{candidate.slot or candidate.rule}: {folded(candidate.value)}"[:60]
+
+
+def _with_drop(dropped: dict[str, int], candidate: Candidate) -> dict[str, int]:
+    """The tally of drops with one more, the latest last; what was dropped longest ago is forgotten."""
+    gist = _gist(candidate)
+    rest = {key: count for key, count in dropped.items() if key != gist}
+    latest = {**rest, gist: dropped.get(gist, 0) + 1}
+    return dict(list(latest.items())[-MOST_REMEMBERED_DROPS:])
+
+
+def _decision(
+    candidate: Candidate,
+    factors: SignificanceFactors,
+    decision: Any,
+    why: str,
+    *,
+    knowledge_id: str | None = None,
+    superseded_id: str | None = None,
+) -> PromotionDecision:
+    return PromotionDecision(
+        candidate_id=candidate.id,
+        content=candidate.content,
+        slot=candidate.slot,
+        sources=candidate.sources,
+        factors=factors,
+        score=significance(factors),
+        threshold=PROMOTION_THRESHOLD,
+        decision=decision,
+        justification=f"Rule “{candidate.rule}” read {candidate.value!r}, and {why}.",
+        knowledge_id=knowledge_id,
+        superseded_id=superseded_id,
+    )

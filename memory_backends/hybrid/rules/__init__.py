@@ -1,0 +1,1 @@
+"""Rules that find candidate facts in a sentence, without a model. English and Spanish."""

@@ -1,0 +1,211 @@
+"""How people say in English who they are, and where they live, work and come from."""
+
+from __future__ import annotations
+
+from memory_backends.hybrid.rules.pattern import CAP, DATE, PERSON, PROPER, Rule, pattern
+
+_I_AM = r"\b(?:I['’]m|I\sam|[Ii]['’]m|i\sam|I\swas|I['’]ve\sbeen)"
+_OCCUPATION = (
+    r"(?:\w+(?:eer|ician|ologist|ographer|iatrist|dentist|scientist|artist|journalist|therapist"
+    r"|pharmacist)|teacher|nurse"
+    r"|doctor|surgeon|student|developer|programmer|designer|manager|writer|author|lawyer|chef|baker"
+    r"|driver|farmer|founder"
+    r"|freelancer|architect|analyst|consultant|accountant|professor|researcher|lecturer|counsel"
+    r"(?:l)?or|carpenter|plumber"
+    r"|paramedic|vet|barista|translator|editor|painter|photographer|postdoc|PhD\sstudent|drummer"
+    r"|guitarist|pianist|violinist"
+    r"|bassist|singer|cellist|sailor|skipper|librarian|curator|coach|dancer|actor|producer|welder|gardener|midwife)"
+)
+_ONE_RELATIVE = (
+    r"wife|husband|partner|boyfriend|girlfriend|fianc[ée]e?|mother|mom|mum|father|dad|boss|manager"
+    r"|supervisor|advisor"
+    r"|adviser|mentor|landlord|landlady|co-?founder|therapist|CEO|CTO|tutor|contractor"
+)
+_SOME_RELATIVE = (
+    r"son|daughter|brother|sister|grand(?:mother|father|ma|pa|son|daughter)|gran|nan|aunt|uncle"
+    r"|cousin|niece|nephew|friend"
+    r"|colleague|co-?worker|flatmate|roommate|neighbou?r|kid|child|baby|twin|dog|cat|puppy|kitten"
+    r"|horse|parrot|rabbit"
+    r"|hamster|tortoise|bandmate|teammate|student|client|kids|children|sons|daughters|brothers"
+    r"|sisters|dogs|cats|twins"
+)
+_WHICH = (
+    r"(?:late\s|older\s|younger\s|elder\s|eldest\s|youngest\s|little\s|big\s|baby\s|best\s|new\s|old"
+    r"\s|own\s|ex-?\s?"
+    r"|good\s|dear\s)*"
+)
+_NAMED = r"(?:,?\s(?:who\sis\s|who['’]s\s|is\s)?(?:called|named)|['’]s\sname\sis|\(|,)?"
+_NAMES = rf"{PERSON}(?:\s\(\d+\))?(?:(?:,\s|,?\sand\s){CAP}(?:\s\(\d+\))?){{0,5}}"
+
+_OCCUPATION = (
+    r"(?:\w+(?:eer|ician|ologist|ographer|iatrist|dentist|scientist|artist|journalist|therapist"
+    r"|pharmacist)|teacher|nurse"
+    r"|doctor|surgeon|student|developer|programmer|designer|manager|writer|author|lawyer|chef|baker"
+    r"|driver|farmer|founder"
+    r"|freelancer|architect|analyst|consultant|accountant|professor|researcher|lecturer|counsel"
+    r"(?:l)?or|carpenter|plumber"
+    r"|paramedic|vet|barista|translator|editor|painter|photographer|postdoc|PhD\sstudent|drummer"
+    r"|guitarist|pianist|violinist"
+    r"|bassist|singer|cellist|sailor|skipper|librarian|curator|coach|dancer|actor|producer|welder|gardener|midwife)"
+)
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "name",
+        pattern(
+            rf"\b(?i:my\s(?:(?:own|full|real|first|last)\s)*name(?:['’]s|\sis|,)|name['’]s|should\sbe\sme:"
+            rf"|signed(?:\sit)?|I['’]m\scalled|(?<!never\s)(?<!not\s)(?<!n['’]t\s)call\sme)"
+            rf"\s(?P<value>{PERSON})"
+        ),
+        "<who>.name",
+        0.95,
+        1.0,
+        in_questions=True,
+    ),
+    Rule(
+        "name",
+        pattern(rf"\bI(?:['’]m|\sam)\s(?P<value>{CAP}\s{CAP}(?:\s{CAP})?)"),
+        "<who>.name",
+        0.9,
+        1.0,
+        in_questions=True,
+    ),
+    Rule(
+        "name",
+        pattern(
+            rf"\bI(?:['’]m|\sam)\s(?P<value>{CAP})(?=,?\s(?:by\sthe\sway|from\b|and\sI\b|an?\s)|,\s(?:an?|the)"
+            rf"\s|\shere\b)"
+        ),
+        "<who>.name",
+        0.85,
+        1.0,
+        in_questions=True,
+    ),
+    Rule(
+        "name",
+        pattern(rf"^(?:(?i:hi|hello|hey)[,!]?\s)?(?P<value>{CAP}(?:\s{CAP})?)\shere\b"),
+        "<who>.name",
+        0.8,
+        1.0,
+    ),
+    Rule(
+        "employer",
+        pattern(
+            rf"\b(?i:I(?:['’]m|\sam|['’]ve\sbeen)?\s(?:currently\s|now\s)?(?:work|working|employed|teach|teaching))"
+            rf"(?:\s(?:as\s)?[a-z][\w\s-]{{2,40}}?)?\s(?:at|for|with)\s(?:the\s|a\s\w+\scalled\s)?"
+            rf"(?P<value>{PROPER})"
+        ),
+        "<who>.employer",
+        0.9,
+        0.95,
+        in_questions=True,
+    ),
+    Rule(
+        "employer",
+        pattern(
+            rf"{_I_AM}\s(?:an?|the|acting|head|chief)\s[a-z][\w\s-]{{2,40}}?\s(?:at|for|with)\s(?:the\s)?"
+            rf"(?P<value>{PROPER})"
+        ),
+        "<who>.employer",
+        0.9,
+        0.95,
+        in_questions=True,
+    ),
+    Rule(
+        "employer",
+        pattern(rf"\bI\s(?:just\s|recently\s)?(?:joined|started\s(?:work\s)?at)\s(?:the\s)?(?P<value>{PROPER})"),
+        "<who>.employer",
+        0.85,
+        0.9,
+    ),
+    Rule(
+        "company",
+        pattern(
+            rf"\b(?i:(?:my|our)\s(?:company|startup|business|band|studio|shop|firm|school|university)(?:,|\sis"
+            rf"(?:\scalled)?))\s(?P<value>{PROPER})"
+        ),
+        "<who>.company",
+        0.85,
+        0.95,
+        in_questions=True,
+    ),
+    Rule(
+        "studies",
+        pattern(
+            rf"\b(?i:I(?:['’]m|\sam)?\s(?:study|studying|studied|graduated))\s(?:[a-z]+\s){{0,4}}?(?:at|from)"
+            rf"\s(?:the\s)?(?P<value>{PROPER})"
+        ),
+        "<who>.university",
+        0.85,
+        0.9,
+    ),
+    Rule(
+        "job",
+        pattern(
+            rf"\b(?i:I['’]m|I\sam|I\swork\sas|I['’]ve\sbeen)\s(?:still\s|now\s|only\s|just\s|currently\s)?an?\s"
+            rf"(?P<value>(?:[a-z][\w-]+\s){{0,3}}{_OCCUPATION})\b"
+        ),
+        "<who>.job",
+        0.9,
+        0.9,
+        in_questions=True,
+    ),
+    Rule(
+        "past job",
+        pattern(
+            rf"\b(?i:I\sused\sto\s(?:be|work\sas)|I\swas|I\sworked\sas)\san?\s(?P<value>(?:[a-z][\w-]+"
+            rf"\s){{0,3}}{_OCCUPATION})\b"
+        ),
+        "<who>.past_job",
+        0.85,
+        0.8,
+    ),
+    Rule(
+        "city",
+        pattern(
+            rf"\b(?:I|[Ww]e)(?:['’]m|\sam|['’]re|\sare|['’]ve|\shave)?\s(?:now\s|just\s|currently\s|recently\s)?"
+            rf"(?:live|living|based|lived|moved|moving|relocated)\s(?:(?:here|back)\s)?(?:in|to)\s(?:\w+"
+            rf"\s){{0,2}}?(?P<value>{PROPER})"
+        ),
+        "<who>.city",
+        0.85,
+        0.9,
+        in_questions=True,
+    ),
+    Rule(
+        "city",
+        pattern(rf"\b(?:my|our)\s(?:flat|house|home|apartment|place)\sin\s(?P<value>{PROPER})"),
+        "<who>.city",
+        0.8,
+        0.9,
+    ),
+    Rule(
+        "origin",
+        pattern(
+            rf"\b(?:(?i:I(?:['’]m|\sam)\s(?:originally\s)?from|I\scome\sfrom|I\swas\sborn\sin|I\sgrew\sup\sin"
+            rf"|I\smoved\s(?:here\s)?from"
+            rf"|my\shome\scountry,?(?:\sis)?))\s(?:the\s)?(?P<value>{PROPER})"
+        ),
+        "<who>.origin",
+        0.9,
+        0.85,
+        in_questions=True,
+    ),
+    Rule(
+        "age",
+        pattern(
+            r"\b(?:I['’]m|I\sam|I\s(?:just\s)?turned|I['’]ll\sbe)\s(?P<value>\d{2})(?=\s(?:years\sold|now\b"
+            r"|and\b)|[.,;!]|$)"
+        ),
+        "<who>.age",
+        0.85,
+        0.8,
+    ),
+    Rule(
+        "birthday",
+        pattern(rf"\b(?i:my\sbirthday)\b[^.!?]{{0,20}}?\s(?P<value>{DATE})"),
+        "<who>.birthday",
+        0.95,
+        0.9,
+    ),
+)

@@ -1,0 +1,197 @@
+"""How people say in Spanish who they are, where they live and work, and who is theirs."""
+
+from __future__ import annotations
+
+from memory_backends.hybrid.rules.pattern import CAP, DATE, PERSON, PROPER, Rule, pattern
+
+_OCCUPATION = (
+    r"(?:ingenier[oa]|profesora?|maestr[oa]|enfermer[oa]|médic[oa]|doctora?|abogad[oa]|diseñadora?|programadora?"
+    r"|desarrolladora?|estudiante|arquitect[oa]|periodista|cociner[oa]|contable|investigadora?|músic[oa]|pintora?"
+    r"|fotógraf[oa]|traductora?|camarer[oa]|psicólog[oa]|biólog[oa]|químic[oa]|electricista"
+    r"|carpinter[oa]|veterinari[oa]"
+    r"|autónom[oa]|directora?|analista|consultora?|dentista|farmacéutic[oa]|matrona|librer[oa]"
+    r"|panader[oa]|jardiner[oa])"
+)
+_ONE_RELATIVE = (
+    r"mujer|esposa|marido|esposo|pareja|novi[oa]|madre|mamá|padre|papá|jef[ea]|soci[oa]|cofundadora?"
+    r"|tutora?|caser[oa]|suegr[oa]"
+    r"|directora?"
+)
+_SOME_RELATIVE = (
+    r"hij[oa]s?|herman[oa]s?|abuel[oa]s?|t[ií][oa]s?|prim[oa]s?|sobrin[oa]s?|niet[oa]s?|amig[oa]s?"
+    r"|compañer[oa]s?|vecin[oa]s?|perr[oa]s?|gat[oa]s?|caballo|loro|conejo|mellizos|gemelos|gemelas|nietos"
+)
+_WHICH = r"(?:mayor\s|menor\s|pequeñ[oa]\s|mejor\s|difunt[oa]\s)*"
+_NAMES = rf"{PERSON}(?:\s\(\d+\))?(?:(?:,\s|\s[ye]\s){CAP}(?:\s\(\d+\))?){{0,5}}"
+
+_NAMES = rf"{PERSON}(?:\s\(\d+\))?(?:(?:,\s|\s[ye]\s){CAP}(?:\s\(\d+\))?){{0,5}}"
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "name",
+        pattern(
+            rf"\b(?i:(?<!no\s)me\sllamo|mi\snombre(?:\scompleto)?\ses|(?<!no\s)(?<!nunca\s)ll[aá]m[ae]me)\s"
+            rf"(?P<value>{PERSON})"
+        ),
+        "<who>.name",
+        0.95,
+        1.0,
+        in_questions=True,
+    ),
+    Rule(
+        "name",
+        pattern(rf"\b(?:[Ss]oy)\s(?P<value>{CAP}\s{CAP}(?:\s{CAP})?)"),
+        "<who>.name",
+        0.9,
+        1.0,
+        in_questions=True,
+    ),
+    Rule(
+        "name",
+        pattern(rf"\b(?:[Ss]oy)\s(?P<value>{CAP})(?=,?\s(?:por\scierto|de\s|y\s)|,)"),
+        "<who>.name",
+        0.85,
+        1.0,
+        in_questions=True,
+    ),
+    Rule(
+        "employer",
+        pattern(
+            rf"\b(?i:(?:trabajo|estoy\strabajando|doy\sclases?)(?:\scomo\s[^.,;]{{3,40}}?)?\s(?:en|para))\s"
+            rf"(?:el\s|la\s|los\s)?(?P<value>{PROPER})"
+        ),
+        "<who>.employer",
+        0.9,
+        0.95,
+        in_questions=True,
+    ),
+    Rule(
+        "employer",
+        pattern(rf"\b(?:[Ss]oy)\s(?:una?\s)?[a-záéíóúñ][\w\s-]{{2,40}}?\sen\s(?:el\s|la\s)?(?P<value>{PROPER})"),
+        "<who>.employer",
+        0.8,
+        0.9,
+        in_questions=True,
+    ),
+    Rule(
+        "company",
+        pattern(
+            rf"\b(?i:somos|tengo|monté|he\smontado)\suna\s(?:startup|empresa|cooperativa|tienda|banda)(?:,|"
+            rf"\sllamada|\sque\sse\sllama)\s(?P<value>{PROPER})"
+        ),
+        "<who>.company",
+        0.85,
+        0.95,
+        in_questions=True,
+    ),
+    Rule(
+        "job",
+        pattern(
+            rf"\b(?i:soy|trabajo\s(?:de|como))\s(?:una?\s)?(?P<value>{_OCCUPATION}(?:\s(?:de"
+            rf"\s)?[a-záéíóúñ]{{4,}}){{0,2}})"
+        ),
+        "<who>.job",
+        0.9,
+        0.9,
+        in_questions=True,
+    ),
+    Rule(
+        "past job",
+        pattern(
+            rf"\b(?i:(?:yo\s)?(?:era|fui|trabajé\s(?:de|como)))\s(?:una?\s)?(?P<value>{_OCCUPATION}(?:\s(?:de"
+            rf"\s)?[a-záéíóúñ]{{4,}})?)"
+        ),
+        "<who>.past_job",
+        0.8,
+        0.8,
+    ),
+    Rule(
+        "city",
+        pattern(
+            rf"\b(?i:vivo|vivimos|resido|me\s(?:he\s)?mud(?:é|ado|o)|nos\smudamos|estoy\sviviendo)\s(?:ahora"
+            rf"\s)?(?:en|a)\s(?P<value>{PROPER})"
+        ),
+        "<who>.city",
+        0.9,
+        0.9,
+        in_questions=True,
+    ),
+    Rule(
+        "origin",
+        pattern(rf"\b(?i:(?:soy|vengo|procedo)\sde|nací\sen|me\scrié\sen)\s(?:la\s|el\s)?(?P<value>{PROPER})"),
+        "<who>.origin",
+        0.9,
+        0.85,
+        in_questions=True,
+    ),
+    Rule(
+        "age",
+        pattern(r"\b(?i:tengo|cumplo|he\scumplido)\s(?P<value>\d{1,2}(?=\saños)|\w+(?=\saños))"),
+        "<who>.age",
+        0.9,
+        0.8,
+    ),
+    Rule(
+        "birthday",
+        pattern(rf"\b(?i:mi\scumpleaños)\b[^.!?]{{0,20}}?\s(?P<value>{DATE})"),
+        "<who>.birthday",
+        0.95,
+        0.9,
+    ),
+    Rule(
+        "relation",
+        pattern(
+            rf"\b(?:[Mm]i|[Nn]uestr[oa])\s{_WHICH}(?P<relation>{_ONE_RELATIVE})(?:,?\s(?:que\s)?se\sllama|,)?"
+            rf"\s(?P<value>{PERSON})"
+        ),
+        "<who>.<relation>",
+        0.9,
+        0.9,
+        in_questions=True,
+    ),
+    Rule(
+        "relation",
+        pattern(
+            rf"\b(?:[Mm]is?|[Nn]uestr[oa]s?)\s{_WHICH}(?P<relation>{_SOME_RELATIVE})\s?(?:mayor|menor|pequeñ[oa])?"
+            rf"(?:,?\s(?:que\s)?se\sllaman?|,|:)?\s(?P<value>{_NAMES})"
+        ),
+        "<who>.<relation>",
+        0.9,
+        0.9,
+        several=True,
+        in_questions=True,
+    ),
+    Rule(
+        "relation",
+        pattern(rf"\b(?P<value>{PERSON}),\smi\s{_WHICH}(?P<relation>{_ONE_RELATIVE}|{_SOME_RELATIVE})\b"),
+        "<who>.<relation>",
+        0.85,
+        0.9,
+        several=True,
+        in_questions=True,
+    ),
+    Rule(
+        "allergy",
+        pattern(
+            r"\b(?i:(?:alérgic[oa]s?|alergia|intolerante)\s(?:a\slas?|al|a\slos|a))\s(?P<value>[a-záéíóúñ]+"
+            r"(?:\s[ye]\s(?:a\slas?\s|al\s|a\slos\s)?[a-záéíóúñ]+)?)"
+        ),
+        "allergy",
+        0.95,
+        1.0,
+        several=True,
+        in_questions=True,
+    ),
+    Rule(
+        "diet",
+        pattern(
+            r"\b(?i:soy|somos)\s(?P<value>vegetarian[oa]s?|vegan[oa]s?|celíac[oa]s?|diabétic[oa]s?"
+            r"|pescetarian[oa]s?)\b"
+        ),
+        "<who>.diet",
+        0.95,
+        0.95,
+        in_questions=True,
+    ),
+)

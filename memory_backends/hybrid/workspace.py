@@ -1,0 +1,111 @@
+"""The shared workspace: the whiteboard of one event, where the agents keep the current value of every slot.
+
+``shared_data`` maps a slot to ``{"value", "turn", "said_by"}``; a slot that keeps several values maps to
+``{"values": [{"value", "turn", "said_by"}, …]}``, oldest first. Writes are compare-and-set, so that of two writers
+none is lost, and every write is published on the event's channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from memory_backends.base import BackendError, Clock, Namespace
+from memory_backends.hybrid.candidates import Candidate
+from memory_backends.hybrid.facts import says_no_more
+from memory_backends.operating_memory import OperatingMemory
+from memory_backends.records import SharedWorkspaceState, WorkspaceStatus
+
+MOST_SLOTS = 64
+"""Slots of a workspace; past it the one that was written longest ago makes room."""
+
+MOST_VALUES = 5
+"""Values of one slot that keeps several; the oldest makes room."""
+
+MOST_TRIES = 8
+"""Attempts at a compare-and-set before a write gives up."""
+
+SharedData = dict[str, Any]
+
+
+class SharedWorkspace:
+    """The workspace of one conversation, in Redis."""
+
+    def __init__(self, memory: OperatingMemory, namespace: Namespace, clock: Clock) -> None:
+        self._memory = memory
+        self._clock = clock
+        self.event_id = namespace.path
+        self.key = SharedWorkspaceState.key(self.event_id)
+
+    async def create(self) -> None:
+        """Begin the event: active and empty."""
+        now = self._clock()
+        state = SharedWorkspaceState(event_id=self.event_id, status="active", created_at=now, last_updated=now)
+        await self._memory.write_state(self.key, state)
+
+    async def read(self) -> SharedWorkspaceState:
+        """The workspace as it stands. A missing one is a :class:`BackendError`."""
+        state = await self._memory.read_state(self.key, SharedWorkspaceState)
+        if state is None:
+            raise BackendError(f"There is no shared workspace at {self.key}")
+        return state
+
+    async def note(self, agent_id: str, candidates: Iterable[Candidate]) -> None:
+        """Write what an agent found into its slots."""
+        facts = [candidate for candidate in candidates if candidate.slot is not None]
+        if facts:
+            await self._update(agent_id, lambda state: _with_facts(state, facts))
+
+    async def join(self, agent_id: str) -> None:
+        """Let an agent be known as one that contributes."""
+        if agent_id not in (await self.read()).participating_agents:
+            await self._update(agent_id, lambda state: state)
+
+    async def finish(self, agent_id: str, status: WorkspaceStatus) -> SharedWorkspaceState:
+        """Give the event its last status, and return the workspace for archiving."""
+        return await self._update(agent_id, lambda state: state.model_copy(update={"status": status}))
+
+    async def _update(
+        self, agent_id: str, change: Callable[[SharedWorkspaceState], SharedWorkspaceState]
+    ) -> SharedWorkspaceState:
+        for _ in range(MOST_TRIES):
+            old = await self.read()
+            agents = list(dict.fromkeys([*old.participating_agents, agent_id]))
+            new = change(old).model_copy(update={"participating_agents": agents, "last_updated": self._clock()})
+            if await self._memory.compare_and_set_state(self.key, old, new):
+                message = {"event_id": self.event_id, "status": new.status, "last_updated_by": agent_id}
+                await self._memory.publish(SharedWorkspaceState.channel(self.event_id), message)
+                return new
+        raise BackendError(f"The shared workspace at {self.key} changed {MOST_TRIES} times while it was written")
+
+
+def _with_facts(state: SharedWorkspaceState, facts: Iterable[Candidate]) -> SharedWorkspaceState:
+    data: SharedData = dict(state.shared_data)
+    for fact in facts:
+        slot = str(fact.slot)
+        written = _slot_with(data.get(slot), fact)
+        if written is not None:
+            data.pop(slot, None)
+            data[slot] = written
+    for slot in list(data)[: max(0, len(data) - MOST_SLOTS)]:
+        del data[slot]
+    return state.model_copy(update={"shared_data": data})
+
+
+def _slot_with(held: dict[str, Any] | None, fact: Candidate) -> dict[str, Any] | None:
+    """What a slot holds once a fact is written into it; None where the fact adds nothing."""
+    entry = {"value": fact.value, "turn": fact.sources[-1], "said_by": fact.said_by}
+    values = values_of(held or {})
+    if any(says_no_more(fact.value, other["value"]) for other in (values if fact.several else values[-1:])):
+        return None
+    if not fact.several:
+        return entry
+    kept = [other for other in values if not says_no_more(other["value"], fact.value)]
+    return {"values": [*kept, entry][-MOST_VALUES:]}
+
+
+def values_of(held: dict[str, Any]) -> list[dict[str, Any]]:
+    """The values of a slot, oldest first, each with its turn and who said it."""
+    if "values" in held:
+        return list(held["values"])
+    return [held] if "value" in held else []

@@ -1,0 +1,86 @@
+"""The memory architectures by name, and what they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from memory_backends.base import BackendError, Clock, MemoryBackend, TextEmbedder, TokenCounter
+from memory_backends.controls import ClosedBookBackend, OracleBackend
+from memory_backends.full_context import FullContextBackend
+from memory_backends.knowledge_store import QdrantConnection
+from memory_backends.operating_memory import RedisConnection
+from memory_backends.rag import RagBackend
+
+ARCHITECTURES = ("hybrid", "rag", "full_context")
+"""What is compared by default."""
+
+Evidence = Mapping[str, tuple[str, ...]]
+"""Text of a question to the ids of its evidence turns: for the oracle alone."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What memories are made of; one for all conversations of a run.
+
+    ``ttl_seconds`` is set on the Redis keys of a conversation when it is closed; None keeps them.
+    """
+
+    redis: RedisConnection
+    qdrant: QdrantConnection
+    embedder: TextEmbedder
+    count_tokens: TokenCounter
+    clock: Clock
+    ttl_seconds: int | None = None
+
+
+class UnknownBackendError(BackendError):
+    """A name that no memory has."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no backend named {name!r}; there are {', '.join(BACKEND_NAMES)}")
+
+
+def check_backend_name(name: str) -> None:
+    """Raise :class:`UnknownBackendError` where no memory has this name."""
+    if name not in _MAKERS:
+        raise UnknownBackendError(name)
+
+
+def create_backend(name: str, resources: Resources, evidence: Evidence) -> MemoryBackend:
+    """A new memory for one conversation. Raises :class:`UnknownBackendError`."""
+    check_backend_name(name)
+    return _MAKERS[name](resources, evidence)
+
+
+def _hybrid(resources: Resources, evidence: Evidence) -> MemoryBackend:
+    from memory_backends.hybrid import HybridBackend  # its keyword search takes long to import
+
+    return HybridBackend(resources)
+
+
+def _rag(resources: Resources, evidence: Evidence) -> MemoryBackend:
+    return RagBackend(resources.qdrant, resources.embedder, resources.count_tokens, resources.clock)
+
+
+def _full_context(resources: Resources, evidence: Evidence) -> MemoryBackend:
+    return FullContextBackend(resources.redis, resources.count_tokens, resources.ttl_seconds)
+
+
+def _closed_book(resources: Resources, evidence: Evidence) -> MemoryBackend:
+    return ClosedBookBackend()
+
+
+def _oracle(resources: Resources, evidence: Evidence) -> MemoryBackend:
+    return OracleBackend(evidence, resources.count_tokens)
+
+
+_MAKERS: dict[str, Callable[[Resources, Evidence], MemoryBackend]] = {
+    "hybrid": _hybrid,
+    "rag": _rag,
+    "full_context": _full_context,
+    "closed_book": _closed_book,
+    "oracle": _oracle,
+}
+
+BACKEND_NAMES = tuple(_MAKERS)

@@ -1,0 +1,79 @@
+"""Commands beside the run itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import RunCli
+from tests.conftest import REPOSITORY
+
+
+def test_help_loads_neither_screen_nor_models() -> None:
+    script = (
+        "import sys; sys.argv = ['memreplay', '--help']\n"
+        "from app.__main__ import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print([name for name in ('textual', 'litellm', 'qdrant_client', 'onnxruntime') if name in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=REPOSITORY, check=True)
+    assert "--batch" in ran.stdout
+    assert ran.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_batch_never_loads_the_screen(tmp_path: Path) -> None:
+    script = (
+        "import sys; sys.argv = ['memreplay', '--batch', '--dataset', 'identity-01', '--backend', 'closed_book',"
+        f" '--recording', {str(tmp_path / 'r.sqlite3')!r}]\n"
+        "from app.__main__ import main\n"
+        "try: main()\n"
+        "except SystemExit as end: print(end.code, 'textual' in sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=REPOSITORY, check=True)
+    assert ran.stdout.splitlines()[-1] == "0 False", ran.stderr
+
+
+def test_doctor_finds_the_embedded_defaults_sound(run_cli: RunCli) -> None:
+    ran = run_cli("doctor")
+    assert ran.code == 0
+    assert all(subject in ran.out for subject in ("Redis", "Qdrant", "embedder", "memreplay/extractive"))
+    assert "MISSING" not in ran.out
+
+
+def test_doctor_says_what_is_missing_and_what_mends_it(run_cli: RunCli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMREPLAY_REDIS_URL", "redis://user:hunter2@127.0.0.1:1/0")
+    monkeypatch.setenv("MEMREPLAY_MODEL", "openai/gpt-4o-mini")
+    ran = run_cli("doctor")
+    assert ran.code == 4
+    assert "127.0.0.1:1" in ran.out and "OPENAI_API_KEY" in ran.out and "mend it" in ran.out
+    assert "hunter2" not in ran.out + ran.err
+
+
+def test_recordings_are_listed_and_shown(run_cli: RunCli, tmp_path: Path) -> None:
+    path = tmp_path / "r.sqlite3"
+    run_cli("--batch", "--dataset", "identity-01", "--backend", "closed_book", "--recording", path)
+    shown = run_cli("recordings", "show", path)
+    assert shown.code == 0
+    assert "conversation identity-01: 18 turns, 5 questions, 5 answers" in shown.out
+    listed = run_cli("recordings")
+    assert listed.code == 0 and "demo.sqlite3" in listed.out
+    absent = run_cli("recordings", "show", tmp_path / "absent.sqlite3")
+    assert absent.code == 2 and "no such recording" in absent.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--fail-under", "0.5"), "--batch"),
+        (("--top-k", "3", "doctor"), "--top-k"),
+        (("--nonsense",), "--nonsense"),
+    ],
+)
+def test_options_out_of_place_are_refused(run_cli: RunCli, arguments: tuple[str, ...], says: str) -> None:
+    ran = run_cli(*arguments)
+    assert ran.code == 2
+    assert says in ran.err

@@ -1,0 +1,29 @@
+"""What all tests share: nothing of the machine they run on may reach them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+SHARED_DATA = REPOSITORY.parent / "shared" / "data"
+
+
+@pytest.fixture(autouse=True)
+def _a_machine_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Caches, config and data in the test's own folder; no setting of the user's environment."""
+    for name in list(os.environ):
+        if name.startswith("MEMREPLAY_") or name.endswith("_API_KEY") or name in ("NO_COLOR", "TEXTUAL_THEME"):
+            monkeypatch.delenv(name)
+    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+
+
+@pytest.fixture
+def shared_data() -> Path:
+    """The real inputs beside the project."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip("the real inputs are not beside the project")
+    return SHARED_DATA

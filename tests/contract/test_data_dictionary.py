@@ -1,0 +1,62 @@
+"""Keys, collections and fields of the data dictionary, read with clients that know nothing of us."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from memory_backends.knowledge_store import QdrantConnection
+from memory_backends.operating_memory import RedisConnection
+from tests.stubs.memory import exchange, namespace, play
+
+TALK = [
+    exchange(1, "What is your name?", "My name is AI."),
+    exchange(2, "Mine is Marta.", "Hello, Marta."),
+]
+
+
+@pytest.fixture
+def connections(server_url: str) -> tuple[RedisConnection, QdrantConnection]:
+    return RedisConnection.to(server_url), QdrantConnection.embedded()
+
+
+async def test_full_context_holds_one_plain_string_and_nothing_else(make, plain_redis):
+    backend = make("full_context")
+    await backend.open(namespace("full_context"))
+    await play(backend, TALK)
+    await backend.close("resolved")
+    assert plain_redis.keys() == ["full_history:run1/talk/full_context"]
+    assert plain_redis.type("full_history:run1/talk/full_context") == "string"
+    assert plain_redis.get("full_history:run1/talk/full_context") == (
+        "User: What is your name?\nAI: My name is AI.\nUser: Mine is Marta.\nAI: Hello, Marta.\n"
+    )
+
+
+async def test_rag_uses_no_redis_and_stores_documents_of_four_fields(make, plain_redis):
+    backend = make("rag")
+    await backend.open(namespace("rag"))
+    said_at = datetime(2023, 5, 8, 13, 56)
+    await play(backend, [TALK[0], exchange(2, "Mine is Marta.", "Hello, Marta.", 1, said_at)])
+    assert plain_redis.keys() == []
+    held = await backend.snapshot()
+    assert set(held.qdrant) == {"goodai_ltm_full_history"}
+    first, second = held.qdrant["goodai_ltm_full_history"].items()
+    assert first[1] == {
+        "id": first[0],
+        "content": "User: What is your name?\nAI: My name is AI.",
+        "turn_number": 2,
+        "timestamp": "2025-09-14T18:30:01.000Z",
+    }
+    assert second[1]["timestamp"] == "2023-05-08T13:56:00.000Z"
+
+
+async def test_keys_of_a_finished_conversation_expire_only_if_asked(make, plain_redis):
+    lasting, passing = make("full_context"), make("full_context", ttl_seconds=600)
+    await lasting.open(namespace("full_context", "lasting"))
+    await passing.open(namespace("full_context", "passing"))
+    for backend in (lasting, passing):
+        await play(backend, TALK)
+        await backend.close("resolved")
+    assert plain_redis.ttl("full_history:run1/lasting/full_context") == -1
+    assert 0 < plain_redis.ttl("full_history:run1/passing/full_context") <= 600

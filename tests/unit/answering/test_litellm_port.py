@@ -1,0 +1,191 @@
+"""The network path, against a loopback server that speaks OpenAI's API."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from app.answering.choice_parsing import parse_choice
+from app.answering.litellm_port import LiteLLMModel
+from app.answering.model import EXTRACTIVE_MODEL, Reply
+from app.answering.prompts import build_request
+from app.answering.reachability import ensure_reachable
+from app.conversations.models import Question
+from app.errors import MissingServerOrKeyError, UsageError
+from tests.stubs.openai_server import OpenAIServer, answer, broken_body, failure, hang
+
+CHOICES = ("Sweden", "Norway", "Denmark")
+QUESTION = Question(
+    id="q", kind="choice", type="t", text="Where from?", expected="Norway", choices=CHOICES, correct_index=1
+)
+KEY = "sk-test-0123456789abcdefghijklmnop"
+
+
+@pytest.fixture(autouse=True)
+def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+class Sleeper:
+    """Stands in for ``asyncio.sleep``: keeps the seconds, waits for nothing."""
+
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+
+    async def __call__(self, seconds: float) -> None:
+        self.waits.append(seconds)
+
+
+async def ask(server: OpenAIServer, model: str = "openai/stub", sleeper: Sleeper | None = None) -> Reply:
+    request = build_request(QUESTION, "Ada: I come from Norway.", model, server.url)
+    return await LiteLLMModel(timeout=20.0, sleep=sleeper or Sleeper()).answer(request)
+
+
+async def test_prompt_temperature_and_cap_are_sent_and_reply_usage_and_time_come_back() -> None:
+    with OpenAIServer([answer("1", prompt_tokens=120, completion_tokens=2, cached_tokens=64)]) as server:
+        reply = await ask(server)
+    (received,) = server.requests
+    assert received.prompt.startswith("Conversation History:\nAda: I come from Norway.\n\nQuestion: Where from?\n")
+    assert received.body["temperature"] == 0
+    assert received.body["max_tokens"] == 10
+    assert received.body["model"] == "stub"
+    assert reply.error is None and reply.text is not None
+    assert parse_choice(reply.text, CHOICES).index == 1
+    assert reply.usage.model_dump() == {"prompt": 120, "completion": 2, "cached": 64}
+    assert reply.ms > 0
+
+
+async def test_the_cost_of_a_known_model_is_reckoned_and_of_an_unknown_one_is_null() -> None:
+    with OpenAIServer([answer("1", prompt_tokens=1000, completion_tokens=10)]) as server:
+        known = await ask(server, "openai/gpt-4o-mini")
+        unknown = await ask(server, "openai/nobody-has-priced-this")
+    assert known.cost_usd is not None and 0 < known.cost_usd < 0.01
+    assert unknown.cost_usd is None
+
+
+async def test_a_rate_limit_is_waited_out_for_as_long_as_the_server_asks() -> None:
+    sleeper = Sleeper()
+    with OpenAIServer([failure(429, "slow down", retry_after="7"), answer("1")]) as server:
+        reply = await ask(server, sleeper=sleeper)
+    assert reply.text == "1"
+    assert len(server.requests) == 2
+    assert 7 <= sleeper.waits[0] < 8
+
+
+async def test_a_wait_beyond_the_limit_is_an_error_at_once() -> None:
+    sleeper = Sleeper()
+    with OpenAIServer([failure(429, "come back tomorrow", retry_after="86400")]) as server:
+        reply = await ask(server, sleeper=sleeper)
+    assert reply.text is None and reply.error is not None
+    assert "86400 s" in reply.error
+    assert len(server.requests) == 1 and sleeper.waits == []
+
+
+async def test_server_errors_are_tried_four_times_with_growing_waits_and_then_reported() -> None:
+    sleeper = Sleeper()
+    with OpenAIServer([failure(500, "boom")]) as server:
+        reply = await ask(server, sleeper=sleeper)
+    assert len(server.requests) == 4
+    assert reply.text is None and reply.error is not None and "boom" in reply.error
+    assert sleeper.waits[0] < sleeper.waits[1] < sleeper.waits[2] < 5
+
+
+async def test_a_wrong_request_is_not_tried_again() -> None:
+    with OpenAIServer([failure(400, "no such thing")]) as server:
+        reply = await ask(server)
+    assert len(server.requests) == 1
+    assert reply.error is not None and "no such thing" in reply.error
+
+
+async def test_a_hung_server_is_given_up() -> None:
+    with OpenAIServer([hang()]) as server:
+        request = build_request(QUESTION, "", "openai/stub", server.url)
+        reply = await LiteLLMModel(timeout=0.3, attempts=1).answer(request)
+    assert reply.error == "the model did not answer within 0.3 s"
+
+
+async def test_a_broken_body_is_an_error_and_not_an_exception() -> None:
+    with OpenAIServer([broken_body()]) as server:
+        reply = await ask(server)
+    assert reply.text is None
+    assert reply.error
+
+
+async def test_a_content_filter_is_a_refusal() -> None:
+    with OpenAIServer([answer("", finish_reason="content_filter")]) as server:
+        filtered = await ask(server)
+    with OpenAIServer([answer(None, refusal="I cannot help with that.")]) as server:
+        declined = await ask(server)
+    assert filtered.refused and filtered.error is None
+    assert declined.refused and declined.text == "I cannot help with that."
+
+
+async def test_a_key_in_a_servers_complaint_is_scrubbed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with OpenAIServer([failure(401, f"Incorrect API key provided: {KEY}")]) as server:
+        reply = await ask(server)
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert reply.error is not None and "Incorrect API key" in reply.error
+    assert KEY not in reply.error and KEY[:12] not in reply.error
+
+
+async def test_the_embedded_reader_answers_through_the_same_port_for_nothing() -> None:
+    request = build_request(QUESTION, "Ada: I come from Norway.", EXTRACTIVE_MODEL, None)
+    reply = await LiteLLMModel().answer(request)
+    assert reply.text == "1"
+    assert reply.cost_usd == 0.0
+    assert reply.usage.prompt > 50 and reply.usage.completion > 0
+
+
+def test_a_hosted_model_without_its_key_is_refused_with_the_variables_name() -> None:
+    with pytest.raises(MissingServerOrKeyError, match="OPENAI_API_KEY"):
+        ensure_reachable("openai/gpt-4o-mini", None)
+    with pytest.raises(MissingServerOrKeyError, match="OPENAI_API_KEY"):
+        ensure_reachable("openai/gpt-4o-mini", "https://api.example.com/v1")
+
+
+def test_a_local_server_or_the_embedded_reader_needs_no_key() -> None:
+    ensure_reachable("openai/anything", "http://127.0.0.1:8080/v1")
+    ensure_reachable("openai/anything", "http://localhost:8080/v1")
+    ensure_reachable(EXTRACTIVE_MODEL, None)
+
+
+def test_a_key_in_the_environment_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    ensure_reachable("openai/gpt-4o-mini", None)
+
+
+@pytest.mark.parametrize("model", ["nosuchprovider/thing", "just-a-word", "memreplay/other", ""])
+def test_an_unknown_model_is_a_usage_error_of_one_line(model: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        ensure_reachable(model, None)
+    assert "unknown model" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_whole_session_of_asking_is_silent_and_litellm_is_imported_only_then() -> None:
+    code = """
+import asyncio, sys
+from app.answering.litellm_port import LiteLLMModel
+from app.answering.litellm_setup import warm_up
+from app.answering.prompts import build_request
+from app.answering.reachability import ensure_reachable
+from app.answering.tokens import token_counter, context_budget
+from app.conversations.models import Question
+token_counter("gpt-4o")("hello"); context_budget("gpt-4o", None)
+assert "litellm" not in sys.modules
+warm_up().join()
+assert "litellm" in sys.modules
+question = Question(id="q", kind="recall", type="t", text="Where does Ada come from?", expected="Norway")
+try: ensure_reachable("nosuch/model", None)
+except Exception: pass
+good = build_request(question, "Ada: I come from Norway.", "memreplay/extractive", None)
+bad = build_request(question, "", "openai/x", "http://127.0.0.1:9/v1")
+model = LiteLLMModel(attempts=1, timeout=5)
+assert asyncio.run(model.answer(good)).text == "I come from Norway."
+assert asyncio.run(model.answer(bad)).error
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

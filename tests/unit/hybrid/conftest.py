@@ -1,0 +1,37 @@
+"""A hybrid memory on embedded stores, and the parts that it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from memory_backends.hybrid import HybridBackend
+from memory_backends.knowledge_store import QdrantConnection
+from memory_backends.operating_memory import OperatingMemory, RedisConnection
+from memory_backends.operations import MemoryTrace
+from memory_backends.registry import Resources
+from tests.stubs.memory import TickingClock, WordEmbedder, count_words, namespace
+
+
+@pytest.fixture
+async def resources() -> AsyncIterator[Resources]:
+    redis, qdrant = RedisConnection.embedded(), QdrantConnection.embedded()
+    yield Resources(redis, qdrant, WordEmbedder(), count_words, TickingClock())
+    await redis.aclose()
+    await qdrant.aclose()
+
+
+@pytest.fixture
+async def hybrid(resources: Resources) -> AsyncIterator[HybridBackend]:
+    """Open, and closed after the test."""
+    backend = HybridBackend(resources)
+    await backend.open(namespace("hybrid"))
+    yield backend
+    await backend.close("cancelled")
+
+
+@pytest.fixture
+def memory(resources: Resources) -> OperatingMemory:
+    """Redis, as a second writer sees it."""
+    return OperatingMemory(resources.redis, MemoryTrace())

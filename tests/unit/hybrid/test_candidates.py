@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memory_backends.base import Exchange, Message
+from memory_backends.hybrid.candidates import Candidate, candidates_of
+from memory_backends.hybrid.significance import PROMOTION_THRESHOLD
+
+
+def said(text: str, label: str = "User", role: str = "user") -> tuple[Candidate, ...]:
+    message = Message(turn_id="7", turn_number=7, session=1, role=role, label=label, text=text)
+    return candidates_of(Exchange(messages=(message,)))
+
+
+def slots(text: str, label: str = "User") -> dict[str, str]:
+    return {candidate.slot: candidate.value for candidate in said(text, label) if candidate.slot}
+
+
+FACTS = [
+    ("I'm Marta Ibarra, by the way.", "user.name", "Marta Ibarra"),
+    ("Hi, my name is Bob.", "user.name", "Bob"),
+    ("So: I'm a backend engineer at Nimbus Labs, and it rains.", "user.employer", "Nimbus Labs"),
+    ("So: I'm a backend engineer at Nimbus Labs, and it rains.", "user.job", "backend engineer"),
+    ("I work for the Nimbus Foundation.", "user.employer", "Nimbus Foundation"),
+    ("I've been a nurse for ten years.", "user.job", "nurse"),
+    ("I used to be a carpenter.", "user.past_job", "carpenter"),
+    ("We moved to New Haven last spring.", "user.city", "New Haven"),
+    ("I'm originally from Sri Lanka.", "user.origin", "Sri Lanka"),
+    ("My late wife Odile hated boats.", "user.wife", "Odile"),
+    ("My dog is called Biscuit.", "user.dog", "Biscuit"),
+    ("Signe, my granddaughter, is coming too.", "user.granddaughter", "Signe"),
+    ("Kids are Nora and Tim.", "user.kids", "Nora and Tim"),
+    ("He is allergic to walnuts.", "allergy", "walnuts"),
+    ("She has a serious sesame allergy.", "allergy", "sesame"),
+    ("I'm vegetarian.", "user.diet", "vegetarian"),
+    ("My favourite colour is dark green.", "favourite_colour", "dark green"),
+    ("I can't stand coriander.", "user.dislikes", "coriander"),
+    ("Please never call me Bob in front of her.", "user.instructions", "Please never call me Bob in front of her"),
+    ("The deadline is now 23 September.", "deadline", "23 September"),
+    ("It has to be signed off by 25 September.", "deadline", "25 September"),
+    ("Our budget is £4,500 at most.", "budget", "£4,500"),
+    ("The database is to be called waxledger.", "database", "waxledger"),
+    ("It listens on port 5477.", "port", "5477"),
+    ("We set MAX_RETRIES=5 yesterday.", "config.max_retries", "5"),
+    ("It says ImportError: no module named foo", "error", "ImportError: no module named foo"),
+    ("The image is python:3.11.4-slim here.", "version", "python:3.11.4-slim"),
+    ("Me llamo Blanca Zubiaurre.", "user.name", "Blanca Zubiaurre"),
+    ("Trabajo en Talleres Urrutia desde enero.", "user.employer", "Talleres Urrutia"),
+    ("Soy enfermera y vivo en Zaragoza.", "user.job", "enfermera"),
+    ("Soy enfermera y vivo en Zaragoza.", "user.city", "Zaragoza"),
+    ("Nací en Quito.", "user.origin", "Quito"),
+    ("Mi hermana Lucía viene el jueves.", "user.hermana", "Lucía"),
+    ("Delfina Achával, mi cofundadora, no quiere.", "user.cofundadora", "Delfina Achával"),
+    ("Mi color favorito es el verde.", "favourite_color", "verde"),
+    ("Es alérgico a las nueces.", "allergy", "nueces"),
+    ("A partir de ahora contéstame sin listas.", "user.instructions", "A partir de ahora contéstame sin listas"),
+    ("El presupuesto es de 11.800 euros.", "budget", "11.800 euros"),
+]
+
+
+@pytest.mark.parametrize(("sentence", "slot", "value"), FACTS)
+def test_reads_a_fact_into_its_slot(sentence, slot, value):
+    assert slots(sentence).get(slot) == value
+
+
+@pytest.mark.parametrize(("sentence", "slot", "value"), FACTS)
+def test_what_is_said_plainly_is_significant_enough_at_once(sentence, slot, value):
+    found = next(candidate for candidate in said(sentence) if candidate.slot == slot)
+    assert found.certainty * found.impact >= PROMOTION_THRESHOLD
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "I'm tired.",
+        "I'm here if you need me.",
+        "What is the deadline?",
+        "Do you like cats?",
+        "Never mind.",
+        "The sign-off is NOT on the 25th any more.",
+        "Never give up!",
+        "My brother is Spanish.",
+        "She loves it.",
+        "No me llames Pepe nunca más?",
+    ],
+)
+def test_fills_no_slot_of_a_person_from_what_is_no_fact(sentence):
+    assert not {slot for slot in slots(sentence) if not slot.endswith("instructions")}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "value"),
+    [
+        ("The order expires after 12 seconds.", "12 seconds"),
+        ("There will be fourteen of us at table.", "fourteen of us"),
+        ("Production has been running VerneMQ since March.", "VerneMQ"),
+        ("We pinned it to 4.18.2 in the end.", "4.18.2"),
+        ("Look at clinic_no in the token.", "clinic_no"),
+        ("I signed up for a pottery class.", "signed up for a pottery class"),
+    ],
+)
+def test_keeps_precise_things_that_have_no_slot(sentence, value):
+    assert [candidate.value for candidate in said(sentence) if candidate.slot is None] == [value]
+
+
+def test_names_who_said_it_in_the_words_that_were_said():
+    (candidate,) = said("Well. My favourite colour is green! Bye.", label="Caroline")
+    assert candidate.content == "Caroline: My favourite colour is green!"
+    assert candidate.sources == ("7",)
+
+
+def test_slots_of_a_named_speaker_carry_the_name():
+    assert slots("I moved to Oslo.", label="Caroline") == {"caroline.city": "Oslo"}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "taken_back"),
+    [
+        ("There will be fourteen of us, not eleven.", "eleven"),
+        ("It is Tuesday instead of Monday.", "Monday"),
+        ("Seremos 14 personas, no 11.", "11"),
+        ("Actually, the deadline is Friday.", None),
+        ("En realidad el plazo es el viernes.", None),
+    ],
+)
+def test_knows_a_correction_and_what_it_takes_back(sentence, taken_back):
+    candidates = said(sentence)
+    assert candidates
+    assert all(candidate.is_correction and candidate.taken_back == taken_back for candidate in candidates)
+
+
+def test_advice_of_an_assistant_is_less_certain_than_the_same_words_of_a_person():
+    sentence = "The deadline is Friday."
+    assert said(sentence, "AI", "assistant")[0].certainty < said(sentence, "Melanie", "assistant")[0].certainty
+
+
+def test_doubt_makes_less_certain():
+    assert said("Maybe my budget is £900.")[0].certainty < said("My budget is £900.")[0].certainty
+
+
+def test_the_name_of_who_is_spoken_to_is_no_fact():
+    one = Message(turn_id="1", turn_number=1, session=1, role="user", label="Mel", text="I had a great day.")
+    two = Message(turn_id="2", turn_number=2, session=1, role="assistant", label="Ana", text="That is so good Mel!")
+    assert candidates_of(Exchange(messages=(one, two))) == ()
+
+
+def test_finds_the_same_again():
+    text = "I'm Marta Ibarra and I work at Nimbus Labs. The deadline is 3 May."
+    assert said(text) == said(text)
+    assert len({candidate.id for candidate in said(text)}) == len(said(text)) >= 3
+
+
+HOSTILE = st.one_of(
+    st.text(max_size=300),
+    st.lists(
+        st.sampled_from([text for text, _, _ in FACTS] + ["{0}", "%s", "\x00", "[b]", "Ana ", "is "]), max_size=8
+    ).map(" ".join),
+)
+
+
+@given(HOSTILE)
+@settings(max_examples=150, deadline=None)
+def test_any_text_gives_candidates_that_quote_it(text):
+    for candidate in said(text):
+        assert candidate.value
+        assert " ".join(candidate.value.split())[:20] in " ".join(text.split())
+        assert len(candidate.content) < 320
+
+
+@pytest.mark.parametrize(
+    "piece", ["1 ", "1.", "a-", "a.b=", "A ", "Ana and ", "my old ", "`", "error: ", "a_", "/a"]
+)
+def test_no_text_takes_long(piece):
+    started = time.perf_counter()
+    said(piece * 8000)
+    assert time.perf_counter() - started < 5

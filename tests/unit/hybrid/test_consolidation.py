@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from memory_backends.hybrid import HybridBackend
+from memory_backends.operations import PromotionDecision
+from memory_backends.records import KNOWLEDGE_COLLECTION, KnowledgeDocument, PersonalMemoryState
+from tests.stubs.memory import exchange, namespace
+
+
+async def tell(backend: HybridBackend, *texts: str, first: int = 1) -> list[PromotionDecision]:
+    """Observe user messages, one an exchange, and give the decisions that were made of them."""
+    backend.trace.drain()
+    for number, text in enumerate(texts, start=first):
+        await backend.observe(exchange(number, text, "Right."))
+    await backend.settle()
+    return [entry for entry in backend.trace.drain() if isinstance(entry, PromotionDecision)]
+
+
+async def knowledge(backend: HybridBackend) -> dict[str, KnowledgeDocument]:
+    points = (await backend.snapshot()).qdrant[KNOWLEDGE_COLLECTION]
+    return {id_: KnowledgeDocument.model_validate(payload) for id_, payload in points.items()}
+
+
+def only(decisions: list[PromotionDecision]) -> PromotionDecision:
+    (decision,) = decisions
+    return decision
+
+
+async def test_a_new_fact_is_added_with_its_factors_and_its_turn(hybrid):
+    decision = only(await tell(hybrid, "My favourite colour is green."))
+    assert decision.decision == "ADD" and decision.sources == ("1",)
+    document = (await knowledge(hybrid))[decision.knowledge_id]
+    assert (document.slot, document.value, document.sources) == ("favourite_colour", "green", ["1"])
+    assert document.significance == pytest.approx(decision.score)
+    assert document.content == "User: My favourite colour is green."
+
+
+async def test_what_is_said_again_only_gains_a_source(hybrid):
+    first, second = await tell(hybrid, "My favourite colour is green.", "As I said, my favourite colour is green.")
+    assert second.decision == "NO-OP" and second.knowledge_id == first.knowledge_id
+    document = (await knowledge(hybrid))[first.knowledge_id]
+    assert document.sources == ["1", "3"] and document.accesses == 1
+
+
+async def test_a_corrected_value_supersedes_the_old_one_which_stays_stored(hybrid):
+    first, second = await tell(hybrid, "The deadline is 25 September.", "Actually, the deadline is 23 September.")
+    assert second.decision == "UPDATE" and second.superseded_id == first.knowledge_id
+    assert "corrects '25 September'" in second.justification
+    held = await knowledge(hybrid)
+    old, new = held[first.knowledge_id], held[second.knowledge_id]
+    assert old.superseded_by == new.id and old.valid_to is not None and old.value == "25 September"
+    assert new.superseded_by is None and new.valid_to is None
+
+
+async def test_a_dated_correction_ends_the_old_fact_on_the_conversations_date(hybrid):
+    await hybrid.observe(exchange(1, "I moved to Oslo.", "Nice.", 1, datetime(2023, 5, 8)))
+    await hybrid.observe(exchange(2, "I moved to Bergen.", "Again?", 2, datetime(2023, 8, 1)))
+    old, new = sorted((await knowledge(hybrid)).values(), key=lambda document: document.valid_from)
+    assert (old.value, new.value) == ("Oslo", "Bergen")
+    assert old.valid_from.date().isoformat() == "2023-05-08"
+    assert old.valid_to.date().isoformat() == new.valid_from.date().isoformat() == "2023-08-01"
+
+
+async def test_a_value_that_holds_again_is_current_again(hybrid):
+    await tell(hybrid, "The deadline is 3 May.", "The deadline is 9 May.", "No, the deadline is 3 May.")
+    documents = list((await knowledge(hybrid)).values())
+    assert len(documents) == 3
+    assert [document.value for document in documents if document.superseded_by is None] == ["3 May"]
+
+
+async def test_a_fact_without_a_slot_is_superseded_when_its_value_is_taken_back(hybrid):
+    first, second = await tell(
+        hybrid,
+        "There will be eleven of us at table on the boat.",
+        "There will be fourteen of us at table on the boat, not eleven.",
+    )
+    assert second.decision == "UPDATE" and second.superseded_id == first.knowledge_id
+
+
+async def test_what_is_not_significant_is_dropped_and_says_why(hybrid):
+    decision = only(await tell(hybrid, "I'm thinking of buying a canoe."))
+    assert decision.decision == "DROP" and decision.score < decision.threshold
+    assert decision.knowledge_id is None
+    assert await knowledge(hybrid) == {}
+
+
+async def test_what_is_said_again_and_again_becomes_significant(hybrid):
+    decisions = await tell(hybrid, *["I'm thinking of buying a canoe."] * 3)
+    assert [decision.decision for decision in decisions] == ["DROP", "ADD", "NO-OP"]
+    assert decisions[1].factors.accesses == 1
+
+
+async def test_judged_candidates_leave_the_staging_area(hybrid):
+    agent = namespace("hybrid").agent_id("planner")
+    await tell(hybrid, "I'm Marta Ibarra, by the way.")
+    states = (await hybrid.snapshot()).redis
+    assert states[PersonalMemoryState.key(agent)]["promotion_candidates"] == {}
+
+
+async def test_candidates_are_staged_with_content_and_confidence_before_they_are_judged(hybrid):
+    await hybrid.observe(exchange(1, "I'm Marta Ibarra, by the way.", "Hello."))
+    await hybrid.settle()
+    staged = [
+        step.value
+        for entry in hybrid.trace.drain()
+        if entry.kind == "operation" and entry.change is not None and entry.change.kind == "patch"
+        for step in entry.change.steps
+        if step.op == "add" and step.path.startswith("/promotion_candidates/")
+    ]
+    assert staged[0]["content"] == "User: I'm Marta Ibarra, by the way."
+    assert staged[0]["confidence"] == 0.9
+
+
+async def test_the_agents_account_for_what_they_do(hybrid):
+    await hybrid.observe(exchange(1, "I'm Marta Ibarra, by the way.", "Hello."))
+    await hybrid.settle()
+    by_phase = {(entry.phase, entry.actor) for entry in hybrid.trace.drain() if entry.kind == "operation"}
+    assert ("observe", namespace("hybrid").agent_id("planner")) in by_phase
+    assert ("consolidate", namespace("hybrid").agent_id("consolidation")) in by_phase

@@ -1,0 +1,90 @@
+"""The controls: nothing at all, and exactly the evidence."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from memory_backends.base import Recall
+from memory_backends.controls import ClosedBookBackend, NoEvidenceError, OracleBackend
+from memory_backends.knowledge_store import QdrantConnection
+from memory_backends.operating_memory import RedisConnection
+from memory_backends.registry import (
+    ARCHITECTURES,
+    BACKEND_NAMES,
+    Resources,
+    UnknownBackendError,
+    check_backend_name,
+    create_backend,
+)
+from tests.stubs.memory import TickingClock, WordEmbedder, count_words, exchange, namespace, play, turns_cut
+
+EVIDENCE = {"When?": ("4", "1"), "Later?": ("5",), "Never?": (), "Broken?": ("D:11:26", "2")}
+
+TALK = [
+    exchange(1, "I went yesterday.", "Where to?", 1, datetime(2023, 5, 8, 13, 56)),
+    exchange(2, "To the group.", "On 7 May, then.", 1, datetime(2023, 5, 8, 13, 56)),
+]
+
+
+@pytest.fixture
+async def oracle() -> OracleBackend:
+    oracle = OracleBackend(EVIDENCE, count_words)
+    await oracle.open(namespace("oracle"))
+    await play(oracle, TALK)
+    return oracle
+
+
+async def test_closed_book_remembers_nothing():
+    backend = ClosedBookBackend()
+    await backend.open(namespace("closed_book"))
+    await play(backend, TALK)
+    assert await backend.recall("When?", 10, 1000) == Recall()
+
+
+async def test_the_oracle_gives_the_evidence_in_the_order_it_was_said_with_date_and_speaker(oracle):
+    recall = await oracle.recall("When?", 10, 1000)
+    assert recall.context == (
+        "[8 May 2023, 13:56]\nUser: I went yesterday.\n\n[8 May 2023, 13:56]\nAI: On 7 May, then."
+    )
+    (hit,) = recall.hits
+    assert (hit.store, hit.turns, hit.text) == ("dataset", ("1", "4"), recall.context)
+    assert hit.tokens == recall.tokens == count_words(recall.context)
+
+
+async def test_evidence_that_names_no_turn_is_passed_over(oracle):
+    assert (await oracle.recall("Broken?", 10, 1000)).turns_in_context == {"2"}
+
+
+@pytest.mark.parametrize("question", ["Never?", "Later?", "Not in the dataset?"])
+async def test_without_evidence_there_is_no_answer_but_an_error(oracle, question):
+    with pytest.raises(NoEvidenceError, match=r"^no_evidence: "):
+        await oracle.recall(question, 10, 1000)
+
+
+async def test_evidence_that_does_not_fit_is_cut_by_whole_turns(oracle):
+    recall = await oracle.recall("When?", 10, 18)
+    assert recall.turns_in_context == {"4"}
+    assert turns_cut(recall) == {"1"}
+    assert (await oracle.recall("When?", 10, 3)).hits == ()
+
+
+async def test_a_reopened_oracle_has_heard_nothing(oracle):
+    await oracle.open(namespace("oracle"))
+    with pytest.raises(NoEvidenceError, match="has been said"):
+        await oracle.recall("When?", 10, 1000)
+
+
+@pytest.mark.parametrize("name", BACKEND_NAMES)
+def test_every_name_makes_the_memory_of_that_name(name):
+    resources = Resources(
+        RedisConnection.embedded(), QdrantConnection.embedded(), WordEmbedder(), count_words, TickingClock()
+    )
+    assert create_backend(name, resources, EVIDENCE).name == name
+
+
+def test_an_unknown_name_is_refused_and_the_known_ones_are_named():
+    assert set(ARCHITECTURES) < set(BACKEND_NAMES)
+    with pytest.raises(UnknownBackendError, match=r"'hybird'.*hybrid, rag, full_context, closed_book, oracle"):
+        check_backend_name("hybird")

@@ -1,0 +1,64 @@
+"""RAG: one document an exchange, found by the raw message, assembled as it was said."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from memory_backends.base import BackendError
+from memory_backends.knowledge_store import QdrantConnection
+from memory_backends.rag import RagBackend
+from memory_backends.records import RAG_COLLECTION
+from tests.stubs.memory import TickingClock, WordEmbedder, count_words, exchange, namespace, play, turns_cut
+
+TALK = [
+    exchange(1, "The deadline is Friday.", "Noted, Friday.", 1, datetime(2023, 5, 8, 13, 56)),
+    exchange(2, "Tell me a joke.", "A horse walks into a bar.", 1, datetime(2023, 5, 8, 13, 56)),
+    exchange(3, "Now the deadline is Monday, the deadline moved.", "Monday.", 2, datetime(2023, 5, 9, 8, 0)),
+]
+
+
+@pytest.fixture
+async def backend() -> RagBackend:
+    backend = RagBackend(QdrantConnection.embedded(), WordEmbedder(), count_words, TickingClock())
+    await backend.open(namespace("rag"))
+    await play(backend, TALK)
+    return backend
+
+
+async def test_hits_come_by_rank_and_stand_in_the_context_as_they_were_said(backend):
+    recall = await backend.recall("the deadline is Monday", 2, 1000)
+    assert [hit.turns for hit in recall.hits] == [("5", "6"), ("1", "2")]
+    assert recall.context == (
+        "[8 May 2023, 13:56]\nUser: The deadline is Friday.\nAI: Noted, Friday.\n\n"
+        "[9 May 2023, 08:00]\nUser: Now the deadline is Monday, the deadline moved.\nAI: Monday."
+    )
+
+
+async def test_a_hit_names_its_point_collection_score_and_channel(backend):
+    first, second = (await backend.recall("the deadline is Monday", 2, 1000)).hits
+    assert (first.store, first.place, first.rank) == ("qdrant", RAG_COLLECTION, 1)
+    assert first.id in (await backend.snapshot()).qdrant[RAG_COLLECTION]
+    assert first.score > second.score > 0
+    assert second.channels["dense"].rank == 2
+    assert first.tokens == count_words(first.text)
+
+
+async def test_over_the_budget_the_lowest_ranked_is_cut_first(backend):
+    best = (await backend.recall("the deadline is Monday", 1, 1000)).tokens
+    recall = await backend.recall("the deadline is Monday", 2, best + 3)
+    assert [hit.in_prompt for hit in recall.hits] == [True, False]
+    assert turns_cut(recall) == {"1", "2"}
+    assert "Friday" not in recall.context
+
+
+async def test_a_hit_that_does_not_fit_leaves_room_for_a_smaller_one(backend):
+    recall = await backend.recall("the deadline is Monday, the deadline moved", 3, 26)
+    assert [hit.in_prompt for hit in recall.hits] == [False, True, False]
+
+
+async def test_it_cannot_be_used_before_it_is_open_or_after_it_is_closed(backend):
+    await backend.close("resolved")
+    with pytest.raises(BackendError, match="not open"):
+        await backend.recall("anything", 1, 10)

@@ -1,0 +1,144 @@
+"""A recording shows again, from the file alone, everything that happened."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from app.answering.model import Reply
+from app.conversations.models import Conversation
+from app.errors import RecordingError
+from app.recording.recorder import RunRecorder, fingerprint
+from app.recording.reply_store import SqliteReplyCache
+from app.recording.schema import APPLICATION_ID, SCHEMA_VERSION
+from app.recording.store import Recording
+from app.replay.events import QuestionAsked, ReplayEvent, ReplyReceived
+
+SETTINGS = {"backend": ["full_context"], "model": ["m"]}
+
+
+def start(path: Path) -> RunRecorder:
+    return RunRecorder.start(path, SETTINGS, ["tiny-01"], fingerprint(SETTINGS))
+
+
+def test_events_and_conversation_come_back_as_they_were(
+    tmp_path: Path, conversation: Conversation, events: list[ReplayEvent]
+) -> None:
+    recorder = start(tmp_path / "r.sqlite3")
+    recorder.add_conversation(conversation)
+    for event in events:
+        recorder.record(event)
+    recorder.finish("finished")
+    recording = Recording.open(tmp_path / "r.sqlite3")
+    run = recording.run()
+    assert (run.status, run.settings, run.datasets) == ("finished", SETTINGS, ("tiny-01",))
+    assert recording.conversation_ids(run.id) == ["tiny-01"]
+    assert recording.conversation(run.id, "tiny-01") == conversation
+    assert list(recording.events(run.id, "tiny-01")) == events
+
+
+def test_a_reply_is_on_disk_when_record_returns(
+    tmp_path: Path, conversation: Conversation, events: list[ReplayEvent]
+) -> None:
+    recorder = start(tmp_path / "r.sqlite3")
+    recorder.add_conversation(conversation)
+    for event in events:
+        recorder.record(event)
+        if isinstance(event, ReplyReceived):
+            break
+    seen = Recording.open(tmp_path / "r.sqlite3")
+    assert list(seen.events(recorder.run_id, "tiny-01"))[-1] == event
+    assert seen.run().status == "running"
+
+
+def test_an_existing_file_gains_a_run(tmp_path: Path) -> None:
+    path = tmp_path / "r.sqlite3"
+    first, second = start(path), start(path)
+    first.finish("finished")
+    second.finish("finished")
+    assert [run.id for run in Recording.open(path).runs()] == [first.run_id, second.run_id]
+
+
+def test_a_long_text_lies_in_the_file_once(
+    tmp_path: Path, conversation: Conversation, events: list[ReplayEvent]
+) -> None:
+    recorder = start(tmp_path / "r.sqlite3")
+    recorder.add_conversation(conversation)
+    for event in events:
+        recorder.record(event)
+    recorder.finish("finished")
+    with sqlite3.connect(tmp_path / "r.sqlite3") as db:
+        assert db.execute("select count(*) from texts where body like '%Brisa%'").fetchone() == (1,)
+        assert db.execute("select count(*) from events where body like '%Brisa[/]%'").fetchone() == (0,)
+
+
+def test_resuming_takes_up_the_newest_unfinished_run_of_equal_settings(tmp_path: Path) -> None:
+    path = tmp_path / "r.sqlite3"
+    start(path).finish("interrupted")
+    newest = start(path)
+    newest.finish("interrupted")
+    start(path).finish("finished")
+    resumed = RunRecorder.resume(path, fingerprint(SETTINGS))
+    assert resumed.run_id == newest.run_id
+    assert resumed.info().status == "running"
+    with pytest.raises(RecordingError, match="no unfinished run"):
+        RunRecorder.resume(path, fingerprint(SETTINGS | {"top_k": 3}))
+
+
+def test_what_a_half_done_attempt_left_is_taken_back_and_replies_stay(
+    tmp_path: Path, conversation: Conversation, events: list[ReplayEvent]
+) -> None:
+    recorder = start(tmp_path / "r.sqlite3")
+    recorder.add_conversation(conversation)
+    for event in events:
+        recorder.record(event)
+    unanswered = next(event for event in events if isinstance(event, QuestionAsked)).model_copy(
+        update={"question_id": "tiny-01-q2"}
+    )
+    recorder.record(unanswered)
+    recorder.flush()
+    recorder.forget_ingestion("tiny-01", ["full_context"])
+    recorder.forget_ask(unanswered)
+    kinds = [event.kind for event in recorder.reader().events(recorder.run_id, "tiny-01")]
+    assert kinds == ["question_asked", "reply_received", "answer_scored"]
+
+
+def test_a_file_of_something_else_or_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    other, newer, text = tmp_path / "other.sqlite3", tmp_path / "newer.sqlite3", tmp_path / "text.sqlite3"
+    with sqlite3.connect(other) as db:
+        db.execute("create table t (x)")
+    with sqlite3.connect(newer) as db:
+        db.execute(f"pragma application_id = {APPLICATION_ID}")
+        db.execute(f"pragma user_version = {SCHEMA_VERSION + 1}")
+    text.write_text("not a database, but long enough to be looked at as if it were one" * 20)
+    for path, why in ((other, "another program"), (newer, "newer memreplay"), (text, "not a database")):
+        before = path.read_bytes()
+        for use in (Recording.open, start):
+            with pytest.raises(RecordingError, match=why) as refused:
+                use(path)
+            assert str(path) in str(refused.value)
+        assert path.read_bytes() == before
+    with pytest.raises(RecordingError, match="no such recording"):
+        Recording.open(tmp_path / "absent.sqlite3")
+    assert not (tmp_path / "absent.sqlite3").exists()
+
+
+def test_a_recording_in_a_folder_that_cannot_be_written_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "locked" / "r.sqlite3"
+    start(path).finish("finished")
+    path.parent.chmod(0o555)
+    try:
+        assert Recording.open(path).run().status == "finished"
+    finally:
+        path.parent.chmod(0o755)
+
+
+def test_the_reply_cache_keeps_replies_across_processes(tmp_path: Path) -> None:
+    reply = Reply(text="3", cost_usd=0.25, ms=12.5)
+    cache = SqliteReplyCache(tmp_path / "cache" / "replies.sqlite3")
+    assert cache.get("k") is None
+    cache.put("k", reply)
+    cache.close()
+    assert SqliteReplyCache(tmp_path / "cache" / "replies.sqlite3").get("k") == reply

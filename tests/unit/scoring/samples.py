@@ -1,0 +1,91 @@
+"""Questions, events and rows for the tests of scoring."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.answering.model import PromptMessage, Reply, TokenUsage
+from app.conversations.models import Conversation, Question
+from app.replay.events import AnswerScored, QuestionAsked, ReplyReceived
+from app.scoring.replies import score_reply
+from app.scoring.results import QuestionRow
+from app.scoring.retrieval import UNRANKED_BACKENDS, score_retrieval
+from app.scoring.rows import question_row
+from memory_backends.base import Hit
+
+MODEL = "stub/model"
+
+
+def choice(**changes: Any) -> Question:
+    """Which fruit? The quince, at index 3."""
+    fruits = ("apple", "banana", "cherry", "quince", "elder", "fig", "grape", "lime", "Not answerable", "kiwi")
+    fields = {
+        "id": "q",
+        "kind": "choice",
+        "type": "single_hop",
+        "other_type": "multi-hop",
+        "text": "Which fruit?",
+        "expected": "quince",
+        "choices": fruits,
+        "correct_index": 3,
+    }
+    return Question.model_validate(fields | changes)
+
+
+def recall(**changes: Any) -> Question:
+    """Who comes along? Ida and Bo."""
+    fields = {
+        "id": "q",
+        "kind": "recall",
+        "type": "early",
+        "text": "Who comes along?",
+        "expected": "Ida and Bo",
+        "expected_entities": ("Ida", "Bo"),
+        "info_location": "early",
+        "salience": "high",
+        "category": "identity",
+    }
+    return Question.model_validate(fields | changes)
+
+
+def hit(rank: int, *turns: str, in_prompt: bool = True, sources: tuple[str, ...] = ()) -> Hit:
+    """A hit of these turns."""
+    return Hit(
+        id=f"h{rank}",
+        store="qdrant",
+        place="p",
+        rank=rank,
+        score=1 / rank,
+        text="text",
+        turns=turns,
+        sources=sources,
+        in_prompt=in_prompt,
+    )
+
+
+def reply(text: str | None = None, **changes: Any) -> Reply:
+    """A reply of ten prompt tokens that cost a cent and took 100 ms."""
+    fields = {"text": text, "usage": TokenUsage(prompt=10, completion=2, cached=4), "cost_usd": 0.01, "ms": 100.0}
+    return Reply.model_validate(fields | changes)
+
+
+def row(
+    question: Question,
+    answer: Reply,
+    *hits: Hit,
+    backend: str = "rag",
+    model: str = MODEL,
+    memory_failed: bool = False,
+    recall_ms: float = 5.0,
+) -> QuestionRow:
+    """The row of an ask, made through its events as a run makes them."""
+    of = {"conversation": "c", "turn": 4, "backend": backend, "model": model, "question_id": question.id}
+    prompt = () if memory_failed else (PromptMessage(role="user", segments=("x",)),)
+    asked = QuestionAsked(**of, hits=hits, cut=(), context_tokens=3, prompt=prompt, recall_ms=recall_ms)
+    scored = AnswerScored(
+        **of,
+        score=score_reply(question, answer),
+        retrieval=score_retrieval(question, hits, backend not in UNRANKED_BACKENDS),
+    )
+    conversation = Conversation(id="c", dataset="d", sessions=(), turns=(), questions=(question,))
+    return question_row(question, conversation, asked, ReplyReceived(**of, reply=answer), scored)
