@@ -165,9 +165,14 @@ class Cut(Frozen):
 
 
 class Recall(Frozen):
-    """What a memory gives for a message or a question: ranked hits and the context assembled from them."""
+    """What a memory gives for a message or a question: ranked hits and the context assembled from them.
+
+    ``missed`` are candidates that ranked below the cut, to the depth that the backend states, without their text:
+    why something was not retrieved is answered by its rank in each channel.
+    """
 
     hits: tuple[Hit, ...] = ()
+    missed: tuple[Hit, ...] = ()
     context: str = ""
     tokens: int = 0
     cut: tuple[Cut, ...] = ()

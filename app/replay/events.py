@@ -59,6 +59,7 @@ class Perceived(BackendEvent):
 
     kind: Literal["perceived"] = "perceived"
     hits: tuple[Hit, ...]
+    missed: tuple[Hit, ...] = ()
     cut: tuple[Cut, ...]
     tokens: int
     ms: float
@@ -109,6 +110,7 @@ class QuestionAsked(AskEvent):
 
     kind: Literal["question_asked"] = "question_asked"
     hits: tuple[Hit, ...]
+    missed: tuple[Hit, ...] = ()
     cut: tuple[Cut, ...]
     context_tokens: int
     prompt: tuple[PromptMessage, ...]
