@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from app.scoring.statistics import Z_95, t_quantile
+from app.scoring.statistics import Z_95, jackknife_variance, t_quantile
 
 
 def mcnemar_exact(b: int, c: int) -> float:
@@ -73,7 +73,7 @@ def paired_interval(b: int, c: int, n: int) -> tuple[float, float] | None:
 
 
 def clustered_difference_interval(clusters: Sequence[tuple[int, int]]) -> tuple[float, float] | None:
-    """The same where questions come in conversations: the standard error is that of the conversations' totals.
+    """The same where questions come in conversations: the standard error is the jackknife's over conversations.
 
     ``clusters`` are, for each conversation, the questions only the first has right less those only the second has,
     and its number of questions. Student's t with C − 1 degrees of freedom; None with fewer than two conversations.
@@ -81,11 +81,8 @@ def clustered_difference_interval(clusters: Sequence[tuple[int, int]]) -> tuple[
     filled = [(difference, size) for difference, size in clusters if size]
     if len(filled) < 2:
         return None
-    total = sum(size for _, size in filled)
-    mean = sum(difference for difference, _ in filled) / total
-    spread = sum((difference - mean * size) ** 2 for difference, size in filled)
-    error = math.sqrt(spread * len(filled) / (len(filled) - 1)) / total
-    return _clipped(mean, t_quantile(len(filled) - 1) * error)
+    mean = sum(difference for difference, _ in filled) / sum(size for _, size in filled)
+    return _clipped(mean, t_quantile(len(filled) - 1) * math.sqrt(jackknife_variance(filled)))
 
 
 def _clipped(centre: float, half_width: float) -> tuple[float, float]:

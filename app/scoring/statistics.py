@@ -44,14 +44,27 @@ def wilson_interval(successes: float, trials: float, z: float = Z_95) -> tuple[f
     return max(0.0, (centre - half_width) / scale), min(1.0, (centre + half_width) / scale)
 
 
+def jackknife_variance(clusters: Sequence[tuple[int, int]]) -> float:
+    """The variance of a ratio of sums, from what becomes of it when each of at least two clusters is left out.
+
+    ``clusters`` are the sum and the size of each; the ratio is that of all sums to all sizes. (C − 1)/C times the
+    squared distances from the ratio of all: CV3 in MacKinnon, Nielsen and Webb (2023), "Cluster-robust inference: a
+    guide to empirical practice", Journal of Econometrics 232, 272–299. It stays honest where clusters are few and
+    of unequal size; where they are of one size it is the variance of their mean.
+    """
+    total, size = sum(part for part, _ in clusters), sum(size for _, size in clusters)
+    without = [(total - part) / (size - its_size) for part, its_size in clusters]
+    return sum((ratio - total / size) ** 2 for ratio in without) * (len(clusters) - 1) / len(clusters)
+
+
 def clustered_interval(clusters: Sequence[tuple[int, int]]) -> tuple[float, float] | None:
     """The 95 % interval of a rate whose trials come in clusters: questions of the same conversation.
 
-    ``clusters`` are successes and trials of each. The variance of the rate is that of the clusters' totals around
-    it (the linearised ratio, times C / (C − 1)); its ratio to the binomial variance is the design effect, never
-    taken below 1. Wilson's interval at the effective number of trials, with Student's t of C − 1 degrees of
-    freedom, after Korn and Graubard (1998), "Confidence intervals for proportions with small expected number of
-    positive counts estimated from survey data", Survey Methodology 24, 193–201. None below two clusters.
+    ``clusters`` are successes and trials of each. The ratio of the clustered to the binomial variance of the rate
+    is the design effect, never taken below 1. Wilson's interval at the effective number of trials, with Student's t
+    of C − 1 degrees of freedom, after Korn and Graubard (1998), "Confidence intervals for proportions with small
+    expected number of positive counts estimated from survey data", Survey Methodology 24, 193–201. None below two
+    clusters.
     """
     filled = [(right, trials) for right, trials in clusters if trials]
     if len(filled) < 2:
@@ -59,9 +72,7 @@ def clustered_interval(clusters: Sequence[tuple[int, int]]) -> tuple[float, floa
     successes, total = sum(right for right, _ in filled), sum(trials for _, trials in filled)
     rate = successes / total
     binomial = rate * (1 - rate) / total
-    spread = sum((right - rate * trials) ** 2 for right, trials in filled) / total**2
-    clustered = spread * len(filled) / (len(filled) - 1)
-    effect = max(1.0, clustered / binomial) if binomial else 1.0
+    effect = max(1.0, jackknife_variance(filled) / binomial) if binomial else 1.0
     return wilson_interval(successes / effect, total / effect, t_quantile(len(filled) - 1))
 
 

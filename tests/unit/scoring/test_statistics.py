@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.scoring.statistics import clustered_interval, mean, percentile, t_quantile, wilson_interval
+from app.scoring.statistics import (
+    clustered_interval,
+    jackknife_variance,
+    mean,
+    percentile,
+    t_quantile,
+    wilson_interval,
+)
 
 
 @pytest.mark.parametrize(
@@ -80,3 +87,11 @@ def test_one_conversation_tells_nothing_of_others(clusters: list[tuple[int, int]
 def test_clusters_that_are_all_right_have_an_interval_all_the_same() -> None:
     low, high = clustered_interval([(5, 5)] * 10) or (0, 0)
     assert 0.85 < low < 1 and high == 1
+
+
+def test_the_jackknife_by_hand_and_where_clusters_are_of_one_size_the_variance_of_their_mean() -> None:
+    # 3/5 in all; without the first 2/3, without the second 1/2.
+    assert jackknife_variance([(1, 2), (2, 3)]) == pytest.approx(((2 / 3 - 0.6) ** 2 + (0.5 - 0.6) ** 2) / 2)
+    stats = pytest.importorskip("scipy.stats")
+    shares = [0.5, 0.25, 1.0, 0.75, 0.0]
+    assert jackknife_variance([(int(4 * share), 4) for share in shares]) == pytest.approx(stats.sem(shares) ** 2)
