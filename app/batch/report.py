@@ -73,7 +73,7 @@ def _rows(timeline: Timeline, run: RunInfo, answer_key: AnswerKey | None) -> Ite
 
 
 def _in_order(timeline: Timeline, run: RunInfo) -> list[Answer]:
-    """The scored answers of the run's own backends."""
+    """The scored answers of the run's own backends; what somebody asked by hand beside them is no result."""
     asked_along = {CLOSED_BOOK} if run.settings.get(_ASKED_ALONG) else set()
     place = {question.id: index for index, question in enumerate(timeline.conversation.questions)}
     backends = {name: index for index, name in enumerate(run.settings["backend"])}
@@ -81,7 +81,10 @@ def _in_order(timeline: Timeline, run: RunInfo) -> list[Answer]:
     answers = [
         answer
         for answer in timeline.answers()
-        if answer.scored is not None and answer.received is not None and answer.asked.backend not in asked_along
+        if answer.scored is not None
+        and answer.received is not None
+        and not answer.asked.by_hand
+        and answer.asked.backend not in asked_along
     ]
     return sorted(
         answers,
