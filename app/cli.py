@@ -237,7 +237,7 @@ def datasets_default(
         bool, typer.Option("--coverage", help="What is covered, and what is not: what to write next.")
     ] = False,
 ) -> None:
-    """What can be replayed; ``export`` writes a conversation in our own format, ``schema`` prints its JSON Schema."""
+    """What can be replayed. Also: ``export`` a conversation, print the ``schema`` of our own format."""
     if context.invoked_subcommand is not None:
         return
     from app.datasets_command import list_datasets, show_coverage

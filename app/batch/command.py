@@ -25,6 +25,7 @@ from app.errors import (
     UsageError,
 )
 from app.paths import recordings_folder
+from app.reading_progress import shown_reading
 from app.recording.store import Recording
 from app.scoring.answer_key import AnswerKey, read_answer_key
 from app.scoring.results import Results
@@ -58,7 +59,8 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     outputs = options.outputs or (str(recording.with_suffix(".results.json")),)
     check_outputs(outputs)
     specs = options.datasets or tuple(entry.id for entry in shipped_datasets())
-    conversations = list(first_questions(load(specs, options.evidence, _warn), settings.limit))
+    with shown_reading() as opened:
+        conversations = list(first_questions(load(specs, options.evidence, _warn, opened), settings.limit))
     if not any(conversation.questions for conversation in conversations):
         raise UsageError("nothing to ask: the chosen datasets hold no questions")
     answer_key = _answer_key(options.answer_key)
