@@ -114,10 +114,7 @@ class Marks:
         total = last + 1
         width = max(1, min(width, total))
         edges = [index * total // width for index in range(width + 1)]
-        return [
-            Column(first, end - 1, self._counts(first, end - 1, kinds))
-            for first, end in pairwise(edges)
-        ]
+        return [Column(first, end - 1, self._counts(first, end - 1, kinds)) for first, end in pairwise(edges)]
 
     def next(self, turn: int, kinds: Collection[MarkKind] = INTERESTING) -> int | None:
         """The first position after ``turn`` that has a mark of these kinds."""
