@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from app.replay.events import BackendEvent, Decided, Operated, ReplayEvent
+from app.replay.events import BackendEvent, Decided, Operated, Perceived, QuestionAsked, ReplayEvent
 from memory_backends.operations import (
     AppendChange,
     MemoryOperation,
@@ -39,6 +39,18 @@ class Note(NamedTuple):
     decision: PromotionDecision | None = None
 
 
+class Candidate(NamedTuple):
+    """Something that a read path gave (``missed`` is False) or ranked below the cut.
+
+    ``turns`` are those whose words it holds or that it was distilled from.
+    """
+
+    id: str
+    turns: tuple[str, ...]
+    rank: int
+    missed: bool
+
+
 class EventArchive(Protocol):
     """Holds the events of one conversation."""
 
@@ -52,6 +64,14 @@ class EventArchive(Protocol):
 
     def at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
         """Everything that one backend did at exactly this position, in order."""
+        ...
+
+    def operated_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
+        """The store commands among it."""
+        ...
+
+    def candidates(self, ref: int) -> list[Candidate]:
+        """What the read path of a reference found; cheaper than the event."""
         ...
 
     def notes(self) -> Iterator[Note]:
@@ -83,6 +103,14 @@ class MemoryArchive:
         """Everything that one backend did at exactly this position, in order."""
         return self._by_place.get((backend, turn), ())
 
+    def operated_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
+        """The store commands among it."""
+        return [event for event in self.at(backend, turn) if isinstance(event, Operated)]
+
+    def candidates(self, ref: int) -> list[Candidate]:
+        """What the read path of a reference found."""
+        return candidates_of(self._events[ref])
+
     def notes(self) -> Iterator[Note]:
         """What there is to know of every event so far, in the order in which they were kept."""
         return (note_of(ref, event) for ref, event in enumerate(self._events))
@@ -98,3 +126,11 @@ def note_of(ref: int, event: ReplayEvent) -> Note:
             return Note(ref, event.turn, backend, event.kind, decision=decision)
         case _:
             return Note(ref, event.turn, backend, event.kind)
+
+
+def candidates_of(event: ReplayEvent) -> list[Candidate]:
+    """What a read path found, best first; nothing where the event is none."""
+    if not isinstance(event, Perceived | QuestionAsked):
+        return []
+    hits = [Candidate(hit.id, (*hit.turns, *hit.sources), hit.rank, False) for hit in event.hits]
+    return hits + [Candidate(hit.id, (*hit.turns, *hit.sources), hit.rank, True) for hit in event.missed]

@@ -165,7 +165,8 @@ class Timeline:
 
     def operations_at(self, backend: str, turn: int) -> list[MemoryOperation]:
         """The store commands of one backend at exactly this position, in order."""
-        return [event.operation for event in self.events_at(backend, turn) if isinstance(event, Operated)]
+        events = self.archive.operated_at(backend, turn)
+        return [event.operation for event in events if isinstance(event, Operated)]
 
     def failures_at(self, backend: str, turn: int) -> list[BackendFailed]:
         """What one backend could not do at exactly this position."""
