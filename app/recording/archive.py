@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
 import orjson
 from sqlite_utils import Database
 
 from app.recording.bodies import inflated, unpacked
 from app.recording.interning import resolve
-from app.replay.archive import Candidate, Note, candidates_of, note_of
+from app.replay.archive import Candidate, Note, candidates_of, verdict_in, write_in
 from app.replay.events import ReplayEvent
 
 _EVENTS_KEPT = 2048
@@ -69,8 +69,16 @@ class RecordedArchive:
         for key, turn, backend, kind, body in rows:
             if body is None:
                 yield Note(key, turn, backend, kind)
+                continue
+            event = orjson.loads(inflated(body))
+            if kind == "operated":
+                yield Note(key, turn, backend, kind, write=write_in(event["operation"], self._read))
             else:
-                yield note_of(key, unpacked(body, self._look_up))
+                yield Note(key, turn, backend, kind, verdict=verdict_in(event["decision"], self._read))
+
+    def _read(self, value: Any) -> Any:
+        """A text, wherever it is kept."""
+        return resolve(value, self._look_up) if isinstance(value, dict) else value
 
     def _event(self, ref: int) -> ReplayEvent:
         row = self._db.conn.execute("select body from events where key = ?", [ref]).fetchone()
@@ -78,14 +86,14 @@ class RecordedArchive:
 
     def _at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
         rows = self._db.conn.execute(
-            "select body from events where conversation = ? and turn = ? and backend = ? order by key",
+            "select body from events where conversation = ? and turn = ? and +backend = ? order by key",
             [self._conversation, turn, backend],
         )
         return tuple(unpacked(body, self._look_up) for (body,) in rows)
 
     def _operated_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
         rows = self._db.conn.execute(
-            "select body from events where conversation = ? and turn = ? and backend = ? and kind = 'operated'"
+            "select body from events where conversation = ? and turn = ? and backend = ? and +kind = 'operated'"
             " order by key",
             [self._conversation, turn, backend],
         )
@@ -97,8 +105,8 @@ class RecordedArchive:
         event = orjson.loads(inflated(body))
         return [
             Candidate(
-                resolve(hit["id"], self._look_up),
-                tuple(resolve([*hit["turns"], *hit["sources"]], self._look_up)),
+                self._read(hit["id"]),
+                tuple(self._read(turn) for turn in (*hit["turns"], *hit["sources"])),
                 hit["rank"],
                 is_missed,
             )
