@@ -20,7 +20,9 @@ def results_of_run(recording: Recording, run: RunInfo) -> Results:
         backends = {name: index for index, name in enumerate(run.settings["backend"])}
         models = {name: index for index, name in enumerate(run.settings["model"])}
         answers = [
-            answer for answer in timeline.answers() if answer.scored is not None and answer.received is not None
+            answer
+            for answer in timeline.answers()
+            if answer.scored is not None and answer.received is not None and answer.asked.backend in backends
         ]
         answers.sort(
             key=lambda answer: (
