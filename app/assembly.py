@@ -39,6 +39,8 @@ from memory_backends.registry import Resources, UnknownBackendError, check_backe
 CLOSED_BOOK = "closed_book"
 """The control that tells what a model knows without any memory."""
 
+_WITHOUT_VECTORS = frozenset({"full_context", CLOSED_BOOK, "oracle"})
+
 _SETTINGS_THAT_CHANGE_NO_ANSWER = frozenset(
     {"concurrency", "rpm", "tpm", "timeout", "cache", "offline", "redis_ttl"}
 )
@@ -111,7 +113,9 @@ class Assembly:
         )
 
     async def embed_ahead(self, texts: Sequence[str]) -> None:
-        """Embed a whole conversation in one go; the memories then find its vectors ready."""
+        """Embed much of a conversation in one go; memories that search by vectors then find them ready."""
+        if _WITHOUT_VECTORS.issuperset(self.backend_names):
+            return
         await asyncio.to_thread(self._resources.embedder.embed, texts)
 
     def begin_run(

@@ -18,6 +18,9 @@ from app.replay.session import Ask, ReplaySession
 _ASKS_A_CALL = 2
 """Asks begun for each call that may be under way: while one waits for the model, memory is read for the next."""
 
+_CONVERSATIONS_AHEAD = 2
+"""One is being asked about while the next is taken in; more would only hold memory, unless they are short."""
+
 _MOST_CONVERSATIONS = 32
 """Conversations in memory at once; only many short ones come near."""
 
@@ -28,9 +31,9 @@ _TEXTS_AT_ONCE = 64
 class BatchRunner:
     """Runs conversations through an assembly whose run has begun.
 
-    They are taken in one after the other, in their order, and ahead of the asking: the next one as soon as fewer
-    asks wait than may be under way. Without ``perceive`` the read path of ordinary turns is skipped, but for
-    backends whose answers depend on it.
+    They are taken in one after the other, in their order, and ahead of the asking, so that no model waits for an
+    embedder. Without ``perceive`` the read path of ordinary turns is skipped, but for backends whose answers depend
+    on it.
     """
 
     def __init__(self, assembly: Assembly, progress: BatchProgress, asking: Asking, *, perceive: bool) -> None:
@@ -39,7 +42,7 @@ class BatchRunner:
         self._asking, self._perceive = asking, perceive
         self._lanes = {model: self._lane(model) for model in asking.models}
         self._open = 0
-        self._not_begun = Counter[str]()
+        self._not_begun: dict[str, Counter[str]] = {}
         self._progressed = asyncio.Event()
         self.stopping = False
 
@@ -78,7 +81,8 @@ class BatchRunner:
             perceive=self._perceive,
         )
         self._open += 1
-        self._not_begun.update(ask.model for ask in work.asks)
+        if work.asks:
+            self._not_begun[conversation.id] = Counter(ask.model for ask in work.asks)
         await self._ingest(conversation, session)
         group.create_task(self._question(session, work.asks))
 
@@ -115,12 +119,18 @@ class BatchRunner:
         """Whether the question was asked: it is not where the run ends before its turn comes."""
         try:
             async with self._lanes[ask.model]:
-                self._not_begun[ask.model] -= 1
-                self._progressed.set()
+                self._begins(session.conversation.id, ask.model)
                 await session.ask(ask.question, ask.backend, ask.model, repeat=ask.repeat)
         except HaltedError:
             return False
         return True
+
+    def _begins(self, conversation: str, model: str) -> None:
+        left = self._not_begun[conversation]
+        left[model] -= 1
+        if not left.total():
+            del self._not_begun[conversation]
+        self._progressed.set()
 
     async def _until_asks_run_short(self) -> None:
         while not self.stopping and not self._short_of_asks():
@@ -128,9 +138,13 @@ class BatchRunner:
             await self._progressed.wait()
 
     def _short_of_asks(self) -> bool:
+        """Whether no whole conversation is waiting to be asked about, or one does not keep the models busy."""
         if self._open >= _MOST_CONVERSATIONS:
             return False
-        return any(self._not_begun[model] < self._assembly.paces.of(model).calls_at_once for model in self._lanes)
+        waiting = sum(self._not_begun.values(), Counter[str]())
+        return len(self._not_begun) < _CONVERSATIONS_AHEAD or any(
+            waiting[model] < self._assembly.paces.of(model).calls_at_once for model in self._lanes
+        )
 
     def _lane(self, model: str) -> Gate:
         """The asks of one model, so that a slow provider holds back no other."""
