@@ -113,7 +113,8 @@ class BackendFailed(BackendEvent):
 class QuestionAsked(AskEvent):
     """A question is on its way: what memory gave for it, and the prompt as it is sent. ``recall_ms`` of wall time.
 
-    ``prompt`` is empty where memory failed: then no model is asked.
+    ``prompt`` is empty where memory failed: then no model is asked. ``choice_order`` is set where the options were
+    shown in another order than the dataset's: the dataset's index of each option, as they stood in the prompt.
     """
 
     kind: Literal["question_asked"] = "question_asked"
@@ -124,6 +125,7 @@ class QuestionAsked(AskEvent):
     context_tokens: int
     prompt: tuple[PromptMessage, ...]
     recall_ms: float
+    choice_order: tuple[int, ...] = ()
 
 
 class ReplyReceived(AskEvent):

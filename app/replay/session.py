@@ -9,14 +9,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from app.answering.model import AnswerRequest, Reply
 from app.conversations.exchanges import exchanges_of, message_of
 from app.conversations.models import Conversation, Question
+from app.replay.answer_score import ask_fields, score_answer
 from app.replay.events import (
     AnswerScored,
-    AskEvent,
     BackendFailed,
     ConversationClosed,
     ConversationOpened,
@@ -29,8 +29,7 @@ from app.replay.events import (
     TurnPlayed,
     event_of,
 )
-from app.scoring.replies import score_reply
-from app.scoring.retrieval import UNRANKED_BACKENDS, score_retrieval
+from app.replay.shuffling import choice_order, with_order
 from memory_backends.base import BackendError, ClosingStatus, MemoryBackend, Namespace, Recall
 from memory_backends.operations import Phase
 
@@ -65,16 +64,23 @@ class Ask:
     question: Question
     backend: str
     model: str
+    repeat: int = 0
 
 
 @dataclass(frozen=True)
 class ReplayPlan:
-    """What a replay does beside playing: which models it asks, and how many hits memory may take."""
+    """What a replay does beside playing: which models it asks, and how many hits memory may take.
+
+    ``ask_only`` names backends that are asked without hearing the conversation. Options are shown in an order drawn
+    from ``shuffle_seed`` and the question, where it is set.
+    """
 
     run_id: str
     models: tuple[str, ...]
     top_k: int = 10
     perceive: bool = True
+    ask_only: frozenset[str] = frozenset()
+    shuffle_seed: int | None = None
 
 
 class ReplaySession:
@@ -95,6 +101,7 @@ class ReplaySession:
         self.conversation = conversation
         self.position = 0
         self._backends = backends
+        self._listening = {name: backend for name, backend in backends.items() if name not in plan.ask_only}
         self._answerer = answerer
         self._plan = plan
         self._emit = emit
@@ -109,7 +116,7 @@ class ReplaySession:
 
     async def open(self) -> None:
         """Open every backend, empty."""
-        for name, backend in self._backends.items():
+        for name, backend in self._listening.items():
             namespace = Namespace(run_id=self._plan.run_id, conversation_id=self.conversation.id, backend=name)
             await self._guarded(name, "open", backend.open(namespace))
             self._emit(ConversationOpened(conversation=self.conversation.id, turn=0, backend=name))
@@ -120,7 +127,7 @@ class ReplaySession:
             return False
         self.position += 1
         self._emit(TurnPlayed(conversation=self.conversation.id, turn=self.position))
-        for name in self._backends:
+        for name in self._listening:
             async with self._locks[name]:
                 await self._hear(name)
         return True
@@ -182,7 +189,8 @@ class ReplaySession:
             recall = await self._recall(question, backend, model)
             recall_ms = _ms_since(started)
         given = recall if isinstance(recall, Recall) else Recall()
-        request = self._answerer.request(question, given.context, model, repeat)
+        order = choice_order(question, self._plan.shuffle_seed)
+        request = self._answerer.request(with_order(question, order), given.context, model, repeat)
         asked = QuestionAsked(
             conversation=self.conversation.id,
             turn=self.position,
@@ -198,13 +206,14 @@ class ReplaySession:
             context_tokens=given.tokens,
             prompt=request.messages if isinstance(recall, Recall) else (),
             recall_ms=recall_ms,
+            choice_order=order,
         )
         self._emit(asked)
         if isinstance(recall, Recall):
             reply = await self._answerer.answer(request)
         else:
             reply = Reply(text=None, error=recall)
-        self._emit(ReplyReceived(**_ask_fields(asked), reply=reply))
+        self._emit(ReplyReceived(**ask_fields(asked), reply=reply))
         scored = score_answer(question, asked, reply)
         self._emit(scored)
         return scored
@@ -232,7 +241,7 @@ class ReplaySession:
     async def close(self, status: ClosingStatus) -> None:
         """End the conversation in every backend: ``resolved``, or ``cancelled`` where it was abandoned."""
         end = len(self.conversation.turns) + 1
-        for name, backend in self._backends.items():
+        for name, backend in self._listening.items():
             async with self._locks[name]:
                 await self._guarded(name, "close", backend.close(status), turn=end)
             self._emit(ConversationClosed(conversation=self.conversation.id, turn=end, backend=name, status=status))
@@ -271,19 +280,6 @@ class ReplaySession:
             if failures is not None:
                 failures.append(failure)
         return result
-
-
-def score_answer(question: Question, asked: QuestionAsked, reply: Reply) -> AnswerScored:
-    """What a reply is worth, and how well memory found the evidence: from what was recorded alone."""
-    return AnswerScored(
-        **_ask_fields(asked),
-        score=score_reply(question, reply),
-        retrieval=score_retrieval(question, asked.hits, asked.backend not in UNRANKED_BACKENDS),
-    )
-
-
-def _ask_fields(asked: QuestionAsked) -> dict[str, Any]:
-    return asked.model_dump(include=set(AskEvent.model_fields))
 
 
 def _ms_since(started: float) -> float:

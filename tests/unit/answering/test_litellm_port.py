@@ -10,6 +10,7 @@ import pytest
 from app.answering.choice_parsing import parse_choice
 from app.answering.litellm_port import LiteLLMModel
 from app.answering.model import EXTRACTIVE_MODEL, Reply
+from app.answering.pacing import Paces
 from app.answering.prompts import build_request
 from app.answering.reachability import ensure_reachable
 from app.conversations.models import Question
@@ -30,18 +31,21 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Sleeper:
-    """Stands in for ``asyncio.sleep``: keeps the seconds, waits for nothing."""
+    """A clock that runs only while somebody sleeps: keeps the seconds, waits for nothing."""
 
     def __init__(self) -> None:
         self.waits: list[float] = []
 
-    async def __call__(self, seconds: float) -> None:
+    def now(self) -> float:
+        return sum(self.waits)
+
+    async def sleep(self, seconds: float) -> None:
         self.waits.append(seconds)
 
 
 async def ask(server: OpenAIServer, model: str = "openai/stub", sleeper: Sleeper | None = None) -> Reply:
     request = build_request(QUESTION, "Ada: I come from Norway.", model, server.url)
-    return await LiteLLMModel(timeout=20.0, sleep=sleeper or Sleeper()).answer(request)
+    return await LiteLLMModel(timeout=20.0, paces=Paces(clock=sleeper or Sleeper())).answer(request)
 
 
 async def test_prompt_temperature_and_cap_are_sent_and_reply_usage_and_time_come_back() -> None:
@@ -170,6 +174,7 @@ def test_a_whole_session_of_asking_is_silent_and_litellm_is_imported_only_then()
 import asyncio, sys
 from app.answering.litellm_port import LiteLLMModel
 from app.answering.litellm_setup import warm_up
+from app.answering.pacing import Paces
 from app.answering.prompts import build_request
 from app.answering.reachability import ensure_reachable
 from app.answering.tokens import token_counter, context_budget
