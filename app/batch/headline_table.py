@@ -44,9 +44,7 @@ def remarks(results: Results) -> list[str]:
     sentences = [f"{comparison.words}." for comparison in results.comparisons]
     sentences += [_style_sentence(dataset, style) for dataset, style in results.option_style.items()]
     if any(row.failure == "guessed" and row.closed_book_correct is None for row in results.questions):
-        sentences.append(
-            "guessed: or lucky; without an answer by the model alone the two cannot be told apart."
-        )
+        sentences.append("guessed: or lucky; without an answer by the model alone the two cannot be told apart.")
     if results.answer_key is not None:
         key = results.answer_key
         sentences.append(
