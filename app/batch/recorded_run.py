@@ -96,6 +96,11 @@ async def _run(assembly: Assembly, conversations: Sequence[Conversation], plan: 
             _say(f"memreplay: {error}")
             return False
     _say(_summary(progress))
+    if (errors := progress.overall.errors) and not runner.stopping:
+        _say(
+            f"{errors} asks ended in an error; to ask them again, give the same options and:"
+            f" --recording {assembly.recording_path} --resume --retry-errors"
+        )
     return not runner.stopping
 
 
