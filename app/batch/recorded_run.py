@@ -125,9 +125,8 @@ async def _finish(assembly: Assembly, status: str) -> bool:
 
 def _summary(progress: BatchProgress) -> str:
     whole = progress.overall
-    calls = "1 call" if whole.calls == 1 else f"{whole.calls} calls"
     kept = f"{whole.reused} replies taken from other runs, {whole.carried} answers from before"
-    return f"{calls} made, {kept}; paid {whole.cost}"
+    return f"{whole.asked} asked now, {kept}; paid {whole.cost}"
 
 
 def _say(sentence: str) -> None:

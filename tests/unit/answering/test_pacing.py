@@ -200,6 +200,16 @@ async def test_a_pause_that_one_call_was_told_holds_back_the_others() -> None:
         assert begun >= 107.0
 
 
+async def test_a_stray_refusal_holds_nobody_else_back() -> None:
+    clock = TickingClock()
+    pace = Paces(clock=clock).of("m")
+    await calls(pace, 50)
+    async with pace.call(0) as begun:
+        pace.turned_away(begun, 7.0)
+    await calls(pace, 1)
+    assert (clock.time, pace.calls_at_once) == (100.0, FIRST_SIZE)
+
+
 async def test_a_fixed_number_is_shared_by_all_models_and_never_changes() -> None:
     paces = Paces(PaceLimits(concurrency=3))
     under_way = most = 0
