@@ -48,14 +48,25 @@ class PaceLimits:
     tpm: int | None = None
 
 
+_REMEMBERED = 0.98
+"""Weight of a call against the next one: the last fifty or so count."""
+
+_TOLERATED_SHARE = 0.1
+
+
 class Pace:
-    """The pace of one model. A pause that it asks for holds all its calls back, not only the one that was told."""
+    """The pace of one model.
+
+    A pause that the provider asks for holds all calls back, not only the one that was told, unless hardly any
+    call was refused lately: a stray refusal is that call's affair.
+    """
 
     def __init__(self, limit: CallLimit, gate: Gate, rpm: int | None, tpm: int | None, clock: Clock) -> None:
         self._limit, self._gate, self._clock = limit, gate, clock
         self._requests = RateLimit(rpm) if rpm else None
         self._tokens = RateLimit(tpm) if tpm else None
         self._paused_until = float("-inf")
+        self._calls = self._refusals = 0.0
         self._halted = asyncio.Event()
 
     @property
@@ -80,13 +91,20 @@ class Pace:
         """The call under way came back in order, having used so many tokens more than it was let in with."""
         if self._tokens is not None:
             self._tokens.correct(tokens_beyond_estimate)
+        self._remember(refused=0.0)
         self._limit.finished(self._clock.now(), others_wait=self._gate.waiting > 0)
 
     def turned_away(self, begun: float, pause: float) -> None:
-        """The call begun then was refused for want of capacity; nothing is sent for ``pause`` seconds."""
+        """The call begun then was refused for want of capacity; it shall not be sent again for ``pause`` seconds."""
         now = self._clock.now()
-        self._paused_until = max(self._paused_until, now + pause)
-        self._limit.refused(begun, now)
+        self._remember(refused=1.0)
+        if self._refusals > _TOLERATED_SHARE * self._calls:
+            self._paused_until = max(self._paused_until, now + pause)
+            self._limit.refused(begun, now)
+
+    def _remember(self, *, refused: float) -> None:
+        self._calls = self._calls * _REMEMBERED + 1.0
+        self._refusals = self._refusals * _REMEMBERED + refused
 
     async def rest(self, seconds: float) -> None:
         """Sleep before another attempt.

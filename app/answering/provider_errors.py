@@ -37,7 +37,7 @@ def may_pass(error: BaseException) -> bool:
     asked = retry_after(error)
     if is_refusal(error) or (asked is not None and asked > LONGEST_WAIT):
         return False
-    if any(mark in str(error) for mark in _PAST_WAITING):
+    if any(mark in f"{error} {getattr(error, 'body', '')}" for mark in _PAST_WAITING):
         return False
     return timed_out(error) or type(error).__name__ == "APIConnectionError" or status_of(error) in _RETRIED_STATUS
 

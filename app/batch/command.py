@@ -75,7 +75,7 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
         return EXIT_INTERRUPTED
     results = _report(recording, None, outputs, answer_key)
     print(f"recorded in {recording}", file=sys.stderr)
-    return _exit_code(results, options.fail_under, recording)
+    return _exit_code(results, options.fail_under)
 
 
 def _check_options(settings: Settings, options: BatchOptions) -> None:
@@ -165,14 +165,8 @@ def _report(path: Path, run_id: str | None, outputs: Sequence[str], answer_key: 
     return results
 
 
-def _exit_code(results: Results, fail_under: float | None, recording: Path) -> int:
-    errors = sum(row.outcome == "error" for row in results.questions)
-    if errors:
-        print(
-            f"{errors} questions ended in an error; to ask them again, give the same options and:"
-            f" --recording {recording} --resume --retry-errors",
-            file=sys.stderr,
-        )
+def _exit_code(results: Results, fail_under: float | None) -> int:
+    if any(row.outcome == "error" for row in results.questions):
         return EXIT_QUESTION_ERRORS
     if fail_under is not None and any(
         backend.accuracy is None or backend.accuracy < fail_under for backend in results.backends.values()

@@ -96,6 +96,11 @@ async def _run(assembly: Assembly, conversations: Sequence[Conversation], plan: 
             _say(f"memreplay: {error}")
             return False
     _say(_summary(progress))
+    if (errors := progress.overall.errors) and not runner.stopping:
+        _say(
+            f"{errors} asks ended in an error; to ask them again, give the same options and:"
+            f" --recording {assembly.recording_path} --resume --retry-errors"
+        )
     return not runner.stopping
 
 
@@ -120,9 +125,8 @@ async def _finish(assembly: Assembly, status: str) -> bool:
 
 def _summary(progress: BatchProgress) -> str:
     whole = progress.overall
-    calls = "1 call" if whole.calls == 1 else f"{whole.calls} calls"
     kept = f"{whole.reused} replies taken from other runs, {whole.carried} answers from before"
-    return f"{calls} made, {kept}; paid {whole.cost}"
+    return f"{whole.asked} asked now, {kept}; paid {whole.cost}"
 
 
 def _say(sentence: str) -> None:

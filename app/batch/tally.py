@@ -13,8 +13,9 @@ from app.scoring.statistics import wilson_interval
 class Tally:
     """The answers of one backend through one model.
 
-    ``carried`` of ``done`` were given before this process began. ``paid_usd`` is what the run paid, without what
-    other runs paid; ``unpriced`` counts paid replies whose price is unknown.
+    ``carried`` of ``done`` were given before this process began, ``asked`` in it and ``reused`` by other runs.
+    ``paid_usd`` is what the run paid, without what other runs paid; ``unpriced`` counts paid replies whose price
+    is unknown.
     """
 
     total: int
@@ -22,7 +23,7 @@ class Tally:
     carried: int = 0
     correct: int = 0
     errors: int = 0
-    calls: int = 0
+    asked: int = 0
     reused: int = 0
     paid_usd: float = 0.0
     unpriced: int = 0
@@ -35,7 +36,7 @@ class Tally:
         self.errors += outcome == "error"
         self.reused += reply.reused
         if not carried and not reply.reused:
-            self.calls += 1
+            self.asked += 1
         if reply.error is None and not reply.reused:
             self.paid_usd += reply.cost_usd or 0.0
             self.unpriced += reply.cost_usd is None

@@ -1,6 +1,6 @@
 """How near a slow provider is kept to what it could do: 64 calls at once, one second each.
 
-The bound is the lower of the ideal (64 a second) and of what LiteLLM alone sustains here with as many calls at once.
+The bound is the lower of the ideal (64 a second) and of what LiteLLM alone sustains with as many calls at once.
 """
 
 from __future__ import annotations

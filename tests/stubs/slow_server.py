@@ -3,7 +3,7 @@
     python -m tests.stubs.slow_server --latency 1.0 --rate-limited 0.03 --failing 0.02 --hanging 0.005 --broken 0.01
 
 prints its base URL, serves until its standard input ends, and then prints as one JSON object how many requests of
-each kind there were, and the ``seconds`` from the first request to the last reply. Replies depend on the prompt alone;
+each kind there were, and the ``seconds`` from the first request to the last reply. Replies depend on the prompt;
 what goes wrong depends on the prompt and on how often it came.
 """
 
