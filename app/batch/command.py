@@ -27,7 +27,9 @@ from app.errors import (
     UsageError,
 )
 from app.paths import recordings_folder
+from app.reading_progress import shown_reading
 from app.recording.store import Recording
+from app.scoring.answer_key import AnswerKey, read_answer_key
 from app.scoring.results import Results
 from app.settings import Settings, without_secrets
 
@@ -43,6 +45,7 @@ class BatchOptions:
     estimate: bool
     outputs: tuple[str, ...]
     fail_under: float | None
+    answer_key: Path | None = None
 
 
 def run_batch(settings: Settings, options: BatchOptions) -> int:
@@ -59,6 +62,9 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     conversations = _chosen_conversations(settings, options)
     if options.estimate:
         return _estimate(settings, conversations)
+    answer_key = _answer_key(options.answer_key)
+    if answer_key is not None:
+        answer_key.check(conversations)
     assembly = Assembly(settings, recording, asked_along=_asked_along(settings.backend), warn=_warn)
     if not asyncio.run(run_recorded(assembly, conversations, options.plan)):
         print(
@@ -67,7 +73,7 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
             file=sys.stderr,
         )
         return EXIT_INTERRUPTED
-    results = _report(recording, None, outputs)
+    results = _report(recording, None, outputs, answer_key)
     print(f"recorded in {recording}", file=sys.stderr)
     return _exit_code(results, options.fail_under)
 
@@ -93,11 +99,12 @@ def _check_options(settings: Settings, options: BatchOptions) -> None:
 
 def _chosen_conversations(settings: Settings, options: BatchOptions) -> list[Conversation]:
     specs = options.datasets or tuple(entry.id for entry in shipped_datasets())
-    loaded = load(specs, options.evidence, _warn)
-    if settings.sample is not None:
-        chosen = sampled_questions(loaded, settings.sample, settings.seed)
-    else:
-        chosen = list(first_questions(loaded, settings.limit))
+    with shown_reading() as opened:
+        loaded = load(specs, options.evidence, _warn, opened)
+        if settings.sample is not None:
+            chosen = sampled_questions(loaded, settings.sample, settings.seed)
+        else:
+            chosen = list(first_questions(loaded, settings.limit))
     if not any(conversation.questions for conversation in chosen):
         raise UsageError("nothing to ask: the chosen datasets hold no questions")
     return chosen
@@ -125,7 +132,7 @@ def _estimate(settings: Settings, conversations: Sequence[Conversation]) -> int:
     return EXIT_DONE
 
 
-def report_again(path: Path, run_id: str | None, outputs: Sequence[str]) -> None:
+def report_again(path: Path, run_id: str | None, outputs: Sequence[str], answer_key: Path | None = None) -> None:
     """Write the results of a recorded run again, from the file alone.
 
     Raises:
@@ -133,7 +140,7 @@ def report_again(path: Path, run_id: str | None, outputs: Sequence[str]) -> None
     """
     chosen = tuple(outputs) or (str(path.with_suffix(".results.json")),)
     check_outputs(chosen)
-    _report(path, run_id, chosen)
+    _report(path, run_id, chosen, _answer_key(answer_key))
 
 
 def new_recording_path() -> Path:
@@ -142,10 +149,14 @@ def new_recording_path() -> Path:
     return recordings_folder() / f"{stamp}.sqlite3"
 
 
-def _report(path: Path, run_id: str | None, outputs: Sequence[str]) -> Results:
+def _answer_key(path: Path | None) -> AnswerKey | None:
+    return None if path is None else read_answer_key(path)
+
+
+def _report(path: Path, run_id: str | None, outputs: Sequence[str], answer_key: AnswerKey | None) -> Results:
     recording = Recording.open(path)
     try:
-        results = results_of_run(recording, recording.run(run_id))
+        results = results_of_run(recording, recording.run(run_id), answer_key)
     finally:
         recording.close()
     write_results(results, outputs)

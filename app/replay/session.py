@@ -20,19 +20,18 @@ from app.replay.events import (
     BackendFailed,
     ConversationClosed,
     ConversationOpened,
-    Decided,
     Observed,
-    Operated,
     Perceived,
     QuestionAsked,
     ReplayEvent,
     ReplyReceived,
     Settled,
     TurnPlayed,
+    event_of,
 )
 from app.replay.shuffling import choice_order, with_order
 from memory_backends.base import BackendError, ClosingStatus, MemoryBackend, Namespace, Recall
-from memory_backends.operations import MemoryOperation, Phase, PromotionDecision
+from memory_backends.operations import Phase
 
 T = TypeVar("T")
 
@@ -155,6 +154,7 @@ class ReplaySession:
                         backend=name,
                         hits=recall.hits,
                         missed=recall.missed,
+                        why_empty=recall.why_empty,
                         cut=recall.cut,
                         tokens=recall.tokens,
                         ms=_ms_since(started),
@@ -201,6 +201,7 @@ class ReplaySession:
             by_hand=by_hand,
             hits=given.hits,
             missed=given.missed,
+            why_empty=given.why_empty,
             cut=given.cut,
             context_tokens=given.tokens,
             prompt=request.messages if isinstance(recall, Recall) else (),
@@ -269,7 +270,7 @@ class ReplaySession:
             # A plugged-in memory may raise anything; the run and the other memories go on.
             failure = f"{type(error).__name__}: {error}"
         for entry in self._backends[name].trace.drain():
-            self._emit(self._as_event(name, at, entry))
+            self._emit(event_of(entry, self.conversation.id, at, name))
         if failure is not None:
             self._emit(
                 BackendFailed(conversation=self.conversation.id, turn=at, backend=name, phase=phase, error=failure)
@@ -279,11 +280,6 @@ class ReplaySession:
             if failures is not None:
                 failures.append(failure)
         return result
-
-    def _as_event(self, name: str, turn: int, entry: MemoryOperation | PromotionDecision) -> Operated | Decided:
-        if isinstance(entry, MemoryOperation):
-            return Operated(conversation=self.conversation.id, turn=turn, backend=name, operation=entry)
-        return Decided(conversation=self.conversation.id, turn=turn, backend=name, decision=entry)
 
 
 def _ms_since(started: float) -> float:

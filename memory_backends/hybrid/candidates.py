@@ -22,8 +22,8 @@ from memory_backends.hybrid.rules import (
 )
 from memory_backends.hybrid.rules.corrections import is_correction, value_taken_back
 from memory_backends.hybrid.rules.pattern import Rule
-from memory_backends.hybrid.sentences import sentences_of
 from memory_backends.operations import Frozen
+from memory_backends.sentences import sentences_of
 
 RULES: tuple[Rule, ...] = (
     *english_people.RULES,
@@ -47,7 +47,10 @@ HEDGED = 0.7
 """What certainty is multiplied by when the speaker is not sure."""
 
 SUGGESTED = 0.6
-"""What certainty is multiplied by when an assistant says it: advice is not a fact about the user."""
+"""What certainty is multiplied by when an assistant says it: advice is not a fact about the user.
+
+What of it has no slot is no candidate at all.
+"""
 
 _HEDGE = re.compile(
     r"\b(?:maybe|perhaps|might|possibly|I\sguess|not\ssure|hypothetically|suppose|quizás?|tal\svez|a\slo\smejor"
@@ -60,7 +63,9 @@ _FILLER = frozenset(
     for line in (
         "monday tuesday wednesday thursday friday saturday sunday january february march april may june july",
         "august september october november december lunes martes miércoles jueves viernes sábado domingo",
-        "i the this that it he she they we you and but so if when what which where who how there then asked",
+        "i the this that it he she they we you and but so if when what which where who how there then not",
+        "asked yeah yes no oh wow hey hi hello thanks thankfully luckily same sure well also just",
+        "maybe sorry okay ok",
         "el la los las un una y pero si que",
     )
     for word in line.split()
@@ -98,7 +103,8 @@ class Candidate(Frozen):
 
     ``content`` is ``speaker: sentence``. ``slot`` is where its ``value`` belongs (``user.name``, ``deadline``), if
     anywhere; a slot of ``several`` values keeps them all. ``taken_back`` is the value that it corrects, where it
-    names one. ``certainty`` and ``impact`` are the first two factors of its significance.
+    names one. ``certainty`` and ``impact`` are the first two factors of its significance. ``rule`` is what
+    found it: a rule's name, or the model's, which then gives its ``justification``.
     """
 
     id: str
@@ -115,6 +121,14 @@ class Candidate(Frozen):
     turn_number: int
     said_at: datetime | None
     rule: str
+    justification: str | None = None
+
+    @property
+    def reading(self) -> str:
+        """One sentence's beginning: what was read in it, and by what."""
+        if self.justification is None:
+            return f"Rule “{self.rule}” read {self.value!r}"
+        return f"{self.rule} read {self.value!r} ({self.justification})"
 
 
 def candidates_of(exchange: Exchange) -> tuple[Candidate, ...]:
@@ -125,11 +139,12 @@ def candidates_of(exchange: Exchange) -> tuple[Candidate, ...]:
 
 def _of_message(message: Message, present: frozenset[str]) -> Iterator[Candidate]:
     seen: set[tuple[str | None, str]] = set()
+    is_advice = _is_advice(message)
     for whole in sentences_of(message.text):
         sentence = whole[:LONGEST_SENTENCE]
         has_slot = False
         for rule, slot, value in _matches(sentence, speaker_slot(message)):
-            if rule.slot is None and (has_slot or len(sentence.split()) < SHORTEST_SENTENCE):
+            if rule.slot is None and (has_slot or is_advice or len(sentence.split()) < SHORTEST_SENTENCE):
                 continue
             if rule.name in _NAMING and _is_address(value, present):
                 continue
@@ -213,8 +228,12 @@ def _slot_of(template: str | None, match: re.Match[str], who: str) -> str | None
 
 def _doubt(sentence: str, message: Message) -> float:
     doubt = HEDGED if _HEDGE.search(sentence) else 1.0
-    is_assistant = message.role == "assistant" and message.label == "AI"
-    return doubt * SUGGESTED if is_assistant else doubt
+    return doubt * SUGGESTED if _is_advice(message) else doubt
+
+
+def _is_advice(message: Message) -> bool:
+    """Whether an assistant says it, and not the second of two people."""
+    return message.role == "assistant" and message.label == "AI"
 
 
 def _shortened(sentence: str, value: str) -> str:

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory_backends.hybrid.facts import folded
-from memory_backends.hybrid.keyword_index import terms_of
 from memory_backends.hybrid.workspace import values_of
+from memory_backends.keyword_index import terms_of
 
 _CUES: Mapping[str, str] = {
     "name": "name called nombre llama apellido",
     "employer": "employer company work works workplace empresa trabaja trabajo",
     "company": "company startup business empresa negocio",
     "job": "job occupation profession work works living trabajo profesión oficio dedica",
-    "city": "city live lives living based town move moved ciudad vive vivir mudó",
+    "city": "city live lives living based move moved ciudad vive vivir mudó",
     "origin": "origin originally born country home origen nació país",
     "likes": "like likes love loves enjoy enjoys hobby hobbies gusta encanta",
     "dislikes": "dislike dislikes hate hates odia",
