@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
 import orjson
 
 from app.answering.answerer import ModelAnswerer
+from app.answering.extraction import ModelFactExtractor
 from app.answering.litellm_port import LiteLLMModel
 from app.answering.litellm_setup import loaded_litellm
-from app.answering.model import AnswerModel
+from app.answering.model import EXTRACTIVE_MODEL, AnswerModel
 from app.answering.reachability import ensure_reachable
-from app.answering.reply_cache import CachedModel
+from app.answering.reply_cache import CachedModel, RunReplies
 from app.answering.tokens import token_counter
 from app.conversations.models import Conversation
+from app.embedders import ensure_embedder_answers, stored_embedder
 from app.errors import MissingServerOrKeyError, UsageError
 from app.paths import cache_folder
 from app.recording.interning import text_hash
@@ -25,9 +28,11 @@ from app.recording.reply_store import SqliteReplyCache
 from app.replay.events import ReplayEvent
 from app.replay.session import EventSink, ReplayPlan, ReplaySession
 from app.settings import Settings
-from memory_backends.base import MemoryBackend, StoreAddressError, StoreUnavailableError
+from memory_backends.base import BackendError, MemoryBackend, StoreAddressError, StoreUnavailableError
 from memory_backends.clock import system_clock
-from memory_backends.embedding import CachedEmbedder, MiniLMEmbedder
+from memory_backends.embedding import CachedEmbedder
+from memory_backends.extraction import FactExtractor
+from memory_backends.hybrid_options import HybridOptionError, HybridOptions, hybrid_options
 from memory_backends.knowledge_store import QdrantConnection
 from memory_backends.operating_memory import RedisConnection
 from memory_backends.registry import Resources, UnknownBackendError, check_backend_name, create_backend
@@ -45,19 +50,40 @@ class Assembly:
         self.recording_path = recording_path
         self.recorder: RunRecorder | None = None
         redis, qdrant = connections(settings)
+        hybrid = options_of_hybrid(settings)
+        self._vectors = stored_embedder(settings.embedder, settings.api_base)
+        keeps_replies = settings.cache or settings.extractor is not None
+        self._reply_cache = SqliteReplyCache(cache_folder() / "replies.sqlite3") if keeps_replies else None
+        model: AnswerModel = LiteLLMModel()
         self._resources = Resources(
             redis=redis,
             qdrant=qdrant,
-            embedder=CachedEmbedder(MiniLMEmbedder()),
+            embedder=CachedEmbedder(self._vectors),
             count_tokens=token_counter(settings.model[0]),
             clock=system_clock,
             ttl_seconds=settings.redis_ttl,
+            hybrid=hybrid,
+            extractor=self._extractor(model),
         )
-        self._reply_cache = SqliteReplyCache(cache_folder() / "replies.sqlite3") if settings.cache else None
-        model: AnswerModel = LiteLLMModel()
-        if self._reply_cache is not None:
+        if settings.cache and self._reply_cache is not None:
             model = CachedModel(model, self._reply_cache)
         self._answerer = ModelAnswerer(model, settings.api_base, settings.context_tokens)
+
+    def _extractor(self, model: AnswerModel) -> FactExtractor | None:
+        """Its replies are kept in any case, since a run that is resumed takes conversations in anew.
+
+        Without a cache they are kept for this run alone.
+        """
+        name, kept = self.settings.extractor, self._reply_cache
+        if name is None or kept is None:
+            return None
+        cache = kept if self.settings.cache else RunReplies(kept, lambda: self._run_id)
+        return ModelFactExtractor(CachedModel(model, cache), name, self.settings.api_base)
+
+    @property
+    def _run_id(self) -> str:
+        assert self.recorder is not None
+        return self.recorder.run_id
 
     async def check(self) -> None:
         """Make sure of every server and key that this run needs.
@@ -66,13 +92,15 @@ class Assembly:
             MissingServerOrKeyError: one is missing; the sentence says which.
             UsageError: a model is of no known provider.
         """
+        base = self.settings.api_base
+        for model in (*self.models, *([self.settings.extractor] if self.settings.extractor else [])):
+            await asyncio.to_thread(ensure_reachable, model, base)
+        await asyncio.to_thread(ensure_embedder_answers, self.settings.embedder, self._vectors, base)
         try:
             await self._resources.redis.check()
             await self._resources.qdrant.check()
         except StoreUnavailableError as error:
             raise MissingServerOrKeyError(str(error)) from None
-        for model in self.models:
-            await asyncio.to_thread(ensure_reachable, model, self.settings.api_base)
 
     async def warm_up(self) -> None:
         """Load litellm and the embedder in threads, ahead of their first use."""
@@ -82,7 +110,9 @@ class Assembly:
 
     async def embed_ahead(self, texts: Sequence[str]) -> None:
         """Embed a whole conversation in one go; the memories then find its vectors ready."""
-        await asyncio.to_thread(self._resources.embedder.embed, texts)
+        # What cannot be embedded now is an error of the memory that needs it, when it needs it.
+        with suppress(BackendError):
+            await asyncio.to_thread(self._resources.embedder.embed, texts)
 
     def begin_run(self, conversations: Mapping[str, str], datasets: Sequence[str], *, resume: bool = False) -> None:
         """Start recording, or take up an unfinished run of equal settings.
@@ -103,6 +133,7 @@ class Assembly:
     def _recorded_settings(self) -> dict[str, Any]:
         return self.settings.public() | {
             "embedder": self._resources.embedder.name,
+            "tier_share": [f"{tier}={share:g}" for tier, share in self._resources.hybrid.shares.items()],
             "redis": self._resources.redis.description,
             "qdrant": self._resources.qdrant.description,
         }
@@ -147,8 +178,27 @@ class Assembly:
             self.recorder.finish(status)
         if self._reply_cache is not None:
             self._reply_cache.close()
+        self._vectors.close()
         await self._resources.redis.aclose()
         await self._resources.qdrant.aclose()
+
+
+def options_of_hybrid(settings: Settings) -> HybridOptions:
+    """What is switched off in the hybrid memory, and the shares of its tiers.
+
+    Raises:
+        UsageError: there is no such mechanism or share, or no hybrid memory in the run that it could be of.
+    """
+    try:
+        options = hybrid_options(settings.ablate, settings.tier_share)
+    except HybridOptionError as error:
+        raise UsageError(str(error)) from None
+    for option in ("ablate", "tier_share", "extractor"):
+        if getattr(settings, option) and "hybrid" not in settings.backend:
+            raise UsageError(f"--{option.replace('_', '-')} is of the hybrid memory, which is not in this run")
+    if settings.extractor == EXTRACTIVE_MODEL:
+        raise UsageError(f"--extractor needs a language model; {EXTRACTIVE_MODEL} only answers questions")
+    return options
 
 
 def refuse_unknown_backends(names: Sequence[str]) -> None:

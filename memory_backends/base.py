@@ -52,7 +52,11 @@ class TextEmbedder(Protocol):
     """A port: texts to vectors."""
 
     name: str
-    dimension: int
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a vector has."""
+        ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of unit length, shape ``(len(texts), dimension)``. May take long: call it in a thread."""

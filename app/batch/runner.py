@@ -17,6 +17,7 @@ from app.replay.events import ConversationClosed
 from app.replay.session import Ask, ReplaySession, score_answer
 from app.replay.timeline import Answer, Timeline
 from app.scoring.outcomes import Outcome
+from memory_backends.registry import texts_to_embed
 
 CALLS_UNDER_WAY = 20
 """Model calls at once, where nothing else is asked for."""
@@ -80,18 +81,18 @@ class BatchRunner:
                 conversation, backends=remaining.backends, perceive=self._perceive
             )
             async with self._ingesting:
-                await self._ingest(conversation, session, len(remaining.backends))
+                await self._ingest(conversation, session, remaining.backends)
             async with asyncio.TaskGroup() as group:
                 for ask in remaining.asks:
                     group.create_task(self._ask(session, ask))
             await session.close("resolved")
 
-    async def _ingest(self, conversation: Conversation, session: ReplaySession, backends: int) -> None:
+    async def _ingest(self, conversation: Conversation, session: ReplaySession, backends: Sequence[str]) -> None:
         started = monotonic()
-        await self._assembly.embed_ahead([exchange.text for exchange in exchanges_of(conversation)])
+        await self._assembly.embed_ahead(texts_to_embed(backends, exchanges_of(conversation)))
         await session.open()
         await session.play()
-        self._progress.ingested(conversation.id, backends, monotonic() - started)
+        self._progress.ingested(conversation.id, len(backends), monotonic() - started)
 
     async def _ask(self, session: ReplaySession, ask: Ask) -> None:
         async with self._slots:

@@ -14,6 +14,7 @@ from app.replay.events import (
     BackendEvent,
     BackendFailed,
     Decided,
+    Extracted,
     Operated,
     Perceived,
     QuestionAsked,
@@ -24,6 +25,7 @@ from app.replay.fold import MISSING, CollectionHistory, LogHistory, StateHistory
 from memory_backends.base import Snapshot
 from memory_backends.operations import (
     AppendChange,
+    Extraction,
     MemoryOperation,
     PatchChange,
     PromotionDecision,
@@ -71,6 +73,7 @@ class Timeline:
         self._collections: dict[str, dict[str, CollectionHistory]] = defaultdict(dict)
         self._perceived: dict[str, list[Perceived]] = defaultdict(list)
         self._decided: dict[str, list[tuple[int, PromotionDecision]]] = defaultdict(list)
+        self._extracted: dict[str, list[Extraction]] = defaultdict(list)
         self._eventful: list[int] = []
         self._answers: dict[AskKey, Answer] = {}
         for event in events:
@@ -95,6 +98,8 @@ class Timeline:
             case Decided():
                 self._decided[event.backend].append((event.turn, event.decision))
                 self._mark(event.turn)
+            case Extracted():
+                self._extracted[event.backend].append(event.extraction)
             case Perceived():
                 self._perceived[event.backend].append(event)
             case BackendFailed():
@@ -189,6 +194,10 @@ class Timeline:
         """The promotion ledger up to this position: position and decision, oldest first."""
         decided = self._decided[backend]
         return decided[: bisect_right(decided, turn, key=lambda entry: entry[0])]
+
+    def extractions(self, backend: str) -> Sequence[Extraction]:
+        """All calls of one backend's extractor, in order."""
+        return self._extracted[backend]
 
     def snapshot_at(self, backend: str, turn: int) -> Snapshot:
         """All that the stores of one backend held, folded: equal to what :meth:`snapshot` read there."""
