@@ -170,7 +170,10 @@ class Hit(Frozen):
 
 
 class Cut(Frozen):
-    """What did not fit: ``place`` it was cut from, the turns that are wholly or partly gone, its tokens."""
+    """What did not fit: ``place`` it was cut from, the turns that are wholly or partly gone, its tokens.
+
+    Where a log is read whole on every ordinary turn, each turn tells what was newly cut at it.
+    """
 
     place: str
     turns: tuple[str, ...]

@@ -190,6 +190,11 @@ class Timeline:
         index = bisect_right(perceived, turn, key=lambda event: event.turn)
         return perceived[index - 1] if index else None
 
+    def perceived_until(self, backend: str, turn: int) -> Sequence[Perceived]:
+        """Every read path of an ordinary turn, at or before this position, in order."""
+        perceived = self._perceived[backend]
+        return perceived[: bisect_right(perceived, turn, key=lambda event: event.turn)]
+
     def decisions_until(self, backend: str, turn: int) -> list[tuple[int, PromotionDecision]]:
         """The promotion ledger up to this position: position and decision, oldest first."""
         decided = self._decided[backend]
