@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
 import orjson
 
 from app.answering.answerer import ModelAnswerer
+from app.answering.extraction import ModelFactExtractor
 from app.answering.litellm_port import LiteLLMModel
 from app.answering.litellm_setup import loaded_litellm
-from app.answering.model import AnswerModel
+from app.answering.model import EXTRACTIVE_MODEL, AnswerModel
 from app.answering.offline import OfflineModel
 from app.answering.pacing import PaceLimits, Paces
 from app.answering.reachability import ensure_reachable
-from app.answering.reply_cache import CachedModel
+from app.answering.reply_cache import CachedModel, RunReplies
 from app.answering.shared_prefix import SharedPrefixModel
 from app.answering.tokens import token_counter
 from app.conversations.models import Conversation
+from app.embedders import ensure_embedder_answers, stored_embedder
 from app.errors import MissingServerOrKeyError, UsageError
 from app.paths import cache_folder
 from app.recording.interning import text_hash
@@ -30,17 +33,17 @@ from app.replay.events import ReplayEvent
 from app.replay.session import EventSink, ReplayPlan, ReplaySession
 from app.replay.side_session import SideSession
 from app.settings import Settings
-from memory_backends.base import MemoryBackend, StoreAddressError, StoreUnavailableError
+from memory_backends.base import BackendError, MemoryBackend, StoreAddressError, StoreUnavailableError
 from memory_backends.clock import system_clock
-from memory_backends.embedding import CachedEmbedder, MiniLMEmbedder
+from memory_backends.embedding import CachedEmbedder
+from memory_backends.extraction import FactExtractor
+from memory_backends.hybrid_options import HybridOptionError, HybridOptions, hybrid_options
 from memory_backends.knowledge_store import QdrantConnection
 from memory_backends.operating_memory import RedisConnection
 from memory_backends.registry import Resources, UnknownBackendError, check_backend_name, create_backend
 
 CLOSED_BOOK = "closed_book"
 """The control that tells what a model knows without any memory."""
-
-_WITHOUT_VECTORS = frozenset({"full_context", CLOSED_BOOK, "oracle"})
 
 _SETTINGS_THAT_CHANGE_NO_ANSWER = frozenset(
     {"concurrency", "rpm", "tpm", "timeout", "cache", "offline", "redis_ttl"}
@@ -69,28 +72,49 @@ class Assembly:
         self.recording_path = recording_path
         self.recorder: RunRecorder | None = None
         redis, qdrant = connections(settings)
+        hybrid = options_of_hybrid(settings)
+        self._vectors = stored_embedder(settings.embedder, settings.api_base)
+        keeps_replies = settings.cache or settings.extractor is not None
+        self._kept_replies = SqliteReplyCache(cache_folder() / "replies.sqlite3", warn) if keeps_replies else None
+        self.reply_cache = self._kept_replies if settings.cache else None
+        self.paces = Paces(PaceLimits(settings.concurrency, settings.rpm, settings.tpm))
+        model = self._paid_model()
         self._resources = Resources(
             redis=redis,
             qdrant=qdrant,
-            embedder=CachedEmbedder(MiniLMEmbedder()),
+            embedder=CachedEmbedder(self._vectors),
             count_tokens=token_counter(settings.model[0]),
             clock=system_clock,
             ttl_seconds=settings.redis_ttl,
+            hybrid=hybrid,
+            extractor=self._extractor(model),
         )
-        self.paces = Paces(PaceLimits(settings.concurrency, settings.rpm, settings.tpm))
-        self.reply_cache = SqliteReplyCache(cache_folder() / "replies.sqlite3", warn) if settings.cache else None
-        self._answerer = self.answerer(self._model())
+        self._answerer = self.answerer(CachedModel(model, self.reply_cache) if self.reply_cache else model)
 
-    def _model(self) -> AnswerModel:
-        """From the inside: the provider, long contexts sent ahead, no network if offline, replies on record."""
+    def _paid_model(self) -> AnswerModel:
+        """From the inside: the provider, long contexts sent ahead, no network if offline."""
         model: AnswerModel = SharedPrefixModel(LiteLLMModel(timeout=self.settings.timeout, paces=self.paces))
-        if self.settings.offline:
-            model = OfflineModel(model)
-        return model if self.reply_cache is None else CachedModel(model, self.reply_cache)
+        return OfflineModel(model) if self.settings.offline else model
 
     def answerer(self, model: AnswerModel) -> ModelAnswerer:
         """What puts the questions of this run to a model."""
         return ModelAnswerer(model, self.settings.api_base, self.settings.context_tokens)
+
+    def _extractor(self, model: AnswerModel) -> FactExtractor | None:
+        """Its replies are kept in any case, since a run that is resumed takes conversations in anew.
+
+        Without a cache they are kept for this run alone.
+        """
+        name, kept = self.settings.extractor, self._kept_replies
+        if name is None or kept is None:
+            return None
+        cache = kept if self.settings.cache else RunReplies(kept, lambda: self._run_id)
+        return ModelFactExtractor(CachedModel(model, cache), name, self.settings.api_base)
+
+    @property
+    def _run_id(self) -> str:
+        assert self.recorder is not None
+        return self.recorder.run_id
 
     async def check(self) -> None:
         """Make sure of every server and key that this run needs.
@@ -99,13 +123,16 @@ class Assembly:
             MissingServerOrKeyError: one is missing; the sentence says which.
             UsageError: a model is of no known provider.
         """
+        base = self.settings.api_base
+        extractors = [self.settings.extractor] if self.settings.extractor else []
+        for model in () if self.settings.offline else (*self.models, *extractors):
+            await asyncio.to_thread(ensure_reachable, model, base)
+        await asyncio.to_thread(ensure_embedder_answers, self.settings.embedder, self._vectors, base)
         try:
             await self._resources.redis.check()
             await self._resources.qdrant.check()
         except StoreUnavailableError as error:
             raise MissingServerOrKeyError(str(error)) from None
-        for model in () if self.settings.offline else self.models:
-            await asyncio.to_thread(ensure_reachable, model, self.settings.api_base)
 
     async def warm_up(self) -> None:
         """Load litellm and the embedder in threads, ahead of their first use."""
@@ -115,9 +142,9 @@ class Assembly:
 
     async def embed_ahead(self, texts: Sequence[str]) -> None:
         """Embed much of a conversation in one go; memories that search by vectors then find them ready."""
-        if _WITHOUT_VECTORS.issuperset(self.backend_names):
-            return
-        await asyncio.to_thread(self._resources.embedder.embed, texts)
+        # What cannot be embedded now is an error of the memory that needs it, when it needs it.
+        with suppress(BackendError):
+            await asyncio.to_thread(self._resources.embedder.embed, texts)
 
     def begin_run(
         self,
@@ -144,6 +171,7 @@ class Assembly:
     def _recorded_settings(self) -> dict[str, Any]:
         return self.settings.public() | {
             "embedder": self._resources.embedder.name,
+            "tier_share": [f"{tier}={share:g}" for tier, share in self._resources.hybrid.shares.items()],
             "redis": self._resources.redis.description,
             "qdrant": self._resources.qdrant.description,
             "closed_book_asked_along": CLOSED_BOOK in self.asked_along,
@@ -212,10 +240,29 @@ class Assembly:
             if self.recorder is not None:
                 self.recorder.finish(status)
         finally:
-            if self.reply_cache is not None:
-                self.reply_cache.close()
+            if self._kept_replies is not None:
+                self._kept_replies.close()
+            self._vectors.close()
             await self._resources.redis.aclose()
             await self._resources.qdrant.aclose()
+
+
+def options_of_hybrid(settings: Settings) -> HybridOptions:
+    """What is switched off in the hybrid memory, and the shares of its tiers.
+
+    Raises:
+        UsageError: there is no such mechanism or share, or no hybrid memory in the run that it could be of.
+    """
+    try:
+        options = hybrid_options(settings.ablate, settings.tier_share)
+    except HybridOptionError as error:
+        raise UsageError(str(error)) from None
+    for option in ("ablate", "tier_share", "extractor"):
+        if getattr(settings, option) and "hybrid" not in settings.backend:
+            raise UsageError(f"--{option.replace('_', '-')} is of the hybrid memory, which is not in this run")
+    if settings.extractor == EXTRACTIVE_MODEL:
+        raise UsageError(f"--extractor needs a language model; {EXTRACTIVE_MODEL} only answers questions")
+    return options
 
 
 def refuse_unknown_backends(names: Sequence[str]) -> None:
