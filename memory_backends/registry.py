@@ -64,9 +64,11 @@ def texts_to_embed(names: Sequence[str], exchanges: Sequence[Exchange]) -> list[
     """What memories of these names will embed of a conversation: to be embedded in one go, ahead of its replay."""
     texts = [exchange.text for exchange in exchanges] if _EMBEDS_EXCHANGES & set(names) else []
     if "hybrid" in names:
+        from memory_backends.hybrid.candidates import candidates_of
         from memory_backends.hybrid.verbatim import sentences_in
 
         texts += [sentence for exchange in exchanges for sentence in sentences_in(exchange)]
+        texts += [candidate.content for exchange in exchanges for candidate in candidates_of(exchange)]
     return list(dict.fromkeys(texts))
 
 

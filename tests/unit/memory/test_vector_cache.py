@@ -69,11 +69,13 @@ def test_several_runs_at_once_share_the_file(path):
         assert connection.execute("select count(*) from vectors").fetchone() == (200,)
 
 
-@pytest.mark.parametrize(
-    "spoil", [lambda path: path.mkdir(parents=True), lambda path: path.write_bytes(b"no database")]
-)
+@pytest.mark.parametrize("spoil", ["folder", "text"])
 def test_without_a_usable_file_the_texts_are_embedded_all_the_same(path, spoil):
-    spoil(path)
+    path.parent.mkdir(parents=True)
+    if spoil == "folder":
+        path.mkdir()
+    else:
+        path.write_text("this is no database\n" * 200)
     counting = CountingEmbedder()
     embedder = StoredEmbedder(counting, path)
     assert embedder.embed(["a cat"]).shape == (1, counting.dimension)
