@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from array import array
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -18,10 +20,14 @@ from sqlite_utils import Database
 from app import __version__
 from app.conversations.models import Conversation
 from app.errors import RecordingError
+from app.recording.annotations import RecordedAnnotations, live_annotations
+from app.recording.archive import LiveArchive
+from app.recording.bodies import packed
 from app.recording.interning import intern
 from app.recording.schema import connect
 from app.recording.store import Recording, RunInfo
-from app.replay.events import AskEvent, BackendEvent, ConversationClosed, ReplayEvent, ReplyReceived
+from app.replay.archive import note_of
+from app.replay.events import AskEvent, BackendEvent, ConversationClosed, Operated, ReplayEvent, ReplyReceived
 
 ASK_KINDS = ("question_asked", "reply_received", "answer_scored")
 
@@ -52,6 +58,8 @@ class RunRecorder:
         self._pending: list[ReplayEvent] = []
         self._last_flush = monotonic()
         self._known_texts: set[str] = set()
+        self._keys: dict[str, array[int]] = defaultdict(lambda: array("q"))
+        self._live: dict[str, LiveArchive] = {}
 
     @classmethod
     def start(cls, path: Path, settings: dict[str, Any], datasets: Sequence[str], identity: str) -> RunRecorder:
@@ -124,11 +132,34 @@ class RunRecorder:
         if not pending:
             return
         with _writing(self.path), self._db.atomic():
-            self._db.conn.executemany(
-                "insert into events (conversation, backend, turn, kind, body)"
-                " values (:conversation, :backend, :turn, :kind, :body)",
-                [self._row(event) for event in pending],
-            )
+            for event in pending:
+                row = self._db.conn.execute(
+                    "insert into events (conversation, backend, turn, kind, body, changes)"
+                    " values (:conversation, :backend, :turn, :kind, :body, :changes)",
+                    self._row(event),
+                )
+                assert row.lastrowid is not None
+                self._keys[event.conversation].append(row.lastrowid)
+
+    def key_of(self, conversation_id: str, number: int) -> int:
+        """The key of the ``number``-th event (0-based) that was recorded of a conversation, on disk by then."""
+        if number >= len(self._keys[conversation_id]):
+            self.flush()
+        return self._keys[conversation_id][number]
+
+    def live_archive(self, conversation_id: str) -> LiveArchive:
+        """Where a timeline of a conversation that is being recorded may let its events rest.
+
+        It must be made before the first event, and be given every event after it was recorded. It can be read
+        after the run is over.
+        """
+        recorded = Recording(self._db, self.path).archive(self.run_id, conversation_id)
+        self._live[conversation_id] = LiveArchive(self, conversation_id, recorded)
+        return self._live[conversation_id]
+
+    def annotations(self, conversation_id: str) -> RecordedAnnotations:
+        """Bookmarks and watches of a conversation, saved with it as they are made."""
+        return live_annotations(self._db, self._conversation_keys[conversation_id], self.path)
 
     def forget_ingestion(self, conversation_id: str, backends: Sequence[str]) -> None:
         """Remove what these backends did with a conversation, but not what was asked of them.
@@ -165,6 +196,8 @@ class RunRecorder:
             # One file, readable from a folder that cannot be written; refused while somebody else reads.
             self._db.execute("PRAGMA journal_mode = DELETE")
         self._db.close()
+        for conversation_id, archive in self._live.items():
+            archive.read_from(Recording.open(self.path).archive(self.run_id, conversation_id))
 
     def info(self) -> RunInfo:
         """The run as it stands in the file."""
@@ -185,13 +218,13 @@ class RunRecorder:
         return monotonic() - self._last_flush > _LONGEST_PENDING_SECONDS
 
     def _row(self, event: ReplayEvent) -> dict[str, Any]:
-        body = orjson.dumps(intern(event.model_dump(mode="json"), self._keep_text))
         return {
             "conversation": self._conversation_keys[event.conversation],
             "backend": event.backend if isinstance(event, BackendEvent) else None,
             "turn": event.turn,
             "kind": event.kind,
-            "body": body.decode(),
+            "body": packed(event, self._keep_text),
+            "changes": int(note_of(0, event).write is not None) if isinstance(event, Operated) else None,
         }
 
     def _keep_text(self, digest: str, text: str) -> None:

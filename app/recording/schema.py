@@ -50,7 +50,28 @@ def m001_runs_conversations_events(db: Database) -> None:
     db.table("texts").create({"hash": str, "body": str}, pk="hash", not_null={"body"})
 
 
-SCHEMA_VERSION = 1
+@migrations()
+def m002_changes_and_annotations(db: Database) -> None:
+    """Which events changed a store, so that the rest need not be read to know what the stores held.
+
+    And what a user wrote down beside a conversation: bookmarks with their notes, and watches.
+    """
+    db.table("events").add_column("changes", int)
+    db.table("bookmarks").create(
+        {"conversation": int, "turn": int, "mark": str, "note": str},
+        pk=("conversation", "mark"),
+        foreign_keys=[("conversation", "conversations", "key")],
+        not_null={"turn", "note"},
+    )
+    db.table("watches").create(
+        {"key": int, "conversation": int, "text": str, "backend": str, "enabled": int},
+        pk="key",
+        foreign_keys=[("conversation", "conversations", "key")],
+        not_null={"conversation", "text", "enabled"},
+    )
+
+
+SCHEMA_VERSION = 2
 """Number of migrations, kept in SQLite's user_version."""
 
 
