@@ -7,7 +7,9 @@ from functools import lru_cache
 
 from app.conversations.models import Conversation
 from app.replay.timeline import Timeline
+from app.tui.subjects import PieceSubject
 from app.tui.text import Line, Row, Span, visible, wrapped
+from app.tui.views.base import MARKED, Base
 from app.tui.views.view import View, lines_view, nothing
 
 _KEPT = "  "
@@ -17,8 +19,10 @@ _CUT = "× "
 class LogDocument:
     """The pieces of a log, a block each. It shows those appended up to ``shown``, and strikes what was cut."""
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: Conversation, backend: str, key: str) -> None:
         self._conversation = conversation
+        self._backend = backend
+        self._key = key
         self._pieces: list[tuple[int, str]] = []
         self.shown = 0
         self.cut: frozenset[str] = frozenset()
@@ -42,6 +46,10 @@ class LogDocument:
         """The rows of a piece; those of turns that were cut carry a sign."""
         cut_here = self.cut.intersection(turn for turn, _ in self._turns(index))
         return self._laid_out(index, width, frozenset(cut_here))
+
+    def subject(self, index: int) -> PieceSubject:
+        """The piece of a block."""
+        return PieceSubject(self._backend, self._key, index)
 
     def _lay_out(self, index: int, width: int, cut: frozenset[str]) -> tuple[Row, ...]:
         return tuple(wrapped(self._lines(index, cut), width))
@@ -87,7 +95,7 @@ class LogPanel:
         self._backend = backend
         self._documents: dict[str, LogDocument] = {}
 
-    def at(self, cursor: int) -> View:
+    def at(self, cursor: int, base: Base = MARKED) -> View:
         """The log at the position."""
         key = next(iter(self._timeline.log_keys(self._backend)), None)
         pieces = self._timeline.log_at(self._backend, key, cursor) if key else ()
@@ -95,10 +103,15 @@ class LogPanel:
             return lines_view(self.name, nothing("not written yet"))
         perceived = self._timeline.perceived_at(self._backend, cursor)
         cut = perceived.cut if perceived else ()
-        document = self._documents.setdefault(key, LogDocument(self._timeline.conversation))
+        document = self._document_of(key)
         document.seek(pieces, frozenset(turn for part in cut for turn in part.turns))
         tokens = f"{perceived.tokens:,} tokens in the prompt" if perceived else ""
         gone = f" · × {sum(part.tokens for part in cut):,} cut" if cut else ""
         size = f"{self._timeline.log_size_at(self._backend, key, cursor):,} bytes"
         note = " · ".join(part for part in (tokens + gone, size) if part)
         return View(f"{self.name} · {visible(key)}", document, note, in_view=len(pieces) - 1)
+
+    def _document_of(self, key: str) -> LogDocument:
+        if key not in self._documents:
+            self._documents[key] = LogDocument(self._timeline.conversation, self._backend, key)
+        return self._documents[key]

@@ -10,6 +10,7 @@ from typing import Final
 from app.conversations.models import Conversation, Question, Role, Turn
 from app.replay.events import ConversationClosed
 from app.replay.timeline import Timeline
+from app.tui.subjects import TurnSubject
 from app.tui.text import Line, Row, Span, Tone, line, one_line, paragraphs, wrapped
 
 _ROWS_OF_SUMMARY = 3
@@ -42,6 +43,11 @@ class ConversationDocument:
         current = index == self.cursor - 1
         chosen = index < len(self._conversation.turns) and self._conversation.turns[index].id in self.chosen
         return self._laid_out(index, width, current, index >= self.cursor, chosen, self.closed)
+
+    def subject(self, index: int) -> TurnSubject | None:
+        """The turn of a block."""
+        turns = self._conversation.turns
+        return TurnSubject(turns[index].id) if index < len(turns) else None
 
     def _lay_out(
         self, index: int, width: int, current: bool, to_come: bool, chosen: bool, closed: str | None
