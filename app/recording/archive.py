@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
+import orjson
 from sqlite_utils import Database
 
-from app.recording.bodies import unpacked
-from app.replay.archive import Note, note_of
+from app.recording.bodies import inflated, unpacked
+from app.recording.interning import resolve
+from app.replay.archive import Candidate, Note, candidates_of, verdict_in, write_in
 from app.replay.events import ReplayEvent
 
 _EVENTS_KEPT = 2048
@@ -40,6 +42,7 @@ class RecordedArchive:
         self._look_up = look_up
         self.event = lru_cache(maxsize=_EVENTS_KEPT)(self._event)
         self.at = lru_cache(maxsize=_PLACES_KEPT)(self._at)
+        self.operated_at = lru_cache(maxsize=_PLACES_KEPT)(self._operated_at)
 
     def keep(self, event: ReplayEvent) -> int:
         """A finished recording takes in nothing more.
@@ -66,8 +69,16 @@ class RecordedArchive:
         for key, turn, backend, kind, body in rows:
             if body is None:
                 yield Note(key, turn, backend, kind)
+                continue
+            event = orjson.loads(inflated(body))
+            if kind == "operated":
+                yield Note(key, turn, backend, kind, write=write_in(event["operation"], self._read))
             else:
-                yield note_of(key, unpacked(body, self._look_up))
+                yield Note(key, turn, backend, kind, verdict=verdict_in(event["decision"], self._read))
+
+    def _read(self, value: Any) -> Any:
+        """A text, wherever it is kept."""
+        return resolve(value, self._look_up) if isinstance(value, dict) else value
 
     def _event(self, ref: int) -> ReplayEvent:
         row = self._db.conn.execute("select body from events where key = ?", [ref]).fetchone()
@@ -75,10 +86,33 @@ class RecordedArchive:
 
     def _at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
         rows = self._db.conn.execute(
-            "select body from events where conversation = ? and turn = ? and backend = ? order by key",
+            "select body from events where conversation = ? and turn = ? and +backend = ? order by key",
             [self._conversation, turn, backend],
         )
         return tuple(unpacked(body, self._look_up) for (body,) in rows)
+
+    def _operated_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
+        rows = self._db.conn.execute(
+            "select body from events where conversation = ? and turn = ? and backend = ? and +kind = 'operated'"
+            " order by key",
+            [self._conversation, turn, backend],
+        )
+        return tuple(unpacked(body, self._look_up) for (body,) in rows)
+
+    def candidates(self, ref: int) -> list[Candidate]:
+        """What the read path of a reference found. Its texts are not read, nor is it validated again."""
+        (body,) = self._db.conn.execute("select body from events where key = ?", [ref]).fetchone()
+        event = orjson.loads(inflated(body))
+        return [
+            Candidate(
+                self._read(hit["id"]),
+                tuple(self._read(turn) for turn in (*hit["turns"], *hit["sources"])),
+                hit["rank"],
+                is_missed,
+            )
+            for is_missed, hits in ((False, event["hits"]), (True, event.get("missed", ())))
+            for hit in hits
+        ]
 
 
 class LiveArchive:
@@ -105,6 +139,7 @@ class LiveArchive:
         self._newest[ref] = event
         self._newest.pop(ref - _EVENTS_KEPT, None)
         self._recorded.at.cache_clear()
+        self._recorded.operated_at.cache_clear()
         return ref
 
     def event(self, ref: int) -> ReplayEvent:
@@ -117,6 +152,15 @@ class LiveArchive:
         """Everything that one backend did at exactly this position, in order."""
         self._writer.flush()
         return self._recorded.at(backend, turn)
+
+    def operated_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
+        """The store commands among it."""
+        self._writer.flush()
+        return self._recorded.operated_at(backend, turn)
+
+    def candidates(self, ref: int) -> list[Candidate]:
+        """What the read path of a reference found."""
+        return candidates_of(self.event(ref))
 
     def notes(self) -> Iterator[Note]:
         """Nothing is known before it was kept."""

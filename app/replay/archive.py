@@ -7,36 +7,69 @@ only the archive knows; references of later events are greater.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
-from app.replay.events import BackendEvent, Decided, Operated, ReplayEvent
-from memory_backends.operations import (
-    AppendChange,
-    MemoryOperation,
-    PatchChange,
-    PromotionDecision,
-    RemoveChange,
-    UpsertChange,
-    WriteChange,
-)
+from app.replay.events import BackendEvent, Decided, Operated, Perceived, QuestionAsked, ReplayEvent
 
-WRITES = (AppendChange, PatchChange, RemoveChange, UpsertChange, WriteChange)
-"""Changes that leave a store other than it was."""
+_WRITES = frozenset({"write", "patch", "append", "remove", "upsert"})
+"""Kinds of changes that leave a store other than it was."""
+
+Read = Callable[[Any], Any]
+"""A value of an event's JSON as it is meant: a recording keeps long texts elsewhere."""
+
+
+class Write(NamedTuple):
+    """What an index needs to know of a change to a store, by its ``kind``.
+
+    ``whole``: the new value is in it. ``pointers``: the places that a state's change touched, the root for a whole
+    value. ``ids``: points written or removed. ``offset`` and ``text`` of what was appended.
+    """
+
+    store: str
+    key: str
+    phase: str
+    kind: str
+    whole: bool = True
+    pointers: tuple[str, ...] = ("",)
+    ids: tuple[str, ...] = ()
+    offset: int = 0
+    text: str = ""
+
+
+class Verdict(NamedTuple):
+    """What an index needs to know of a decision on a promotion candidate."""
+
+    decision: str
+    sources: tuple[str, ...]
+    knowledge_id: str | None
+    superseded_id: str | None
 
 
 class Note(NamedTuple):
     """What an index needs to know of an event.
 
-    ``write`` is set where a store was changed, ``decision`` where a candidate was judged.
+    ``write`` is set where a store was changed, ``verdict`` where a candidate was judged.
     """
 
     ref: int
     turn: int
     backend: str | None
     kind: str
-    write: MemoryOperation | None = None
-    decision: PromotionDecision | None = None
+    write: Write | None = None
+    verdict: Verdict | None = None
+
+
+class Candidate(NamedTuple):
+    """Something that a read path gave (``missed`` is False) or ranked below the cut.
+
+    ``turns`` are those whose words it holds or that it was distilled from.
+    """
+
+    id: str
+    turns: tuple[str, ...]
+    rank: int
+    missed: bool
 
 
 class EventArchive(Protocol):
@@ -52,6 +85,14 @@ class EventArchive(Protocol):
 
     def at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
         """Everything that one backend did at exactly this position, in order."""
+        ...
+
+    def operated_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
+        """The store commands among it."""
+        ...
+
+    def candidates(self, ref: int) -> list[Candidate]:
+        """What the read path of a reference found; cheaper than the event."""
         ...
 
     def notes(self) -> Iterator[Note]:
@@ -83,6 +124,14 @@ class MemoryArchive:
         """Everything that one backend did at exactly this position, in order."""
         return self._by_place.get((backend, turn), ())
 
+    def operated_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
+        """The store commands among it."""
+        return [event for event in self.at(backend, turn) if isinstance(event, Operated)]
+
+    def candidates(self, ref: int) -> list[Candidate]:
+        """What the read path of a reference found."""
+        return candidates_of(self._events[ref])
+
     def notes(self) -> Iterator[Note]:
         """What there is to know of every event so far, in the order in which they were kept."""
         return (note_of(ref, event) for ref, event in enumerate(self._events))
@@ -92,9 +141,52 @@ def note_of(ref: int, event: ReplayEvent) -> Note:
     """What an index needs to know of an event."""
     backend = event.backend if isinstance(event, BackendEvent) else None
     match event:
-        case Operated(operation=operation) if isinstance(operation.change, WRITES) and operation.error is None:
-            return Note(ref, event.turn, backend, event.kind, write=operation)
+        case Operated(operation=operation):
+            write = write_in(operation.model_dump(), _as_it_is)
+            return Note(ref, event.turn, backend, event.kind, write=write)
         case Decided(decision=decision):
-            return Note(ref, event.turn, backend, event.kind, decision=decision)
+            return Note(ref, event.turn, backend, event.kind, verdict=verdict_in(decision.model_dump(), _as_it_is))
         case _:
             return Note(ref, event.turn, backend, event.kind)
+
+
+def write_in(operation: Mapping[str, Any], read: Read) -> Write | None:
+    """What the JSON form of an operation changed; None where that is nothing, or is not known."""
+    change = operation["change"]
+    if change is None or change["kind"] not in _WRITES or operation["error"] is not None:
+        return None
+    write = Write(operation["store"], read(operation["key"]), operation["phase"], change["kind"])
+    match write.kind:
+        case "patch":
+            pointers = tuple(dict.fromkeys(read(step["path"]) for step in change["steps"]))
+            return write._replace(whole=change["keyframe"] is not None, pointers=pointers)
+        case "append":
+            return write._replace(offset=change["offset"], text=read(change["text"]))
+        case "upsert":
+            return write._replace(ids=tuple(read(point["id"]) for point in change["points"]))
+        case "remove":
+            return write._replace(ids=tuple(read(id_) for id_ in change["ids"]))
+        case _:
+            return write
+
+
+def verdict_in(decision: Mapping[str, Any], read: Read) -> Verdict:
+    """What the JSON form of a decision says."""
+    return Verdict(
+        decision["decision"],
+        tuple(read(source) for source in decision["sources"]),
+        read(decision["knowledge_id"]),
+        read(decision["superseded_id"]),
+    )
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def candidates_of(event: ReplayEvent) -> list[Candidate]:
+    """What a read path found, best first; nothing where the event is none."""
+    if not isinstance(event, Perceived | QuestionAsked):
+        return []
+    hits = [Candidate(hit.id, (*hit.turns, *hit.sources), hit.rank, False) for hit in event.hits]
+    return hits + [Candidate(hit.id, (*hit.turns, *hit.sources), hit.rank, True) for hit in event.missed]

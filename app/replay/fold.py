@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from app.replay.pointers import MISSING, Missing, Path, parts_of, patched, pointer_of
@@ -41,14 +41,16 @@ class StateHistory:
     def __len__(self) -> int:
         return len(self.turns)
 
-    def add(self, turn: int, ref: int, change: StateChange) -> None:
-        """Take in the next change; positions never go back."""
+    def add(self, turn: int, ref: int, pointers: Iterable[str], *, whole: bool) -> None:
+        """Take in the next change and the places that it touched; positions never go back.
+
+        It is ``whole`` where the new value can be read from it alone.
+        """
         number = len(self.turns)
         self.turns.append(turn)
         self.refs.append(ref)
-        self._whole.append(not isinstance(change, PatchChange) or change.keyframe is not None)
-        pointers = [step.path for step in change.steps] if isinstance(change, PatchChange) else [""]
-        for pointer in dict.fromkeys(pointers):
+        self._whole.append(whole)
+        for pointer in pointers:
             self._at[pointer].append(number)
             for place in _with_parents(pointer):
                 touched = self._within[place]
@@ -128,16 +130,17 @@ class CollectionHistory:
         self._ids: set[str] = set()
         self._writes_of: dict[str, array[int]] = {}
 
-    def add(self, turn: int, ref: int, change: UpsertChange | RemoveChange) -> None:
-        """Take in the next write."""
-        if isinstance(change, RemoveChange):
-            self._ids = self._ids - set(change.ids) if change.ids else set()
-            self._note(turn, ref, -1)
-            return
-        for place, point in enumerate(change.points):
-            self._ids.add(point.id)
-            self._writes_of.setdefault(point.id, array("I")).append(len(self._turns))
+    def add(self, turn: int, ref: int, ids: Sequence[str]) -> None:
+        """Points were written, in this order."""
+        for place, id_ in enumerate(ids):
+            self._ids.add(id_)
+            self._writes_of.setdefault(id_, array("I")).append(len(self._turns))
             self._note(turn, ref, place)
+
+    def remove(self, turn: int, ref: int, ids: Sequence[str]) -> None:
+        """These points were removed; all of them, where none is named."""
+        self._ids = self._ids - set(ids) if ids else set()
+        self._note(turn, ref, -1)
 
     def _note(self, turn: int, ref: int, place: int) -> None:
         self._turns.append(turn)

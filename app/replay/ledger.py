@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import overload
 
+from app.replay.archive import Verdict
 from memory_backends.operations import PromotionDecision
 
 Entry = tuple[int, PromotionDecision]
@@ -68,15 +69,15 @@ class Ledger:
         self._from: dict[str, list[int]] = defaultdict(list)
         self._about: dict[str, list[int]] = defaultdict(list)
 
-    def add(self, turn: int, ref: int, decision: PromotionDecision) -> None:
+    def add(self, turn: int, ref: int, verdict: Verdict) -> None:
         """Take in the next decision; positions never go back."""
         place = self._track.add(turn, ref)
-        self._turns_of_kind[decision.decision].append(turn)
-        for source in decision.sources:
+        self._turns_of_kind[verdict.decision].append(turn)
+        for source in verdict.sources:
             self._from[source].append(place)
-        for point in {decision.knowledge_id, decision.superseded_id} - {None}:
-            assert point is not None
-            self._about[point].append(place)
+        for point in dict.fromkeys((verdict.knowledge_id, verdict.superseded_id)):
+            if point is not None:
+                self._about[point].append(place)
 
     def counts_until(self, turn: int) -> Mapping[str, int]:
         """How many decisions of each kind there were up to a position."""

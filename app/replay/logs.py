@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import overload
 
 from app.replay.pointers import MISSING, Missing
-from memory_backends.operations import AppendChange, RemoveChange
 
 Piece = tuple[int, str]
 """The position at which something was appended, and the text."""
@@ -24,23 +23,24 @@ class LogHistory:
         self._pieces: list[str] = []
         self.size = 0
 
-    def add(self, turn: int, ref: int, change: AppendChange | RemoveChange) -> None:
+    def add(self, turn: int, ref: int, offset: int, text: str) -> None:
         """Take in the next append. A gap between offset and size would be a lost write.
 
         Raises:
             ValueError: the append does not start where the log ended.
         """
-        if isinstance(change, RemoveChange):
-            self._turns, self._ends, self._refs = array("I"), array("I"), array("q")
-            self._pieces, self.size = [], 0
-            return
-        if change.offset != self.size:
-            raise ValueError(f"append at byte {change.offset} of a log of {self.size} bytes")
-        self.size += len(change.text.encode())
+        if offset != self.size:
+            raise ValueError(f"append at byte {offset} of a log of {self.size} bytes")
+        self.size += len(text.encode())
         self._turns.append(turn)
         self._refs.append(ref)
-        self._pieces.append(change.text)
+        self._pieces.append(text)
         self._ends.append(self.size)
+
+    def clear(self) -> None:
+        """The key was removed."""
+        self._turns, self._ends, self._refs = array("I"), array("I"), array("q")
+        self._pieces, self.size = [], 0
 
     def changed_at(self, turn: int) -> bool:
         """Whether the log grew at exactly this position."""

@@ -150,9 +150,9 @@ def _kinds_of(note: Note) -> Iterable[MarkKind]:
     if note.write is not None:
         if note.write.phase != "perceive":
             yield "write"
-    elif note.decision is not None:
-        yield "promotion" if note.decision.decision in ("ADD", "UPDATE") else "drop"
-        if note.decision.superseded_id is not None:
+    elif note.verdict is not None:
+        yield "promotion" if note.verdict.decision in ("ADD", "UPDATE") else "drop"
+        if note.verdict.superseded_id is not None:
             yield "supersession"
     elif note.kind in _KIND_OF_EVENT:
         yield _KIND_OF_EVENT[note.kind]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.conversations.models import Conversation, Question
-from app.replay.archive import EventArchive, MemoryArchive, Note, note_of
+from app.replay.archive import EventArchive, MemoryArchive, Note, Write, note_of
 from app.replay.events import (
     AnswerScored,
     BackendFailed,
@@ -28,16 +28,7 @@ from app.replay.ledger import Ledger, Track
 from app.replay.logs import LogHistory, Piece
 from app.replay.marks import Marks
 from memory_backends.base import Snapshot
-from memory_backends.operations import (
-    AppendChange,
-    Change,
-    MemoryOperation,
-    PatchChange,
-    PromotionDecision,
-    RemoveChange,
-    UpsertChange,
-    WriteChange,
-)
+from memory_backends.operations import Change, MemoryOperation, PromotionDecision
 
 
 @dataclass(frozen=True)
@@ -107,12 +98,12 @@ class Timeline:
         self.marks.take_in(note)
         match note.kind:
             case "operated":
-                if note.write is not None and note.write.change is not None:
-                    self._fold(note, note.backend, note.write.store, note.write.key, note.write.change)
+                if note.write is not None:
+                    self._fold(note, note.backend, note.write)
                     self._eventful.add(note.turn, note.ref)
             case "decided":
-                assert note.decision is not None
-                self._ledger(note.backend).add(note.turn, note.ref, note.decision)
+                assert note.verdict is not None
+                self._ledger(note.backend).add(note.turn, note.ref, note.verdict)
                 self._eventful.add(note.turn, note.ref)
             case "perceived":
                 self._perceived[note.backend].add(note.turn, note.ref)
@@ -124,24 +115,24 @@ class Timeline:
             case _:
                 pass
 
-    def _fold(self, note: Note, backend: str, store: str, key: str, change: Change) -> None:
-        match store, change:
-            case "redis", AppendChange():
-                self._logs[backend].setdefault(key, LogHistory()).add(note.turn, note.ref, change)
-            case "redis", RemoveChange() if key in self._logs[backend]:
-                self._logs[backend][key].add(note.turn, note.ref, change)
-            case "redis", WriteChange() | PatchChange() | RemoveChange():
+    def _fold(self, note: Note, backend: str, write: Write) -> None:
+        key = write.key
+        match write.store, write.kind:
+            case "redis", "append":
+                self._logs[backend].setdefault(key, LogHistory()).add(note.turn, note.ref, write.offset, write.text)
+            case "redis", "remove" if key in self._logs[backend]:
+                self._logs[backend][key].clear()
+            case "redis", _:
                 history = self._states[backend].get(key)
                 if history is None:
                     history = self._states[backend][key] = StateHistory(self.change)
-                history.add(note.turn, note.ref, change)
-            case "qdrant", UpsertChange() | RemoveChange():
+                history.add(note.turn, note.ref, write.pointers, whole=write.whole)
+            case _:
                 points = self._collections[backend].get(key)
                 if points is None:
                     points = self._collections[backend][key] = CollectionHistory(self.change)
-                points.add(note.turn, note.ref, change)
-            case _:
-                pass
+                take_in = points.remove if write.kind == "remove" else points.add
+                take_in(note.turn, note.ref, write.ids)
 
     def _ask(self, event: ReplayEvent) -> None:
         match event:
@@ -165,7 +156,8 @@ class Timeline:
 
     def operations_at(self, backend: str, turn: int) -> list[MemoryOperation]:
         """The store commands of one backend at exactly this position, in order."""
-        return [event.operation for event in self.events_at(backend, turn) if isinstance(event, Operated)]
+        events = self.archive.operated_at(backend, turn)
+        return [event.operation for event in events if isinstance(event, Operated)]
 
     def failures_at(self, backend: str, turn: int) -> list[BackendFailed]:
         """What one backend could not do at exactly this position."""
@@ -217,9 +209,9 @@ class Timeline:
         ref = self._perceived[backend].latest(turn)
         return None if ref is None else self.perceived(ref)
 
-    def perceived_refs(self, backend: str) -> Sequence[int]:
-        """References of all read paths of ordinary turns so far, in order."""
-        return self._perceived[backend].refs
+    def perceived_track(self, backend: str) -> Track:
+        """Where all read paths of ordinary turns are."""
+        return self._perceived[backend]
 
     def perceived(self, ref: int) -> Perceived:
         """A read path by its reference."""

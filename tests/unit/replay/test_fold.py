@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 from app.replay.fold import MISSING, CollectionHistory, StateHistory
 from app.replay.logs import LogHistory
 from memory_backends.operations import (
-    AppendChange,
     Change,
     PatchChange,
-    PatchStep,
     RemoveChange,
     StoredPoint,
     UpsertChange,
@@ -42,7 +40,16 @@ class Changes:
 
     def add(self, turn: int, change: Change) -> None:
         self._kept.append(change)
-        self.history.add(turn, len(self._kept) - 1, change)
+        ref = len(self._kept) - 1
+        match change:
+            case UpsertChange(points=points):
+                self.history.add(turn, ref, [point.id for point in points])
+            case RemoveChange(ids=ids) if isinstance(self.history, CollectionHistory):
+                self.history.remove(turn, ref, ids)
+            case PatchChange(steps=steps, keyframe=keyframe):
+                self.history.add(turn, ref, [step.path for step in steps], whole=keyframe is not None)
+            case _:
+                self.history.add(turn, ref, [""], whole=True)
 
 
 def patch(old: Any, new: Any, keyframe: bool) -> PatchChange:
@@ -97,8 +104,8 @@ def test_a_removed_state_is_missing_and_may_come_back() -> None:
 
 def test_a_log_grows_and_a_gap_in_it_is_noticed() -> None:
     log = LogHistory()
-    log.add(2, 0, AppendChange(offset=0, text="User: ¿qué?\n"))
-    log.add(4, 1, AppendChange(offset=len("User: ¿qué?\n".encode()), text="AI: sí\n"))
+    log.add(2, 0, 0, "User: ¿qué?\n")
+    log.add(4, 1, len("User: ¿qué?\n".encode()), "AI: sí\n")
     assert log.value_at(1) is MISSING
     assert log.value_at(3) == "User: ¿qué?\n"
     assert log.value_at(9) == "User: ¿qué?\nAI: sí\n"
@@ -106,7 +113,7 @@ def test_a_log_grows_and_a_gap_in_it_is_noticed() -> None:
     assert log.pieces_at(3) == [(2, "User: ¿qué?\n")]
     assert log.pieces_at(9)[-1] == (4, "AI: sí\n")
     with pytest.raises(ValueError, match="append at byte 99"):
-        log.add(6, 2, AppendChange(offset=99, text="x"))
+        log.add(6, 2, 99, "x")
 
 
 def test_points_are_counted_and_replaced_by_id() -> None:
