@@ -50,6 +50,7 @@ class MemreplayApp(App[None]):
         self._start = StartScreen(launch)
         self._seconds_a_turn = seconds_a_turn
         self._run: LiveRun | None = None
+        self._source: ReplaySource | None = None
 
     def on_mount(self) -> None:
         """The start screen lies under everything; what was asked for is opened over it."""
@@ -121,6 +122,7 @@ class MemreplayApp(App[None]):
 
     def _show(self, source: ReplaySource) -> None:
         self._start.say("")
+        self._source = source
         screen = ReplayScreen(source, self._seconds_a_turn)
         self._run = screen.player.run if screen.player is not None else None
         self.push_screen(screen, self._left)
@@ -129,6 +131,9 @@ class MemreplayApp(App[None]):
 
     def _left(self, _: None) -> None:
         gc.unfreeze()
+        if self._source is not None:
+            self._source.close()
+            self._source = None
         self._abandon()
 
     @work(group="leaving")

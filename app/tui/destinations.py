@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.conversations.models import Question
-from app.tui.subjects import Subject
+from app.tui.subjects import WrittenSubject
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Evidence:
 class WriteOf:
     """The command that wrote something."""
 
-    subject: Subject
+    subject: WrittenSubject
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from app.conversations.models import Conversation
+    from app.replay.annotations import Annotations
     from app.replay.events import ReplayEvent
     from app.replay.session import ReplaySession
 
@@ -61,6 +62,10 @@ class LiveAssembly(Protocol):
 
     async def check(self) -> None:
         """Make sure of every server and key."""
+        ...
+
+    def annotations(self, conversation_id: str) -> Annotations:
+        """Bookmarks and watches of the conversation, saved in the run's recording."""
         ...
 
     async def finish(self, status: Literal["finished", "interrupted"]) -> None:

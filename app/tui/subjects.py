@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from app.replay.timeline import AskKey
 from memory_backends.base import Hit
+from memory_backends.operations import Store
 
 
 @dataclass(frozen=True)
@@ -43,17 +44,34 @@ class PieceSubject:
 
 @dataclass(frozen=True)
 class StoredSubject:
-    """Something that was stored: a point of a collection, or a hit on it. ``turns`` are those it came from."""
+    """Something that was stored, by its id and place: a point, a slot, a stretch of a log.
+
+    ``turns`` are those whose words stand in it. ``place`` is empty where it is a point of any collection.
+    """
 
     backend: str
+    store: Store
     place: str
     id: str
     turns: tuple[str, ...]
 
     @classmethod
-    def of_hit(cls, backend: str, hit: Hit) -> StoredSubject:
-        """What a hit was found in."""
-        return cls(backend, hit.place, hit.id, hit.turns or hit.sources)
+    def of_hit(cls, backend: str, hit: Hit) -> StoredSubject | TurnSubject:
+        """What a hit was found in; a hit of the dataset itself is a turn."""
+        if hit.store == "dataset":
+            return TurnSubject((*hit.turns, *hit.sources, "")[0])
+        return cls(backend, hit.store, hit.place, hit.id, hit.turns)
+
+    def as_hit(self) -> Hit:
+        """A hit on it, without its text and rank."""
+        return Hit(id=self.id, store=self.store, place=self.place, rank=1, score=None, text="", turns=self.turns)
+
+
+@dataclass(frozen=True)
+class PromptSubject:
+    """A line of the prompt that is looked at, which memory gave."""
+
+    text: str
 
 
 @dataclass(frozen=True)
@@ -63,4 +81,5 @@ class AnswerSubject:
     key: AskKey
 
 
-Subject = TurnSubject | PositionSubject | ValueSubject | PieceSubject | StoredSubject | AnswerSubject
+WrittenSubject = ValueSubject | PieceSubject | StoredSubject
+"""What some command wrote into a store."""

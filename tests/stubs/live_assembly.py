@@ -10,7 +10,9 @@ from typing import Any, Literal
 
 from app.answering.model import AnswerRequest, PromptMessage, Reply
 from app.conversations.models import Conversation, Question
+from app.recording.annotations import annotations_of
 from app.recording.recorder import RunRecorder
+from app.replay.annotations import Annotations, SessionAnnotations
 from app.replay.events import ReplayEvent
 from app.replay.session import ReplayPlan, ReplaySession
 from memory_backends.base import MemoryBackend
@@ -94,6 +96,13 @@ class StubAssembly:
 
         plan = ReplayPlan(run_id="run-1", models=self.models)
         return ReplaySession(conversation, self.backends, self.answerer, plan, record)
+
+    def annotations(self, conversation_id: str) -> Annotations:
+        if self._recorder is None:
+            return SessionAnnotations("Nothing is recorded yet.")
+        if self.status != "not finished":
+            return annotations_of(self.recording_path, self._recorder.run_id, conversation_id)
+        return self._recorder.annotations(conversation_id)
 
     async def warm_up(self) -> None:
         return

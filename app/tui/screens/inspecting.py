@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from textual import on
-from textual.content import Content
 
 from app.conversations.exchanges import exchanges_of
 from app.conversations.models import Question
-from app.replay.timeline import Answer
+from app.replay.timeline import Answer, Timeline
 from app.tui.destinations import Destination, Evidence, Hearing, Position, WriteOf
+from app.tui.origins import origin_of, origin_words
 from app.tui.screens.beside import BesideScreen
 from app.tui.screens.moving import MovingScreen
 from app.tui.screens.results import ResultsScreen
 from app.tui.screens.why import WhyScreen
-from app.tui.subjects import AnswerSubject, PositionSubject, Subject, TurnSubject, ValueSubject
+from app.tui.subjects import (
+    AnswerSubject,
+    PieceSubject,
+    PositionSubject,
+    StoredSubject,
+    TurnSubject,
+    ValueSubject,
+    WrittenSubject,
+)
 from app.tui.text import Span, one_line
-from app.tui.views.answers import AnswersTable
-from app.tui.views.base import MARKED, Base, cycle_of
-from app.tui.views.why import key_of
+from app.tui.views.answers import AnswersTable, key_of
+from app.tui.views.base import MARKED, Base
 from app.tui.widgets.architectures import Architectures
 from app.tui.widgets.bars import Bar
 from app.tui.widgets.lines_view import LinesView
@@ -38,7 +46,11 @@ class InspectingScreen(MovingScreen):
     """Follows what a line is about, and remembers where it came from."""
 
     architectures: Architectures
-    base: Base = MARKED
+
+    def __init__(self, timeline: Timeline, seconds_a_turn: float) -> None:
+        super().__init__(timeline, seconds_a_turn)
+        self.base = MARKED
+        self._jumps: list[_Place] = []
 
     @abstractmethod
     def paint(self) -> None:
@@ -58,12 +70,6 @@ class InspectingScreen(MovingScreen):
         if backend is not None:
             self.architectures.show_backend(backend)
         self.say(note)
-
-    @property
-    def _jumps(self) -> list[_Place]:
-        if not hasattr(self, "_jumps_made"):
-            self._jumps_made: list[_Place] = []
-        return self._jumps_made
 
     def action_return(self) -> None:
         """Back to where the last jump started."""
@@ -119,7 +125,7 @@ class InspectingScreen(MovingScreen):
         else:
             self.follow(message.subject)
 
-    def follow(self, subject: object) -> None:
+    def follow(self, subject: Hashable) -> None:
         """Go where a line leads."""
         match subject:
             case AnswerSubject(key):
@@ -130,12 +136,18 @@ class InspectingScreen(MovingScreen):
                 self.jump(self._heard_at(turn_id))
             case PositionSubject(turn, backend):
                 self.jump(turn, backend)
-            case _:
+            case ValueSubject() | StoredSubject() | PieceSubject():
                 self.follow_to_write(subject)
+            case _:
+                pass
 
-    @abstractmethod
-    def follow_to_write(self, subject: Subject | object) -> None:
+    def follow_to_write(self, subject: WrittenSubject) -> None:
         """To the turn and the command that wrote something."""
+        origin = origin_of(self.timeline, subject, self.cursor)
+        if origin is None:
+            self.notify("Who wrote this is not on record at this position.", markup=False)
+        else:
+            self.jump(origin.turn, origin.backend, origin_words(origin))
 
     # ---- answers -------------------------------------------------------------------------------------------
 
@@ -185,11 +197,3 @@ class InspectingScreen(MovingScreen):
     def action_next_page(self) -> None:
         """The next page of panels."""
         self.architectures.next_page()
-
-
-def bases_for(bookmarks: list[object], backends: list[str]) -> list[Base]:
-    """All bases to go through."""
-    return cycle_of([], backends)
-
-
-_ = Content

@@ -26,9 +26,7 @@ class TypingScreen(ModalScreen[str | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("prompt")
 
-    def __init__(
-        self, title: str, note: str, *, value: str = "", refusal: Refusal = lambda text: None
-    ) -> None:
+    def __init__(self, title: str, note: str, *, value: str = "", refusal: Refusal = lambda text: None) -> None:
         super().__init__()
         self._title = title
         self._note = note

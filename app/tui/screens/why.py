@@ -1,4 +1,4 @@
-"""Why an answer is what it is: the prompt as it was sent beside where the fact was lost and how the reply was read."""
+"""Why an answer is what it is: the prompt as it was sent, beside where the fact was lost."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Footer
 
+from app.replay.provenance import line_written_by
 from app.replay.timeline import Answer, Timeline
 from app.tui.actions import bindings_of
-from app.tui.destinations import Destination, Hearing, Position, WriteOf
+from app.tui.destinations import Destination, Hearing, Position
 from app.tui.export import export_screen
+from app.tui.origins import origin_words
 from app.tui.screens.help import HelpScreen
-from app.tui.subjects import AnswerSubject, StoredSubject, TurnSubject
+from app.tui.subjects import AnswerSubject, PromptSubject, TurnSubject
 from app.tui.text import Span, one_line
-from app.tui.views.answers import AnswersTable
+from app.tui.views.answers import AnswersTable, key_of
 from app.tui.views.prompt import PROMPT_LEGEND, prompt_view
-from app.tui.views.why import Verdict, absent_lines, answers_beside, key_of, verdicts_on, waiting_lines, why_lines
+from app.tui.views.why import Verdict, absent_lines, answers_beside, verdicts_on, waiting_lines, why_lines
 from app.tui.widgets.bars import Bar
 from app.tui.widgets.lines_view import LinesView
 
@@ -120,8 +122,8 @@ class WhyScreen(Screen[Destination | None]):
         subject = view.selected or view.first_subject if isinstance(view, LinesView) else None
         if isinstance(subject, TurnSubject):
             self.dismiss(self._hearing(subject.turn_id))
-        elif isinstance(subject, StoredSubject):
-            self.dismiss(WriteOf(subject))
+        elif isinstance(subject, PromptSubject):
+            self._go_to_write(subject)
         else:
             self.notify("No turn is named as the evidence of this question.", markup=False)
 
@@ -131,8 +133,8 @@ class WhyScreen(Screen[Destination | None]):
             case TurnSubject(turn_id):
                 turn = self._timeline.conversation.turns_by_id.get(turn_id)
                 self.dismiss(Position(turn.number if turn else 0, self.answer.asked.backend))
-            case StoredSubject() as subject:
-                self.dismiss(WriteOf(subject))
+            case PromptSubject() as subject:
+                self._go_to_write(subject)
             case AnswerSubject(key):
                 places = [key_of(answer) for answer in self._answers]
                 self._look_at(places.index(key))
@@ -151,6 +153,15 @@ class WhyScreen(Screen[Destination | None]):
     def action_help(self) -> None:
         """All keys."""
         self.app.push_screen(HelpScreen())
+
+    def _go_to_write(self, subject: PromptSubject) -> None:
+        asked = self.answer.asked
+        found = line_written_by(self._timeline, asked.backend, asked.hits, subject.text, asked.turn)
+        if found is None or found.written is None:
+            self.notify("Who wrote this is not on record.", markup=False)
+        else:
+            origin = found.written
+            self.dismiss(Position(origin.turn, origin.backend, origin_words(origin)))
 
     def _look_at(self, place: int) -> None:
         self._place = max(0, min(place, len(self._answers) - 1))

@@ -8,8 +8,9 @@ from typing import Final
 
 from app.answering.model import EXTRACTIVE_MODEL
 from app.conversations.models import Question
-from app.replay.timeline import Answer, Timeline
+from app.replay.timeline import Answer, AskKey, Timeline
 from app.scoring.outcomes import Outcome
+from app.tui.subjects import AnswerSubject
 from app.tui.text import Line, Span, Tone, line, one_line, pad
 from app.tui.views.view import View, lines_view, nothing
 
@@ -133,9 +134,24 @@ def answers_view(timeline: Timeline, cursor: int) -> View:
         signs = [sign_of(table.answer(question, who)) for who in table.contestants]
         spaced = [part for sign in signs for part in (sign, Span(" "))]
         indent = 2 * len(signs)
-        lines.append(line(*spaced, Span(f"{number}. ", "dim"), one_line(question.text), hang=indent, most=2))
+        asked = [answer for who in table.contestants if (answer := table.answer(question, who)) is not None]
+        about = AnswerSubject(key_of(_telling(asked))) if asked else None
+        text = one_line(question.text)
+        lines.append(line(*spaced, Span(f"{number}. ", "dim"), text, hang=indent, most=2, about=about))
     names = " ".join(table.name_of(who) for who in table.contestants)
     return lines_view(f"answers · {names}", lines)
+
+
+def _telling(answers: Sequence[Answer]) -> Answer:
+    """The answer that is looked at first: the first that is not right."""
+    wrong = (one for one in answers if one.scored is not None and one.scored.score.outcome != "correct")
+    return next(wrong, answers[0])
+
+
+def key_of(answer: Answer) -> AskKey:
+    """Which ask an answer belongs to."""
+    asked = answer.asked
+    return AskKey(asked.backend, asked.model, asked.question_id, asked.repeat, asked.turn, asked.by_hand)
 
 
 def summary_lines(table: AnswersTable) -> list[Line]:

@@ -63,7 +63,9 @@ class LedgerPanel:
         lines: list[Line] = []
         for place in newest:
             turn, decision = decided[place]
-            heading = Span(f"turn {turn}{' ← now' if turn == cursor else ''}", "accent" if turn == cursor else "dim")
+            heading = Span(
+                f"turn {turn}{' ← now' if turn == cursor else ''}", "accent" if turn == cursor else "dim"
+            )
             if not lines or decided[place + 1][0] != turn:
                 lines.append(line(heading))
             lines += decision_lines(decision, turn, self._backend)
@@ -108,4 +110,4 @@ def _about(decision: PromotionDecision, turn: int, backend: str) -> StoredSubjec
     """What was stored of a candidate; where it was judged, if nothing was."""
     if decision.knowledge_id is None:
         return PositionSubject(turn, backend)
-    return StoredSubject(backend, "", decision.knowledge_id, decision.sources)
+    return StoredSubject(backend, "qdrant", "", decision.knowledge_id, ())

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from app.conversations.models import Conversation
 from app.replay.events import QuestionAsked
-from app.tui.subjects import StoredSubject
+from app.tui.subjects import PromptSubject
 from app.tui.text import Line, Span, Tone, line, one_line, visible
 from memory_backends.base import Hit
 
@@ -48,7 +48,7 @@ def prompt_view(conversation: Conversation, asked: QuestionAsked, evidence: Sequ
             mark = _mark(hit, turns, evidence)
             if mark == "evidence" and first is None:
                 first = len(lines)
-            lines.append(_prompt_line(text, mark, turns, hit, asked.backend))
+            lines.append(_prompt_line(text, mark, turns, hit))
     return PromptView(tuple(lines), first, tuple(turn for turn in evidence if turn not in present))
 
 
@@ -60,21 +60,19 @@ def _mark(hit: Hit | None, turns: Sequence[str], evidence: Sequence[str]) -> Mar
     return "distilled" if set(evidence).intersection(hit.sources) and not hit.turns else "memory"
 
 
-def _prompt_line(text: str, mark: Mark, turns: Sequence[str], hit: Hit | None, backend: str) -> Line:
+def _prompt_line(text: str, mark: Mark, turns: Sequence[str], hit: Hit | None) -> Line:
     sign, sign_tone, tone = _SIGNS[mark]
     whose = f"turn {', '.join(turns)}  " if turns else ""
-    about = StoredSubject.of_hit(backend, hit) if hit is not None else None
-    return line(Span(sign, sign_tone), Span(one_line(whose), "accent"), Span(visible(text), tone), hang=2, about=about)
+    about = PromptSubject(text) if hit is not None else None
+    return line(
+        Span(sign, sign_tone), Span(one_line(whose), "accent"), Span(visible(text), tone), hang=2, about=about
+    )
 
 
 def _lines_of_hits(asked: QuestionAsked) -> dict[str, Hit]:
     """Which hit each line of the context came from."""
     return {
-        text.strip(): hit
-        for hit in asked.hits
-        if hit.in_prompt
-        for text in hit.text.split("\n")
-        if text.strip()
+        text.strip(): hit for hit in asked.hits if hit.in_prompt for text in hit.text.split("\n") if text.strip()
     }
 
 

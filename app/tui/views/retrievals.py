@@ -76,7 +76,13 @@ def _hits_compared(
         yield from _hit(hit, backend, evidence, sign)
     for hit in others:
         if not here.intersection(_of(hit)):
-            yield line(Span("− ", "removed"), Span(f"turn {_few(_of(hit))}  ", "accent"), Span(one_line(hit.text), "dim"), hang=2, most=1)
+            yield line(
+                Span("− ", "removed"),
+                Span(f"turn {_few(_of(hit))}  ", "accent"),
+                Span(one_line(hit.text), "dim"),
+                hang=2,
+                most=1,
+            )
 
 
 def hit_lines(hits: Iterable[Hit], backend: str, evidence: frozenset[str]) -> Iterator[Line]:

@@ -143,7 +143,9 @@ def _value(sign: Sign, depth: int, label: str, value: Any, comma: str, path: Pat
     opening, closing = ("{", "}") if isinstance(value, Mapping) else ("[", "]")
     yield _line(sign, depth, label, opening, path)
     named = isinstance(value, Mapping)
-    members = list(value.items()) if isinstance(value, Mapping) else [(str(at), one) for at, one in enumerate(value)]
+    members = (
+        list(value.items()) if isinstance(value, Mapping) else [(str(at), one) for at, one in enumerate(value)]
+    )
     for index, (key, item) in enumerate(members, start=1):
         comma_here = "," if index < len(members) else ""
         yield from _value(sign, depth + 1, key if named else "", item, comma_here, (*path, key))

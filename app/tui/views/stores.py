@@ -95,7 +95,7 @@ def point_lines(backend: str, collection: str, point: StoredPoint) -> Iterator[L
     head = Span(f"+ {one_line(collection)}", "added")
     if point.replaced is not None:
         head = Span(f"~ {one_line(collection)}", "changed")
-    about = StoredSubject(backend, collection, point.id, ())
+    about = StoredSubject(backend, "qdrant", collection, point.id, ())
     yield line(head, Span(f"  {one_line(point.id)}", "dim"), hang=2, about=about)
     for key, value in point.payload.items():
         if key == "id":

@@ -1,4 +1,4 @@
-"""Why an answer is what it is: where the fact was lost, the reply and how it was read, and the other architectures."""
+"""Why an answer is what it is: where the fact was lost, how the reply was read, and what the others made of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.scoring.attribution import Attribution, Attributor, Label
 from app.scoring.evidence_trail import LostAt, Trail
 from app.tui.subjects import AnswerSubject, TurnSubject
 from app.tui.text import Line, Span, Tone, line, one_line, paragraphs
-from app.tui.views.answers import Contestant, sign_of
+from app.tui.views.answers import Contestant, key_of, sign_of
 
 _WORDS: Final[Mapping[Label, str]] = {
     "error": "an error, not an answer",
@@ -47,12 +47,6 @@ class Verdict:
     trails: tuple[Trail, ...]
 
 
-def key_of(answer: Answer) -> AskKey:
-    """Which ask an answer belongs to."""
-    asked = answer.asked
-    return AskKey(asked.backend, asked.model, asked.question_id, asked.repeat, asked.turn, asked.by_hand)
-
-
 def answers_beside(timeline: Timeline, key: AskKey) -> list[Answer]:
     """The answers to the same question, asked at the same position in the same way, by all who were asked it."""
     return [
@@ -64,12 +58,14 @@ def answers_beside(timeline: Timeline, key: AskKey) -> list[Answer]:
 
 
 def verdicts_on(timeline: Timeline, answers: Sequence[Answer]) -> list[Verdict]:
-    """Where the fact was lost for each of these answers. It reads all that happened before them: it may take long."""
+    """Where the fact was lost for each answer. It reads all that happened before them: it may take long."""
     attributor = Attributor(timeline)
     return [Verdict(answer, attributor.attribute(answer), tuple(attributor.trails(answer))) for answer in answers]
 
 
-def why_lines(question: Question, verdict: Verdict, others: Sequence[Verdict], names: Mapping[Contestant, str]) -> list[Line]:
+def why_lines(
+    question: Question, verdict: Verdict, others: Sequence[Verdict], names: Mapping[Contestant, str]
+) -> list[Line]:
     """The whole page but for the prompt."""
     return [
         *_question_lines(question, verdict.answer),
@@ -114,7 +110,9 @@ def _lost_lines(verdict: Verdict) -> Iterator[Line]:
         return
     if attribution.label is not None:
         right = attribution.label == "grounded"
-        yield line(Span(_WORDS[attribution.label], "good" if right else "bad"), Span(f"  {attribution.label}", "dim"))
+        yield line(
+            Span(_WORDS[attribution.label], "good" if right else "bad"), Span(f"  {attribution.label}", "dim")
+        )
     yield line(one_line(attribution.detail))
     for trail in verdict.trails:
         yield from trail_lines(trail)
@@ -171,9 +169,7 @@ def _reading(answer: Answer) -> list[Span]:
     return [Span(" · ".join(parts) or "nothing"), Span(f"  {score.outcome}", "dim")]
 
 
-def _others_lines(
-    verdict: Verdict, others: Sequence[Verdict], names: Mapping[Contestant, str]
-) -> Iterator[Line]:
+def _others_lines(verdict: Verdict, others: Sequence[Verdict], names: Mapping[Contestant, str]) -> Iterator[Line]:
     yield line(Span("the architectures", "title"))
     for other in others:
         answer = other.answer
@@ -202,4 +198,3 @@ def absent_lines(absent: Sequence[str]) -> list[Line]:
         )
         for turn in absent
     ]
-
