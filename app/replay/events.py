@@ -105,7 +105,8 @@ class BackendFailed(BackendEvent):
 class QuestionAsked(AskEvent):
     """A question is on its way: what memory gave for it, and the prompt as it is sent. ``recall_ms`` of wall time.
 
-    ``prompt`` is empty where memory failed: then no model is asked.
+    ``prompt`` is empty where memory failed: then no model is asked. ``typed`` is the text of a question that the
+    user typed in; None for one of the dataset's.
     """
 
     kind: Literal["question_asked"] = "question_asked"
@@ -115,6 +116,7 @@ class QuestionAsked(AskEvent):
     context_tokens: int
     prompt: tuple[PromptMessage, ...]
     recall_ms: float
+    typed: str | None = None
 
 
 class ReplyReceived(AskEvent):
