@@ -40,4 +40,12 @@ class Position:
     note: str = ""
 
 
-Destination = Evidence | WriteOf | Hearing | Position
+@dataclass(frozen=True)
+class Life:
+    """The biography of a question's evidence in one architecture."""
+
+    question: Question
+    backend: str
+
+
+Destination = Life | Evidence | WriteOf | Hearing | Position

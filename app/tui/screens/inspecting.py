@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from textual import on
 
 from app.conversations.exchanges import exchanges_of
-from app.conversations.models import Question
+from app.conversations.models import Question, Turn
 from app.replay.timeline import Answer, Timeline
-from app.tui.destinations import Destination, Evidence, Hearing, Position, WriteOf
+from app.tui.destinations import Destination, Evidence, Hearing, Life, Position, WriteOf
 from app.tui.origins import origin_of, origin_words
 from app.tui.screens.beside import BesideScreen
 from app.tui.screens.moving import MovingScreen
@@ -60,6 +60,10 @@ class InspectingScreen(MovingScreen):
     def choose_turns(self, turn_ids: frozenset[str]) -> None:
         """Mark turns as those the user came for."""
 
+    @abstractmethod
+    def tell_biography(self, fact: Turn | Question, backend: str | None) -> None:
+        """Open the biography of a turn, or of the evidence of a question."""
+
     # ---- jumping -------------------------------------------------------------------------------------------
 
     def jump(self, position: int, backend: str | None = None, note: str = "") -> None:
@@ -95,6 +99,8 @@ class InspectingScreen(MovingScreen):
                 pass
             case Evidence(question):
                 self.look_at_evidence(question)
+            case Life(question, backend):
+                self.tell_biography(question, backend)
             case WriteOf(subject):
                 self.follow_to_write(subject)
             case Hearing(backend, turn_id, note):

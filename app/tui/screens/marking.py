@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import abstractmethod
 
+from textual import work
+
+from app.conversations.models import Question, Turn
 from app.errors import MemreplayError
 from app.replay.annotations import Annotations, Bookmark, SavedWatch
 from app.replay.retrievals import RetrievalIndex
@@ -11,7 +15,9 @@ from app.replay.search import Found, Match, SearchIndex
 from app.replay.timeline import Timeline
 from app.replay.watch import Stop, WatchRunner
 from app.replay.watch_parser import parse_watch
-from app.replay.watch_syntax import HitSubject, KeySubject, Subject, TextSubject, Watch, WatchError
+from app.replay.watch_scanner import WatchError
+from app.replay.watch_syntax import HitSubject, KeySubject, Subject, TextSubject, Watch
+from app.tui.screens.biography import BiographyScreen
 from app.tui.screens.inspecting import InspectingScreen
 from app.tui.screens.pick import PickScreen
 from app.tui.screens.typing import TypingScreen
@@ -20,11 +26,9 @@ from app.tui.text import one_line
 from app.tui.views.base import cycle_of
 from app.tui.widgets.lines_view import LinesView
 
-_WATCH_FORMS = (
-    'empty: stop where it changes · changed · exists · == "Girona" · contains "…" · rank > 5 · and or not'
-)
-_POSITIONS_READ_AT_ONCE = 40
-_SECONDS_BETWEEN_READINGS = 0.02
+_WATCH_FORMS = 'empty: where it changes · changed · exists · == "Girona" · contains "…" · rank > 5 · and or not'
+_WATCHES_TITLE = "watches: enter switches one off and on"
+_REMOVE = "remove those that are off"
 
 
 class MarkingScreen(InspectingScreen):
@@ -34,7 +38,8 @@ class MarkingScreen(InspectingScreen):
         super().__init__(timeline, seconds_a_turn)
         self._retrievals = RetrievalIndex(timeline)
         self._runner = WatchRunner(timeline, self._retrievals, ())
-        self._index: SearchIndex | None = None
+        self._index = SearchIndex(timeline)
+        self._reading = asyncio.Lock()
         self._sought = ""
 
     @property
@@ -45,6 +50,25 @@ class MarkingScreen(InspectingScreen):
     @abstractmethod
     def marks_changed(self) -> None:
         """Bookmarks are others than they were: show them."""
+
+    # ---- the biography of a fact ---------------------------------------------------------------------------
+
+    def action_biography(self) -> None:
+        """The whole way of the selected turn, or the cursor's, through each memory."""
+        view = self.focused
+        selected = view.selected if isinstance(view, LinesView) else None
+        conversation = self.timeline.conversation
+        turn_id = selected.turn_id if isinstance(selected, TurnSubject) else None
+        if isinstance(selected, StoredSubject) and selected.turns:
+            turn_id = selected.turns[0]
+        if turn_id is None and conversation.turns:
+            turn_id = conversation.turns[max(0, min(self.cursor, len(conversation.turns)) - 1)].id
+        if turn_id is not None:
+            self.tell_biography(conversation.turns_by_id[turn_id], self.architectures.focused_backend)
+
+    def tell_biography(self, fact: Turn | Question, backend: str | None) -> None:
+        """Open the biography of a turn, or of the evidence of a question."""
+        self.app.push_screen(BiographyScreen(self.timeline, self._retrievals, fact, backend), self.go)
 
     # ---- bookmarks -----------------------------------------------------------------------------------------
 
@@ -151,9 +175,7 @@ class MarkingScreen(InspectingScreen):
             turned = parse_watch(one.text, None, one.backend, enabled=not one.enabled)
             self._keep_watches([*watches[:place], turned, *watches[place + 1 :]])
 
-        self.app.push_screen(
-            PickScreen("watches: enter switches off and on", [*names, "remove those that are off"]), chosen
-        )
+        self.app.push_screen(PickScreen(_WATCHES_TITLE, [*names, _REMOVE]), chosen)
 
     def load_watches(self) -> None:
         """Take up the watches that are saved with the recording; one that cannot be read is left out."""
@@ -213,54 +235,61 @@ class MarkingScreen(InspectingScreen):
     # ---- search --------------------------------------------------------------------------------------------
 
     def action_search(self) -> None:
-        """Search the whole session."""
-        if self._index is None:
-            self._index = SearchIndex(self.timeline)
-            self._read_on()
+        """Search the whole session. It is read while the user types."""
+        self._read_ahead()
         note = "in messages, states, hits and prompts; n and N walk through"
         self.app.push_screen(TypingScreen("search", note, value=self._sought), self._searched)
-
-    def _read_on(self) -> None:
-        """Read a stretch for the index, and go on a little later: keys are not to wait for it."""
-        assert self._index is not None
-        if not self._index.catch_up(_POSITIONS_READ_AT_ONCE):
-            self.set_timer(_SECONDS_BETWEEN_READINGS, self._read_on)
 
     def _searched(self, text: str | None) -> None:
         if text:
             self._sought = text
-            matches = self._found().at(self.cursor)
-            if matches:
-                self._show_match(matches[0])
-            else:
-                self.action_next_match()
-
-    def _found(self) -> Found:
-        if self._index is None:
-            self._index = SearchIndex(self.timeline)
-        self._index.catch_up()
-        return self._index.find(self._sought)
+            self._show_nearest()
 
     def action_next_match(self) -> None:
         """The next match after the cursor; from the beginning where there is none."""
-        if not self._sought:
+        if self._sought:
+            self._show_next()
+        else:
             self.action_search()
-            return
-        found = self._found()
-        self._show_match(found.next_match(self.cursor) or found.next_match(-1))
 
     def action_previous_match(self) -> None:
         """The previous match; from the end where there is none."""
-        if not self._sought:
+        if self._sought:
+            self._show_previous()
+        else:
             self.action_search()
-            return
-        found = self._found()
-        self._show_match(found.previous_match(self.cursor) or found.previous_match(self.timeline.reached + 1))
 
-    def _show_match(self, match: Match | None) -> None:
+    @work(group="search")
+    async def _read_ahead(self) -> None:
+        await self._found()
+
+    @work(group="search")
+    async def _show_nearest(self) -> None:
+        found = await self._found()
+        here = found.at(self.cursor)
+        match = here[0] if here else found.next_match(self.cursor) or found.next_match(-1)
+        self._show_match(match, len(found))
+
+    @work(group="search")
+    async def _show_next(self) -> None:
+        found = await self._found()
+        self._show_match(found.next_match(self.cursor) or found.next_match(-1), len(found))
+
+    @work(group="search")
+    async def _show_previous(self) -> None:
+        found = await self._found()
+        last = self.timeline.reached + 1
+        self._show_match(found.previous_match(self.cursor) or found.previous_match(last), len(found))
+
+    async def _found(self) -> Found:
+        """All matches. What happened since the last search is read in a thread, so that no key waits for it."""
+        async with self._reading:
+            await asyncio.to_thread(self._index.catch_up)
+            return self._index.find(self._sought)
+
+    def _show_match(self, match: Match | None, count: int) -> None:
         if match is None:
             self.notify(f"{one_line(self._sought)} stands nowhere in this session.", markup=False)
             return
-        count = len(self._found())
         where = f"{match.where} {match.place}".strip()
         self.jump(match.turn, match.backend or None, f"“{self._sought}” in {where} · {count} matches · n N")

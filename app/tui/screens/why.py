@@ -15,9 +15,10 @@ from textual.screen import Screen
 from textual.widgets import Footer
 
 from app.replay.provenance import line_written_by
+from app.replay.side_session import typed_question
 from app.replay.timeline import Answer, Timeline
 from app.tui.actions import bindings_of
-from app.tui.destinations import Destination, Hearing, Position
+from app.tui.destinations import Destination, Hearing, Life, Position
 from app.tui.export import export_screen
 from app.tui.origins import origin_words
 from app.tui.screens.help import HelpScreen
@@ -38,8 +39,8 @@ class WhyScreen(Screen[Destination | None]):
 
     def __init__(self, timeline: Timeline, answer: Answer) -> None:
         super().__init__()
-        question = timeline.question(answer.asked.question_id)
-        assert question is not None
+        asked = answer.asked
+        question = timeline.question(asked.question_id) or typed_question(asked.typed or "")
         self._timeline = timeline
         self._question = question
         self._answers = answers_beside(timeline, key_of(answer))
@@ -140,6 +141,13 @@ class WhyScreen(Screen[Destination | None]):
                 self._look_at(places.index(key))
             case _:
                 pass
+
+    def action_biography(self) -> None:
+        """The whole way of the evidence through this memory."""
+        if self._question.evidence:
+            self.dismiss(Life(self._question, self.answer.asked.backend))
+        else:
+            self.notify("No turn is named as the evidence of this question.", markup=False)
 
     def action_leave(self) -> None:
         """Back."""

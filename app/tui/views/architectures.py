@@ -53,7 +53,7 @@ _TRACE: Final[tuple[PanelMaker, ...]] = (
 
 
 def panels_of(timeline: Timeline, backend: str, page: Page = "memory") -> list[Panel]:
-    """The panels of an architecture on one page, top to bottom. A variant (``rag:keyword``) has those of its kind."""
+    """The panels of one page, top to bottom. A variant (``rag:keyword``) has those of its kind."""
     kind = backend.split(":")[0]
     match page:
         case "memory":

@@ -1,4 +1,4 @@
-"""A prompt as it was sent, line by line: what memory gave is marked with where it came from, and evidence stands out."""
+"""A prompt as it was sent, line by line: what memory gave is marked, and evidence stands out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PROMPT_LEGEND: Final = "◆ evidence, word for word  ◇ distilled from evidence
 
 @dataclass(frozen=True)
 class PromptView:
-    """The lines of a prompt; the first that holds evidence, None where none does; evidence turns that are absent."""
+    """The lines of a prompt, the first of them that holds evidence, and the evidence turns that are absent."""
 
     lines: tuple[Line, ...]
     first_evidence: int | None

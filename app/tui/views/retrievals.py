@@ -1,4 +1,4 @@
-"""What memory gave for a user's message: ranked hits, where they came from, what missed the cut and what did not fit."""
+"""What memory gave for a user's message: ranked hits, their ranks in each channel, and what missed the cut."""
 
 from __future__ import annotations
 

@@ -25,7 +25,9 @@ _TICKS: Final[Mapping[MarkKind, tuple[str, Tone]]] = {
 _SESSION: Final = ("┃", "title")
 _NOTHING: Final = "─"
 _TO_COME: Final = "┈"
-STRIP_LEGEND: Final = "the strip: ! error  ★ bookmark  ? question  ◇ evidence  ~ superseded  + promoted  − dropped  · written  ┃ session"
+STRIP_LEGEND: Final = (
+    "! error  ★ bookmark  ? question  ◇ evidence  ~ superseded  + promoted  − dropped  · written  ┃ session"
+)
 
 
 @dataclass(frozen=True)

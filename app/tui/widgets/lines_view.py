@@ -139,7 +139,7 @@ class LinesView(ScrollView, can_focus=True):
 
     @property
     def first_subject(self) -> Hashable | None:
-        """What is meant where nothing is selected: the first line with a subject, from the one brought into view."""
+        """What is meant where nothing is selected: the first subject from the line in view on."""
         start = self._in_view or 0
         blocks = (*range(start, len(self._document)), *range(min(start, len(self._document))))
         return next((subject for block in blocks if (subject := self._document.subject(block)) is not None), None)
