@@ -18,7 +18,7 @@ from textual.screen import Screen
 from app.conversations.models import Conversation
 from app.errors import MemreplayError
 from app.tui.actions import Place, actions_of
-from app.tui.launch import Launch
+from app.tui.launch import Launch, LiveAssembly
 from app.tui.live import LiveRun
 from app.tui.replay_source import ReplaySource, recorded, recorded_conversations
 from app.tui.screens.help import HelpScreen
@@ -123,9 +123,15 @@ class MemreplayApp(App[None]):
     def _show(self, source: ReplaySource) -> None:
         self._start.say("")
         self._source = source
-        screen = ReplayScreen(source, self._seconds_a_turn)
+        screen = ReplayScreen(source, self._seconds_a_turn, partial(self._assembly_for, source))
         self._run = screen.player.run if screen.player is not None else None
         self.push_screen(screen, self._left)
+
+    def _assembly_for(self, source: ReplaySource) -> LiveAssembly:
+        """What answers a question asked by hand: the run's own stores and models while it lasts, else fresh ones."""
+        if source.assembly is not None and self._run is not None and not self._run.over:
+            return source.assembly
+        return self._launch.assemble(source.backends, self._launch.model)
 
     # ---- leaving -------------------------------------------------------------------------------------------
 

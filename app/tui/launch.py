@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from app.replay.annotations import Annotations
     from app.replay.events import ReplayEvent
     from app.replay.session import ReplaySession
+    from app.replay.side_session import SideSession
 
 
 class ListedDataset(Protocol):
@@ -54,6 +55,10 @@ class LiveAssembly(Protocol):
 
     def start_session(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> ReplaySession:
         """A session of one conversation; every event is recorded before it is passed on."""
+        ...
+
+    def side_session(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> SideSession:
+        """Memories of their own, to be asked at any position."""
         ...
 
     async def warm_up(self) -> None:

@@ -11,6 +11,7 @@ from app.conversations.models import Conversation
 from app.errors import RecordingError
 from app.paths import demo_recording
 from app.replay.annotations import Annotations
+from app.replay.overlay import OverlayArchive
 from app.replay.timeline import Timeline
 from app.tui.launch import LiveAssembly
 
@@ -95,7 +96,8 @@ def recorded(path: Path, conversation_id: str) -> ReplaySource:
     recording = _open(path)
     try:
         run = recording.run(_newest_run(recording, path))
-        timeline = recording.timeline(run.id, conversation_id)
+        conversation = recording.conversation(run.id, conversation_id)
+        timeline = Timeline(conversation, archive=OverlayArchive(recording.archive(run.id, conversation_id)))
         annotations = annotations_of(path, run.id, conversation_id, shipped=demo_recording())
     except BaseException:
         recording.close()

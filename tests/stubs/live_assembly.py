@@ -15,6 +15,7 @@ from app.recording.recorder import RunRecorder
 from app.replay.annotations import Annotations, SessionAnnotations
 from app.replay.events import ReplayEvent
 from app.replay.session import ReplayPlan, ReplaySession
+from app.replay.side_session import SideSession
 from memory_backends.base import MemoryBackend
 from memory_backends.knowledge_store import QdrantConnection
 from memory_backends.operating_memory import RedisConnection
@@ -76,7 +77,7 @@ class StubAssembly:
         self.answerer = TableAnswerer(self.answers, self.budget)
         self._recorder: RunRecorder | None = None
 
-    def start_session(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> ReplaySession:
+    def _memories(self, conversation: Conversation, names: Sequence[str]) -> dict[str, MemoryBackend]:
         resources = Resources(
             redis=RedisConnection.embedded(),
             qdrant=QdrantConnection.embedded(),
@@ -85,7 +86,16 @@ class StubAssembly:
             clock=TickingClock(),
         )
         evidence = {question.text: question.evidence for question in conversation.questions}
-        self.backends = {name: create_backend(name, resources, evidence) for name in self.backend_names}
+        return {name: create_backend(name, resources, evidence) for name in names}
+
+    def side_session(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> SideSession:
+        def make(name: str) -> MemoryBackend:
+            return self._memories(conversation, [name])[name]
+
+        return SideSession(conversation, make, self.answerer, ReplayPlan(run_id="side", models=self.models), emit)
+
+    def start_session(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> ReplaySession:
+        self.backends = self._memories(conversation, self.backend_names)
         recorder = RunRecorder.start(self.recording_path, self.settings.public(), [conversation.dataset], "fixed")
         recorder.add_conversation(conversation)
         self._recorder = recorder

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -12,9 +14,10 @@ from textual.widgets import Footer
 from app.replay.annotations import Annotations
 from app.replay.events import AnswerScored, ConversationClosed, QuestionAsked
 from app.tui.export import export_screen
+from app.tui.launch import LiveAssembly
 from app.tui.replay_source import ReplaySource
+from app.tui.screens.asking import AskingScreen
 from app.tui.screens.help import HelpScreen
-from app.tui.screens.marking import MarkingScreen
 from app.tui.text import Span, one_line
 from app.tui.views.answers import answers_view
 from app.tui.views.conversation import ConversationDocument, closing_of
@@ -28,13 +31,13 @@ from app.tui.widgets.strip import TimelineStrip
 _SECONDS_BETWEEN_PAINTS = 0.1
 
 
-class ReplayScreen(MarkingScreen):
+class ReplayScreen(AskingScreen):
     """Follows one cursor through a timeline; at the frontier of a live one it has the engine play on."""
 
     VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]
 
-    def __init__(self, source: ReplaySource, seconds_a_turn: float) -> None:
-        super().__init__(source.timeline, seconds_a_turn)
+    def __init__(self, source: ReplaySource, seconds_a_turn: float, assemble: Callable[[], LiveAssembly]) -> None:
+        super().__init__(source.timeline, seconds_a_turn, assemble)
         self.source = source
         self.player = LivePlayer(source) if source.assembly is not None else None
         self.architectures = Architectures(self.timeline, source.backends, id="architectures")
@@ -60,6 +63,7 @@ class ReplayScreen(MarkingScreen):
             yield self.architectures
         if self.player is not None:
             yield self.player
+        yield self.asker
         yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
@@ -110,7 +114,7 @@ class ReplayScreen(MarkingScreen):
 
     def paint_header(self) -> None:
         """Show where the cursor is, and what is going on."""
-        progress = self.playing
+        progress = self.playing or self.asking
         if self.player is not None and not progress:
             progress = self.player.progress
         spans = header_spans(
@@ -135,6 +139,12 @@ class ReplayScreen(MarkingScreen):
         """Every panel follows."""
         self.say("")
         self.paint()
+
+    def strip_changed(self) -> None:
+        """Something was asked by hand: show it."""
+        self.strip.happened()
+        self.strip.move_to(self.cursor, self.frontier)
+        self._paint_answers()
 
     def marks_changed(self) -> None:
         """Show the bookmarks on the strip."""
@@ -177,6 +187,7 @@ class ReplayScreen(MarkingScreen):
     def action_stop(self) -> None:
         """Stop playing and asking."""
         self._continuing = False
+        self.asker.stop()
         self.pause()
         if self.player is not None:
             self.player.stop()

@@ -95,6 +95,9 @@ class WhyScreen(Screen[Destination | None]):
         else:
             lines = waiting_lines(self._question, answer)
         verdict.show(lines)
+        if self._verdicts and not isinstance(verdict.selected, TurnSubject):
+            turns = (number for number, one in enumerate(lines) if isinstance(one.about, TurnSubject))
+            verdict.select(next(turns, None))
         self._paint_prompt(answer)
 
     def _paint_prompt(self, answer: Answer) -> None:

@@ -21,7 +21,7 @@ SIGNS: Final[dict[Outcome, tuple[str, Tone]]] = {
     "refused": ("⊘", "warn"),
     "error": ("!", "bad"),
 }
-LEGEND: Final = "✓ right  ✗ wrong  ? unparsed  ⊘ refused  ! error  … no reply yet  – none"
+LEGEND: Final = "✓ right  ✗ wrong  ? unparsed  ⊘ refused  ! error  … no reply yet  • not scored  – none"
 EVIDENCE_LEGEND: Final = "evidence ✓ all of it stood in the prompt  ✗ some of it was missing"
 
 
@@ -119,7 +119,7 @@ def sign_of(answer: Answer | None) -> Span:
     if answer is None:
         return Span("–", "dim")
     if answer.scored is None:
-        return Span("…", "dim")
+        return Span("•" if answer.received is not None else "…", "dim")
     sign, tone = SIGNS[answer.scored.score.outcome]
     return Span(sign, tone)
 
@@ -127,19 +127,40 @@ def sign_of(answer: Answer | None) -> Span:
 def answers_view(timeline: Timeline, cursor: int) -> View:
     """The small panel beside the conversation: a line for each question, a sign for each contestant."""
     table = AnswersTable(timeline, cursor)
+    by_hand = _by_hand_lines(timeline, cursor)
     if not len(table):
-        return lines_view("answers", nothing("the questions are asked after the last turn"))
+        waiting = nothing("the questions are asked after the last turn")
+        return lines_view("answers", [*waiting, *by_hand] if by_hand else waiting)
     lines = []
     for number, question in enumerate(table.questions, start=1):
-        signs = [sign_of(table.answer(question, who)) for who in table.contestants]
-        spaced = [part for sign in signs for part in (sign, Span(" "))]
-        indent = 2 * len(signs)
         asked = [answer for who in table.contestants if (answer := table.answer(question, who)) is not None]
-        about = AnswerSubject(key_of(_telling(asked))) if asked else None
-        text = one_line(question.text)
-        lines.append(line(*spaced, Span(f"{number}. ", "dim"), text, hang=indent, most=2, about=about))
+        signs = [sign_of(table.answer(question, who)) for who in table.contestants]
+        lines.append(_answered(signs, Span(f"{number}. ", "dim"), question.text, asked))
     names = " ".join(table.name_of(who) for who in table.contestants)
-    return lines_view(f"answers · {names}", lines)
+    return lines_view(f"answers · {names}", [*lines, *by_hand])
+
+
+def _by_hand_lines(timeline: Timeline, cursor: int) -> list[Line]:
+    """A line for each question that was asked by hand up to the position, marked as such."""
+    groups: dict[tuple[int, str], list[Answer]] = {}
+    for answer in timeline.answers():
+        if answer.asked.by_hand and answer.asked.turn <= cursor:
+            groups.setdefault((answer.asked.turn, answer.asked.question_id), []).append(answer)
+    lines = []
+    for (turn, question_id), answers in groups.items():
+        question = timeline.question(question_id)
+        text = question.text if question is not None else answers[0].asked.typed or ""
+        lines.append(
+            _answered([sign_of(one) for one in answers], Span(f"by hand, turn {turn} ", "warn"), text, answers)
+        )
+    return lines
+
+
+def _answered(signs: Sequence[Span], label: Span, text: str, asked: Sequence[Answer]) -> Line:
+    """A question with its signs; it leads to why the answer that is not right is what it is."""
+    spaced = [part for sign in signs for part in (sign, Span(" "))]
+    about = AnswerSubject(key_of(_telling(asked))) if asked else None
+    return line(*spaced, label, one_line(text), hang=2 * len(signs), most=2, about=about)
 
 
 def _telling(answers: Sequence[Answer]) -> Answer:

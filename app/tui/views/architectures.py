@@ -12,7 +12,7 @@ from app.tui.views.memory import StoresPanel
 from app.tui.views.operations import OperationsPanel
 from app.tui.views.promotions import LedgerPanel, PromotionsPanel
 from app.tui.views.raw_events import RawEventsPanel
-from app.tui.views.retrievals import RetrievalsPanel
+from app.tui.views.retrievals import CandidatesPanel, RetrievalsPanel
 from app.tui.views.stores import StatePanel, WrittenPanel
 from app.tui.views.view import Panel
 
@@ -43,7 +43,7 @@ _ANY_MEMORY: Final[tuple[PanelMaker, ...]] = (
 )
 _RETRIEVAL: Final[tuple[PanelMaker, ...]] = (
     lambda timeline, backend: CompositionPanel(timeline, backend, 2),
-    lambda timeline, backend: RetrievalsPanel(timeline, backend, 6),
+    lambda timeline, backend: CandidatesPanel(timeline, backend, 6),
 )
 _LEDGER: Final[PanelMaker] = lambda timeline, backend: LedgerPanel(timeline, backend, 4)  # noqa: E731
 _TRACE: Final[tuple[PanelMaker, ...]] = (

@@ -7,15 +7,14 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from app.replay.timeline import Timeline
-from app.tui.text import Line, Span, Tone, line, one_line, pad
+from app.tui.text import Line, Span, Tone, line, one_line
 from app.tui.views.base import MARKED, Base
 from app.tui.views.view import View, lines_view, nothing
 from memory_backends.base import Cut, Hit
 
-_BAR = 24
+_BAR = 20
 _FULL: Final = "█"
 _EMPTY: Final = "░"
-_NAME = 26
 
 
 class CompositionPanel:
@@ -48,9 +47,9 @@ def composition_lines(hits: Sequence[Hit], cut: Iterable[Cut], tokens: int) -> l
     lines = []
     for place in dict.fromkeys((*taken, *left_out)):
         if taken.get(place):
-            lines.append(_bar("  ", place, taken[place], whole, "value"))
+            lines += _bar("  ", place, taken[place], whole, "value")
         if left_out.get(place):
-            lines.append(_bar("× ", place, left_out[place], whole, "removed"))
+            lines += _bar("× ", place, left_out[place], whole, "removed")
     return lines or nothing("the context is empty")
 
 
@@ -65,15 +64,16 @@ def _tokens_by_place(hits: Sequence[Hit], tokens: int) -> dict[str, int]:
     return taken
 
 
-def _bar(sign: str, place: str, tokens: int, whole: int, tone: Tone) -> Line:
+def _bar(sign: str, place: str, tokens: int, whole: int, tone: Tone) -> list[Line]:
     cells = max(1, round(_BAR * tokens / whole))
-    name = pad(one_line(place.split(":")[0]), _NAME)
-    return line(
-        Span(sign, tone),
-        Span(name, "key"),
-        Span(_FULL * cells, tone),
-        Span(_EMPTY * (_BAR - cells), "dim"),
-        Span(f" {tokens:>6,} tokens  {tokens / whole:>4.0%}", "dim"),
-        Span(" cut" if sign != "  " else "", tone),
-        most=1,
-    )
+    left_out = " cut" if sign != "  " else ""
+    return [
+        line(Span(sign, tone), Span(one_line(place.split(":")[0]), "key"), Span(left_out, tone), most=1),
+        line(
+            Span("  "),
+            Span(_FULL * cells, tone),
+            Span(_EMPTY * (_BAR - cells), "dim"),
+            Span(f" {tokens:,} · {tokens / whole:.0%}", "dim"),
+            most=1,
+        ),
+    ]

@@ -36,7 +36,7 @@ class OperationsPanel:
         operations = self._timeline.operations_at(self._backend, cursor)
         lines = [operation_line(operation) for operation in operations]
         spent = sum(operation.ms for operation in operations)
-        note = f"{len(operations)} commands · {spent:.1f} ms" if operations else ""
+        note = f"{len(operations)} · {spent:.1f} ms" if operations else ""
         return lines_view("operations", lines or nothing("no store was used at this turn"), note=note)
 
 

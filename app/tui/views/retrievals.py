@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from app.conversations.models import Conversation
 from app.replay.events import Perceived
@@ -15,9 +15,12 @@ from memory_backends.base import Cut, Hit
 
 _ROWS_OF_TEXT = 3
 
+Channels = Callable[[Hit], str]
+"""How a hit's places in the channels are told."""
+
 
 class RetrievalsPanel:
-    """The latest read path: rank and score, source turns, rank and score in each channel, text."""
+    """The latest read path: rank and score, source turns, the rank in each channel, text."""
 
     name = "retrievals"
 
@@ -32,15 +35,15 @@ class RetrievalsPanel:
         perceived = self._timeline.perceived_at(self._backend, cursor)
         if perceived is None:
             return lines_view("retrievals", nothing("nothing was searched yet"))
-        title = f"retrievals · for turn {perceived.turn}"
-        lines = [
-            *_hits_compared(perceived, self._compared_with(perceived, base), self._backend, self._evidence),
-            *missed_lines(perceived.missed, self._backend, self._evidence),
-            *cut_lines(perceived.cut),
-        ]
+        title = f"{self.name} · for turn {perceived.turn}"
+        lines = self._lines(perceived, self._compared_with(perceived, base))
         return lines_view(
             title, lines or nothing("no hit: memory had nothing for this message"), note=_note(perceived)
         )
+
+    def _lines(self, perceived: Perceived, others: Sequence[Hit] | None) -> list[Line]:
+        compared = _hits_compared(perceived, others, self._backend, self._evidence, _ranks)
+        return [*compared, *cut_lines(perceived.cut)]
 
     def _compared_with(self, perceived: Perceived, base: Base) -> Sequence[Hit] | None:
         """The hits to compare with; None where nothing is compared."""
@@ -56,6 +59,17 @@ class RetrievalsPanel:
         return () if other is None else other.hits
 
 
+class CandidatesPanel(RetrievalsPanel):
+    """The latest read path in full: with the score in each channel, and with what ranked below the cut."""
+
+    name = "candidates"
+
+    def _lines(self, perceived: Perceived, others: Sequence[Hit] | None) -> list[Line]:
+        compared = _hits_compared(perceived, others, self._backend, self._evidence, _ranks_and_scores)
+        missed = missed_lines(perceived.missed, self._backend, self._evidence)
+        return [*compared, *missed, *cut_lines(perceived.cut)]
+
+
 def _note(perceived: Perceived) -> str:
     hits, missed = len(perceived.hits), len(perceived.missed)
     below = f" · {missed} missed" if missed else ""
@@ -63,17 +77,22 @@ def _note(perceived: Perceived) -> str:
 
 
 def _hits_compared(
-    perceived: Perceived, others: Sequence[Hit] | None, backend: str, evidence: frozenset[str]
+    perceived: Perceived,
+    others: Sequence[Hit] | None,
+    backend: str,
+    evidence: frozenset[str],
+    channels: Channels,
 ) -> Iterator[Line]:
     """The hits; with others to compare with, ``+`` before one that only this has, ``−`` one that only they have."""
     if others is None:
-        yield from hit_lines(perceived.hits, backend, evidence)
+        for hit in perceived.hits:
+            yield from _hit(hit, backend, evidence, Span(""), channels)
         return
     there = {turn for hit in others for turn in _of(hit)}
     here = {turn for hit in perceived.hits for turn in _of(hit)}
     for hit in perceived.hits:
         sign = Span("  ") if there.intersection(_of(hit)) else Span("+ ", "added")
-        yield from _hit(hit, backend, evidence, sign)
+        yield from _hit(hit, backend, evidence, sign, channels)
     for hit in others:
         if not here.intersection(_of(hit)):
             yield line(
@@ -85,18 +104,12 @@ def _hits_compared(
             )
 
 
-def hit_lines(hits: Iterable[Hit], backend: str, evidence: frozenset[str]) -> Iterator[Line]:
-    """Two lines a hit: where it stands and where it is from; then its text."""
-    for hit in hits:
-        yield from _hit(hit, backend, evidence, Span(""))
-
-
-def _hit(hit: Hit, backend: str, evidence: frozenset[str], sign: Span) -> Iterator[Line]:
+def _hit(hit: Hit, backend: str, evidence: frozenset[str], sign: Span, channels: Channels) -> Iterator[Line]:
     about = StoredSubject.of_hit(backend, hit)
     spans = [sign, *_place(hit, evidence)]
     if not hit.in_prompt:
         spans.append(Span(" × cut", "removed"))
-    spans.append(Span(f"  {one_line(_channels(hit))}", "dim"))
+    spans.append(Span(f"  {one_line(hit.place)}  {one_line(channels(hit))}", "dim"))
     yield Line(tuple(spans), hang=3, about=about)
     yield line("   ", Span(one_line(hit.text), "plain" if hit.in_prompt else "dim"), hang=3, most=_ROWS_OF_TEXT)
 
@@ -106,7 +119,7 @@ def missed_lines(missed: Sequence[Hit], backend: str, evidence: frozenset[str]) 
     if missed:
         yield line(Span(f"── {len(missed)} missed the cut", "title"))
     for hit in missed:
-        channels = Span(f"  {one_line(_channels(hit))}", "dim")
+        channels = Span(f"  {one_line(_ranks_and_scores(hit))}", "dim")
         yield line(*_place(hit, evidence), channels, hang=3, about=StoredSubject.of_hit(backend, hit))
 
 
@@ -143,6 +156,9 @@ def _few(turns: tuple[str, ...]) -> str:
     return ", ".join(turns)
 
 
-def _channels(hit: Hit) -> str:
-    channels = " · ".join(f"{name} {place.rank} ({place.score:.2f})" for name, place in hit.channels.items())
-    return f"{hit.place}  {channels}" if channels else hit.place
+def _ranks(hit: Hit) -> str:
+    return " · ".join(f"{name} {place.rank}" for name, place in hit.channels.items())
+
+
+def _ranks_and_scores(hit: Hit) -> str:
+    return " · ".join(f"{name} {place.rank} ({place.score:.2f})" for name, place in hit.channels.items())

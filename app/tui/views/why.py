@@ -49,12 +49,13 @@ class Verdict:
 
 def answers_beside(timeline: Timeline, key: AskKey) -> list[Answer]:
     """The answers to the same question, asked at the same position in the same way, by all who were asked it."""
-    return [
+    same = [
         answer
         for answer in timeline.answers()
         if (answer.asked.question_id, answer.asked.repeat, answer.asked.turn, answer.asked.by_hand)
         == (key.question_id, key.repeat, key.turn, key.by_hand)
     ]
+    return sorted(same, key=lambda answer: (timeline.backends.index(answer.asked.backend), answer.asked.model))
 
 
 def verdicts_on(timeline: Timeline, answers: Sequence[Answer]) -> list[Verdict]:
