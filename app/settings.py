@@ -60,6 +60,8 @@ class Settings(BaseSettings):
     """Seed of everything that is drawn."""
     cache: bool = True
     """Whether replies paid for by other runs are reused."""
+    keys: dict[str, str] = Field(default_factory=dict)
+    """Keys of the screen, an action's id (``replay.step``) to keys separated by commas; in the file: ``[keys]``."""
 
     @field_validator("backend", "model", mode="before")
     @classmethod
@@ -87,7 +89,7 @@ class Settings(BaseSettings):
 
     def public(self) -> dict[str, Any]:
         """The settings as they may be recorded: no keys, and no passwords in addresses."""
-        values = self.model_dump(mode="json", exclude={"qdrant_api_key"})
+        values = self.model_dump(mode="json", exclude={"qdrant_api_key", "keys"})
         for name in ("redis_url", "qdrant_url", "api_base"):
             values[name] = without_secrets(values[name])
         return values

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -82,7 +82,8 @@ class LiveAssembly(Protocol):
 class Launch:
     """What the start screen offers, and what to open instead of it.
 
-    ``conversation`` goes straight into a live replay, ``recording`` into the newest run of a recording.
+    ``conversation`` goes straight into a live replay, ``recording`` into the newest run of a recording; with
+    ``against`` the two recordings are compared. ``keys`` maps ids of actions to keys, separated by commas.
     ``datasets`` and ``recordings`` (the shipped demo first) are read after the first paint, in a thread; so is
     ``load``. ``assemble`` takes names of backends and a model.
     """
@@ -96,3 +97,5 @@ class Launch:
     model: str
     conversation: Conversation | None = None
     recording: Path | None = None
+    against: Path | None = None
+    keys: Mapping[str, str] = field(default_factory=dict)

@@ -22,6 +22,8 @@ from app.replay.moving import (
 from app.replay.timeline import Timeline
 from app.tui.actions import bindings_of
 from app.tui.count import TypedCount
+from app.tui.export import export_screen
+from app.tui.screens.help import HelpScreen
 from app.tui.screens.typing import TypingScreen
 
 _SPEEDS = (1, 4, 16)
@@ -184,3 +186,17 @@ class MovingScreen(Screen[None]):
             self._playing.stop()
             self._playing = None
         self.paint_header()
+
+    # ---- what any screen does ------------------------------------------------------------------------------
+
+    def action_export(self) -> None:
+        """Save the screen as a picture."""
+        export_screen(self, f"{self.timeline.conversation.id}-turn-{self.cursor}")
+
+    def action_help(self) -> None:
+        """All keys."""
+        self.app.push_screen(HelpScreen())
+
+    def action_leave(self) -> None:
+        """Back to the start."""
+        self.dismiss()

@@ -13,11 +13,9 @@ from textual.widgets import Footer
 
 from app.replay.annotations import Annotations
 from app.replay.events import AnswerScored, ConversationClosed, QuestionAsked
-from app.tui.export import export_screen
 from app.tui.launch import LiveAssembly
 from app.tui.replay_source import ReplaySource
 from app.tui.screens.asking import AskingScreen
-from app.tui.screens.help import HelpScreen
 from app.tui.text import Span, one_line
 from app.tui.views.answers import answers_view
 from app.tui.views.conversation import ConversationDocument, closing_of
@@ -220,18 +218,6 @@ class ReplayScreen(AskingScreen):
         """Give the focused panel the whole screen."""
         if self.focused is not None:
             self.maximize(self.focused)
-
-    def action_export(self) -> None:
-        """Save the screen as a picture."""
-        export_screen(self, f"{self.timeline.conversation.id}-turn-{self.cursor}")
-
-    def action_help(self) -> None:
-        """All keys."""
-        self.app.push_screen(HelpScreen())
-
-    def action_leave(self) -> None:
-        """Back to the start."""
-        self.dismiss()
 
     # ---- what the engine tells -----------------------------------------------------------------------------
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from textual import work
@@ -64,6 +66,8 @@ class HandAsker(Widget):
         """Ask all these memories at a position. Asking again lets go of what is still under way."""
         try:
             if self._side is None:
+                # What it stands on is slow to import, and the screen is to stay alive meanwhile.
+                await asyncio.to_thread(import_module, "app.assembly")
                 assembly = self._assemble()
                 await assembly.check()
                 self._side = assembly.side_session(self._conversation, self._emit)
