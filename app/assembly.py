@@ -25,10 +25,12 @@ from app.conversations.models import Conversation
 from app.embedders import ensure_embedder_answers, stored_embedder
 from app.errors import MissingServerOrKeyError, UsageError
 from app.paths import cache_folder
+from app.recording.annotations import annotations_of
 from app.recording.interning import text_hash
 from app.recording.recorder import RunRecorder, fingerprint
 from app.recording.reply_store import SqliteReplyCache
 from app.recording.store import RunStatus
+from app.replay.annotations import Annotations, SessionAnnotations
 from app.replay.events import ReplayEvent
 from app.replay.session import EventSink, ReplayPlan, ReplaySession
 from app.replay.side_session import SideSession
@@ -71,6 +73,7 @@ class Assembly:
         self.backend_names = settings.backend
         self.recording_path = recording_path
         self.recorder: RunRecorder | None = None
+        self._over = False
         redis, qdrant = connections(settings)
         hybrid = options_of_hybrid(settings)
         self._vectors = stored_embedder(settings.embedder, settings.api_base)
@@ -230,12 +233,21 @@ class Assembly:
         evidence = {question.text: question.evidence for question in conversation.questions if question.evidence}
         return {name: create_backend(name, self._resources, evidence) for name in names}
 
+    def annotations(self, conversation_id: str) -> Annotations:
+        """Bookmarks and watches of a conversation: in the run's recording, as soon as there is one."""
+        if self.recorder is None:
+            return SessionAnnotations("Nothing is recorded yet.")
+        if self._over:
+            return annotations_of(self.recording_path, self.recorder.run_id, conversation_id)
+        return self.recorder.annotations(conversation_id)
+
     async def finish(self, status: Literal["finished", "interrupted"]) -> None:
         """End the run in the recording, and let go of stores and files.
 
         Raises:
             RecordingError: the end cannot be written; everything is let go of all the same.
         """
+        self._over = True
         try:
             if self.recorder is not None:
                 self.recorder.finish(status)

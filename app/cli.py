@@ -116,6 +116,9 @@ def replay(
     recording: Annotated[
         Path | None, typer.Option(help="The SQLite file; an existing one gains a run. Default: a new one.")
     ] = None,
+    against: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Another recording, to compare --recording with.")
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the newest unfinished run of equal settings.")
     ] = False,
@@ -188,6 +191,8 @@ def replay(
         offline=offline or None,
     )
     if batch:
+        if against is not None:
+            raise UsageError("--against goes with the screen, not with --batch")
         from app.batch.command import BatchOptions, run_batch
         from app.batch.recorded_run import RunPlan
 
@@ -207,7 +212,7 @@ def replay(
             raise UsageError(f"--{name.replace('_', '-')} goes with --batch")
     from app.interactive import open_screen
 
-    open_screen(settings, tuple(dataset or ()), evidence, recording)
+    open_screen(settings, tuple(dataset or ()), evidence, recording, against)
 
 
 @recordings.callback()

@@ -82,6 +82,8 @@ class Settings(BaseSettings):
     """Whether replies paid for by other runs are reused."""
     offline: bool = False
     """Whether only replies on record, and the embedded reader, may answer."""
+    keys: dict[str, str] = Field(default_factory=dict)
+    """Keys of the screen, an action's id (``replay.step``) to keys separated by commas; in the file: ``[keys]``."""
 
     @field_validator("backend", "model", "ablate", "tier_share", mode="before")
     @classmethod
@@ -114,7 +116,7 @@ class Settings(BaseSettings):
 
     def public(self) -> dict[str, Any]:
         """The settings as they may be recorded: no keys, and no passwords in addresses."""
-        values = self.model_dump(mode="json", exclude={"qdrant_api_key"})
+        values = self.model_dump(mode="json", exclude={"qdrant_api_key", "keys"})
         for name in ("redis_url", "qdrant_url", "api_base"):
             values[name] = without_secrets(values[name])
         return values

@@ -6,7 +6,6 @@ conversation costs what is on the screen, and a seek costs the same anywhere.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -219,11 +218,6 @@ class Timeline:
     def perceived_track(self, backend: str) -> Track:
         """Where all read paths of ordinary turns are."""
         return self._perceived[backend]
-
-    def perceived_until(self, backend: str, turn: int) -> Sequence[Perceived]:
-        """Every read path of an ordinary turn, at or before this position, in order."""
-        track = self._perceived[backend]
-        return [self.perceived(ref) for ref in track.refs[: bisect_right(track.turns, turn)]]
 
     def perceived(self, ref: int) -> Perceived:
         """A read path by its reference."""
