@@ -25,12 +25,12 @@ from app.recording.reply_store import SqliteReplyCache
 from app.replay.events import ReplayEvent
 from app.replay.session import EventSink, ReplayPlan, ReplaySession
 from app.settings import Settings
-from memory_backends.base import MemoryBackend, StoreAddressError, StoreUnavailableError
+from memory_backends.base import BackendError, MemoryBackend, StoreAddressError, StoreUnavailableError
 from memory_backends.clock import system_clock
 from memory_backends.embedding import CachedEmbedder, MiniLMEmbedder
 from memory_backends.knowledge_store import QdrantConnection
 from memory_backends.operating_memory import RedisConnection
-from memory_backends.registry import Resources, UnknownBackendError, check_backend_name, create_backend
+from memory_backends.registry import Evidence, Resources, check_backend_name, create_backend
 
 _SETTINGS_THAT_CHANGE_NO_ANSWER = frozenset({"concurrency", "cache", "redis_ttl"})
 
@@ -60,12 +60,13 @@ class Assembly:
         self._answerer = ModelAnswerer(model, settings.api_base, settings.context_tokens)
 
     async def check(self) -> None:
-        """Make sure of every server and key that this run needs.
+        """Make sure of every memory, server and key that this run needs.
 
         Raises:
             MissingServerOrKeyError: one is missing; the sentence says which.
-            UsageError: a model is of no known provider.
+            UsageError: a memory cannot be made, or a model is of no known provider.
         """
+        self._made(self.backend_names, {})
         try:
             await self._resources.redis.check()
             await self._resources.qdrant.check()
@@ -137,9 +138,19 @@ class Assembly:
         )
 
     def backends_for(self, conversation: Conversation, names: Sequence[str]) -> dict[str, MemoryBackend]:
-        """Fresh memories for a conversation, by name."""
+        """Fresh memories for a conversation, by name.
+
+        Raises:
+            UsageError: one cannot be made.
+        """
         evidence = {question.text: question.evidence for question in conversation.questions if question.evidence}
-        return {name: create_backend(name, self._resources, evidence) for name in names}
+        return self._made(names, evidence)
+
+    def _made(self, names: Sequence[str], evidence: Evidence) -> dict[str, MemoryBackend]:
+        try:
+            return {name: create_backend(name, self._resources, evidence) for name in names}
+        except BackendError as error:
+            raise UsageError(str(error)) from None
 
     async def finish(self, status: Literal["finished", "interrupted"]) -> None:
         """End the run in the recording, and let go of stores and files."""
@@ -152,15 +163,15 @@ class Assembly:
 
 
 def refuse_unknown_backends(names: Sequence[str]) -> None:
-    """Make sure that every name is a memory's, before anything is built.
+    """Make sure that every name is a memory's, before anything is built; plugged-in ones are imported.
 
     Raises:
-        UsageError: one is not; the sentence names those there are.
+        UsageError: one is not, or cannot be plugged in.
     """
     try:
         for name in names:
             check_backend_name(name)
-    except UnknownBackendError as error:
+    except BackendError as error:
         raise UsageError(str(error)) from None
 
 

@@ -46,7 +46,11 @@ def replay(
     ] = None,
     backend: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="hybrid, rag, full_context, closed_book, oracle; repeatable."),
+        typer.Option(
+            metavar="NAME",
+            help="hybrid, rag, full_context, closed_book, oracle, package.module:Class or http://host/run_turn;"
+            " repeatable.",
+        ),
     ] = None,
     model: Annotated[
         list[str] | None,
@@ -201,6 +205,16 @@ def validate(
     from app.validate_command import validate as check
 
     raise typer.Exit(check(tuple(path or ())))
+
+
+@cli.command("check-backend")
+def check_backend(
+    name: Annotated[str, typer.Argument(metavar="package.module:Class", help="A memory of your own.")],
+) -> None:
+    """Try a memory on the contract, and say in plain words what it does not keep."""
+    from app.check_backend_command import check_backend as check
+
+    raise typer.Exit(check(name))
 
 
 @datasets.callback()

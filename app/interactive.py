@@ -9,7 +9,7 @@ from app.conversations.models import Conversation
 from app.conversations.registry import load, shipped_datasets
 from app.errors import UsageError
 from app.settings import Settings
-from memory_backends.registry import BACKEND_NAMES
+from memory_backends.registry import known_backends
 
 
 def open_screen(settings: Settings, datasets: Sequence[str], evidence: Path | None, recording: Path | None) -> None:
@@ -52,6 +52,6 @@ def open_screen(settings: Settings, datasets: Sequence[str], evidence: Path | No
             assemble=assemble,
             backends=settings.backend,
             model=settings.model[0],
-            all_backends=BACKEND_NAMES,
+            all_backends=tuple(dict.fromkeys([*known_backends(), *settings.backend])),
         )
     )

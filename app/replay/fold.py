@@ -84,48 +84,61 @@ def _whole_value(change: WriteChange | PatchChange | RemoveChange) -> Any | None
 
 
 class LogHistory:
-    """The text of one Redis key that only grows: lines, and how many of them there were when."""
+    """The text of one Redis key that grows by pieces, and now and then begins again."""
 
     def __init__(self) -> None:
         self._turns: list[int] = []
-        self._ends: list[int] = []
         self._pieces: list[str] = []
+        self._ends: list[int] = []
+        self._starts: list[int] = []
+        self._start = 0
         self.size = 0
 
     def add(self, turn: int, change: AppendChange | RemoveChange) -> None:
-        """Take in the next append. A gap between offset and size would be a lost write.
+        """Take in the next change. A gap between offset and size would be a lost write.
 
         Raises:
             ValueError: the append does not start where the log ended.
         """
         if isinstance(change, RemoveChange):
-            self._turns, self._ends, self._pieces, self.size = [], [], [], 0
+            # The entry of a removal begins a text that has no piece yet.
+            self._start, self.size = len(self._turns) + 1, 0
+            self._note(turn, "")
             return
         if change.offset != self.size:
             raise ValueError(f"append at byte {change.offset} of a log of {self.size} bytes")
         self.size += len(change.text.encode())
+        self._note(turn, change.text)
+
+    def _note(self, turn: int, piece: str) -> None:
         self._turns.append(turn)
-        self._pieces.append(change.text)
+        self._pieces.append(piece)
         self._ends.append(self.size)
+        self._starts.append(self._start)
 
     def changed_at(self, turn: int) -> bool:
-        """Whether the log grew at exactly this position."""
+        """Whether the log was written at exactly this position."""
         return bisect_right(self._turns, turn) > bisect_right(self._turns, turn - 1)
 
     def pieces_at(self, turn: int) -> Sequence[tuple[int, str]]:
-        """The appended pieces up to ``turn``, each with the position at which it was appended."""
-        count = bisect_right(self._turns, turn)
-        return list(zip(self._turns[:count], self._pieces[:count], strict=True))
+        """The pieces that the text has at ``turn``, each with the position at which it was appended."""
+        there = self._there_at(turn)
+        return list(zip(self._turns[there], self._pieces[there], strict=True))
 
     def value_at(self, turn: int) -> str | Missing:
         """The whole text; :data:`MISSING` where nothing was appended yet."""
-        count = bisect_right(self._turns, turn)
-        return "".join(self._pieces[:count]) if count else MISSING
+        pieces = self._pieces[self._there_at(turn)]
+        return "".join(pieces) if pieces else MISSING
 
     def size_at(self, turn: int) -> int:
         """Bytes of the text."""
         count = bisect_right(self._turns, turn)
         return self._ends[count - 1] if count else 0
+
+    def _there_at(self, turn: int) -> slice:
+        """Which pieces make up the text."""
+        count = bisect_right(self._turns, turn)
+        return slice(self._starts[count - 1] if count else 0, count)
 
 
 class CollectionHistory:

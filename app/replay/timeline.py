@@ -193,7 +193,10 @@ class Timeline:
     def snapshot_at(self, backend: str, turn: int) -> Snapshot:
         """All that the stores of one backend held, folded: equal to what :meth:`snapshot` read there."""
         redis: dict[str, Any] = {key: history.value_at(turn) for key, history in self._states[backend].items()}
-        redis |= {key: history.value_at(turn) for key, history in self._logs[backend].items()}
+        for key, log in self._logs[backend].items():
+            # A key that held a text and then a state has a history of either kind.
+            if (text := log.value_at(turn)) is not MISSING:
+                redis[key] = text
         return Snapshot(
             redis={key: value for key, value in redis.items() if value is not MISSING},
             qdrant={name: history.points_at(turn) for name, history in self._collections[backend].items()},
