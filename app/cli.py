@@ -186,10 +186,23 @@ def report(
 
 
 @cli.command()
-def doctor() -> None:
+def doctor(
+    clean: Annotated[
+        bool, typer.Option("--clean", help="Say what runs have left on the servers, and how to remove it.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --clean: remove it.")] = False,
+) -> None:
     """Say which Redis, Qdrant, embedder and model this configuration reaches, and what mends what is missing."""
-    from app.doctor import examine
     from app.settings import read_settings
+
+    if yes and not clean:
+        raise UsageError("--yes goes with --clean")
+    if clean:
+        from app import clean_command
+
+        chosen = clean_command.clean if yes else clean_command.show_leftovers
+        raise typer.Exit(chosen(read_settings()))
+    from app.doctor import examine
 
     raise typer.Exit(examine(read_settings()))
 
