@@ -9,10 +9,13 @@ from typing import Any, Literal
 
 import orjson
 
+from app.agents.address import AgentAddress, is_agent, models_asked_of
+from app.agents.backend import AgentBackend, RemoteAgent
+from app.agents.client import AgentClient, AgentError
 from app.answering.answerer import ModelAnswerer
 from app.answering.litellm_port import LiteLLMModel
 from app.answering.litellm_setup import loaded_litellm
-from app.answering.model import AnswerModel
+from app.answering.model import AGENT_MODEL, AnswerModel
 from app.answering.reachability import ensure_reachable
 from app.answering.reply_cache import CachedModel
 from app.answering.tokens import token_counter
@@ -44,15 +47,8 @@ class Assembly:
         self.backend_names = settings.backend
         self.recording_path = recording_path
         self.recorder: RunRecorder | None = None
-        redis, qdrant = connections(settings)
-        self._resources = Resources(
-            redis=redis,
-            qdrant=qdrant,
-            embedder=CachedEmbedder(MiniLMEmbedder()),
-            count_tokens=token_counter(settings.model[0]),
-            clock=system_clock,
-            ttl_seconds=settings.redis_ttl,
-        )
+        self._resources = resources_of(settings)
+        self._agents = agents_of(settings)
         self._reply_cache = SqliteReplyCache(cache_folder() / "replies.sqlite3") if settings.cache else None
         model: AnswerModel = LiteLLMModel()
         if self._reply_cache is not None:
@@ -70,10 +66,17 @@ class Assembly:
         try:
             await self._resources.redis.check()
             await self._resources.qdrant.check()
-        except StoreUnavailableError as error:
+            for agent in self._agents.values():
+                await agent.client.check()
+        except (StoreUnavailableError, AgentError) as error:
             raise MissingServerOrKeyError(str(error)) from None
-        for model in self.models:
+        asked = {model for name in self.backend_names for model in self.models_of(name)} - {AGENT_MODEL}
+        for model in asked:
             await asyncio.to_thread(ensure_reachable, model, self.settings.api_base)
+
+    def models_of(self, backend: str) -> tuple[str, ...]:
+        """The models that a backend's questions go through."""
+        return models_asked_of(backend, self.models)
 
     async def warm_up(self) -> None:
         """Load litellm and the embedder in threads, ahead of their first use."""
@@ -148,7 +151,12 @@ class Assembly:
 
     def _made(self, names: Sequence[str], evidence: Evidence) -> dict[str, MemoryBackend]:
         try:
-            return {name: create_backend(name, self._resources, evidence) for name in names}
+            return {
+                name: AgentBackend(name, self._agents[name])
+                if is_agent(name)
+                else create_backend(name, self._resources, evidence)
+                for name in names
+            }
         except BackendError as error:
             raise UsageError(str(error)) from None
 
@@ -158,6 +166,8 @@ class Assembly:
             self.recorder.finish(status)
         if self._reply_cache is not None:
             self._reply_cache.close()
+        for agent in self._agents.values():
+            await agent.client.aclose()
         await self._resources.redis.aclose()
         await self._resources.qdrant.aclose()
 
@@ -170,7 +180,10 @@ def refuse_unknown_backends(names: Sequence[str]) -> None:
     """
     try:
         for name in names:
-            check_backend_name(name)
+            if is_agent(name):
+                AgentAddress.read(name)
+            else:
+                check_backend_name(name)
     except BackendError as error:
         raise UsageError(str(error)) from None
 
@@ -178,6 +191,37 @@ def refuse_unknown_backends(names: Sequence[str]) -> None:
 def content_digest(conversation: Conversation) -> str:
     """A hash of all that a conversation holds."""
     return text_hash(orjson.dumps(conversation.model_dump(mode="json")).decode())
+
+
+def resources_of(settings: Settings) -> Resources:
+    """What memories are made of. Nothing is reached or loaded yet.
+
+    Raises:
+        UsageError: an address cannot be one.
+    """
+    redis, qdrant = connections(settings)
+    return Resources(
+        redis=redis,
+        qdrant=qdrant,
+        embedder=CachedEmbedder(MiniLMEmbedder()),
+        count_tokens=token_counter(settings.model[0]),
+        clock=system_clock,
+        ttl_seconds=settings.redis_ttl,
+    )
+
+
+def agents_of(settings: Settings) -> dict[str, RemoteAgent]:
+    """The remote agents among the backends, by name. Nothing is reached yet.
+
+    Raises:
+        UsageError: an address cannot be one.
+    """
+    token = settings.agent_token.get_secret_value() if settings.agent_token else None
+    return {
+        name: RemoteAgent(AgentClient(AgentAddress.read(name), token))
+        for name in settings.backend
+        if is_agent(name)
+    }
 
 
 def connections(settings: Settings) -> tuple[RedisConnection, QdrantConnection]:

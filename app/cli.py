@@ -230,6 +230,34 @@ def check_backend(
     raise typer.Exit(check(name))
 
 
+@cli.command("serve-backend")
+def serve_backend(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A memory: hybrid, rag, package.module:Class …")],
+    host: Annotated[
+        str, typer.Option(help="Where to listen; elsewhere than here, a token is needed.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8377,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="MEMREPLAY_SERVE_TOKEN",
+            show_default=False,
+            help="What callers must show; better in the environment.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What answers from the memory; default memreplay/extractive.")
+    ] = None,
+) -> None:
+    """Serve a memory over HTTP, as an agent for benchmark runners. Stores are those that are configured."""
+    from app.serve_backend_command import ServeOptions
+    from app.serve_backend_command import serve_backend as serve
+    from app.settings import read_settings
+
+    settings = read_settings(model=(model,) if model else ())
+    raise typer.Exit(serve(name, settings, ServeOptions(host, port, token)))
+
+
 @datasets.callback()
 def datasets_default(
     context: typer.Context,

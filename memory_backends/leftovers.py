@@ -1,7 +1,7 @@
 """What runs have left on servers: keys under the three prefixes, and points, of namespaces that are ours.
 
-A namespace is ``run/conversation/backend``, and a run's id is twelve hexadecimal digits: whatever is named otherwise
-is somebody else's and not touched.
+A namespace is ``run/conversation/backend``, and a run's id is twelve hexadecimal digits: whatever is named
+otherwise is somebody else's and not touched.
 """
 
 from __future__ import annotations
@@ -12,15 +12,12 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memory_backends.knowledge_store import TENANT
 from memory_backends.operating_memory import RedisConnection
 from memory_backends.qdrant_connection import QdrantConnection
 from memory_backends.records import KNOWLEDGE_COLLECTION, RAG_COLLECTION, VERBATIM_COLLECTION
-
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
 
 COLLECTIONS = (RAG_COLLECTION, VERBATIM_COLLECTION, KNOWLEDGE_COLLECTION)
 
@@ -109,7 +106,7 @@ async def _points(qdrant: QdrantConnection) -> AsyncIterator[tuple[str, dict[str
                 yield collection, ours
 
 
-def _tenants(client: QdrantClient, collection: str, offset: Any) -> tuple[list[tuple[str, str]], Any]:
+def _tenants(client: Any, collection: str, offset: Any) -> tuple[list[tuple[str, str]], Any]:
     """A page of points, each with the tenant it names."""
     page, following = client.scroll(
         collection, limit=_PAGE, offset=offset, with_payload=[TENANT], with_vectors=False

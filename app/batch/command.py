@@ -99,7 +99,7 @@ async def _run(assembly: Assembly, conversations: Sequence[Conversation], option
         datasets = list(dict.fromkeys(conversation.dataset for conversation in conversations))
         assembly.begin_run(digests, datasets, resume=options.resume)
         questions = sum(len(conversation.questions) for conversation in conversations)
-        total = questions * len(assembly.backend_names) * len(assembly.models)
+        total = questions * sum(len(assembly.models_of(name)) for name in assembly.backend_names)
         reading = "" if options.perceive else "; what memory would give to ordinary turns is not read (--perceive)"
         print(f"asking {questions} questions of {len(conversations)} conversations{reading}", file=sys.stderr)
         with shown_progress(total) as progress:

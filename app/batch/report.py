@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.answering.model import AGENT_MODEL
 from app.recording.recorder import ASK_KINDS
 from app.recording.store import Recording, RunInfo
 from app.replay.timeline import Timeline
@@ -18,7 +19,7 @@ def results_of_run(recording: Recording, run: RunInfo) -> Results:
         timeline = Timeline(conversation, recording.events(run.id, conversation_id, ASK_KINDS))
         place = {question.id: index for index, question in enumerate(conversation.questions)}
         backends = {name: index for index, name in enumerate(run.settings["backend"])}
-        models = {name: index for index, name in enumerate(run.settings["model"])}
+        models = {name: index for index, name in enumerate([*run.settings["model"], AGENT_MODEL])}
         answers = [
             answer for answer in timeline.answers() if answer.scored is not None and answer.received is not None
         ]

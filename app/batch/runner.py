@@ -104,7 +104,7 @@ class BatchRunner:
         asks: dict[str, list[Ask]] = defaultdict(list)
         for question in conversation.questions:
             for backend in self._assembly.backend_names:
-                for model in self._assembly.models:
+                for model in self._assembly.models_of(backend):
                     answer = answers.get((backend, model, question.id))
                     if answer is None or answer.received is None:
                         asks[backend].append(Ask(question, backend, model))

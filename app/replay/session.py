@@ -9,9 +9,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from app.answering.model import AnswerRequest, Reply
+from app.answering.model import AGENT_MODEL, AnswerRequest, Reply
 from app.conversations.exchanges import exchanges_of, message_of
 from app.conversations.models import Conversation, Question
 from app.replay.events import (
@@ -30,6 +30,7 @@ from app.replay.events import (
     Settled,
     TurnPlayed,
 )
+from app.scoring.outcomes import RetrievalScore
 from app.scoring.replies import score_reply
 from app.scoring.retrieval import UNRANKED_BACKENDS, score_retrieval
 from memory_backends.base import BackendError, ClosingStatus, MemoryBackend, Namespace, Recall
@@ -43,8 +44,12 @@ EventSink = Callable[[ReplayEvent], None]
 """Takes an event in; when it returns from a :class:`ReplyReceived`, the reply is safe."""
 
 
+@runtime_checkable
 class Answerer(Protocol):
-    """A port: how a question becomes a request, and a request a reply."""
+    """A port: how a question becomes a request, and a request a reply.
+
+    A memory that is an answerer too is an agent: it answers what it is asked by itself.
+    """
 
     def request(self, question: Question, context: str, model: str, repeat: int) -> AnswerRequest:
         """The call that asks this question with this context."""
@@ -138,7 +143,7 @@ class ReplaySession:
         if self._plan.perceive and turn.role == "user":
             message = message_of(self.conversation, turn)
             started = perf_counter()
-            budget = self._answerer.context_budget(self._plan.models[0])
+            budget = self._answerer_of(name).context_budget(self._plan.models[0])
             recall = await self._guarded(name, "perceive", backend.perceive(message, self._plan.top_k, budget))
             if recall is not None:
                 self._emit(
@@ -182,7 +187,8 @@ class ReplaySession:
             recall = await self._recall(question, backend, model)
             recall_ms = _ms_since(started)
         given = recall if isinstance(recall, Recall) else Recall()
-        request = self._answerer.request(question, given.context, model, repeat)
+        answerer = self._answerer_of(backend)
+        request = answerer.request(question, given.context, model, repeat)
         asked = QuestionAsked(
             conversation=self.conversation.id,
             turn=self.position,
@@ -200,7 +206,7 @@ class ReplaySession:
         )
         self._emit(asked)
         if isinstance(recall, Recall):
-            reply = await self._answerer.answer(request)
+            reply = await answerer.answer(request)
         else:
             reply = Reply(text=None, error=recall)
         self._emit(ReplyReceived(**_ask_fields(asked), reply=reply))
@@ -212,7 +218,7 @@ class ReplaySession:
         """What memory gives for the question, or the sentence of why it gives nothing."""
         if name in self._broken:
             return self._broken[name]
-        backend, budget = self._backends[name], self._answerer.context_budget(model)
+        backend, budget = self._backends[name], self._answerer_of(name).context_budget(model)
         failed: list[str] = []
         recall = await self._guarded(
             name, "recall", backend.recall(question.text, self._plan.top_k, budget), failed
@@ -220,13 +226,17 @@ class ReplaySession:
         return recall if recall is not None else failed[0]
 
     def asks(self) -> list[Ask]:
-        """Every question of the conversation, of every backend, through every model."""
+        """Every question of the conversation, of every backend, through every model; agents answer themselves."""
         return [
             Ask(question, backend, model)
             for question in self.conversation.questions
             for backend in self._backends
-            for model in self._plan.models
+            for model in (self._plan.models if self._answerer_of(backend) is self._answerer else (AGENT_MODEL,))
         ]
+
+    def _answerer_of(self, name: str) -> Answerer:
+        backend = self._backends[name]
+        return backend if isinstance(backend, Answerer) else self._answerer
 
     async def close(self, status: ClosingStatus) -> None:
         """End the conversation in every backend: ``resolved``, or ``cancelled`` where it was abandoned."""
@@ -278,12 +288,15 @@ class ReplaySession:
 
 
 def score_answer(question: Question, asked: QuestionAsked, reply: Reply) -> AnswerScored:
-    """What a reply is worth, and how well memory found the evidence: from what was recorded alone."""
-    return AnswerScored(
-        **_ask_fields(asked),
-        score=score_reply(question, reply),
-        retrieval=score_retrieval(question, asked.hits, asked.backend not in UNRANKED_BACKENDS),
-    )
+    """What a reply is worth, and how well memory found the evidence: from what was recorded alone.
+
+    Nobody knows what an agent has looked up, so its retrieval is not scored.
+    """
+    if asked.model == AGENT_MODEL:
+        retrieval = RetrievalScore()
+    else:
+        retrieval = score_retrieval(question, asked.hits, asked.backend not in UNRANKED_BACKENDS)
+    return AnswerScored(**_ask_fields(asked), score=score_reply(question, reply), retrieval=retrieval)
 
 
 def _ask_fields(asked: QuestionAsked) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from app.answering.model import AGENT_MODEL
 from app.conversations.models import Frozen
 from app.scoring.aggregates import (
     cost_of,
@@ -85,7 +86,7 @@ def _rounded(value: Any) -> Any:
 
 def build_results(run: RunFacts, rows: Sequence[QuestionRow]) -> Results:
     """The results of a run, from its rows in the order in which they shall stand in the file."""
-    models = {row.model for row in rows}
+    models = {row.model for row in rows} - {AGENT_MODEL}
     by_name: dict[str, list[QuestionRow]] = {}
     for row in rows:
         name = f"{row.backend}@{row.model}" if len(models) > 1 else row.backend

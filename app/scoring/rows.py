@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.answering.model import Reply
+from app.answering.model import AGENT_MODEL, Reply
 from app.conversations.models import Conversation, Question
 from app.replay.events import AnswerScored, QuestionAsked, ReplyReceived
 from app.scoring.outcomes import RetrievalScore
@@ -50,7 +50,7 @@ def question_row(
         recall_at_10=recall_at.get(10),
         evidence_in_prompt=retrieval.evidence_in_prompt,
         failure=None,
-        tokens=_tokens(reply) if model_was_asked else None,
+        tokens=_tokens(reply) if model_was_asked and asked.model != AGENT_MODEL else None,
         cost_usd=reply.cost_usd if model_was_asked else None,
         ms=reply.ms if model_was_asked else None,
         recall_ms=asked.recall_ms,
@@ -64,6 +64,8 @@ def question_row(
         recall_at_1=recall_at.get(1),
         recall_at_5=recall_at.get(5),
         reciprocal_rank=retrieval.reciprocal_rank,
+        earlier_questions=reply.earlier_questions,
+        earlier_conversations=reply.earlier_conversations,
     )
 
 

@@ -38,7 +38,9 @@ class QuestionRow(Frozen):
     """One question, put to one backend through one model.
 
     ``ms`` is the time of the model's call and ``recall_ms`` that of memory's read path; ``ms``, ``tokens`` and
-    ``cost_usd`` are null where no model was asked. The keys after ``ms`` are what the aggregates are made from.
+    ``cost_usd`` are null where no model was asked. The keys after ``ms`` are what the aggregates are made from,
+    and, of an agent that could not be given a fresh session, the questions and conversations that were in its
+    memory already.
     """
 
     question_id: str
@@ -80,6 +82,8 @@ class QuestionRow(Frozen):
     recall_at_1: float | None
     recall_at_5: float | None
     reciprocal_rank: float | None
+    earlier_questions: int = 0
+    earlier_conversations: int = 0
 
 
 class Group(Frozen):
