@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from app.answering.extractive.prompt_reading import read_prompt
 from app.answering.litellm_port import LiteLLMModel
+from app.answering.litellm_setup import warm_up
 from app.answering.model import EXTRACTIVE_MODEL, AnswerModel, AnswerRequest, PromptMessage, Reply
 from app.answering.prompts import HISTORY_HEADING, after_history, build_request, longest_reply
 from app.answering.reachability import ensure_reachable
@@ -51,6 +52,7 @@ def serve_backend(name: str, settings: Settings, options: ServeOptions) -> int:
             f"listening on {options.host} lets others in: give them a token with --token or MEMREPLAY_SERVE_TOKEN"
         )
     ensure_reachable(settings.model[0], settings.api_base)
+    warm_up()
     asyncio.run(_serve(name, settings, options))
     return EXIT_DONE
 
@@ -104,9 +106,12 @@ async def _listen(site: TCPSite, options: ServeOptions) -> None:
 async def _told_to_stop() -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    signals = (signal.SIGINT, signal.SIGTERM)
+    for number in signals:
         loop.add_signal_handler(number, stop.set)
     await stop.wait()
+    for number in signals:
+        loop.remove_signal_handler(number)  # a second one does not wait for the turns under way
 
 
 class MessageReader:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.agents.transcript import USUAL_LABELS, Said, date_of_heading, labels_in, read_transcript
+from app.agents.transcript import USUAL_LABELS, Said, labels_in, read_transcript, without_heading
 from app.answering.extractive.prompt_reading import read_prompt
 from app.answering.model import Reply
 from app.answering.prompts import HISTORY_HEADING
@@ -42,6 +42,7 @@ class ServedSession:
         self._at_work = asyncio.Lock()
         self._history = ""
         self._labels: tuple[str, str] | None = None
+        self._labels_are_sure = False
         self._date: datetime | None = None
         self._number_of_session = 1
         self._exchanges: list[Exchange] = []
@@ -68,7 +69,7 @@ class ServedSession:
             recall = await self._recall(payload.message)
             reply = await self._reader(recall.context, payload.message)
             if reply.error is None:
-                self._unheard = (payload.message, reply.text or "")
+                self._unheard = (without_heading(payload.message), reply.text or "")
             return reply
 
     async def take_over(self, other: ServedSession) -> None:
@@ -76,7 +77,8 @@ class ServedSession:
         async with other._at_work, self._at_work:
             for exchange in other._exchanges:
                 await self._observe(exchange)
-            self._history, self._labels, self._unheard = other._history, other._labels, other._unheard
+            self._history, self._unheard = other._history, other._unheard
+            self._labels, self._labels_are_sure = other._labels, other._labels_are_sure
             self._date, self._number_of_session = other._date, other._number_of_session
 
     async def snapshot(self) -> Snapshot:
@@ -91,13 +93,15 @@ class ServedSession:
 
     async def _catch_up(self, payload: BenchmarkTurnPayload) -> None:
         unheard, self._unheard = self._unheard, None
-        new = self._new_in(payload.history)
+        history = self._without_message(payload)
+        new = self._new_in(history)
         if new is not None:
-            self._history = payload.history
-            self._labels = self._labels or labels_in(new)
-            said = read_transcript(new, self._labels or USUAL_LABELS, self._date)
-            if said and said[-1].role == "user" and said[-1].text == payload.message:
-                said.pop()  # some runners put the message at the end of its own history
+            self._history = history
+            if not self._labels_are_sure:
+                self._labels = labels_in(new, unheard[0] if unheard else "") or self._labels
+                self._labels_are_sure = unheard is not None
+            words = unheard[0] if unheard else ""
+            said = read_transcript(new, self._labels or USUAL_LABELS, self._date, words)
             await self._hear(said)
         elif unheard is not None:
             message, reply = unheard
@@ -108,6 +112,12 @@ class ServedSession:
                     Said("assistant", assistant, reply, self._date, False),
                 ]
             )
+
+    def _without_message(self, payload: BenchmarkTurnPayload) -> str:
+        """The history without the message itself, which some runners put at its end."""
+        history = payload.history.rstrip("\n")
+        last = f"{(self._labels or USUAL_LABELS)[0]}: {payload.message}"
+        return history.removesuffix(last) if history == last or history.endswith("\n" + last) else payload.history
 
     def _new_in(self, history: str) -> str | None:
         """What a history adds to what was heard; None where it is left out, or does not go on from there."""
@@ -143,10 +153,9 @@ class ServedSession:
         asked = read_prompt(f"{HISTORY_HEADING}\n\n{message}")
         if asked is not None:
             return await self._memory.recall(asked.question, top_k, budget)
-        heading, _, rest = message.partition("\n")
-        text = rest if rest and date_of_heading(heading) else message
         user = (self._labels or USUAL_LABELS)[0]
-        return await self._memory.perceive(self._message("user", user, text, self._turns + 1), top_k, budget)
+        perceived = self._message("user", user, without_heading(message), self._turns + 1)
+        return await self._memory.perceive(perceived, top_k, budget)
 
     def _message(self, role: Role, label: str, text: str, number: int) -> Message:
         return Message(

@@ -28,7 +28,7 @@ from memory_backends.records import BenchmarkTurnPayload
 MOST_BYTES: Final = 16 * 1024 * 1024
 """Of a request: a history of several million tokens."""
 MOST_SESSIONS: Final = 64
-SECONDS_TO_STOP: Final = 5.0
+SECONDS_TO_STOP: Final = 10.0
 DEFAULT_SESSION: Final = "default"
 
 

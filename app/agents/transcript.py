@@ -1,6 +1,7 @@
 """Reading the history of a turn: one text, in which every message begins on a line of its own with its speaker.
 
-Text that looks like a speaker's label at the start of a line is taken for one: the format cannot tell them apart.
+In what the assistant said, text that looks like a speaker's label at the start of a line is taken for one: the
+format cannot tell them apart. The user's words are known from the turn before.
 """
 
 from __future__ import annotations
@@ -30,25 +31,46 @@ class Said:
     begins_session: bool
 
 
-def labels_in(text: str) -> tuple[str, str] | None:
-    """The labels of user and assistant: ``User`` and ``AI`` where either begins a line, else the first two names.
+def labels_in(text: str, users_words: str = "") -> tuple[str, str] | None:
+    """The labels of user and assistant in a text that a message of the user follows.
 
-    None where no line begins with a label.
+    ``User`` and ``AI`` where either begins a line. Else the user's is the name that stands before ``users_words``,
+    and the assistant's the next one; where none does, the assistant's is the one that spoke last. None where no line
+    begins with a label.
     """
-    found = list(dict.fromkeys(match[1] for line in text.split("\n") if (match := _LABEL.match(line))))
-    if not found:
-        return None
-    if set(USUAL_LABELS) & set(found):
-        return USUAL_LABELS
-    return (found[0], found[1] if len(found) > 1 else USUAL_LABELS[1])
+    names = _names_in(text)
+    if not names or set(USUAL_LABELS) & set(names):
+        return USUAL_LABELS if names else None
+    for name in names if users_words else ():
+        _, found, rest = f"\n{text}\n".partition(f"\n{name}: {users_words}\n")
+        if found:
+            return (name, next((other for other in _names_in(rest) if other != name), USUAL_LABELS[1]))
+    assistant = names[-1]
+    return (next((name for name in names if name != assistant), USUAL_LABELS[0]), assistant)
 
 
-def read_transcript(text: str, labels: tuple[str, str], said_at: datetime | None = None) -> list[Said]:
+def _names_in(text: str) -> list[str]:
+    """What stands before a colon at the start of a line, one for each such line."""
+    lines = (line for line in text.split("\n") if date_of_heading(line) is None)
+    return [match[1] for line in lines if (match := _LABEL.match(line))]
+
+
+def read_transcript(
+    text: str, labels: tuple[str, str], said_at: datetime | None = None, users_words: str = ""
+) -> list[Said]:
     """The messages of a text, in order. ``said_at`` is the date that is in force where it begins.
 
-    Lines without a label belong to the message before; before the first, they are the user's.
+    Lines without a label belong to the message before; before the first, they are the user's. Where the text begins
+    with ``users_words``, these are one message, whatever they look like.
     """
-    return [
+    text = text.lstrip("\n")
+    date = date_of_heading(text.partition("\n")[0])
+    opening = f"{labels[0]}: {users_words}\n"
+    known: list[Said] = []
+    if users_words and (rest := without_heading(text)).startswith(opening):
+        said_at = date or said_at
+        known, text = [Said("user", labels[0], users_words, said_at, date is not None)], rest[len(opening) :]
+    return known + [
         Said("user" if label == labels[0] else "assistant", label, "\n".join(lines), date, begins)
         for label, lines, date, begins in _blocks(text, labels, said_at)
     ]
@@ -72,6 +94,12 @@ def _blocks(
             lines.append(line)
     if lines:
         yield label or labels[0], lines, said_at, begins
+
+
+def without_heading(text: str) -> str:
+    """The text without the date line that it may begin with."""
+    heading, _, rest = text.partition("\n")
+    return rest if rest and date_of_heading(heading) else text
 
 
 def date_of_heading(line: str) -> datetime | None:
