@@ -22,7 +22,7 @@ cli.add_typer(recordings, name="recordings")
 datasets = typer.Typer(help="What can be replayed.", rich_markup_mode=None, invoke_without_command=True)
 cli.add_typer(datasets, name="datasets")
 
-_ONLY_WITH_BATCH = ("output", "resume", "perceive", "fail_under")
+_ONLY_WITH_BATCH = ("output", "resume", "perceive", "fail_under", "answer_key")
 
 
 def _show_version(wanted: bool) -> None:
@@ -90,10 +90,14 @@ def replay(
     ] = False,
     output: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATH", help="Where results go (.json, or - for standard output); repeatable."),
+        typer.Option(metavar="PATH", help="Where results go (.json, .csv, .md, or - for JSON); repeatable."),
     ] = None,
     fail_under: Annotated[
         float | None, typer.Option(metavar="X", help="Exit 1 when a backend's accuracy (0 to 1) is below X.")
+    ] = None,
+    answer_key: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Corrections of published answers, for adjusted scores beside the raw."),
     ] = None,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Use no reply that another run paid for.")] = False,
     version: Annotated[
@@ -137,6 +141,7 @@ def replay(
             perceive=perceive,
             outputs=tuple(output or ()),
             fail_under=fail_under,
+            answer_key=answer_key,
         )
         raise typer.Exit(run_batch(settings, options))
     for name in _ONLY_WITH_BATCH:
@@ -176,13 +181,34 @@ def report(
     run: Annotated[str | None, typer.Option(metavar="ID", help="Which run; default: the newest.")] = None,
     output: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATH", help="Where results go (.json, or - for standard output); repeatable."),
+        typer.Option(metavar="PATH", help="Where results go (.json, .csv, .md, or - for JSON); repeatable."),
+    ] = None,
+    answer_key: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Corrections of published answers, for adjusted scores beside the raw."),
     ] = None,
 ) -> None:
     """Write the results of a finished run again. Asks no model."""
     from app.batch.command import report_again
 
-    report_again(file, run, tuple(output or ()))
+    report_again(file, run, tuple(output or ()), answer_key)
+
+
+@cli.command()
+def compare(
+    a: Annotated[Path, typer.Argument(metavar="A", help="A results file (.json) or a recording.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="Another, or the same recording.")],
+    run_a: Annotated[str | None, typer.Option(metavar="ID", help="Which run of A; default: the newest.")] = None,
+    run_b: Annotated[str | None, typer.Option(metavar="ID", help="Which run of B; default: the newest.")] = None,
+    output: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="Where it goes too (.json, .md, or - for JSON alone); repeatable."),
+    ] = None,
+) -> None:
+    """Compare two runs on the same questions: how far apart, how sure, and what changed. Asks no model."""
+    from app.batch.compare_command import compare as compare_files
+
+    compare_files(a, b, run_a, run_b, tuple(output or ()))
 
 
 @cli.command()
@@ -266,7 +292,7 @@ def datasets_default(
         bool, typer.Option("--coverage", help="What is covered, and what is not: what to write next.")
     ] = False,
 ) -> None:
-    """What can be replayed; ``export`` writes a conversation in our own format, ``schema`` prints its JSON Schema."""
+    """What can be replayed. Also: ``export`` a conversation, print the ``schema`` of our own format."""
     if context.invoked_subcommand is not None:
         return
     from app.datasets_command import list_datasets, show_coverage

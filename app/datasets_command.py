@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.conversations.coverage import Cell, Coverage, CoverageTable, coverage_of
-from app.conversations.export import as_json, as_test_conversation, lost_in_export
+from app.conversations.export import as_test_conversation_text, lost_in_export
 from app.conversations.faults import printable
 from app.conversations.json_schema import conversation_schema_text
 from app.conversations.models import Conversation
@@ -96,7 +96,7 @@ def export_conversation(spec: str, conversation_id: str | None, output: Path) ->
         ids = ", ".join(printable(one.id) for one in found[:12]) + (", …" if len(found) > 12 else "")
         raise UsageError(f"{printable(spec)} holds {len(found)} conversations; name one with --conversation: {ids}")
     conversation = chosen[0]
-    text = as_json(as_test_conversation(conversation))
+    text = as_test_conversation_text(conversation)
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""How far the reading of a big file has come: a bar on standard error where that is a terminal, nothing elsewhere."""
+"""How far the reading of a big file has come: a bar on standard error where that is a terminal, else nothing."""
 
 from __future__ import annotations
 
@@ -24,19 +24,21 @@ def shown_reading() -> Iterator[OnOpened]:
         yield SILENT.opened
         return
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        yield lambda path: _watch(path, progress)
+    # Where standard output goes somewhere else, rich must not catch what is printed there.
+    bars = Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=sys.stdout.isatty())
+    with bars:
+        yield lambda path: _watch(path, bars)
 
 
-def _watch(path: Path, progress: Progress) -> OnBytes:
-    size = path.stat().st_size
-    if size < BIG_FILE_BYTES:
+def _watch(path: Path, bars: Progress) -> OnBytes:
+    left = path.stat().st_size
+    if left < BIG_FILE_BYTES:
         return SILENT.opened(path)
-    task = progress.add_task(f"reading {escape(path.name)}", total=size)
+    task = bars.add_task(f"reading {escape(path.name)}", total=left)
 
     def advance(count: int) -> None:
-        progress.advance(task, count)
-        if progress.tasks and all(other.finished for other in progress.tasks if other.id == task):
-            progress.update(task, visible=False)
+        nonlocal left
+        left -= count
+        bars.update(task, advance=count, visible=left > 0)
 
     return advance

@@ -35,8 +35,8 @@ def labels_in(text: str, users_words: str = "") -> tuple[str, str] | None:
     """The labels of user and assistant in a text that a message of the user follows.
 
     ``User`` and ``AI`` where either begins a line. Else the user's is the name that stands before ``users_words``,
-    and the assistant's the next one; where none does, the assistant's is the one that spoke last. None where no line
-    begins with a label.
+    and the assistant's the next one; where none does, the assistant's is the one that spoke last. None where no
+    line begins with a label.
     """
     names = _names_in(text)
     if not names or set(USUAL_LABELS) & set(names):

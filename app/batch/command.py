@@ -25,7 +25,9 @@ from app.errors import (
     UsageError,
 )
 from app.paths import recordings_folder
+from app.reading_progress import shown_reading
 from app.recording.store import Recording
+from app.scoring.answer_key import AnswerKey, read_answer_key
 from app.scoring.results import Results
 from app.settings import Settings
 
@@ -41,6 +43,7 @@ class BatchOptions:
     perceive: bool
     outputs: tuple[str, ...]
     fail_under: float | None
+    answer_key: Path | None = None
 
 
 def run_batch(settings: Settings, options: BatchOptions) -> int:
@@ -56,9 +59,13 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     outputs = options.outputs or (str(recording.with_suffix(".results.json")),)
     check_outputs(outputs)
     specs = options.datasets or tuple(entry.id for entry in shipped_datasets())
-    conversations = list(first_questions(load(specs, options.evidence, _warn), settings.limit))
+    with shown_reading() as opened:
+        conversations = list(first_questions(load(specs, options.evidence, _warn, opened), settings.limit))
     if not any(conversation.questions for conversation in conversations):
         raise UsageError("nothing to ask: the chosen datasets hold no questions")
+    answer_key = _answer_key(options.answer_key)
+    if answer_key is not None:
+        answer_key.check(conversations)
     assembly = Assembly(settings, recording)
     try:
         asyncio.run(_run(assembly, conversations, options))
@@ -69,12 +76,12 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
             file=sys.stderr,
         )
         return EXIT_INTERRUPTED
-    results = _report(recording, None, outputs)
+    results = _report(recording, None, outputs, answer_key)
     print(f"recorded in {recording}", file=sys.stderr)
     return _exit_code(results, options.fail_under)
 
 
-def report_again(path: Path, run_id: str | None, outputs: Sequence[str]) -> None:
+def report_again(path: Path, run_id: str | None, outputs: Sequence[str], answer_key: Path | None = None) -> None:
     """Write the results of a recorded run again, from the file alone.
 
     Raises:
@@ -82,7 +89,7 @@ def report_again(path: Path, run_id: str | None, outputs: Sequence[str]) -> None
     """
     chosen = tuple(outputs) or (str(path.with_suffix(".results.json")),)
     check_outputs(chosen)
-    _report(path, run_id, chosen)
+    _report(path, run_id, chosen, _answer_key(answer_key))
 
 
 def new_recording_path() -> Path:
@@ -119,10 +126,14 @@ def _first(group: BaseExceptionGroup[MemreplayError]) -> MemreplayError:
     return error
 
 
-def _report(path: Path, run_id: str | None, outputs: Sequence[str]) -> Results:
+def _answer_key(path: Path | None) -> AnswerKey | None:
+    return None if path is None else read_answer_key(path)
+
+
+def _report(path: Path, run_id: str | None, outputs: Sequence[str], answer_key: AnswerKey | None) -> Results:
     recording = Recording.open(path)
     try:
-        results = results_of_run(recording, recording.run(run_id))
+        results = results_of_run(recording, recording.run(run_id), answer_key)
     finally:
         recording.close()
     write_results(results, outputs)

@@ -6,7 +6,7 @@ not give it away. Why it does not stand there is found out, so that the fault is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from app.conversations.design_rules import Faults
 from app.conversations.draft import Draft
@@ -55,70 +55,66 @@ def _wording(question: RecallQuestion, place: Place) -> Faults:
 
 
 def _evidence(question: RecallQuestion, turns: Sequence[Turn], draft: Draft, place: Place) -> Faults:
-    location, entities = question.info_location, question.expected_entities
-    evidence_ids = derived_evidence(turns, location, entities or [question.expected_answer])
-    evidence = [turn for turn in turns if turn.id in evidence_ids]
-    missing = [
-        (place.at("expectedEntities", index), entity)
-        for index, entity in enumerate(entities)
-        if entity.strip() and not _stands_in_any(entity, evidence)
-    ]
-    if question.expected_answer.strip() and not _stands_in_any(question.expected_answer, evidence):
-        missing.insert(0, (place.at("expectedAnswer"), question.expected_answer))
+    entities = question.expected_entities
+    ids = derived_evidence(turns, question.info_location, entities or [question.expected_answer])
+    evidence = [turn for turn in turns if turn.id in ids]
+    wanted = [(place.at("expectedAnswer"), question.expected_answer)]
+    wanted += [(place.at("expectedEntities", index), entity) for index, entity in enumerate(entities)]
+    missing = [(at, text) for at, text in wanted if text.strip() and not _stands_in_any(text, evidence)]
     if missing:
-        yield from _why_missing(missing, location, turns, draft, place)
+        yield from _why_missing(missing, question.info_location, turns, evidence, draft, place)
         return
     saliences = {turn.key_info.salience for turn in evidence if turn.key_info and turn.key_info.salience}
     if saliences and question.salience_level not in saliences:
-        numbers = " and ".join(turn.id for turn in evidence)
+        levels = " or ".join(shown(level) for level in sorted(saliences))
         yield place.at("salienceLevel").fault(
-            f"is {shown(question.salience_level)}",
-            f"{' or '.join(shown(level) for level in sorted(saliences))}, that of turn {numbers}, its evidence",
+            f"is {shown(question.salience_level)}", f"{levels}, that of {_turns(evidence)}, its evidence"
         )
 
 
 def _why_missing(
-    missing: Sequence[tuple[Place, str]], location: InfoLocation, turns: Sequence[Turn], draft: Draft, place: Place
+    missing: Sequence[tuple[Place, str]],
+    location: InfoLocation,
+    turns: Sequence[Turn],
+    evidence: Sequence[Turn],
+    draft: Draft,
+    place: Place,
 ) -> Faults:
     """One fault where one mark or one location explains all that is missing, else one for each text."""
     texts = [text for _, text in missing]
-    unmarked = [turn for turn in _holding_all(texts, turns) if not _is_key(turn)]
-    marked = [turn for turn in _holding_all(texts, turns) if _is_key(turn)]
-    inside = [turn for turn in unmarked if turn.number in BANDS[location]]
-    if inside:
+    holding = [turn for turn in turns if all(stands_in(text, turn.text) for text in texts)]
+    here = [turn for turn in holding if turn.number in BANDS[location]]
+    elsewhere = [turn for turn in holding if turn.number not in BANDS[location] and _is_key(turn)]
+    if here and not any(_is_key(turn) for turn in here):
         yield (
-            draft.turn_place(inside[-1].number - 1)
+            draft.turn_place(here[-1].number - 1)
             .at("metadata")
             .fault(
                 f"is missing, though the turn holds {shown(texts[0])}, asked for at {place.pointer}",
                 "containsKeyInfo, keyInfoType and salienceLevel",
             )
         )
-    elif marked:
-        said = marked[-1]
-        expected = next(band for band, numbers in BANDS.items() if said.number in numbers)
-        if expected != location:
-            yield place.at("infoLocation").fault(
-                f"is {shown(location)}", f"{shown(expected)}: {shown(texts[0])} stands in turn {said.number}"
-            )
-        else:
-            yield from _each(missing, location)
-    else:
-        yield from _each(missing, location)
-
-
-def _each(missing: Sequence[tuple[Place, str]], location: InfoLocation) -> Faults:
-    band = BANDS[location]
-    turns = f"{band.start} to {band.stop - 1}" if location != "recent" else f"from {band.start} on"
-    for place, text in missing:
-        yield place.fault(
-            f"is {shown(text)}, which does not stand in the evidence",
-            f"words that stand in the key turns {turns} that hold the other entities",
+    elif elsewhere and not here:
+        said = elsewhere[-1]
+        right = next(band for band, numbers in BANDS.items() if said.number in numbers)
+        yield place.at("infoLocation").fault(
+            f"is {shown(location)}", f"{shown(right)}: {shown(texts[0])} stands in turn {said.number}"
         )
+    else:
+        where = (
+            f"{_turns(evidence)}, where its entities stand" if evidence else f"a key turn among {_band(location)}"
+        )
+        for at, text in missing:
+            yield at.fault(f"is {shown(text)}, which does not stand in the evidence", f"words of {where}")
 
 
-def _holding_all(texts: Sequence[str], turns: Sequence[Turn]) -> Iterator[Turn]:
-    return (turn for turn in turns if all(stands_in(text, turn.text) for text in texts))
+def _turns(turns: Sequence[Turn]) -> str:
+    return "turn " + " and ".join(turn.id for turn in turns)
+
+
+def _band(location: InfoLocation) -> str:
+    band = BANDS[location]
+    return f"turns {band.start} to {band.stop - 1}" if location != "recent" else f"turns {band.start} and later"
 
 
 def _stands_in_any(text: str, turns: Sequence[Turn]) -> bool:

@@ -5,7 +5,6 @@ A cell that is empty is something that nobody has asked yet: what to write next.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -16,8 +15,6 @@ from app.conversations.models import Conversation, InfoLocation, KeyInfoType, Qu
 
 UNKNOWN = "–"
 """Where a dataset does not say."""
-
-_CATEGORY = re.compile(r"(?P<category>[^\W\d_]+(?:_[^\W\d_]+)*)-.+")
 
 
 @dataclass(frozen=True)
@@ -127,19 +124,14 @@ def _values(name: str, found: set[str]) -> list[str]:
 
 
 def _category(conversation: Conversation) -> str:
-    named = _CATEGORY.fullmatch(conversation.id)
-    return (
-        named["category"] if named and conversation.questions and _is_ours(conversation) else conversation.dataset
-    )
-
-
-def _is_ours(conversation: Conversation) -> bool:
-    return any(turn.key_info is not None for turn in conversation.turns)
+    """What stands first in the id of a conversation with a file of its own; else the dataset."""
+    in_its_own_file = conversation.id == conversation.dataset
+    return conversation.id.partition("-")[0] if in_its_own_file else conversation.dataset
 
 
 def _of_question(question: Question, conversation: Conversation) -> Covered:
     """A question tests what its evidence turns hold; where they differ, the last of them."""
-    evidence = [conversation.turns_by_id[turn] for turn in question.evidence if turn in conversation.turns_by_id]
+    evidence = sorted((conversation.turns_by_id[turn] for turn in question.evidence), key=lambda turn: turn.number)
     marks = [turn.key_info for turn in evidence if turn.key_info is not None]
     return Covered(
         category=_category(conversation),

@@ -103,10 +103,15 @@ class _Pairs(list[tuple[str, Any]]):
     """An object as it is written, with every key as often as it stands there."""
 
 
-def _repeated_keys(path: Path) -> Iterator[DatasetError]:
+def _repeated_keys(path: Path) -> list[DatasetError]:
     """Of a key that stands twice in an object all values but the last are lost unseen."""
-    written = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_Pairs)
-    return _repeated_in(written, Place(path))
+    text = path.read_text(encoding="utf-8-sig")
+    try:
+        # Numbers stay texts here: Python refuses to convert very long ones.
+        written = json.loads(text, object_pairs_hook=_Pairs, parse_int=str)
+        return list(_repeated_in(written, Place(path)))
+    except RecursionError:
+        return [Place(path).fault("is nested too deeply", "a conversation of turns and questions")]
 
 
 def _repeated_in(value: object, place: Place) -> Iterator[DatasetError]:

@@ -1,45 +1,45 @@
 """Writing a conversation in the TestConversation format.
 
 What that format holds is kept: a conversation that was read from it and is written again is the same. Of another
-format's conversation the speakers' names go before what they say, the turns that hold evidence become key turns, and
-an answer's location is that of its last evidence turn. What has no place in the format is named by
-:func:`lost_in_export`.
+format's conversation the speakers' names go before what they say, turns that hold evidence become key turns, and an
+answer's location is that of its last evidence turn. :func:`lost_in_export` names what has no place in the format.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from app.conversations.evidence import BANDS
 from app.conversations.models import Conversation, InfoLocation, KeyInfo, Question, Salience, Turn
-from app.conversations.test_conversation import RecallQuestion, TestConversation, TurnMetadata, WrittenTurn
 
 _ASSUMED_SALIENCE: Salience = "medium"
 _ASSUMED_LOCATION: InfoLocation = "recent"
 _MARK_OF_EVIDENCE = KeyInfo(contains_key_info=True, key_info_type="fact", salience=_ASSUMED_SALIENCE)
+_BLANK = " "
+"""What is written for a text that is empty, which the format forbids."""
 
 
-def as_test_conversation(conversation: Conversation) -> TestConversation:
-    """The conversation as a file of that format holds it."""
-    evidence = (
-        set() if _is_marked(conversation) else {turn for asked in _kept(conversation) for turn in asked.evidence}
-    )
-    return TestConversation(
-        id=conversation.id,
-        language=conversation.language,
-        tags=list(conversation.tags),
-        turns=[_turn(turn, turn.id in evidence) for turn in conversation.turns],
-        recall_questions=[_question(question, conversation) for question in _kept(conversation)],
-    )
+def as_test_conversation(conversation: Conversation) -> dict[str, Any]:
+    """The conversation as an object of that format; what is not set is left out."""
+    questions = _kept(conversation)
+    marked = any(turn.key_info is not None for turn in conversation.turns)
+    evidence = set() if marked else {turn for question in questions for turn in question.evidence}
+    return {
+        "id": conversation.id,
+        **({"language": conversation.language} if conversation.language else {}),
+        **({"tags": list(conversation.tags)} if conversation.tags else {}),
+        "turns": [
+            _turn(turn, _MARK_OF_EVIDENCE if turn.id in evidence else turn.key_info) for turn in conversation.turns
+        ],
+        "recallQuestions": [_question(question, conversation) for question in questions],
+    }
 
 
-def as_json(written: TestConversation) -> str:
-    """The text of the file; what is not set is left out."""
-    data = written.model_dump(by_alias=True, exclude_none=True)
-    if not written.tags:
-        del data["tags"]
-    return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
+def as_test_conversation_text(conversation: Conversation) -> str:
+    """The text of a file of that format."""
+    return json.dumps(as_test_conversation(conversation), ensure_ascii=False, indent=2) + "\n"
 
 
 def lost_in_export(conversation: Conversation) -> tuple[str, ...]:
@@ -48,57 +48,52 @@ def lost_in_export(conversation: Conversation) -> tuple[str, ...]:
 
 
 def _lost(conversation: Conversation) -> Iterator[str]:
-    abstaining = len(conversation.questions) - len(_kept(conversation))
+    questions, sessions = _kept(conversation), conversation.sessions
+    abstaining = len(conversation.questions) - len(questions)
     if abstaining:
         yield f"{abstaining} questions whose right answer is that it was not said"
-    choices = sum(question.kind == "choice" for question in _kept(conversation))
+    choices = sum(question.kind == "choice" for question in questions)
     if choices:
         yield f"the options of {choices} multiple-choice questions, which become recall questions"
-    if len(conversation.sessions) > 1:
-        yield f"the bounds of {len(conversation.sessions)} sessions"
-    if any(session.date for session in conversation.sessions):
+    if len(sessions) > 1:
+        yield f"the bounds of {len(sessions)} sessions"
+    if any(session.date for session in sessions):
         yield "the dates of the sessions"
-    if any(session.summary for session in conversation.sessions):
+    if any(session.summary for session in sessions):
         yield "the summaries of the sessions"
-    if any(question.info_location is None for question in _kept(conversation)):
-        yield "the question types; salience is unknown and is written as medium"
-    if any(question.info_location is None and not question.evidence for question in _kept(conversation)):
+    if any(question.info_location is None for question in questions):
+        yield f"the question types; their salience is unknown and is written as {_ASSUMED_SALIENCE}"
+    if any(question.info_location is None and not question.evidence for question in questions):
         yield f"where an answer without evidence was said, which is written as {_ASSUMED_LOCATION}"
     if any(turn.id != str(turn.number) for turn in conversation.turns):
         yield "the turns' own ids"
-
-
-def _is_marked(conversation: Conversation) -> bool:
-    return any(turn.key_info is not None for turn in conversation.turns)
 
 
 def _kept(conversation: Conversation) -> tuple[Question, ...]:
     return tuple(question for question in conversation.questions if not question.abstain)
 
 
-def _turn(turn: Turn, holds_evidence: bool) -> WrittenTurn:
-    mark = _MARK_OF_EVIDENCE if holds_evidence else turn.key_info
+def _turn(turn: Turn, mark: KeyInfo | None) -> dict[str, Any]:
     text = f"{turn.speaker}: {turn.text}" if turn.speaker else turn.text
-    return WrittenTurn(
-        role=turn.role,
-        content=text or " ",
-        metadata=mark
-        and TurnMetadata(
-            contains_key_info=mark.contains_key_info,
-            key_info_type=mark.key_info_type,
-            salience_level=mark.salience,
-        ),
-    )
+    written: dict[str, Any] = {"role": turn.role, "content": text or _BLANK}
+    if mark is not None:
+        metadata = {
+            "containsKeyInfo": mark.contains_key_info,
+            "keyInfoType": mark.key_info_type,
+            "salienceLevel": mark.salience,
+        }
+        written["metadata"] = {name: value for name, value in metadata.items() if value is not None}
+    return written
 
 
-def _question(question: Question, conversation: Conversation) -> RecallQuestion:
-    return RecallQuestion(
-        question=question.text,
-        expected_answer=question.expected or " ",
-        expected_entities=list(question.expected_entities),
-        info_location=question.info_location or _location(question, conversation),
-        salience_level=question.salience or _ASSUMED_SALIENCE,
-    )
+def _question(question: Question, conversation: Conversation) -> dict[str, Any]:
+    return {
+        "question": question.text,
+        "expectedAnswer": question.expected or _BLANK,
+        "expectedEntities": list(question.expected_entities),
+        "infoLocation": question.info_location or _location(question, conversation),
+        "salienceLevel": question.salience or _ASSUMED_SALIENCE,
+    }
 
 
 def _location(question: Question, conversation: Conversation) -> InfoLocation:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.conversations.faults import Gathering, Place, TextOrInteger, printable, shown, validated
 from app.conversations.json_files import read_array
-from app.conversations.listener import Listener
+from app.conversations.listener import SILENT, Listener
 from app.conversations.locomo_categories import ADVERSARIAL, BY_NUMBER
 from app.conversations.models import NOT_ANSWERABLE, Conversation, EvidenceRole, Question, Role, Session, Turn
 from app.errors import DatasetError
@@ -64,20 +64,29 @@ def load_locomo(path: Path, dataset: str, listener: Listener) -> Iterator[Conver
 
     The listener is warned of evidence that names no turn.
     """
+    seen: set[str] = set()
     for place, entry in read_array(path, listener):
         try:
-            yield _conversation(validated(PublishedSample, entry, place), dataset, place, listener)
+            sample = validated(PublishedSample, entry, place)
+            if sample.sample_id in seen:
+                raise place.at("sample_id").fault(f"is {shown(sample.sample_id)} again", "an id of its own")
+            seen.add(sample.sample_id)
+            conversation = _conversation(sample, dataset, place, listener)
         except DatasetError as error:
             listener.fault(error)
+            continue
+        yield conversation
 
 
 def _conversation(sample: PublishedSample, dataset: str, place: Place, listener: Listener) -> Conversation:
     gathering = Gathering()
     sessions, turns = _sessions_and_turns(sample, place.at("conversation"), gathering)
+    # Where turns could not be read, evidence that names them is not at fault.
+    hears_of_evidence = SILENT if gathering.faults else listener
     questions: list[Question] = []
     for index in range(len(sample.qa)):
         with gathering.going_on():
-            questions.append(_question(sample, index, turns, place.at("qa", index), listener))
+            questions.append(_question(sample, index, turns, place.at("qa", index), hears_of_evidence))
     gathering.refuse()
     return Conversation(
         id=sample.sample_id,

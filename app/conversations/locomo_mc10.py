@@ -7,6 +7,7 @@ that memory grows with the conversations and not with the file.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -51,9 +52,20 @@ class PublishedRow(BaseModel):
         """The fields of its haystack, unchecked."""
         return {name: getattr(self, name) for name in PublishedHaystack.model_fields}
 
-    def haystack_digest(self) -> bytes:
+    def haystack_digest(self, place: Place) -> bytes:
         """Equal for equal haystacks."""
-        return hashlib.blake2b(orjson.dumps(self.haystack()), digest_size=16).digest()
+        try:
+            data = orjson.dumps(self.haystack())
+        except orjson.JSONEncodeError:  # half a surrogate pair, a number beyond 64 bits, or nested too deeply
+            data = _encoded_by_python(self.haystack(), place)
+        return hashlib.blake2b(data, digest_size=16).digest()
+
+
+def _encoded_by_python(haystack: dict[str, Any], place: Place) -> bytes:
+    try:
+        return json.dumps(haystack).encode()
+    except RecursionError:
+        raise place.at("haystack_sessions").fault("is nested too deeply", "a list of sessions") from None
 
 
 @dataclass
@@ -103,7 +115,7 @@ class _Gatherer:
 
     def take(self, row: PublishedRow, place: Place) -> None:
         """Add the row's question to its conversation. A haystack's faults are told once, not once a row."""
-        digest = row.haystack_digest()
+        digest = row.haystack_digest(place)
         key = self._key(row, digest)
         gathering = Gathering()
         if key not in self.growing and digest not in self._refused_haystacks:

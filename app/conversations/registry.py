@@ -22,6 +22,7 @@ from app.paths import datasets_folder
 
 _SUFFIXES = (".json", ".jsonl")
 _SCHEMA_SUFFIX = ".schema.json"
+_PYTHON_DATA = "data"
 _PYTHON_DATASET = re.compile(r"\.py:[^/\\]+$")
 _LONG_FILE_BYTES = 1 << 20
 
@@ -85,7 +86,7 @@ def _unique(paths: Sequence[Path], given: EvidenceIndex | None, listener: Listen
                 if earlier == digest:
                     continue
                 chosen = conversation.model_copy(update={"id": f"{conversation.dataset}.{conversation.id}"})
-                if format_name == "TestConversation" or its_path == path or chosen.id in seen:
+                if format_name == "TestConversation" or chosen.id in seen:
                     raise _held_twice(conversation, path, its_path)
             seen[chosen.id] = (digest, path)
             yield chosen
@@ -147,12 +148,17 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def _dataset_files(folder: Path) -> list[Path]:
-    """Files below the folder that may be datasets, by path; hidden ones and JSON Schemas are passed over."""
+    """Files below the folder that may be datasets, by path.
+
+    Hidden ones, JSON Schemas and what the shipped Python datasets read are passed over.
+    """
+    read_by_python_datasets = datasets_folder() / _PYTHON_DATA
     return sorted(
         path
         for path in folder.rglob("*")
         if path.suffix in _SUFFIXES
         and not path.name.endswith(_SCHEMA_SUFFIX)
+        and not path.is_relative_to(read_by_python_datasets)
         and path.is_file()
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     )

@@ -35,9 +35,7 @@ _NUMBERED_ID = re.compile(r"(?P<category>.+)-\d+")
 
 
 class _Field(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid", strict=True, alias_generator=to_camel, use_attribute_docstrings=True, validate_by_name=True
-    )
+    model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel, use_attribute_docstrings=True)
 
 
 class TurnMetadata(_Field):

@@ -7,8 +7,10 @@ from typing import get_args
 
 from app.conversations.locomo_categories import ADVERSARIAL
 from app.conversations.models import InfoLocation, Salience
+from app.scoring.attribution import LABELS
 from app.scoring.outcomes import Outcome
 from app.scoring.sections import (
+    AdjustedResults,
     Group,
     Latency,
     MultipleChoiceResults,
@@ -110,6 +112,37 @@ def retrieval_of(rows: Rows) -> RetrievalResults | None:
         mrr=mean([row.reciprocal_rank for row in ranked if row.reciprocal_rank is not None]),
         evidence_in_prompt=sum(in_prompt) / len(in_prompt),
     )
+
+
+def failures_of(rows: Rows) -> dict[str, int]:
+    """How many rows have each label, in the order in which labels are tried; those that none has are left out."""
+    counts = {label: sum(row.failure == label for row in rows) for label in LABELS}
+    return {label: count for label, count in counts.items() if count}
+
+
+def adjusted_of(rows: Rows) -> AdjustedResults | None:
+    """The score by the corrected key; None where it corrects none of the questions."""
+    corrected = [row.adjusted for row in rows if row.adjusted is not None]
+    if not corrected:
+        return None
+    outcomes = [row.adjusted.outcome if row.adjusted is not None else row.outcome for row in rows]
+    graded = sum(outcome not in (None, "error") for outcome in outcomes)
+    correct = outcomes.count("correct")
+    in_prompt = [_evidence_in_prompt(row) for row in rows]
+    return AdjustedResults(
+        corrected=len(corrected),
+        changed=sum(row.adjusted is not None and row.adjusted.outcome != row.outcome for row in rows),
+        left_out=sum(adjusted.outcome is None for adjusted in corrected),
+        graded=graded,
+        correct=correct,
+        accuracy=correct / graded if graded else None,
+        ci95=wilson_interval(correct, graded),
+        evidence_in_prompt=mean([float(stood) for stood in in_prompt if stood is not None]),
+    )
+
+
+def _evidence_in_prompt(row: QuestionRow) -> bool | None:
+    return row.evidence_in_prompt if row.adjusted is None else row.adjusted.evidence_in_prompt
 
 
 def tokens_of(rows: Rows) -> Tokens:

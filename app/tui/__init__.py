@@ -2,11 +2,44 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 from app.tui.launch import Launch
+
+_THREADS = "memreplay-tui"
+_SECONDS_FOR_IDLE_THREADS = 0.2
 
 
 def run_tui(launch: Launch) -> None:
-    """Open the app and stay in it until the user leaves."""
+    """Open the app and stay in it until the user leaves.
+
+    Leaving is immediate. By then everything is recorded, but a thread may still be loading a model library, and
+    Python would wait for it: then the process ends here and now.
+    """
     from app.tui.app import MemreplayApp
 
-    MemreplayApp(launch).run()
+    app = MemreplayApp(launch)
+    executor = ThreadPoolExecutor(thread_name_prefix=_THREADS)
+    loop = asyncio.new_event_loop()
+    loop.set_default_executor(executor)
+    asyncio.set_event_loop(loop)
+    try:
+        app.run(loop=loop)
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)
+    if _still_busy():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(app.return_code or 0)
+    loop.close()
+
+
+def _still_busy() -> bool:
+    threads = [thread for thread in threading.enumerate() if thread.name.startswith(_THREADS)]
+    for thread in threads:
+        thread.join(_SECONDS_FOR_IDLE_THREADS)
+    return any(thread.is_alive() for thread in threads)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from app.conversations.models import Conversation
-from app.replay.events import ReplayEvent
-from app.replay.session import ReplaySession
+if TYPE_CHECKING:
+    from app.conversations.models import Conversation
+    from app.replay.events import ReplayEvent
+    from app.replay.session import ReplaySession
 
 
 class ListedDataset(Protocol):

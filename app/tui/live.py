@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from app.conversations.models import Conversation
-from app.replay.events import ReplayEvent
-from app.replay.session import Ask, ReplaySession
 from app.replay.timeline import Timeline
 from app.tui.launch import LiveAssembly
 
+if TYPE_CHECKING:
+    from app.conversations.models import Conversation
+    from app.replay.events import ReplayEvent
+    from app.replay.session import Ask, ReplaySession
+
 _ASKS_AT_ONCE = 4
-_LONGEST_WAIT_TO_LEAVE = 2.0
+_LONGEST_WAIT_TO_LEAVE = 1.0
 
 
 class LiveRun:
@@ -40,6 +43,11 @@ class LiveRun:
     def position(self) -> int:
         """Turns played so far."""
         return self._session.position if self._session else 0
+
+    @property
+    def number_of_asks(self) -> int:
+        """Questions, times architectures, times models."""
+        return len(self._session.asks()) if self._session else 0
 
     async def play(self, played: Callable[[int], None]) -> None:
         """Play to the target, telling each position that was reached.
@@ -105,7 +113,7 @@ class LiveRun:
     async def abandon(self) -> None:
         """Leave: the conversation is cancelled in every memory, and the run interrupted in its recording.
 
-        It takes no longer than the turn under way, and never longer than a few seconds.
+        It waits for the turn under way, but not for long.
         """
         if self.over:
             return

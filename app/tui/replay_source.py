@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from app.conversations.models import Conversation
 from app.errors import RecordingError
-from app.recording.store import Recording
 from app.replay.timeline import Timeline
 from app.tui.launch import LiveAssembly
+
+if TYPE_CHECKING:
+    from app.recording.store import Recording
 
 _SHORT_NAMES: Final[Mapping[str, str]] = {
     "model": "",
@@ -54,7 +56,7 @@ def recorded_conversations(path: Path) -> list[str]:
     Raises:
         RecordingError: it cannot be read, or holds nothing.
     """
-    recording = Recording.open(path)
+    recording = _open(path)
     try:
         ids = recording.conversation_ids(_newest_run(recording, path))
     finally:
@@ -70,7 +72,7 @@ def recorded(path: Path, conversation_id: str) -> ReplaySource:
     Raises:
         RecordingError: it cannot be read.
     """
-    recording = Recording.open(path)
+    recording = _open(path)
     try:
         run_id = _newest_run(recording, path)
         run = next(run for run in recording.runs() if run.id == run_id)
@@ -79,6 +81,12 @@ def recorded(path: Path, conversation_id: str) -> ReplaySource:
     finally:
         recording.close()
     return ReplaySource(timeline, tuple(timeline.backends), run.settings)
+
+
+def _open(path: Path) -> Recording:
+    from app.recording.store import Recording  # what it stands on is slow to import, and no first paint needs it
+
+    return Recording.open(path)
 
 
 def _newest_run(recording: Recording, path: Path) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal, get_args
 
 from rich.cells import cell_len, chop_cells
@@ -35,7 +36,7 @@ TONES: Final[tuple[Tone, ...]] = get_args(Tone)
 
 _TAB = "    "
 _CONTROL = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
     # A joiner that joins nothing would join itself to what is drawn beside it.
     "|(?<![^\x00-\x7f\\s\u200d])\u200d|\u200d(?![^\x00-\x7f\\s\u200d])"
 )
@@ -148,6 +149,12 @@ def wrap(source: Line, width: int) -> list[Row]:
     width = max(width, 4)
     if width_of(source.spans) <= width:
         return [Row(source.spans, source.fill)]
+    return list(_broken(source, width))
+
+
+@lru_cache(maxsize=4096)
+def _broken(source: Line, width: int) -> tuple[Row, ...]:
+    """The rows of a line that is too long for one. Most lines of a panel are those of the position before."""
     hang = min(source.hang, width // 2)
     margin = [Span(" " * hang)] if hang else []
     rows: list[list[Span]] = [[]]
@@ -176,7 +183,7 @@ def wrap(source: Line, width: int) -> list[Row]:
     if source.most is not None and len(rows) > source.most:
         rows = rows[: source.most]
         rows[-1] = _with_ellipsis(rows[-1], width)
-    return [Row(tuple(_joined(row)), source.fill) for row in rows]
+    return tuple(Row(tuple(_joined(row)), source.fill) for row in rows)
 
 
 def wrapped(lines: Iterable[Line], width: int) -> list[Row]:

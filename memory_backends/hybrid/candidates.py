@@ -47,7 +47,10 @@ HEDGED = 0.7
 """What certainty is multiplied by when the speaker is not sure."""
 
 SUGGESTED = 0.6
-"""What certainty is multiplied by when an assistant says it: advice is not a fact about the user."""
+"""What certainty is multiplied by when an assistant says it: advice is not a fact about the user.
+
+What of it has no slot is no candidate at all.
+"""
 
 _HEDGE = re.compile(
     r"\b(?:maybe|perhaps|might|possibly|I\sguess|not\ssure|hypothetically|suppose|quizás?|tal\svez|a\slo\smejor"
@@ -60,7 +63,9 @@ _FILLER = frozenset(
     for line in (
         "monday tuesday wednesday thursday friday saturday sunday january february march april may june july",
         "august september october november december lunes martes miércoles jueves viernes sábado domingo",
-        "i the this that it he she they we you and but so if when what which where who how there then asked",
+        "i the this that it he she they we you and but so if when what which where who how there then not",
+        "asked yeah yes no oh wow hey hi hello thanks thankfully luckily same sure well also just",
+        "maybe sorry okay ok",
         "el la los las un una y pero si que",
     )
     for word in line.split()
@@ -125,11 +130,12 @@ def candidates_of(exchange: Exchange) -> tuple[Candidate, ...]:
 
 def _of_message(message: Message, present: frozenset[str]) -> Iterator[Candidate]:
     seen: set[tuple[str | None, str]] = set()
+    is_advice = _is_advice(message)
     for whole in sentences_of(message.text):
         sentence = whole[:LONGEST_SENTENCE]
         has_slot = False
         for rule, slot, value in _matches(sentence, speaker_slot(message)):
-            if rule.slot is None and (has_slot or len(sentence.split()) < SHORTEST_SENTENCE):
+            if rule.slot is None and (has_slot or is_advice or len(sentence.split()) < SHORTEST_SENTENCE):
                 continue
             if rule.name in _NAMING and _is_address(value, present):
                 continue
@@ -213,8 +219,12 @@ def _slot_of(template: str | None, match: re.Match[str], who: str) -> str | None
 
 def _doubt(sentence: str, message: Message) -> float:
     doubt = HEDGED if _HEDGE.search(sentence) else 1.0
-    is_assistant = message.role == "assistant" and message.label == "AI"
-    return doubt * SUGGESTED if is_assistant else doubt
+    return doubt * SUGGESTED if _is_advice(message) else doubt
+
+
+def _is_advice(message: Message) -> bool:
+    """Whether an assistant says it, and not the second of two people."""
+    return message.role == "assistant" and message.label == "AI"
 
 
 def _shortened(sentence: str, value: str) -> str:

@@ -32,6 +32,9 @@ KNOWLEDGE_SHARE = 0.1
 KNOWN_TOKEN_SHARE = 0.15
 """Share of the token budget that slots and facts may take together."""
 
+LEAST_LIMIT_TO_SHARE = 3
+"""Hits from which slots and facts have a place each, however small their share is; below, all are passages."""
+
 LEAST_SIMILARITY = 0.5
 """Cosine from which a distilled fact is worth a line."""
 
@@ -94,7 +97,7 @@ def _passages(
 
 
 def _share(share: float, limit: int) -> int:
-    return int(share * limit)
+    return max(int(share * limit), 1 if limit >= LEAST_LIMIT_TO_SHARE else 0)
 
 
 def _affordable(hits: Sequence[Hit], limit: int, budget: float, count_tokens: TokenCounter) -> list[Hit]:

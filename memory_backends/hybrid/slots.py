@@ -15,7 +15,7 @@ _CUES: Mapping[str, str] = {
     "employer": "employer company work works workplace empresa trabaja trabajo",
     "company": "company startup business empresa negocio",
     "job": "job occupation profession work works living trabajo profesión oficio dedica",
-    "city": "city live lives living based town move moved ciudad vive vivir mudó",
+    "city": "city live lives living based move moved ciudad vive vivir mudó",
     "origin": "origin originally born country home origen nació país",
     "likes": "like likes love loves enjoy enjoys hobby hobbies gusta encanta",
     "dislikes": "dislike dislikes hate hates odia",

@@ -33,7 +33,15 @@ def test_a_run_is_recorded_scored_and_written(run_cli: RunCli, tmp_path: Path) -
     assert "hybrid" in ran.out and "not a language model" in ran.out
     assert "\x1b" not in ran.out + ran.err
     results = json.loads(output.read_text())
-    assert list(results) == ["schema_version", "run", "backends", "comparisons", "questions"]
+    assert list(results) == [
+        "schema_version",
+        "run",
+        "backends",
+        "comparisons",
+        "option_style",
+        "answer_key",
+        "questions",
+    ]
     assert list(results["backends"]) == ["hybrid", "rag", "full_context", "closed_book"]
     assert [row["backend"] for row in results["questions"][:4]] == ["hybrid", "rag", "full_context", "closed_book"]
     assert len(results["questions"]) == 20

@@ -7,24 +7,20 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from app.answering.model import EXTRACTIVE_MODEL, PromptMessage, Reply
+from app.answering.model import EXTRACTIVE_MODEL
 from app.conversations.models import Conversation, Question, Role, Session, Turn
 from app.recording.recorder import RunRecorder
 from app.replay.events import (
-    AnswerScored,
     BackendFailed,
     ConversationClosed,
     ConversationOpened,
     Decided,
     Operated,
     Perceived,
-    QuestionAsked,
     ReplayEvent,
-    ReplyReceived,
     TurnPlayed,
 )
 from app.replay.timeline import Timeline
-from app.scoring.outcomes import Outcome, RetrievalScore, Score
 from memory_backends.base import ChannelScore, Cut, Hit
 from memory_backends.operations import (
     AppendChange,
@@ -37,6 +33,7 @@ from memory_backends.operations import (
     UpsertChange,
     WriteChange,
 )
+from tests.tui.answers import answers
 
 BACKENDS = ("hybrid", "rag", "full_context")
 HOSTILE = "[bold red]not red[/] \x1b[31mnor this\x1b[0m \u202eesrever\u202c 日本 👩‍💻 {0.__class__} %s\tend"
@@ -116,7 +113,7 @@ def events(known: Conversation) -> Iterator[ReplayEvent]:
     yield BackendFailed(
         conversation=name, turn=8, backend="rag", phase="recall", error="the collection does not answer"
     )
-    yield from _answers(known)
+    yield from answers(known)
     yield _operated(
         name, 9, "hybrid", "redis", "SET", _shared_key(name), WriteChange(value=_shared(name, 8, "resolved"))
     )
@@ -271,41 +268,3 @@ def _hit(known: Conversation, reply: Turn, rank: int) -> Hit:
         tokens=30,
         in_prompt=rank < 3,
     )
-
-
-# ---- answers ---------------------------------------------------------------------------------------------------
-
-_REPLIES: dict[tuple[str, str], tuple[Outcome, str]] = {
-    ("q1", "hybrid"): ("correct", "Marta Vidal"),
-    ("q1", "rag"): ("error", "the collection does not answer"),
-    ("q1", "full_context"): ("wrong", "The conversation does not say."),
-    ("q2", "hybrid"): ("wrong", "5432"),
-    ("q2", "rag"): ("correct", "Port 6543, because 5432 was taken."),
-    ("q2", "full_context"): ("correct", "6543"),
-    ("q3", "hybrid"): ("correct", "Girona"),
-    ("q3", "rag"): ("unparsed", "Barcelona or Girona"),
-    ("q3", "full_context"): ("correct", "Girona"),
-}
-
-
-def _answers(known: Conversation) -> Iterator[ReplayEvent]:
-    for (question_id, backend), (outcome, text) in _REPLIES.items():
-        place: dict[str, Any] = {
-            "conversation": known.id,
-            "turn": len(known.turns),
-            "backend": backend,
-            "model": EXTRACTIVE_MODEL,
-            "question_id": question_id,
-        }
-        prompt = (PromptMessage(role="user", segments=("context", "question")),)
-        yield QuestionAsked(**place, hits=(), cut=(), context_tokens=80, prompt=prompt, recall_ms=1.0)
-        failed = outcome == "error"
-        yield ReplyReceived(**place, reply=Reply(text=None if failed else text, error=text if failed else None))
-        score = None if failed else float(outcome == "correct")
-        retrieval = RetrievalScore(
-            recall_at={1: 1.0, 5: 1.0, 10: 1.0} if backend != "full_context" else None,
-            reciprocal_rank=1.0 if backend != "full_context" else None,
-            evidence_in_prompt=None if failed else outcome != "wrong",
-        )
-        scored = Score(outcome=outcome, score=score, predicted=None if failed else text)
-        yield AnswerScored(**place, score=scored, retrieval=retrieval)

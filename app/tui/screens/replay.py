@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from time import monotonic
 from typing import ClassVar
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
@@ -24,13 +23,13 @@ from app.tui.screens.help import HelpScreen
 from app.tui.screens.results import ResultsScreen
 from app.tui.text import Span, one_line
 from app.tui.views.answers import AnswersTable, answers_view
-from app.tui.views.conversation import ConversationDocument
-from app.tui.widgets.architecture import ArchitecturePane
-from app.tui.widgets.bars import ArchitectureTabs, Bar
+from app.tui.views.conversation import ConversationDocument, closing_of
+from app.tui.views.header import header_spans
+from app.tui.widgets.architectures import Architectures
+from app.tui.widgets.bars import Bar
 from app.tui.widgets.lines_view import LinesView
 from app.tui.widgets.live_player import LivePlayer
 
-_NARROWEST_PANE = 38
 _SECONDS_BETWEEN_PAINTS = 0.1
 
 
@@ -46,17 +45,13 @@ class ReplayScreen(Screen[None]):
         self.source = source
         self.timeline = source.timeline
         self.player = LivePlayer(source) if source.assembly is not None else None
-        self.panes = [
-            ArchitecturePane(self.timeline, name, number) for number, name in enumerate(source.backends, start=1)
-        ]
+        self.architectures = Architectures(self.timeline, source.backends, id="architectures")
         self._document = ConversationDocument(self.timeline.conversation)
         self._seconds_a_turn = seconds_a_turn
         self._playing: Timer | None = None
         self._played = 0
         self._following = True
-        self._first_pane = 0
-        self._asking = ""
-        self._painted_at = 0.0
+        self._late: Timer | None = None
 
     # ---- what stands on the screen -------------------------------------------------------------------------
 
@@ -68,10 +63,7 @@ class ReplayScreen(Screen[None]):
             with Vertical(id="left"):
                 yield LinesView(id="conversation")
                 yield LinesView(id="answers")
-            with Vertical(id="right"):
-                yield ArchitectureTabs([pane.backend for pane in self.panes], id="tabs")
-                with Horizontal(id="panes"):
-                    yield from self.panes
+            yield self.architectures
         if self.player is not None:
             yield self.player
         yield Footer(show_command_palette=False, compact=True)
@@ -82,16 +74,12 @@ class ReplayScreen(Screen[None]):
         conversation.border_title = Content("conversation")
         self.query_one("#trouble").display = False
         self.query_one("#answers", LinesView).display = False
-        self._note_closing()
+        self._document.closed = closing_of(self.timeline)
         conversation.show(self._document)
         conversation.focus(scroll_visible=False)
         if self.player is None:
             self.cursor = min(1, self.frontier)
         self.paint()
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Show as many architectures as there is room for."""
-        self._fit(event.size.width)
 
     @property
     def frontier(self) -> int:
@@ -100,63 +88,28 @@ class ReplayScreen(Screen[None]):
             return self._played
         return self.timeline.reached
 
-    @property
-    def panes_shown(self) -> range:
-        """Which architectures are on the screen, by their place in the order."""
-        room = max(1, (self.size.width - self._left_width(self.size.width)) // _NARROWEST_PANE)
-        count = max(1, min(len(self.panes), room))
-        first = min(self._first_pane, len(self.panes) - count)
-        return range(max(first, 0), max(first, 0) + count)
-
-    def _left_width(self, width: int) -> int:
-        return min(max(30, width * 27 // 100), 56)
-
-    def _fit(self, width: int) -> None:
-        self.query_one("#left").styles.width = self._left_width(width)
-        shown = self.panes_shown
-        self.query_one("#tabs", ArchitectureTabs).mark(shown)
-        self.query_one("#tabs").display = len(shown) < len(self.panes)
-        for index, pane in enumerate(self.panes):
-            pane.display = index in shown
-            pane.named = len(shown) > 1 or len(self.panes) == 1
-        self.paint()
-
     def paint(self) -> None:
         """Show everything at the cursor."""
-        self._painted_at = monotonic()
         self._paint_header()
         self._document.cursor = self.cursor
         conversation = self.query_one("#conversation", LinesView)
         conversation.relay()
         conversation.bring_into_view(max(0, self.cursor - 1))
-        for index in self.panes_shown:
-            self.panes[index].move_to(self.cursor)
+        self.architectures.move_to(self.cursor)
         self._paint_answers()
 
     def _paint_header(self) -> None:
-        live = self.player is not None
-        mode = Span(" LIVE ", "live") if live else Span(" RECORDED ", "recorded")
-        last = self.timeline.last_turn
-        place = f"turn {self.cursor}/{last}" if self.cursor <= last else "closed"
-        self.query_one("#header", Bar).say(
-            mode,
-            Span(f"  {one_line(self.timeline.conversation.id)}", "strong"),
-            Span(f"  {place}", "title"),
-            Span(f"  {self._progress}", "warn"),
-            Span(f"  {one_line(self.source.settings_in_short)}", "dim"),
+        progress = "▶ playing" if self._playing is not None else ""
+        if self.player is not None and not progress:
+            progress = self.player.progress
+        spans = header_spans(
+            self.timeline,
+            self.cursor,
+            live=self.player is not None,
+            progress=progress,
+            settings=self.source.settings_in_short,
         )
-
-    @property
-    def _progress(self) -> str:
-        if self._playing is not None:
-            return "▶ playing"
-        if self.player is None or self.player.run.over:
-            return ""
-        if self._asking:
-            return f"{self._asking} · x stops"
-        if self.player.busy and self.player.run.target > self._played + 1:
-            return f"playing {self._played}/{self.player.run.target} · x stops"
-        return "G asks the questions" if self._played == self.timeline.last_turn else ""
+        self.query_one("#header", Bar).say(*spans)
 
     def _paint_answers(self) -> None:
         answers = self.query_one("#answers", LinesView)
@@ -247,18 +200,9 @@ class ReplayScreen(Screen[None]):
 
     # ---- architectures, results ----------------------------------------------------------------------------
 
-    @on(ArchitectureTabs.Chosen)
-    def _tab_chosen(self, message: ArchitectureTabs.Chosen) -> None:
-        self.action_focus_architecture(message.index + 1)
-
     def action_focus_architecture(self, number: int) -> None:
         """Show an architecture by its 1-based place, and focus it."""
-        if not 1 <= number <= len(self.panes):
-            return
-        if number - 1 not in self.panes_shown:
-            self._first_pane = number - 1
-            self._fit(self.size.width)
-        self.panes[number - 1].focus_panel()
+        self.architectures.focus_one(number - 1)
 
     def action_enlarge(self) -> None:
         """Give the focused panel the whole screen."""
@@ -306,50 +250,38 @@ class ReplayScreen(Screen[None]):
         self.timeline.append(event)
         match event:
             case QuestionAsked() | AnswerScored():
-                self._tell_asking(event.backend)
+                self._catch_up_soon()
             case ConversationClosed():
-                self._note_closing()
+                self._document.closed = closing_of(self.timeline)
             case _:
                 pass
-
-    def _tell_asking(self, backend: str) -> None:
-        assert self.player is not None
-        assembly = self.player.run.assembly
-        total = len(self.timeline.conversation.questions) * len(assembly.backend_names) * len(assembly.models)
-        done = sum(answer.scored is not None for answer in self.timeline.answers())
-        self._asking = f"asking {done}/{total} · {one_line(backend)}"
-        if monotonic() - self._painted_at > _SECONDS_BETWEEN_PAINTS:
-            self._painted_at = monotonic()
-            self._paint_header()
-            self._paint_answers()
-
-    def _note_closing(self) -> None:
-        closings = [
-            event.status
-            for name in self.source.backends
-            for event in self.timeline.events_at(name, self.timeline.last_turn + 1)
-            if isinstance(event, ConversationClosed)
-        ]
-        self._document.closed = closings[0] if closings else None
 
     @on(LivePlayer.Reached)
     def _reached(self, message: LivePlayer.Reached) -> None:
         assert self.player is not None
         self._played = message.position
-        soon = message.position < self.player.run.target
-        if soon and monotonic() - self._painted_at < _SECONDS_BETWEEN_PAINTS:
-            return
-        self._catch_up()
+        if message.position < self.player.run.target:
+            self._catch_up_soon()
+        else:
+            self._catch_up()
+
+    def _catch_up_soon(self) -> None:
+        """Show where the engine is, some times a second however fast it goes."""
+        if self._late is None:
+            self._late = self.set_timer(_SECONDS_BETWEEN_PAINTS, self._catch_up)
 
     def _catch_up(self) -> None:
+        if self._late is not None:
+            self._late.stop()
+            self._late = None
         if self._following:
             self.cursor = self._played
         self._paint_header()
+        self._paint_answers()
 
     @on(LivePlayer.Rested)
     def _rested(self, message: LivePlayer.Rested) -> None:
         self._played = message.position
-        self._asking = ""
         self._catch_up()
         if message.completed:
             self.paint()
@@ -361,5 +293,4 @@ class ReplayScreen(Screen[None]):
         trouble = self.query_one("#trouble", Bar)
         trouble.display = True
         trouble.say(Span(f"! {one_line(message.sentence)}", "bad"))
-        self._asking = ""
         self._paint_header()

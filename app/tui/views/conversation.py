@@ -8,6 +8,8 @@ from functools import lru_cache
 from typing import Final
 
 from app.conversations.models import Conversation, Question, Role, Turn
+from app.replay.events import ConversationClosed
+from app.replay.timeline import Timeline
 from app.tui.text import Line, Row, Span, Tone, line, one_line, paragraphs, wrapped
 
 _ROWS_OF_SUMMARY = 3
@@ -85,6 +87,15 @@ class ConversationDocument:
 
 
 _ROLE_TONE: Final[dict[Role, Tone]] = {"user": "key", "assistant": "value"}
+
+
+def closing_of(timeline: Timeline) -> str | None:
+    """How the conversation ended in the memories, ``resolved`` or ``cancelled``; None where it has not."""
+    for backend in timeline.backends:
+        for event in timeline.events_at(backend, timeline.last_turn + 1):
+            if isinstance(event, ConversationClosed):
+                return event.status
+    return None
 
 
 def _marks(questions: Sequence[Question]) -> dict[str, list[int]]:

@@ -45,16 +45,14 @@ class PanelView(LinesView):
 class ArchitecturePane(Vertical):
     """The panels of one architecture. Nothing is worked out for it while it is not on the screen."""
 
-    def __init__(self, timeline: Timeline, backend: str, number: int) -> None:
+    def __init__(self, timeline: Timeline, backend: str) -> None:
         super().__init__(classes="architecture")
         self.backend = backend
         self._timeline = timeline
-        self._number = number
         self._panels = [PanelView(panel) for panel in panels_of(timeline, backend)]
 
     def compose(self) -> ComposeResult:
         """What is wrong with it, if anything is; then its panels."""
-        yield Bar(classes="name")
         yield Bar(classes="failure")
         yield from self._panels
 
@@ -62,19 +60,6 @@ class ArchitecturePane(Vertical):
     def panels(self) -> Iterator[PanelView]:
         """Its panels, top to bottom."""
         return iter(self._panels)
-
-    @property
-    def named(self) -> bool:
-        """Whether its name stands above it."""
-        return bool(self.query_one(".name").display)
-
-    @named.setter
-    def named(self, named: bool) -> None:
-        self.query_one(".name").display = named
-
-    def on_mount(self) -> None:
-        """Write its name."""
-        self.query_one(".name", Bar).say(Span(f" {self._number} ", "accent"), Span(one_line(self.backend), "title"))
 
     def move_to(self, cursor: int) -> None:
         """Show every panel at a position."""

@@ -20,7 +20,7 @@ class Bar(LinesView, can_focus=False):
 
 
 class ArchitectureTabs(Bar):
-    """The architectures by number; those on screen are marked. A click shows one."""
+    """The architectures by number: those on screen above their columns, then the others. A click shows one."""
 
     class Chosen(Message):
         """An architecture was clicked: its place in the order, from 0."""
@@ -32,21 +32,25 @@ class ArchitectureTabs(Bar):
     def __init__(self, names: Sequence[str], *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._names = tuple(names)
-        self._ends: list[int] = []
+        self._ends: list[tuple[int, int]] = []
 
-    def mark(self, shown: range) -> None:
-        """Mark those on screen."""
+    def mark(self, shown: range, width: int) -> None:
+        """Put those on screen above columns that share ``width`` cells, and the others where there is room."""
+        hidden = [index for index in range(len(self._names)) if index not in shown]
         spans: list[Span] = []
         self._ends = []
-        for index, name in enumerate(self._names):
+        for index in (*shown, *hidden):
             on = index in shown
-            spans.append(Span(f" {index + 1} ", "accent" if on else "dim"))
-            spans.append(Span(f"{one_line(name)} ", "title" if on else "dim"))
-            self._ends.append(width_of(spans))
+            spans += [Span(f" {index + 1} ", "accent" if on else "dim")]
+            spans += [Span(f"{one_line(self._names[index])} ", "title" if on else "dim")]
+            if on and index != shown[-1]:
+                column_end = width * (index - shown[0] + 1) // len(shown)
+                spans.append(Span(" " * max(0, column_end - width_of(spans))))
+            self._ends.append((width_of(spans), index))
         self.show([Line(tuple(spans), most=1)])
 
     def on_click(self, event: events.Click) -> None:
         """Show the architecture that was clicked."""
-        index = next((place for place, end in enumerate(self._ends) if event.x < end), None)
+        index = next((index for end, index in self._ends if event.x < end), None)
         if index is not None:
             self.post_message(self.Chosen(index))

@@ -7,9 +7,10 @@ from textual.message import Message
 from textual.widget import Widget
 
 from app.errors import MemreplayError
-from app.replay.events import ReplayEvent
+from app.replay.events import AnswerScored, QuestionAsked, ReplayEvent
 from app.tui.live import LiveRun
 from app.tui.replay_source import ReplaySource
+from app.tui.text import one_line
 
 
 class LivePlayer(Widget):
@@ -53,6 +54,20 @@ class LivePlayer(Widget):
         self.run = LiveRun(source.assembly, source.timeline.conversation, self._emit)
         self.busy = False
         self._ask_when_played = False
+        self._asking: str | None = None
+
+    @property
+    def progress(self) -> str:
+        """What is going on, or what the user can have go on next; nothing once the run is over."""
+        if self.run.over:
+            return ""
+        turns, played = len(self._timeline.conversation.turns), self.run.position
+        if not self.busy:
+            return "G asks the questions" if played == turns else ""
+        if self._asking is not None:
+            done = sum(answer.scored is not None for answer in self._timeline.answers())
+            return f"asking {done}/{self.run.number_of_asks} · {one_line(self._asking)} · x stops"
+        return f"playing {played}/{self.run.target} · x stops" if self.run.target > played + 1 else ""
 
     def on_mount(self) -> None:
         """Open the memories, and load what is slow to load, once the screen stands."""
@@ -96,6 +111,7 @@ class LivePlayer(Widget):
             self.post_message(self.Rested(self.run.position, completed))
 
     async def _drive(self) -> bool:
+        self._asking = None
         await self.run.play(self._reached)
         if not self._ask_when_played:
             return False
@@ -116,4 +132,6 @@ class LivePlayer(Widget):
         self.post_message(self.Reached(position))
 
     def _emit(self, event: ReplayEvent) -> None:
+        if isinstance(event, QuestionAsked | AnswerScored):
+            self._asking = event.backend
         self.post_message(self.Happened(event))

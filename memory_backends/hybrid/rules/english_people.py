@@ -83,7 +83,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "name",
-        pattern(rf"^(?:(?i:hi|hello|hey)[,!]?\s)?(?P<value>{CAP}(?:\s{CAP})?)\shere\b"),
+        pattern(rf"^(?i:hi|hello|hey)[,!]?\s(?P<value>{CAP}(?:\s{CAP})?)\shere\b"),
         "<who>.name",
         0.8,
         1.0,

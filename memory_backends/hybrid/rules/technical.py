@@ -133,7 +133,10 @@ RULES: tuple[Rule, ...] = (
     Rule("code", pattern(r"(?P<value>`[^`\n]{2,60}`)"), None, 0.85, 0.74),
     Rule(
         "name mentioned",
-        pattern(rf"(?<=[a-zà-ÿ]\s)(?<!\bHey\s)(?<!\bHi\s)(?<!\bThanks\s)(?P<value>(?!I\b)(?:{PROPER}))"),
+        pattern(
+            rf"(?<=[a-zà-ÿ]\s)(?<!\bHey\s)(?<!\bHi\s)(?<!\bThanks\s)"
+            rf"(?P<value>(?![A-Z]{{2,4}}\b(?!\s[A-Z]))(?:{PROPER}))"
+        ),
         None,
         0.88,
         0.7,

@@ -167,3 +167,25 @@ def mc10_row(number: int = 0, **changes: Any) -> Json:
         "choices": choices,
     }
     return row | mc10_haystack() | changes
+
+
+def longmemeval_entry(**changes: Any) -> Json:
+    """A question over two sessions, of which the second holds the answer."""
+    entry: Json = {
+        "question_id": "7a_1",
+        "question_type": "multi-session",
+        "question": "Where did I hang the hammock?",
+        "answer": "on the fire escape",
+        "question_date": "2023/06/01 (Thu) 09:30",
+        "haystack_session_ids": ["s_9", "answer_1"],
+        "haystack_dates": ["2023/05/20 (Sat) 02:21", "2023/05/22 (Mon) 18:05"],
+        "haystack_sessions": [
+            [{"role": "user", "content": "Rain again."}, {"role": "assistant", "content": "Take a coat."}],
+            [
+                {"role": "user", "content": "I hung the hammock on the fire escape.", "has_answer": True},
+                {"role": "assistant", "content": "Mind the neighbours.", "has_answer": False},
+            ],
+        ],
+        "answer_session_ids": ["answer_1"],
+    }
+    return entry | changes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,33 @@ def test_the_shipped_conversations_load_without_a_warning_and_know_their_evidenc
     assert {"identity-01", "multi-01", "technical-01"} <= set(conversations)
     assert all(question.evidence for c in conversations.values() for question in c.questions)
     assert all(entry.path.is_relative_to(datasets_folder()) for entry in shipped_datasets())
+
+
+def test_published_files_over_the_same_conversations_are_told_apart_by_their_datasets(tmp_path: Path) -> None:
+    written(tmp_path / "locomo10.json", [locomo_sample()])
+    written_lines(tmp_path / "rows.jsonl", [mc10_row(0), mc10_row(1)])
+    recall, choice = load([str(tmp_path)])
+    assert (recall.id, recall.dataset) == ("garden-1", "locomo10")
+    assert (choice.id, choice.dataset) == ("rows.garden-1", "rows")
+    assert [question.kind for question in (*recall.questions, *choice.questions)] == ["recall"] * 5 + ["choice"] * 2
+    assert choice.questions[0].evidence == recall.questions[0].evidence == ("D1:1",)
+
+
+def test_reading_can_be_watched(tmp_path: Path) -> None:
+    read: dict[str, int] = {}
+
+    def opened(path: Path) -> Callable[[int], None]:
+        def on_bytes(count: int) -> None:
+            read[path.name] = read.get(path.name, 0) + count
+
+        return on_bytes
+
+    lines = written_lines(tmp_path / "a.jsonl", [mc10_row(0)])
+    array = written(tmp_path / "b.json", [mc10_row(0, question_id="orchard_q0")])
+    assert len(list(load([str(lines), str(array)], on_opened=opened))) == 2
+    assert read == {"a.jsonl": lines.stat().st_size, "b.json": array.stat().st_size}
+
+
+def test_what_python_datasets_read_is_no_conversation(shelf: Path) -> None:
+    written(shelf / "data" / "menu.json", {"starters": []})
+    assert ids() == ["garden-1", "harbour-07", "harbour-08"]

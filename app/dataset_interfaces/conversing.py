@@ -1,0 +1,79 @@
+"""What all steps of a run share: the clock, what has been said so far, the log, and the model that judges."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from app.dataset_interfaces.journal import Journal
+from app.dataset_interfaces.language_model import LanguageModel, LLMReply, LLMRequest
+from app.dataset_interfaces.master_log import EventSink, EventType, LogEvent, MasterLog
+from app.dataset_interfaces.steps import LlmAsked
+from app.dataset_interfaces.tokens import count_tokens
+
+HALF_EXCHANGE = timedelta(seconds=5)
+"""What a message takes on the simulated clock, and again what its reply takes."""
+
+
+class RunRecord:
+    """The state of a run that is not one test's: it only ever grows."""
+
+    def __init__(self, start: datetime, journal: Journal, sink: EventSink | None) -> None:
+        self.log = MasterLog()
+        self.now = start
+        self.tokens = 0
+        self.characters = 0
+        self.journal = journal
+        self._sink = sink
+
+    def add(self, kind: EventType, test_id: str = "", **data: Any) -> None:
+        """Log what has happened; it is handed on unless an interrupted run has done that."""
+        event = LogEvent(kind, self.now, test_id, data)
+        known = kind is not EventType.LLM_CALL and self.journal.matches(event)
+        self.log.append(event)
+        if not known:
+            self._hand_on(event)
+
+    def add_reused(self, kind: EventType, test_id: str, **data: Any) -> None:
+        """Log what an interrupted run has handed on."""
+        self.log.append(LogEvent(kind, self.now, test_id, data))
+
+    def count(self, text: str) -> None:
+        """Something was said; the clock moves on."""
+        self.tokens += count_tokens(text)
+        self.characters += len(text)
+        self.now += HALF_EXCHANGE
+
+    def _hand_on(self, event: LogEvent) -> None:
+        if self._sink is not None:
+            self._sink(event)
+
+
+class LoggedModel:
+    """The model that datasets ask: it answers from the log of an interrupted run as long as that lasts.
+
+    ``asked`` holds the calls that have not been shown yet; ``test_id`` is the test that is asking.
+    """
+
+    def __init__(self, model: LanguageModel | None, record: RunRecord) -> None:
+        self._model = model
+        self._record = record
+        self.test_id = ""
+        self.asked: list[LlmAsked] = []
+
+    def __call__(self, request: LLMRequest) -> LLMReply:
+        """Ask. The reply, or that there was none, is in the log before anything else happens with it."""
+        known = self._record.journal.model_reply(self.test_id)
+        reply = known or self._ask(request)
+        failure = {} if reply.error is None else {"error": reply.error}
+        add = self._record.add_reused if known else self._record.add
+        add(EventType.LLM_CALL, self.test_id, response=reply.text, cost_usd=reply.cost_usd, **failure)
+        self.asked.append(
+            LlmAsked(self.test_id, request.model, reply.text, reply.error, reply.cost_usd, known is not None)
+        )
+        return reply
+
+    def _ask(self, request: LLMRequest) -> LLMReply:
+        if self._model is None:
+            return LLMReply(None, error="no model is set for judging")
+        return self._model(request)

@@ -1,0 +1,167 @@
+"""One test: a script, what should be answered, and the pauses between its lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from app.dataset_interfaces.actions import SendAndRegisterAction, SendMessageAction, TestAction, WaitAction
+from app.dataset_interfaces.tokens import count_tokens
+from app.dataset_interfaces.ungraded import Ungraded
+from app.dataset_interfaces.waits import Wait, WaitCreator, even_waits
+from app.errors import UsageError
+
+if TYPE_CHECKING:
+    from app.dataset_interfaces.dataset import DatasetInterface
+
+Evaluation = tuple[float, float, list[str]]
+"""The score, the most that it could have been, and why."""
+
+EvaluationFn = Callable[[list[str], list[str], Any], Evaluation]
+"""Questions, responses and expected answers of one test to its evaluation."""
+
+
+@dataclass
+class TestExample:
+    """A test with a fixed script.
+
+    ``is_question`` and ``waits`` have an entry a line; a temporal test has one more than ``script``, for the
+    question that ``create_question`` makes while the test runs. ``expected_responses`` is what the dataset's
+    ``evaluate_correct`` understands. Without ``waits`` the lines are spread evenly over 90 % of the memory span.
+    ``random`` is seeded with ``unique_id``; ``start_token`` is what had been said in the run when the test began.
+    """
+
+    __test__ = False
+
+    dataset_generator: DatasetInterface = None  # type: ignore[assignment]  # generate_examples fills it in
+    script: list[str] = field(default_factory=list)
+    is_question: list[bool] = field(default_factory=list)
+    waits: list[Wait] = field(default_factory=list)
+    expected_responses: Any = None
+    can_be_interleaved: bool = True
+    uses_callback: bool = False
+    is_temporal: bool = False
+    example_id: str = ""
+    number_of_questions: int = 0
+    finished: bool = False
+    random: Random = field(default_factory=Random)
+    start_token: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the script, spread its lines and seed ``random``."""
+        self.number_of_questions = sum(map(bool, self.is_question))
+        self._check_script()
+        self._actions = self.action_iter()
+        if self.dataset_generator is not None:
+            self.random = Random(self.unique_id)
+
+    @property
+    def dataset_name(self) -> str:
+        """The dataset's name."""
+        return self.dataset_generator.name
+
+    @property
+    def description(self) -> str:
+        """What the dataset tests."""
+        return self.dataset_generator.description
+
+    @property
+    def reset_message(self) -> str:
+        """What is said when the test is over; empty for nothing."""
+        return self.dataset_generator.reset_message
+
+    @property
+    def unique_id(self) -> str:
+        """The test's name in logs: ``"{dataset name} - {example id}"``."""
+        return f"{self.dataset_name} - {self.example_id}"
+
+    @property
+    def evaluation_fn(self) -> EvaluationFn:
+        """Evaluates the test; the score is normalised to 0..1 and the maximum is 1."""
+
+        def evaluate(questions: list[str], responses: list[str], expected_answers: Any) -> Evaluation:
+            score, maximum, reasons = self.dataset_generator.evaluate_correct(
+                questions, responses, expected_answers
+            )
+            return normalised(score, maximum, reasons)
+
+        return evaluate
+
+    def identify(self, dataset: DatasetInterface, example_id: str) -> None:
+        """Give the test its dataset and id, before it begins."""
+        self.dataset_generator, self.example_id = dataset, example_id
+        self.random = Random(self.unique_id)
+
+    def action_iter(self) -> Iterator[TestAction]:
+        """The script as actions: each message, then its wait where there is one."""
+        for message, wait, is_question in zip(self.script, self.waits, self.is_question, strict=False):
+            if self.uses_callback and is_question:
+                yield SendAndRegisterAction(message, is_question=is_question)
+            else:
+                yield SendMessageAction(message, is_question=is_question)
+            if wait:
+                yield WaitAction(**wait)
+        if self.is_temporal and len(self.is_question) == len(self.script) + 1:
+            yield SendMessageAction("", is_question=self.is_question[-1])
+
+    def step(self) -> TestAction | None:
+        """The next action; None when there is none left, and then the test is finished."""
+        action = next(self._actions, None)
+        if action is None:
+            self.finished = True
+        return action
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a definition file holds it."""
+        return {
+            "script": self.script,
+            "is_question": self.is_question,
+            "waits": [WaitCreator.serialise(wait) for wait in self.waits],
+            "expected_responses": self.expected_responses,
+            "can_be_interleaved": self.can_be_interleaved,
+            "is_temporal": self.is_temporal,
+            "uses_callback": self.uses_callback,
+        }
+
+    def _check_script(self) -> None:
+        lines = len(self.is_question)
+        wanted = {len(self.script), len(self.script) + 1} if self.is_temporal else {len(self.script)}
+        if lines not in wanted:
+            raise UsageError(f"A test has {len(self.script)} lines and {lines} entries in is_question")
+        if not self.number_of_questions:
+            raise UsageError("A test asks no question: no entry of is_question is true")
+        if not self.waits:
+            self.waits = even_waits(lines)
+        if len(self.waits) != lines:
+            raise UsageError(f"A test has {lines} lines and {len(self.waits)} waits")
+        span = self.dataset_generator.memory_span if self.dataset_generator is not None else 0
+        said = sum(map(count_tokens, self.script)) if span else 0
+        if span and said >= span:
+            raise UsageError(f"A test's script has {said} tokens: too long for a memory span of {span}")
+
+
+@dataclass
+class CallBackTestExample(TestExample):
+    """A test whose score depends on what is said after its script: it goes on until its callback ends it."""
+
+    def __post_init__(self) -> None:
+        """Whatever was given, it uses a callback: nothing else could end it."""
+        self.uses_callback = True
+        super().__post_init__()
+
+    def step(self) -> TestAction | None:
+        """The next action; after the script, a wait for one more token."""
+        action = super().step()
+        if action is not None:
+            return action
+        self.finished = False
+        return WaitAction(tokens=1)
+
+
+def normalised(score: float, maximum: float, reasons: list[str]) -> Evaluation:
+    """The score as a share of its maximum."""
+    if maximum <= 0:
+        raise Ungraded("The dataset gives no points for this test: its maximum is 0")
+    return score / maximum, 1, list(reasons)

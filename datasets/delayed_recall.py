@@ -1,0 +1,39 @@
+"""Facts of a world that does not exist, then questions about them. An example of tests that a model writes.
+
+Two tests are shipped, so that no model is needed to have them; a third is generated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.dataset_interfaces.gpt_generated import GPTGenerated
+from app.dataset_interfaces.interface import TestExample
+
+OPENING = "Here are some facts of a world that somebody has made up:\n\n"
+INTRODUCTIONS = (
+    "About the made-up world:",
+    "Think of the made-up world again.",
+    "Another question on the made-up world:",
+)
+
+
+@dataclass
+class DelayedRecallDataset(GPTGenerated):
+    """One point for each answer that the judge finds right."""
+
+    name: str = "Delayed Recall"
+    description: str = "Give the agent facts of a made-up world, and ask about each of them later."
+    reset_message: str = "Please forget all the facts of the made-up world."
+    generation_file: str | Path | None = "delayed_recall_prompt.json"
+    generated_file: str | Path | None = "delayed_recall_examples.json"
+
+    def generate_examples(self, num_examples: int) -> list[TestExample]:
+        """What was written, with words around it that say what it is about."""
+        examples = super().generate_examples(num_examples)
+        for example in examples:
+            facts, *questions = example.script
+            asked = [f"{self.random.choice(INTRODUCTIONS)} {question}" for question in questions]
+            example.script[:] = [f"{OPENING}{facts}", *asked]
+        return examples

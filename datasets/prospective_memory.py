@@ -1,0 +1,85 @@
+"""A saying is to be added to the n-th reply from now. An example of a test that is scored by a callback."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from app.dataset_interfaces.interface import CallBackTestExample, DatasetInterface, RunView, TestExample
+from app.dataset_interfaces.text_match import standardise
+
+SAYINGS = (
+    ("A lamp that is lit for one guest gives light to all.", "Odalys Brandt"),
+    ("Count the bridges you have crossed and not the rivers.", "Teodor Vance"),
+    ("The slow gardener also eats in autumn.", "Mirela Okoye"),
+    ("No map is as wide as the road it shows.", "Casimir Holt"),
+    ("Keep one window open for the song you do not know.", "Ingrid Salles"),
+    ("Whoever mends the net has half caught the fish.", "Bartos Lindqvist"),
+    ("A question well carried weighs less than a ready answer.", "Amaru Petrov"),
+    ("Even the tallest tower began with somebody kneeling.", "Noor Whitfield"),
+)
+
+EARLIEST, LATEST = 2, 8
+_ORDINALS = {2: "2nd", 3: "3rd"}
+
+
+@dataclass
+class ProspectiveMemoryDataset(DatasetInterface):
+    """One point when the n-th reply, and no other until then, has the saying; punctuation and case do not count.
+
+    ``expected_responses`` is ``[(saying, author, n)]``; the reply to the instruction itself is the first.
+    """
+
+    name: str = "Prospective Memory"
+    description: str = "Give the agent a saying, then ask it to add the saying to its n-th reply."
+    reset_message: str = "You no longer need to add a saying to any reply."
+    uses_callback: bool = True
+
+    def generate_examples(self, num_examples: int) -> list[TestExample]:
+        """Tests with a saying each."""
+        sayings = [self.random.choice(SAYINGS) for _ in range(num_examples)]
+        return [self._example(saying, author) for saying, author in sayings]
+
+    def evaluate_correct(
+        self, questions: list[str], responses: list[str], expected_answers: list[Any]
+    ) -> tuple[int, int, list[str]]:
+        """Not used: the callback scores."""
+        raise NotImplementedError("This dataset is scored by its callback")
+
+    def continual_evaluation_callback(
+        self, scheduler: RunView, example: TestExample, task_log: list[str]
+    ) -> tuple[int, int, list[str], bool]:
+        """Nothing is won before the n-th reply is there."""
+        saying, _, number = example.expected_responses[0]
+        replies = _replies_since(example.script[-1], task_log)
+        if len(replies) < number:
+            return 0, 1, [f"Reply {number} is still to come."], False
+        example.finished = True
+        cited = [place for place, reply in enumerate(replies, start=1) if standardise(saying) in standardise(reply)]
+        if number not in cited:
+            return 0, 1, ["The saying is not where it should be."], True
+        if len(cited) > 1:
+            return 0, 1, ["The saying is in other replies too."], True
+        return 1, 1, ["The saying is in the right place."], True
+
+    def _example(self, saying: str, author: str) -> TestExample:
+        number = self.random.randint(EARLIEST, LATEST)
+        instruction = (
+            f"When you reply to the messages that follow, whatever they are about, add the saying by {author} to "
+            f"your {_ORDINALS.get(number, f'{number}th')} reply. The reply to this message is the first."
+        )
+        return CallBackTestExample(
+            dataset_generator=self,
+            script=[f"'{saying}' - {author}", instruction],
+            is_question=[False, True],
+            expected_responses=[(saying, author, number)],
+            uses_callback=True,
+        )
+
+
+def _replies_since(instruction: str, task_log: list[str]) -> list[str]:
+    """The agent's replies from the last time on that the instruction was given."""
+    given = max(
+        (place for place, entry in enumerate(task_log) if entry.endswith(instruction)), default=len(task_log)
+    )
+    return task_log[given + 1 :: 2]

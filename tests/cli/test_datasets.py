@@ -1,0 +1,100 @@
+"""``memreplay datasets``: what there is, what it covers, and writing it in our own format."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.conversations import registry
+from app.conversations.json_schema import conversation_schema
+from tests.cli.conftest import RunCli
+from tests.unit.conversations.samples import boat_conversation, locomo_sample, written
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A datasets folder with a conversation, a LoCoMo file, and a file that is broken."""
+    folder = tmp_path / "shelf"
+    written(folder / "harbour-07.json", boat_conversation())
+    other = locomo_sample() | {"sample_id": "garden-2"}
+    written(folder / "gardens.json", [locomo_sample(), other])
+    written(folder / "pier-01.json", boat_conversation() | {"turns": []})
+    monkeypatch.setattr(registry, "datasets_folder", lambda: folder)
+    return folder
+
+
+@pytest.mark.usefixtures("shelf")
+def test_every_dataset_is_a_row_and_a_broken_one_says_so(run_cli: RunCli) -> None:
+    ran = run_cli("datasets")
+    assert ran.code == 0
+    rows = [line.split() for line in ran.out.splitlines()]
+    assert ["gardens", "LoCoMo", "2", "12", "10"] in rows
+    assert ["harbour-07", "TestConversation", "1", "10", "3", "en", "correction"] in rows
+    broken = next(line for line in ran.out.splitlines() if "pier-01" in line)
+    assert "cannot be read: /turns: has 0 entries" in broken
+    assert "\x1b" not in ran.out
+
+
+def test_the_list_as_json(run_cli: RunCli, shelf: Path) -> None:
+    listed = {dataset["id"]: dataset for dataset in json.loads(run_cli("datasets", "--json").out)}
+    assert listed["harbour-07"] == {
+        "id": "harbour-07",
+        "path": str(shelf / "harbour-07.json"),
+        "format": "TestConversation",
+        "conversations": 1,
+        "turns": 10,
+        "questions": 3,
+        "language": "en",
+        "tags": ["correction"],
+        "fault": None,
+    }
+    assert listed["pier-01"]["fault"].startswith("/turns: has 0 entries")
+
+
+@pytest.mark.usefixtures("shelf")
+def test_coverage_shows_counts_and_what_is_empty(run_cli: RunCli) -> None:
+    ran = run_cli("datasets", "--coverage")
+    assert ran.code == 0
+    by_salience = ran.out.split("salience \\ position")[1].splitlines()
+    low = next(line for line in by_salience if line.strip().startswith("low"))
+    assert low.split("low")[1].replace(" ", "").startswith("·/·1/2·/·")
+    assert "  key info instruction, position early" in ran.out.splitlines()
+
+
+@pytest.mark.usefixtures("shelf")
+def test_coverage_as_json(run_cli: RunCli) -> None:
+    coverage = json.loads(run_cli("datasets", "--coverage", "--json").out)
+    table = next(t for t in coverage["tables"] if (t["rows"], t["columns"]) == ("salience", "position"))
+    assert table["cells"]["low"]["middle"] == {"questions": 1, "key_turns": 2}
+    assert ["low", "early"] in table["empty"]
+    assert coverage["tags"] == {"correction": 1}
+
+
+@pytest.mark.usefixtures("shelf")
+def test_an_exported_conversation_is_the_same_again(run_cli: RunCli, tmp_path: Path) -> None:
+    output = tmp_path / "boat.json"
+    ran = run_cli("datasets", "export", "harbour-07", "--output", output)
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    assert json.loads(output.read_text(encoding="utf-8")) == boat_conversation()
+
+
+@pytest.mark.usefixtures("shelf")
+def test_one_of_several_conversations_is_chosen_by_its_id(run_cli: RunCli, tmp_path: Path) -> None:
+    output = tmp_path / "garden.json"
+    unclear = run_cli("datasets", "export", "gardens", "--output", output)
+    assert unclear.code == 2 and "garden-1, garden-2" in unclear.err and not output.exists()
+    ran = run_cli("datasets", "export", "gardens", "--conversation", "garden-2", "--output", output)
+    assert ran.code == 0 and "left out: the dates of the sessions" in ran.err
+    assert json.loads(output.read_text(encoding="utf-8"))["id"] == "garden-2"
+
+
+@pytest.mark.usefixtures("shelf")
+def test_an_output_that_cannot_be_written_is_wrong_usage(run_cli: RunCli, tmp_path: Path) -> None:
+    ran = run_cli("datasets", "export", "harbour-07", "--output", tmp_path / "absent" / "boat.json")
+    assert ran.code == 2 and "cannot be written" in ran.err
+
+
+def test_the_schema_is_printed(run_cli: RunCli) -> None:
+    assert json.loads(run_cli("datasets", "schema").out) == conversation_schema()

@@ -1,0 +1,60 @@
+"""One table of actions behind bindings, help and palette."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from textual.screen import Screen
+
+from app.tui.actions import ACTIONS, PLACES, Place, actions_of
+from app.tui.app import MemreplayApp
+from app.tui.launch import Launch
+from app.tui.screens.help import HelpScreen
+from app.tui.screens.pick import PickScreen
+from app.tui.screens.replay import ReplayScreen
+from app.tui.screens.results import ResultsScreen
+from app.tui.screens.start import StartScreen
+from app.tui.widgets.lines_view import LinesView
+from tests.tui.conftest import open_app
+
+SCREENS: dict[Place, type[Screen[Any]]] = {
+    "start": StartScreen,
+    "replay": ReplayScreen,
+    "results": ResultsScreen,
+    "help": HelpScreen,
+    "pick": PickScreen,
+}
+
+
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.id)
+def test_every_action_can_be_carried_out(action: Any) -> None:
+    owner, name = SCREENS[action.place], action.call.split("(")[0]
+    if name.startswith("app."):
+        owner, name = MemreplayApp, name.removeprefix("app.")  # type: ignore[assignment]
+    assert callable(getattr(owner, f"action_{name}"))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_key_does_two_things(place: Place) -> None:
+    keys = Counter(key for action in actions_of(place) for key in action.keys)
+    assert [key for key, count in keys.items() if count > 1] == []
+
+
+async def test_help_names_every_action_with_its_keys(launch: Launch) -> None:
+    async with open_app(launch) as pilot:
+        pilot.app.screen.query_one("#datasets").focus()
+        await pilot.press("?")
+        assert isinstance(pilot.app.screen, HelpScreen)
+        shown = " ".join(pilot.app.screen.query_one("#help", LinesView).text.split())
+        for action in ACTIONS:
+            assert action.description in shown
+
+
+async def test_the_palette_offers_every_action_of_the_screen(launch: Launch) -> None:
+    async with open_app(launch) as pilot:
+        commands = list(pilot.app.get_system_commands(pilot.app.screen))
+        for action in actions_of("start"):
+            assert any(action.description in command.help for command in commands)
+        assert any(command.title == "Theme" for command in commands)

@@ -1,0 +1,148 @@
+"""The start screen: what it offers, and how it answers to what cannot be."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input, OptionList
+
+from app.conversations.models import Conversation
+from app.errors import DatasetError, UsageError
+from app.tui.launch import Launch
+from app.tui.screens.replay import ReplayScreen
+from app.tui.screens.start import StartScreen
+from app.tui.widgets.lines_view import LinesView
+from app.tui.widgets.memory_list import MemoryList
+from tests.stubs.live_assembly import StubAssembly
+from tests.tui.builder import conversation
+from tests.tui.conftest import Entry, open_app, until
+
+
+async def listed(pilot: Pilot[None]) -> None:
+    await until(pilot, lambda: pilot.app.screen.query_one("#datasets", OptionList).option_count > 0)
+
+
+def status_of(pilot: Pilot[None]) -> str:
+    return pilot.app.screen.query_one("#status", LinesView).text.strip()
+
+
+def datasets_of(pilot: Pilot[None]) -> list[str]:
+    options = pilot.app.screen.query_one("#datasets", OptionList).options
+    return [str(option.prompt).split()[0] for option in options]
+
+
+async def test_enter_plays_the_demo_at_once_and_needs_no_memory(launch: Launch) -> None:
+    async with open_app(launch) as pilot:
+        await until(pilot, lambda: pilot.app.screen.query_one("#recordings", OptionList).highlighted == 0)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
+
+
+async def test_conversations_are_filtered_by_what_is_typed(launch: Launch) -> None:
+    async with open_app(launch) as pilot:
+        await listed(pilot)
+        await pilot.press("/", *"postgres")
+        assert datasets_of(pilot) == ["technical-02"]
+        await pilot.press(*("backspace",) * 8)
+        assert datasets_of(pilot) == ["identity-01", "technical-02"]
+
+
+async def test_a_dataset_that_cannot_be_read_gives_its_sentence(launch: Launch) -> None:
+    def load(spec: str) -> Sequence[Conversation]:
+        raise DatasetError(spec, "/turns/0", "has no [role]", "user or assistant")
+
+    async with open_app(replace(launch, load=load)) as pilot:
+        await listed(pilot)
+        pilot.app.screen.query_one("#datasets").focus()
+        await pilot.press("enter")
+        await until(pilot, lambda: "expected" in status_of(pilot))
+        assert status_of(pilot) == "identity-01: /turns/0: has no [role]; expected user or assistant"
+
+
+async def test_a_path_that_no_dataset_matches_is_opened_as_a_file(launch: Launch, tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def load(spec: str) -> Sequence[Conversation]:
+        asked.append(spec)
+        return [conversation("from-a-file")]
+
+    def assemble(names: Sequence[str], model: str) -> StubAssembly:
+        return StubAssembly(tuple(names), tmp_path / "live.sqlite3")
+
+    async with open_app(replace(launch, load=load, assemble=assemble)) as pilot:
+        await listed(pilot)
+        await pilot.press("/", *"some/file.json", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
+    assert asked == ["some/file.json"]
+
+
+async def test_a_model_that_cannot_be_used_gives_its_sentence(launch: Launch) -> None:
+    def assemble(names: Sequence[str], model: str) -> StubAssembly:
+        raise UsageError(f"{model} is of no known provider")
+
+    async with open_app(replace(launch, assemble=assemble)) as pilot:
+        await listed(pilot)
+        pilot.app.screen.query_one("#model", Input).value = "nobody/[nothing]"
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "provider" in status_of(pilot))
+        assert status_of(pilot) == "nobody/[nothing] is of no known provider"
+
+
+async def test_without_a_memory_or_a_model_nothing_starts(launch: Launch) -> None:
+    async with open_app(launch) as pilot:
+        await listed(pilot)
+        pilot.app.screen.query_one("#model", Input).value = ""
+        await pilot.press("ctrl+s")
+        assert "Name a model" in status_of(pilot)
+        memories = pilot.app.screen.query_one("#backends", MemoryList)
+        memories.focus()
+        for _ in range(3):
+            await pilot.press("space", "down")
+        assert memories.ticked == ()
+        await pilot.press("ctrl+s")
+        assert "at least one memory" in status_of(pilot)
+        assert isinstance(pilot.app.screen, StartScreen)
+
+
+async def test_the_embedded_reader_is_labelled_and_another_model_is_not(launch: Launch) -> None:
+    async with open_app(launch) as pilot:
+        model = pilot.app.screen.query_one("#model", Input)
+        assert "embedded reader" in str(model.border_title)
+        model.value = "openai/some-model"
+        await pilot.pause()
+        assert "embedded reader" not in str(model.border_title)
+
+
+async def test_names_from_files_are_no_markup(launch: Launch) -> None:
+    entries = (Entry("[red]odd[/red]", "a [bold]description"),)
+    async with open_app(replace(launch, datasets=lambda: entries)) as pilot:
+        await listed(pilot)
+        option = pilot.app.screen.query_one("#datasets", OptionList).options[0]
+        assert str(option.prompt) == "[red]odd[/red]  a [bold]description"
+
+
+async def test_without_a_recording_the_conversations_have_the_focus(launch: Launch) -> None:
+    async with open_app(replace(launch, recordings=list)) as pilot:
+        await listed(pilot)
+        assert "no recording yet" in status_of(pilot)
+        focused = pilot.app.screen.focused
+        assert focused is not None
+        assert focused.id == "datasets"
+
+
+@pytest.mark.parametrize("module", ["app.tui", "app.tui.launch"])
+def test_the_command_line_loads_no_screen_before_it_opens_one(module: str) -> None:
+    code = f"import sys, {module}; sys.exit('textual' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_app_loads_neither_the_model_library_nor_the_stores() -> None:
+    heavy = "{'litellm', 'qdrant_client', 'redis', 'onnxruntime'}"
+    code = f"import sys, app.tui.app; sys.exit(bool({heavy} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

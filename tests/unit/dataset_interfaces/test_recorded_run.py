@@ -1,0 +1,42 @@
+"""A published run, scored again by the shipped classes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from app.dataset_interfaces.definitions import load_definitions
+from app.dataset_interfaces.interface import TestExample
+from app.dataset_interfaces.master_log import MasterLog, read_master_log
+from app.dataset_interfaces.rescoring import rescore
+from tests.unit.dataset_interfaces.driving import judge, run
+
+pytestmark = pytest.mark.shared_data
+
+
+def recorded(folder, test: TestExample):
+    path = folder / test.dataset_name / f"{test.example_id}_0.json"
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_all_scores_are_those_of_the_recording_but_for_tests_with_a_judge(shared_data):
+    definitions = load_definitions(shared_data / "goodai" / "benchmark3_1k_definitions")
+    folder = shared_data / "goodai" / "benchmark3_1k_gpt4o"
+    log = MasterLog(read_master_log(folder / "master_log.jsonl"))
+
+    scores = {test.unique_id: (rescore(test, log), recorded(folder, test)["score"]) for test in definitions.tests}
+
+    differing = {name for name, (ours, theirs) in scores.items() if ours.score != pytest.approx(theirs)}
+    assert len(scores) == 30
+    assert differing == {"Jokes - 0", "Jokes - 1", "Jokes - 2"}
+    assert all(scores[name][0].score is None for name in differing)
+
+
+def test_the_published_definitions_run_to_their_end(shared_data):
+    definitions = load_definitions(shared_data / "goodai" / "benchmark3_1k_definitions")
+
+    done = run(definitions.tests, config=definitions.config, model=judge("{}"))
+
+    assert len(done.ended) == 30
+    assert definitions.notes == ()
