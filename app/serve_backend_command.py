@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,6 +26,8 @@ from memory_backends.registry import create_backend
 
 if TYPE_CHECKING:
     from aiohttp.web import TCPSite
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True)
@@ -80,13 +84,10 @@ async def _serve(name: str, settings: Settings, options: ServeOptions) -> None:
         )
         await runner.setup()
         try:
-            await _listen(web.TCPSite(runner, options.host, options.port), options)
-            port = runner.addresses[0][1]
-            shown = f"[{options.host}]" if ":" in options.host else options.host
-            print(
-                f"{name} answers at http://{shown}:{port}/run_turn with {model}; ctrl+c stops it", file=sys.stderr
-            )
-            await _told_to_stop()
+            with _stop_signals() as stop:
+                await _listen(web.TCPSite(runner, options.host, options.port), options)
+                print(_announcement(name, model, options.host, runner.addresses[0][1]), file=sys.stderr)
+                await stop.wait()
         finally:
             await runner.cleanup()
     except StoreUnavailableError as error:
@@ -96,6 +97,11 @@ async def _serve(name: str, settings: Settings, options: ServeOptions) -> None:
         await resources.qdrant.aclose()
 
 
+def _announcement(name: str, model: str, host: str, port: int) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    return f"{name} answers at http://{shown}:{port}/run_turn with {model}; ctrl+c stops it"
+
+
 async def _listen(site: TCPSite, options: ServeOptions) -> None:
     try:
         await site.start()
@@ -103,15 +109,26 @@ async def _listen(site: TCPSite, options: ServeOptions) -> None:
         raise UsageError(f"cannot listen on {options.host}:{options.port}: {error.strerror or error}") from None
 
 
-async def _told_to_stop() -> None:
+@contextmanager
+def _stop_signals() -> Iterator[asyncio.Event]:
+    """An event that the first signal to stop sets; a second one does not wait for the turns under way."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    signals = (signal.SIGINT, signal.SIGTERM)
-    for number in signals:
-        loop.add_signal_handler(number, stop.set)
-    await stop.wait()
-    for number in signals:
-        loop.remove_signal_handler(number)  # a second one does not wait for the turns under way
+
+    def let_go() -> None:
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
+
+    def stopped() -> None:
+        stop.set()
+        let_go()
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, stopped)
+    try:
+        yield stop
+    finally:
+        let_go()
 
 
 class MessageReader:
