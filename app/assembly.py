@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,8 +17,11 @@ from app.answering.answerer import ModelAnswerer
 from app.answering.litellm_port import LiteLLMModel
 from app.answering.litellm_setup import loaded_litellm
 from app.answering.model import AGENT_MODEL, AnswerModel
+from app.answering.offline import OfflineModel
+from app.answering.pacing import PaceLimits, Paces
 from app.answering.reachability import ensure_reachable
 from app.answering.reply_cache import CachedModel
+from app.answering.shared_prefix import SharedPrefixModel
 from app.answering.tokens import token_counter
 from app.conversations.models import Conversation
 from app.errors import MissingServerOrKeyError, UsageError
@@ -25,8 +29,10 @@ from app.paths import cache_folder
 from app.recording.interning import text_hash
 from app.recording.recorder import RunRecorder, fingerprint
 from app.recording.reply_store import SqliteReplyCache
+from app.recording.store import RunStatus
 from app.replay.events import ReplayEvent
 from app.replay.session import EventSink, ReplayPlan, ReplaySession
+from app.replay.side_session import SideSession
 from app.settings import Settings
 from memory_backends.base import BackendError, MemoryBackend, StoreAddressError, StoreUnavailableError
 from memory_backends.clock import system_clock
@@ -35,34 +41,64 @@ from memory_backends.knowledge_store import QdrantConnection
 from memory_backends.operating_memory import RedisConnection
 from memory_backends.registry import Evidence, Resources, check_backend_name, create_backend
 
-_SETTINGS_THAT_CHANGE_NO_ANSWER = frozenset({"concurrency", "cache", "redis_ttl"})
+CLOSED_BOOK = "closed_book"
+"""The control that tells what a model knows without any memory."""
+
+_WITHOUT_VECTORS = frozenset({"full_context", CLOSED_BOOK, "oracle"})
+
+_SETTINGS_THAT_CHANGE_NO_ANSWER = frozenset(
+    {"concurrency", "rpm", "tpm", "timeout", "cache", "offline", "redis_ttl"}
+)
 
 
 class Assembly:
-    """The stores, the embedder, the models and the recorder of one run."""
+    """The stores, the embedder, the models and the recorder of one run.
 
-    def __init__(self, settings: Settings, recording_path: Path) -> None:
+    ``asked_along`` are controls that are asked without being chosen. ``warn`` is given one sentence for each thing
+    that went wrong and can be done without.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        recording_path: Path,
+        *,
+        asked_along: tuple[str, ...] = (),
+        warn: Callable[[str], None] = lambda sentence: None,
+    ) -> None:
         self.settings = settings
+        self.asked_along = asked_along
         self.models = settings.model
         self.backend_names = settings.backend
         self.recording_path = recording_path
         self.recorder: RunRecorder | None = None
         self._resources = resources_of(settings)
         self._agents = agents_of(settings)
-        self._reply_cache = SqliteReplyCache(cache_folder() / "replies.sqlite3") if settings.cache else None
-        model: AnswerModel = LiteLLMModel()
-        if self._reply_cache is not None:
-            model = CachedModel(model, self._reply_cache)
-        self._answerer = ModelAnswerer(model, settings.api_base, settings.context_tokens)
+        self.paces = Paces(PaceLimits(settings.concurrency, settings.rpm, settings.tpm))
+        self.reply_cache = SqliteReplyCache(cache_folder() / "replies.sqlite3", warn) if settings.cache else None
+        self._answerer = self.answerer(self._model())
+
+    def _model(self) -> AnswerModel:
+        """From the inside: the provider, long contexts sent ahead, no network if offline, replies on record."""
+        model: AnswerModel = SharedPrefixModel(LiteLLMModel(timeout=self.settings.timeout, paces=self.paces))
+        if self.settings.offline:
+            model = OfflineModel(model)
+        return model if self.reply_cache is None else CachedModel(model, self.reply_cache)
+
+    def answerer(self, model: AnswerModel) -> ModelAnswerer:
+        """What puts the questions of this run to a model."""
+        return ModelAnswerer(model, self.settings.api_base, self.settings.context_tokens)
 
     async def check(self) -> None:
         """Make sure of every memory, server and key that this run needs.
 
         Raises:
             MissingServerOrKeyError: one is missing; the sentence says which.
-            UsageError: a memory cannot be made, or a model is of no known provider.
+            UsageError: a memory cannot be made, or not asked offline, or a model is of no known provider.
         """
         self._made(self.backend_names, {})
+        if self.settings.offline and self._agents:
+            raise UsageError(f"--offline reaches no network, and {next(iter(self._agents))} is asked over one")
         try:
             await self._resources.redis.check()
             await self._resources.qdrant.check()
@@ -70,13 +106,12 @@ class Assembly:
                 await agent.client.check()
         except (StoreUnavailableError, AgentError) as error:
             raise MissingServerOrKeyError(str(error)) from None
-        asked = {model for name in self.backend_names for model in self.models_of(name)} - {AGENT_MODEL}
-        for model in asked:
+        for model in () if self.settings.offline else self._models_in_use():
             await asyncio.to_thread(ensure_reachable, model, self.settings.api_base)
 
-    def models_of(self, backend: str) -> tuple[str, ...]:
-        """The models that a backend's questions go through."""
-        return models_asked_of(backend, self.models)
+    def _models_in_use(self) -> set[str]:
+        names = (*self.backend_names, *self.asked_along)
+        return {model for name in names for model in models_asked_of(name, self.models)} - {AGENT_MODEL}
 
     async def warm_up(self) -> None:
         """Load litellm and the embedder in threads, ahead of their first use."""
@@ -85,11 +120,19 @@ class Assembly:
         )
 
     async def embed_ahead(self, texts: Sequence[str]) -> None:
-        """Embed a whole conversation in one go; the memories then find its vectors ready."""
+        """Embed much of a conversation in one go; memories that search by vectors then find them ready."""
+        if all(name in _WITHOUT_VECTORS or is_agent(name) for name in self.backend_names):
+            return
         await asyncio.to_thread(self._resources.embedder.embed, texts)
 
-    def begin_run(self, conversations: Mapping[str, str], datasets: Sequence[str], *, resume: bool = False) -> None:
-        """Start recording, or take up an unfinished run of equal settings.
+    def begin_run(
+        self,
+        conversations: Mapping[str, str],
+        datasets: Sequence[str],
+        *,
+        resume: Collection[RunStatus] = (),
+    ) -> None:
+        """Start recording, or take up a run of equal settings that has one of the statuses of ``resume``.
 
         ``conversations`` maps each id to the digest of its content: a changed dataset is another run.
 
@@ -100,7 +143,7 @@ class Assembly:
         decisive = {name: value for name, value in public.items() if name not in _SETTINGS_THAT_CHANGE_NO_ANSWER}
         identity = fingerprint({"settings": decisive, "conversations": dict(conversations)})
         if resume:
-            self.recorder = RunRecorder.resume(self.recording_path, identity)
+            self.recorder = RunRecorder.resume(self.recording_path, identity, resume)
         else:
             self.recorder = RunRecorder.start(self.recording_path, self._recorded_settings(), datasets, identity)
 
@@ -109,6 +152,7 @@ class Assembly:
             "embedder": self._resources.embedder.name,
             "redis": self._resources.redis.description,
             "qdrant": self._resources.qdrant.description,
+            "closed_book_asked_along": CLOSED_BOOK in self.asked_along,
         }
 
     def start_session(
@@ -124,14 +168,8 @@ class Assembly:
             self.begin_run({conversation.id: content_digest(conversation)}, [conversation.dataset])
         assert self.recorder is not None
         self.recorder.add_conversation(conversation)
-        names = self.backend_names if backends is None else backends
-        memories = self.backends_for(conversation, names)
-        plan = ReplayPlan(
-            run_id=self.recorder.run_id,
-            models=self.models,
-            top_k=self.settings.top_k,
-            perceive=perceive or any(memory.perceive_changes_recall for memory in memories.values()),
-        )
+        memories = self.backends_for(conversation, self.backend_names if backends is None else backends)
+        plan = self.plan(self.recorder.run_id, memories, perceive=perceive)
         return ReplaySession(
             conversation,
             memories,
@@ -139,6 +177,37 @@ class Assembly:
             plan,
             _recorded(self.recorder.record, emit),
         )
+
+    def plan(self, run_id: str, memories: Mapping[str, MemoryBackend], *, perceive: bool) -> ReplayPlan:
+        """How a conversation is replayed to these memories."""
+        return ReplayPlan(
+            run_id=run_id,
+            models=self.models,
+            top_k=self.settings.top_k,
+            perceive=perceive or any(memory.perceive_changes_recall for memory in memories.values()),
+            ask_only=frozenset(self.asked_along),
+            shuffle_seed=self.settings.seed if self.settings.shuffle_choices else None,
+        )
+
+    def side_session(self, conversation: Conversation, emit: EventSink) -> SideSession:
+        """Answers questions at earlier positions, by memories of its own; what is asked is recorded as by hand.
+
+        Where nothing is being recorded, as beside a recording, it is only passed on.
+        """
+        recorder = self.recorder
+        return SideSession(
+            conversation,
+            lambda name: self._beside(conversation, name),
+            self._answerer,
+            ReplayPlan(recorder.run_id if recorder else "by-hand", self.models, self.settings.top_k),
+            _recorded(recorder.record, emit) if recorder else emit,
+        )
+
+    def _beside(self, conversation: Conversation, name: str) -> MemoryBackend:
+        """A memory beside those of the session. The one memory of an agent without sessions cannot be had twice."""
+        if is_agent(name):
+            return AgentBackend(name, replace(self._agents[name], serves_without_sessions=False))
+        return self.backends_for(conversation, [name])[name]
 
     def backends_for(self, conversation: Conversation, names: Sequence[str]) -> dict[str, MemoryBackend]:
         """Fresh memories for a conversation, by name.
@@ -161,15 +230,21 @@ class Assembly:
             raise UsageError(str(error)) from None
 
     async def finish(self, status: Literal["finished", "interrupted"]) -> None:
-        """End the run in the recording, and let go of stores and files."""
-        if self.recorder is not None:
-            self.recorder.finish(status)
-        if self._reply_cache is not None:
-            self._reply_cache.close()
-        for agent in self._agents.values():
-            await agent.client.aclose()
-        await self._resources.redis.aclose()
-        await self._resources.qdrant.aclose()
+        """End the run in the recording, and let go of stores and files.
+
+        Raises:
+            RecordingError: the end cannot be written; everything is let go of all the same.
+        """
+        try:
+            if self.recorder is not None:
+                self.recorder.finish(status)
+        finally:
+            if self.reply_cache is not None:
+                self.reply_cache.close()
+            for agent in self._agents.values():
+                await agent.client.aclose()
+            await self._resources.redis.aclose()
+            await self._resources.qdrant.aclose()
 
 
 def refuse_unknown_backends(names: Sequence[str]) -> None:

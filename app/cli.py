@@ -22,7 +22,9 @@ cli.add_typer(recordings, name="recordings")
 datasets = typer.Typer(help="What can be replayed.", rich_markup_mode=None, invoke_without_command=True)
 cli.add_typer(datasets, name="datasets")
 
-_ONLY_WITH_BATCH = ("output", "resume", "perceive", "fail_under", "answer_key")
+_ONLY_WITH_BATCH = (
+    "output", "resume", "retry_errors", "estimate", "perceive", "sample", "repeats", "fail_under", "answer_key"
+)  # fmt: skip
 
 
 def _show_version(wanted: bool) -> None:
@@ -72,15 +74,33 @@ def replay(
         typer.Option(metavar="N", help="Most tokens of memory in a prompt; default: what fits the model."),
     ] = None,
     concurrency: Annotated[
-        int | None, typer.Option(metavar="N", help="Model calls under way at once; default 20.")
+        int | None, typer.Option(metavar="N", help="Model calls under way at once; default: as the provider bears.")
+    ] = None,
+    rpm: Annotated[int | None, typer.Option(metavar="N", help="Most requests a minute and model.")] = None,
+    tpm: Annotated[int | None, typer.Option(metavar="N", help="Most tokens a minute and model.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Give a model's call up after this; default 120.")
     ] = None,
     limit: Annotated[int | None, typer.Option(metavar="N", help="Ask only the first N questions.")] = None,
+    sample: Annotated[
+        int | None, typer.Option(metavar="N", help="Ask only N questions, drawn by type from the seed.")
+    ] = None,
+    repeats: Annotated[int | None, typer.Option(metavar="N", help="Ask every question N times.")] = None,
+    shuffle_choices: Annotated[
+        bool, typer.Option("--shuffle-choices", help="Show options in an order drawn from the seed.")
+    ] = False,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of everything that is drawn.")] = None,
     recording: Annotated[
         Path | None, typer.Option(help="The SQLite file; an existing one gains a run. Default: a new one.")
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the newest unfinished run of equal settings.")
+    ] = False,
+    retry_errors: Annotated[
+        bool, typer.Option("--retry-errors", help="With --resume: ask again what ended in an error.")
+    ] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Say what would be asked and what it would cost; ask nothing.")
     ] = False,
     perceive: Annotated[
         bool,
@@ -100,6 +120,9 @@ def replay(
         typer.Option(metavar="FILE", help="Corrections of published answers, for adjusted scores beside the raw."),
     ] = None,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Use no reply that another run paid for.")] = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Reach no network: a call that is not on record is an error.")
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Say which version this is.")
     ] = False,
@@ -126,19 +149,27 @@ def replay(
         top_k=top_k,
         context_tokens=context_tokens,
         concurrency=concurrency,
+        rpm=rpm,
+        tpm=tpm,
+        timeout=timeout,
         limit=limit,
+        sample=sample,
+        repeats=repeats,
+        shuffle_choices=shuffle_choices or None,
         seed=seed,
         cache=False if no_cache else None,
+        offline=offline or None,
     )
     if batch:
         from app.batch.command import BatchOptions, run_batch
+        from app.batch.recorded_run import RunPlan
 
         options = BatchOptions(
             datasets=tuple(dataset or ()),
             evidence=evidence,
             recording=recording,
-            resume=resume,
-            perceive=perceive,
+            plan=RunPlan(perceive=perceive, resume=resume, retry_errors=retry_errors),
+            estimate=estimate,
             outputs=tuple(output or ()),
             fail_under=fail_under,
             answer_key=answer_key,

@@ -56,12 +56,26 @@ class Settings(BaseSettings):
     """Most tokens of memory in a prompt; worked out from the model's window when absent."""
     concurrency: int | None = Field(default=None, ge=1)
     """Model calls under way at once."""
+    rpm: int | None = Field(default=None, ge=1)
+    """Most requests a minute to one model."""
+    tpm: int | None = Field(default=None, ge=1)
+    """Most tokens a minute to one model, prompts and replies together."""
+    timeout: float = Field(default=120.0, gt=0)
+    """Seconds after which a model's call is given up."""
     limit: int | None = Field(default=None, ge=1)
     """Ask only the first so many questions."""
+    sample: int | None = Field(default=None, ge=1)
+    """Ask only so many questions, drawn by type."""
+    repeats: int = Field(default=1, ge=1)
+    """How often every question is asked."""
+    shuffle_choices: bool = False
+    """Whether the options of a question are shown in an order drawn from the seed."""
     seed: int = 0
     """Seed of everything that is drawn."""
     cache: bool = True
     """Whether replies paid for by other runs are reused."""
+    offline: bool = False
+    """Whether only replies on record, and the embedded reader, may answer."""
 
     @field_validator("backend", "model", mode="before")
     @classmethod

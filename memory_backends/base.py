@@ -20,6 +20,15 @@ from memory_backends.operations import Frozen, MemoryTrace, Store
 Role = Literal["user", "assistant"]
 ClosingStatus = Literal["resolved", "cancelled"]
 
+WhyEmpty = Literal["nothing_stored", "below_threshold"]
+"""Why a recall has no hit: memory is empty, or nothing in it is near enough to what was asked."""
+
+MISSED_DEPTH = 50
+"""Candidates below the cut that are kept for a question."""
+
+MISSED_DEPTH_OF_A_TURN = 10
+"""The same for an ordinary turn, of which there are many more."""
+
 TokenCounter = Callable[[str], int]
 """Text to its number of tokens, by the tokenizer of the model that will read it."""
 
@@ -168,11 +177,13 @@ class Recall(Frozen):
     """What a memory gives for a message or a question: ranked hits and the context assembled from them.
 
     ``missed`` are candidates that ranked below the cut, to the depth that the backend states, without their text:
-    why something was not retrieved is answered by its rank in each channel.
+    why something was not retrieved is answered by its rank in each channel. ``why_empty`` is set where there is no
+    hit, by memories that search.
     """
 
     hits: tuple[Hit, ...] = ()
     missed: tuple[Hit, ...] = ()
+    why_empty: WhyEmpty | None = None
     context: str = ""
     tokens: int = 0
     cut: tuple[Cut, ...] = ()

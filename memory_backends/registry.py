@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from memory_backends.base import BackendError, Clock, MemoryBackend, TextEmbedder, TokenCounter
 from memory_backends.controls import ClosedBookBackend, OracleBackend
+from memory_backends.extraction import FactExtractor
 from memory_backends.full_context import FullContextBackend
+from memory_backends.hybrid_options import HybridOptions
 from memory_backends.knowledge_store import QdrantConnection
 from memory_backends.operating_memory import RedisConnection
 from memory_backends.plugins import announced, create_plugin, is_plugin, load_plugin
-from memory_backends.rag import RagBackend
 
 ARCHITECTURES = ("hybrid", "rag", "full_context")
 """What is compared by default."""
@@ -24,7 +25,8 @@ Evidence = Mapping[str, tuple[str, ...]]
 class Resources:
     """What memories are made of; one for all conversations of a run.
 
-    ``ttl_seconds`` is set on the Redis keys of a conversation when it is closed; None keeps them.
+    ``ttl_seconds`` is set on the Redis keys of a conversation when it is closed; None keeps them. ``extractor``
+    reads the candidate facts of the hybrid memory; None leaves it to the rules.
     """
 
     redis: RedisConnection
@@ -33,6 +35,11 @@ class Resources:
     count_tokens: TokenCounter
     clock: Clock
     ttl_seconds: int | None = None
+    hybrid: HybridOptions = field(default_factory=HybridOptions)
+    extractor: FactExtractor | None = None
+
+
+Maker = Callable[[Resources, Evidence], MemoryBackend]
 
 
 class UnknownBackendError(BackendError):
@@ -77,8 +84,20 @@ def _hybrid(resources: Resources, evidence: Evidence) -> MemoryBackend:
     return HybridBackend(resources)
 
 
-def _rag(resources: Resources, evidence: Evidence) -> MemoryBackend:
-    return RagBackend(resources.qdrant, resources.embedder, resources.count_tokens, resources.clock)
+def _rag(name: str) -> Maker:
+    def make(resources: Resources, evidence: Evidence) -> MemoryBackend:
+        from memory_backends import rag, rag_retrieval  # the keyword search takes long to import
+
+        retrievers: Mapping[str, Callable[[], rag_retrieval.ExchangeRetriever]] = {
+            "rag": lambda: rag_retrieval.DenseRetriever(resources.embedder),
+            "rag:keyword": rag_retrieval.KeywordRetriever,
+            "rag:fused": lambda: rag_retrieval.FusedRetriever(resources.embedder),
+        }
+        return rag.RagBackend(
+            name, resources.qdrant, resources.embedder, resources.count_tokens, resources.clock, retrievers[name]
+        )
+
+    return make
 
 
 def _full_context(resources: Resources, evidence: Evidence) -> MemoryBackend:
@@ -93,9 +112,11 @@ def _oracle(resources: Resources, evidence: Evidence) -> MemoryBackend:
     return OracleBackend(evidence, resources.count_tokens)
 
 
-_MAKERS: dict[str, Callable[[Resources, Evidence], MemoryBackend]] = {
+_MAKERS: dict[str, Maker] = {
     "hybrid": _hybrid,
-    "rag": _rag,
+    "rag": _rag("rag"),
+    "rag:keyword": _rag("rag:keyword"),
+    "rag:fused": _rag("rag:fused"),
     "full_context": _full_context,
     "closed_book": _closed_book,
     "oracle": _oracle,

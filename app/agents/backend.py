@@ -24,10 +24,11 @@ class RemoteAgent:
     """One agent in one run, however many conversations it hears.
 
     One that offers no sessions has a single memory for everything that is ever said to it: then its conversations
-    wait for each other, and what came before is counted.
+    wait for each other, and what came before is counted; unless it ``serves_without_sessions`` it is left alone.
     """
 
     client: AgentClient
+    serves_without_sessions: bool = True
     alone: asyncio.Lock = field(default_factory=asyncio.Lock)
     questions: int = 0
     conversations: int = 0
@@ -69,6 +70,8 @@ class AgentBackend(MemoryBackend):
         self._begin()
         self._session = await self._client.new_session()
         if self._session is None:
+            if not self._agent.serves_without_sessions:
+                raise AgentError("the agent has a single memory: it can only be asked where the replay stands")
             await self._agent.alone.acquire()
             self._holds_the_agent = True
             self._earlier_conversations = self._agent.conversations

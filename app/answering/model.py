@@ -28,13 +28,18 @@ class PromptMessage(Frozen):
 
 
 class AnswerRequest(Frozen):
-    """One call of a model. Two equal requests may share one reply; ``repeat`` keeps wanted repetitions apart."""
+    """One call of a model. Two equal requests may share one reply; ``repeat`` keeps wanted repetitions apart.
+
+    ``marks_prefix`` asks the provider to keep all but the last segment of each message for the calls to come: it
+    changes the price and nothing else.
+    """
 
     model: str
     api_base: str | None
     messages: tuple[PromptMessage, ...]
     parameters: dict[str, Any]
     repeat: int = 0
+    marks_prefix: bool = False
 
 
 class TokenUsage(Frozen):

@@ -75,9 +75,9 @@ def _rows(timeline: Timeline, run: RunInfo, answer_key: AnswerKey | None) -> Ite
 
 def _in_order(timeline: Timeline, run: RunInfo) -> list[Answer]:
     """The scored answers of the run's own backends; what somebody asked by hand beside them is no result."""
-    asked_along = {CLOSED_BOOK} if run.settings.get(_ASKED_ALONG) else set()
     place = {question.id: index for index, question in enumerate(timeline.conversation.questions)}
-    backends = {name: index for index, name in enumerate(run.settings["backend"])}
+    asked_along = CLOSED_BOOK if run.settings.get(_ASKED_ALONG) else None
+    backends = {name: index for index, name in enumerate(run.settings["backend"]) if name != asked_along}
     models = {name: index for index, name in enumerate([*run.settings["model"], AGENT_MODEL])}
     answers = [
         answer
@@ -85,7 +85,7 @@ def _in_order(timeline: Timeline, run: RunInfo) -> list[Answer]:
         if answer.scored is not None
         and answer.received is not None
         and not answer.asked.by_hand
-        and answer.asked.backend not in asked_along
+        and answer.asked.backend in backends
     ]
     return sorted(
         answers,

@@ -9,32 +9,29 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from app.answering.model import AGENT_MODEL, AnswerRequest, Reply
 from app.conversations.exchanges import exchanges_of, message_of
 from app.conversations.models import Conversation, Question
+from app.replay.answer_score import ask_fields, score_answer
 from app.replay.events import (
     AnswerScored,
-    AskEvent,
     BackendFailed,
     ConversationClosed,
     ConversationOpened,
-    Decided,
     Observed,
-    Operated,
     Perceived,
     QuestionAsked,
     ReplayEvent,
     ReplyReceived,
     Settled,
     TurnPlayed,
+    event_of,
 )
-from app.scoring.outcomes import RetrievalScore
-from app.scoring.replies import score_reply
-from app.scoring.retrieval import UNRANKED_BACKENDS, score_retrieval
+from app.replay.shuffling import choice_order, with_order
 from memory_backends.base import BackendError, ClosingStatus, MemoryBackend, Namespace, Recall
-from memory_backends.operations import MemoryOperation, Phase, PromotionDecision
+from memory_backends.operations import Phase
 
 T = TypeVar("T")
 
@@ -71,16 +68,23 @@ class Ask:
     question: Question
     backend: str
     model: str
+    repeat: int = 0
 
 
 @dataclass(frozen=True)
 class ReplayPlan:
-    """What a replay does beside playing: which models it asks, and how many hits memory may take."""
+    """What a replay does beside playing: which models it asks, and how many hits memory may take.
+
+    ``ask_only`` names backends that are asked without hearing the conversation. Options are shown in an order drawn
+    from ``shuffle_seed`` and the question, where it is set.
+    """
 
     run_id: str
     models: tuple[str, ...]
     top_k: int = 10
     perceive: bool = True
+    ask_only: frozenset[str] = frozenset()
+    shuffle_seed: int | None = None
 
 
 class ReplaySession:
@@ -101,6 +105,7 @@ class ReplaySession:
         self.conversation = conversation
         self.position = 0
         self._backends = backends
+        self._listening = {name: backend for name, backend in backends.items() if name not in plan.ask_only}
         self._answerer = answerer
         self._plan = plan
         self._emit = emit
@@ -115,7 +120,7 @@ class ReplaySession:
 
     async def open(self) -> None:
         """Open every backend, empty."""
-        for name, backend in self._backends.items():
+        for name, backend in self._listening.items():
             namespace = Namespace(run_id=self._plan.run_id, conversation_id=self.conversation.id, backend=name)
             await self._guarded(name, "open", backend.open(namespace))
             self._emit(ConversationOpened(conversation=self.conversation.id, turn=0, backend=name))
@@ -126,7 +131,7 @@ class ReplaySession:
             return False
         self.position += 1
         self._emit(TurnPlayed(conversation=self.conversation.id, turn=self.position))
-        for name in self._backends:
+        for name in self._listening:
             async with self._locks[name]:
                 await self._hear(name)
         return True
@@ -153,6 +158,7 @@ class ReplaySession:
                         backend=name,
                         hits=recall.hits,
                         missed=recall.missed,
+                        why_empty=recall.why_empty,
                         cut=recall.cut,
                         tokens=recall.tokens,
                         ms=_ms_since(started),
@@ -182,13 +188,15 @@ class ReplaySession:
         self, question: Question, backend: str, model: str, *, repeat: int = 0, by_hand: bool = False
     ) -> AnswerScored:
         """Put a question to one backend as its memory stands, through one model, and score the reply."""
+        model = self._through(backend, model)
         async with self._locks[backend]:
             started = perf_counter()
             recall = await self._recall(question, backend, model)
             recall_ms = _ms_since(started)
         given = recall if isinstance(recall, Recall) else Recall()
         answerer = self._answerer_of(backend)
-        request = answerer.request(question, given.context, model, repeat)
+        order = choice_order(question, self._plan.shuffle_seed)
+        request = answerer.request(with_order(question, order), given.context, model, repeat)
         asked = QuestionAsked(
             conversation=self.conversation.id,
             turn=self.position,
@@ -199,17 +207,19 @@ class ReplaySession:
             by_hand=by_hand,
             hits=given.hits,
             missed=given.missed,
+            why_empty=given.why_empty,
             cut=given.cut,
             context_tokens=given.tokens,
             prompt=request.messages if isinstance(recall, Recall) else (),
             recall_ms=recall_ms,
+            choice_order=order,
         )
         self._emit(asked)
         if isinstance(recall, Recall):
             reply = await answerer.answer(request)
         else:
             reply = Reply(text=None, error=recall)
-        self._emit(ReplyReceived(**_ask_fields(asked), reply=reply))
+        self._emit(ReplyReceived(**ask_fields(asked), reply=reply))
         scored = score_answer(question, asked, reply)
         self._emit(scored)
         return scored
@@ -231,8 +241,12 @@ class ReplaySession:
             Ask(question, backend, model)
             for question in self.conversation.questions
             for backend in self._backends
-            for model in (self._plan.models if self._answerer_of(backend) is self._answerer else (AGENT_MODEL,))
+            for model in dict.fromkeys(self._through(backend, model) for model in self._plan.models)
         ]
+
+    def _through(self, name: str, model: str) -> str:
+        """What a backend's question really goes through: an agent asks no model."""
+        return model if self._answerer_of(name) is self._answerer else AGENT_MODEL
 
     def _answerer_of(self, name: str) -> Answerer:
         backend = self._backends[name]
@@ -241,7 +255,7 @@ class ReplaySession:
     async def close(self, status: ClosingStatus) -> None:
         """End the conversation in every backend: ``resolved``, or ``cancelled`` where it was abandoned."""
         end = len(self.conversation.turns) + 1
-        for name, backend in self._backends.items():
+        for name, backend in self._listening.items():
             async with self._locks[name]:
                 await self._guarded(name, "close", backend.close(status), turn=end)
             self._emit(ConversationClosed(conversation=self.conversation.id, turn=end, backend=name, status=status))
@@ -270,7 +284,7 @@ class ReplaySession:
             # A plugged-in memory may raise anything; the run and the other memories go on.
             failure = f"{type(error).__name__}: {error}"
         for entry in self._backends[name].trace.drain():
-            self._emit(self._as_event(name, at, entry))
+            self._emit(event_of(entry, self.conversation.id, at, name))
         if failure is not None:
             self._emit(
                 BackendFailed(conversation=self.conversation.id, turn=at, backend=name, phase=phase, error=failure)
@@ -280,27 +294,6 @@ class ReplaySession:
             if failures is not None:
                 failures.append(failure)
         return result
-
-    def _as_event(self, name: str, turn: int, entry: MemoryOperation | PromotionDecision) -> Operated | Decided:
-        if isinstance(entry, MemoryOperation):
-            return Operated(conversation=self.conversation.id, turn=turn, backend=name, operation=entry)
-        return Decided(conversation=self.conversation.id, turn=turn, backend=name, decision=entry)
-
-
-def score_answer(question: Question, asked: QuestionAsked, reply: Reply) -> AnswerScored:
-    """What a reply is worth, and how well memory found the evidence: from what was recorded alone.
-
-    Nobody knows what an agent has looked up, so its retrieval is not scored.
-    """
-    if asked.model == AGENT_MODEL:
-        retrieval = RetrievalScore()
-    else:
-        retrieval = score_retrieval(question, asked.hits, asked.backend not in UNRANKED_BACKENDS)
-    return AnswerScored(**_ask_fields(asked), score=score_reply(question, reply), retrieval=retrieval)
-
-
-def _ask_fields(asked: QuestionAsked) -> dict[str, Any]:
-    return asked.model_dump(include=set(AskEvent.model_fields))
 
 
 def _ms_since(started: float) -> float:

@@ -86,6 +86,11 @@ class Attributor:
             return self._right(question, answer.asked)
         return self._wrong(question, answer, score)
 
+    def trails(self, answer: Answer) -> list[Trail]:
+        """The way of each evidence turn of an answered question; empty where none is named."""
+        question = self._questions.get(answer.asked.question_id)
+        return [] if question is None else self._trails(question, answer.asked)
+
     def closed_book_is_right(self, asked: QuestionAsked) -> bool | None:
         """Whether the same model answers the question without any memory; None where it was not asked."""
         return self._closed_book.get((asked.model, asked.question_id))

@@ -80,7 +80,8 @@ def recorded(path: Path, conversation_id: str) -> ReplaySource:
         timeline = Timeline(conversation, recording.events(run_id, conversation_id))
     finally:
         recording.close()
-    return ReplaySource(timeline, tuple(timeline.backends), run.settings)
+    chosen = tuple(name for name in timeline.backends if name in run.settings.get("backend", timeline.backends))
+    return ReplaySource(timeline, chosen, run.settings)
 
 
 def _open(path: Path) -> Recording:

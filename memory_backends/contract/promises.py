@@ -16,6 +16,7 @@ from memory_backends.contract.talk import (
     HOSTILE_TALK,
     QUESTION,
     TALK,
+    WIDE_QUESTION,
     hear,
     play,
     turns_cut,
@@ -143,7 +144,7 @@ async def _finds_the_answer(subject: Subject) -> None:
 
 async def _reports_what_does_not_fit(subject: Subject) -> None:
     memory = await _after(subject, TALK)
-    recall = await memory.recall(QUESTION, 10, 40)
+    recall = await memory.recall(WIDE_QUESTION, 10, 40)
     retrieved = {turn for hit in recall.hits for turn in hit.turns}
     lost = retrieved - recall.turns_in_context - turns_cut(recall)
     expect(bool(turns_cut(recall)), "nothing is reported as cut where the budget is too small for all")

@@ -21,6 +21,7 @@ def exchange(number: int, user: str, assistant: str, session: int = 1, said_at: 
 
 
 QUESTION = "Where does Marta work?"
+WIDE_QUESTION = "Where does Marta work, who is Tofu, and when is the deadline?"
 ANSWER = "Nimbus Labs"
 ANSWER_TURN = "1"
 

@@ -16,7 +16,7 @@ from memory_backends.contract.talk import HOSTILE_TALK, QUESTION, TALK
 from memory_backends.operations import MemoryOperation
 from tests.stubs.memory import exchange, namespace, play
 
-REMEMBERING = ("hybrid", "rag", "full_context")
+REMEMBERING = ("hybrid", "rag", "rag:keyword", "rag:fused", "full_context")
 CONTROLS = ("closed_book", "oracle")
 EVERY_MEMORY = (*REMEMBERING, *CONTROLS)
 
@@ -62,7 +62,9 @@ class TestMemoriesThatRemember:
         backend = make(name)
         await backend.open(namespace(name))
         await play(backend, DATED_TALK)
-        context = (await backend.recall("Who went to the support group?", 10, 1000)).context
+        context = (
+            await backend.recall("Who went to the support group, and who works at Nimbus?", 10, 1000)
+        ).context
         assert "[8 May 2023, 13:56]\nUser: I went to the support group" in context
         assert "[25 May 2023, 09:05]\nUser: I work at Nimbus" in context
 
@@ -84,7 +86,7 @@ class TestMemoriesThatRemember:
         assert observed
         assert {entry.phase for entry in observed} <= {"observe", "consolidate"}
         assert {entry.turns for entry in observed} == {TALK[0].turn_ids}
-        await backend.perceive(TALK[1].messages[0], 5, 1000)
+        await backend.perceive(exchange(2, "I am Marta, and I work.", "You said so.").messages[0], 5, 1000)
         perceived = [entry for entry in backend.trace.drain() if isinstance(entry, MemoryOperation)]
         assert {(entry.phase, entry.turns) for entry in perceived} == {("perceive", ("3",))}
         await backend.recall(QUESTION, 5, 1000)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Final, Literal
 
@@ -33,14 +32,10 @@ class PromotionsPanel:
 
     def at(self, cursor: int) -> View:
         """The decisions of exactly this position."""
-        ledger = self._timeline.decisions_until(self._backend, cursor)
-        lines: list[Line] = []
-        for turn, decision in reversed(ledger):
-            if turn != cursor:
-                break
-            lines[:0] = decision_lines(decision)
-        counts = Counter(decision.decision for _, decision in ledger)
-        note = " · ".join(f"{name} {count}" for name in _SIGNS if (count := counts[name]))
+        ledger = self._timeline.ledger(self._backend)
+        lines = [line for decision in ledger.at(cursor) for line in decision_lines(decision)]
+        counts = ledger.counts_until(cursor)
+        note = " · ".join(f"{name} {count}" for name in _SIGNS if (count := counts.get(name)))
         return lines_view("promotions", lines or nothing("no candidate was judged at this turn"), note=note)
 
 

@@ -87,6 +87,14 @@ def test_a_column_in_which_nobody_has_anything_is_left_out() -> None:
     assert set(support_columns(results)) == {"tokens/right", "cost/right"}
 
 
+@pytest.mark.parametrize(("closed_book", "said"), [(None, True), (True, False)])
+def test_where_the_model_was_not_asked_alone_guessed_is_said_to_be_a_guess(
+    closed_book: bool | None, said: bool
+) -> None:
+    guessed = row(FOUND, reply("3")).model_copy(update={"failure": "guessed", "closed_book_correct": closed_book})
+    assert any("cannot be told apart" in sentence for sentence in remarks(results_of(guessed))) is said
+
+
 def test_what_is_to_be_held_against_the_numbers_stands_below_them() -> None:
     style = option_style([choice(choices=("red", "Green", "Blue"), correct_index=0)])
     assert style is not None
