@@ -124,6 +124,8 @@ class Timeline:
                 self._logs[backend].setdefault(key, LogHistory()).add(note.turn, note.ref, write.offset, write.text)
             case "redis", "remove" if key in self._logs[backend]:
                 self._logs[backend][key].clear(note.turn, note.ref)
+                if key in self._states[backend]:
+                    self._states[backend][key].add(note.turn, note.ref, write.pointers, whole=write.whole)
             case "redis", _:
                 history = self._states[backend].get(key)
                 if history is None:
