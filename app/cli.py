@@ -50,8 +50,8 @@ def replay(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="hybrid, rag, full_context, closed_book, oracle, package.module:Class or http://host/run_turn;"
-            " repeatable.",
+            help="hybrid, rag, rag:keyword, rag:fused, full_context, closed_book, oracle, package.module:Class or"
+            " http://host/run_turn; repeatable.",
         ),
     ] = None,
     model: Annotated[
@@ -72,6 +72,30 @@ def replay(
     context_tokens: Annotated[
         int | None,
         typer.Option(metavar="N", help="Most tokens of memory in a prompt; default: what fits the model."),
+    ] = None,
+    embedder: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What makes vectors: minilm (default), fastembed:NAME, litellm:NAME."),
+    ] = None,
+    extractor: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="A LiteLLM model that reads facts for hybrid; default: its rules."),
+    ] = None,
+    ablate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Switch off a part of hybrid: promotion, supersession, verbatim, knowledge, shared, personal,"
+            " dense, keyword, speaker, date; repeatable.",
+        ),
+    ] = None,
+    tier_share: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TIER=SHARE",
+            help="The most that a tier of hybrid takes of a recall: personal=0.05, shared=0.1, knowledge=0.1 by"
+            " default; repeatable.",
+        ),
     ] = None,
     concurrency: Annotated[
         int | None, typer.Option(metavar="N", help="Model calls under way at once; default: as the provider bears.")
@@ -148,6 +172,10 @@ def replay(
         redis_ttl=redis_ttl,
         top_k=top_k,
         context_tokens=context_tokens,
+        embedder=embedder,
+        extractor=extractor,
+        ablate=tuple(ablate or ()),
+        tier_share=tuple(tier_share or ()),
         concurrency=concurrency,
         rpm=rpm,
         tpm=tpm,

@@ -54,6 +54,14 @@ class Settings(BaseSettings):
     """Most hits taken for a question, from all stores together."""
     context_tokens: int | None = Field(default=None, ge=1)
     """Most tokens of memory in a prompt; worked out from the model's window when absent."""
+    embedder: str = "minilm"
+    """What makes vectors: minilm (inside the package), fastembed:NAME or litellm:NAME."""
+    extractor: str | None = None
+    """The LiteLLM model that reads candidate facts for the hybrid memory; its rules when absent."""
+    ablate: Names = ()
+    """Mechanisms of the hybrid memory that are switched off, by name."""
+    tier_share: Names = ()
+    """The most that a tier of the hybrid memory may take of a recall, each as tier=share (0 to 1)."""
     concurrency: int | None = Field(default=None, ge=1)
     """Model calls under way at once."""
     rpm: int | None = Field(default=None, ge=1)
@@ -77,7 +85,7 @@ class Settings(BaseSettings):
     offline: bool = False
     """Whether only replies on record, and the embedded reader, may answer."""
 
-    @field_validator("backend", "model", mode="before")
+    @field_validator("backend", "model", "ablate", "tier_share", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
@@ -88,6 +96,11 @@ class Settings(BaseSettings):
         if not value:
             raise ValueError("name at least one")
         return tuple(dict.fromkeys(value))
+
+    @field_validator("ablate")
+    @classmethod
+    def _sorted(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(sorted(set(value)))
 
     @classmethod
     def settings_customise_sources(

@@ -26,6 +26,7 @@ from app.conversations.exchanges import exchanges_of
 from app.conversations.models import Conversation
 from app.replay.events import ReplayEvent
 from app.replay.session import ReplaySession
+from memory_backends.registry import texts_to_embed
 
 NOT_ASKED = "not asked: this is an estimate"
 
@@ -87,7 +88,7 @@ async def estimate_run(
         memories = assembly.backends_for(conversation, here)
         plan = assembly.plan(f"estimate-{uuid4().hex[:8]}", memories, perceive=False)
         session = ReplaySession(conversation, memories, assembly.answerer(model), plan, _unrecorded)
-        texts = [exchange.text for exchange in exchanges_of(conversation)]
+        texts = texts_to_embed(tuple(memories), exchanges_of(conversation))
         await assembly.embed_ahead(texts + [question.text for question in conversation.questions])
         await session.open()
         await session.play()

@@ -15,6 +15,7 @@ from app.batch.remaining import Asking, remaining_work
 from app.conversations.exchanges import exchanges_of
 from app.conversations.models import Conversation
 from app.replay.session import Ask, ReplaySession
+from memory_backends.registry import texts_to_embed
 
 _ASKS_A_CALL = 2
 """Asks begun for each call that may be under way: while one waits for the model, memory is read for the next."""
@@ -84,13 +85,13 @@ class BatchRunner:
         self._open += 1
         if work.asks:
             self._not_begun[conversation.id] = Counter(_answerer_of(ask) for ask in work.asks)
-        await self._ingest(conversation, session)
+        await self._ingest(conversation, session, work.backends)
         group.create_task(self._question(session, work.asks))
 
-    async def _ingest(self, conversation: Conversation, session: ReplaySession) -> None:
+    async def _ingest(self, conversation: Conversation, session: ReplaySession, backends: Sequence[str]) -> None:
         started = monotonic()
-        texts = [exchange.text for exchange in exchanges_of(conversation)]
-        texts += [question.text for question in conversation.questions]
+        texts = list(texts_to_embed(backends, exchanges_of(conversation)))
+        texts += [question.text for question in conversation.questions] if texts else []
         for first in range(0, len(texts), _TEXTS_AT_ONCE):
             if self.stopping:
                 return

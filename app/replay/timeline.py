@@ -6,6 +6,7 @@ conversation costs what is on the screen, and a seek costs the same anywhere.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from app.replay.events import (
     AnswerScored,
     BackendFailed,
     Decided,
+    Extracted,
     Operated,
     Perceived,
     QuestionAsked,
@@ -30,7 +32,7 @@ from app.replay.ledger import Ledger, Track
 from app.replay.logs import LogHistory, Piece
 from app.replay.marks import Marks
 from memory_backends.base import Snapshot
-from memory_backends.operations import Change, MemoryOperation, PromotionDecision
+from memory_backends.operations import Change, Extraction, MemoryOperation, PromotionDecision
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class Timeline:
         self._logs: dict[str, dict[str, LogHistory]] = defaultdict(dict)
         self._collections: dict[str, dict[str, CollectionHistory]] = defaultdict(dict)
         self._perceived: dict[str, Track] = defaultdict(Track)
+        self._extracted: dict[str, Track] = defaultdict(Track)
         self._failed: dict[str, Track] = defaultdict(Track)
         self._ledgers: dict[str, Ledger] = {}
         self._eventful = Track()
@@ -109,6 +112,8 @@ class Timeline:
                 self._eventful.add(note.turn, note.ref)
             case "perceived":
                 self._perceived[note.backend].add(note.turn, note.ref)
+            case "extracted":
+                self._extracted[note.backend].add(note.turn, note.ref)
             case "backend_failed":
                 self._failed[note.backend].add(note.turn, note.ref)
                 self._eventful.add(note.turn, note.ref)
@@ -217,6 +222,11 @@ class Timeline:
         """Where all read paths of ordinary turns are."""
         return self._perceived[backend]
 
+    def perceived_until(self, backend: str, turn: int) -> Sequence[Perceived]:
+        """Every read path of an ordinary turn, at or before this position, in order."""
+        track = self._perceived[backend]
+        return [self.perceived(ref) for ref in track.refs[: bisect_right(track.turns, turn)]]
+
     def perceived(self, ref: int) -> Perceived:
         """A read path by its reference."""
         event = self.archive.event(ref)
@@ -241,6 +251,11 @@ class Timeline:
         event = self.archive.event(ref)
         assert isinstance(event, Decided)
         return event.decision
+
+    def extractions(self, backend: str) -> Sequence[Extraction]:
+        """All calls of one backend's extractor, in order."""
+        events = map(self.archive.event, self._extracted[backend].refs)
+        return [event.extraction for event in events if isinstance(event, Extracted)]
 
     def snapshot_at(self, backend: str, turn: int) -> Snapshot:
         """All that the stores of one backend held, folded: equal to what :meth:`snapshot` read there."""

@@ -80,5 +80,6 @@ def read_question(text: str, labels: Iterable[str]) -> Asked:
 
 def _months(words: list[str]) -> Iterable[int]:
     for before, word, after in zip(["", *words], words, [*words[1:], ""], strict=False):
-        if word in _MONTHS and (word not in _ALSO_A_WORD or before in ("in", "of") or (before + after).isdigit()):
+        is_dated = before in ("in", "of") or before.isdigit() or after.isdigit()
+        if word in _MONTHS and (is_dated or word not in _ALSO_A_WORD):
             yield _MONTHS[word]

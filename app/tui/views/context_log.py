@@ -77,7 +77,10 @@ class LogDocument:
 
 
 class LogPanel:
-    """The log with its newest end in view, how many of its tokens stand in the prompt, and how many were cut."""
+    """The log with its newest end in view, how many of its tokens stand in the prompt, and how many were cut.
+
+    Each turn tells what was newly cut at it; what was cut once stays cut.
+    """
 
     name = "context log"
 
@@ -94,7 +97,7 @@ class LogPanel:
         if key is None or not pieces:
             return lines_view(self.name, nothing("not written yet"))
         perceived = self._timeline.perceived_at(self._backend, cursor)
-        cut = perceived.cut if perceived else ()
+        cut = [part for each in self._timeline.perceived_until(self._backend, cursor) for part in each.cut]
         document = self._documents.setdefault(key, LogDocument(self._timeline.conversation))
         document.seek(pieces, frozenset(turn for part in cut for turn in part.turns))
         tokens = f"{perceived.tokens:,} tokens in the prompt" if perceived else ""

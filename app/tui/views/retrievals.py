@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from app.conversations.models import Conversation
 from app.replay.events import Perceived
 from app.replay.timeline import Timeline
 from app.tui.text import Line, Span, line, one_line
 from app.tui.views.view import View, lines_view, nothing
-from memory_backends.base import Cut, Hit
+from memory_backends.base import Cut, Hit, WhyEmpty
 
 _ROWS_OF_TEXT = 3
+
+_NO_HIT: Mapping[WhyEmpty | None, str] = {
+    None: "no hit: memory had nothing for this message",
+    "nothing_stored": "no hit: nothing is stored yet",
+    "below_threshold": "no hit: nothing that is stored is near enough to this message",
+}
 
 
 class RetrievalsPanel:
@@ -32,7 +38,7 @@ class RetrievalsPanel:
             return lines_view("retrievals", nothing("nothing was searched yet"))
         title = f"retrievals · for turn {perceived.turn}"
         if not perceived.hits:
-            return lines_view(title, nothing("no hit: memory had nothing for this message"))
+            return lines_view(title, nothing(_NO_HIT[perceived.why_empty]))
         lines = list(hit_lines(perceived.hits, self._evidence)) + list(cut_lines(perceived.cut))
         return lines_view(title, lines, note=_note(perceived))
 
