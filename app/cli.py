@@ -50,7 +50,8 @@ def replay(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="hybrid, rag, rag:keyword, rag:fused, full_context, closed_book, oracle; repeatable.",
+            help="hybrid, rag, rag:keyword, rag:fused, full_context, closed_book, oracle, package.module:Class or"
+            " http://host/run_turn; repeatable.",
         ),
     ] = None,
     model: Annotated[
@@ -275,10 +276,23 @@ def compare(
 
 
 @cli.command()
-def doctor() -> None:
+def doctor(
+    clean: Annotated[
+        bool, typer.Option("--clean", help="Say what runs have left on the servers, and how to remove it.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --clean: remove it.")] = False,
+) -> None:
     """Say which Redis, Qdrant, embedder and model this configuration reaches, and what mends what is missing."""
-    from app.doctor import examine
     from app.settings import read_settings
+
+    if yes and not clean:
+        raise UsageError("--yes goes with --clean")
+    if clean:
+        from app import clean_command
+
+        chosen = clean_command.clean if yes else clean_command.show_leftovers
+        raise typer.Exit(chosen(read_settings()))
+    from app.doctor import examine
 
     raise typer.Exit(examine(read_settings()))
 
@@ -294,6 +308,44 @@ def validate(
     from app.validate_command import validate as check
 
     raise typer.Exit(check(tuple(path or ())))
+
+
+@cli.command("check-backend")
+def check_backend(
+    name: Annotated[str, typer.Argument(metavar="package.module:Class", help="A memory of your own.")],
+) -> None:
+    """Try a memory on the contract, and say in plain words what it does not keep."""
+    from app.check_backend_command import check_backend as check
+
+    raise typer.Exit(check(name))
+
+
+@cli.command("serve-backend")
+def serve_backend(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A memory: hybrid, rag, package.module:Class …")],
+    host: Annotated[
+        str, typer.Option(help="Where to listen; elsewhere than here, a token is needed.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8377,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="MEMREPLAY_SERVE_TOKEN",
+            show_default=False,
+            help="What callers must show; better in the environment.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What answers from the memory; default memreplay/extractive.")
+    ] = None,
+) -> None:
+    """Serve a memory over HTTP, as an agent for benchmark runners. Stores are those that are configured."""
+    from app.serve_backend_command import ServeOptions
+    from app.serve_backend_command import serve_backend as serve
+    from app.settings import read_settings
+
+    settings = read_settings(model=(model,) if model else ())
+    raise typer.Exit(serve(name, settings, ServeOptions(host, port, token)))
 
 
 @datasets.callback()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+from app.agents.backend import RemoteAgent
+from app.agents.client import AgentError
 from app.answering.model import EXTRACTIVE_MODEL
 from app.answering.reachability import ensure_reachable
-from app.assembly import connections
 from app.embedders import EMBEDDED, ensure_embedder_answers, plain_embedder
 from app.errors import EXIT_DONE, EXIT_MISSING_SERVER_OR_KEY, MemreplayError
 from app.paths import cache_folder, config_file, datasets_folder, recordings_folder
+from app.resources import agents_of, connections
 from app.settings import Settings, without_secrets
 from memory_backends.base import BackendError
 from memory_backends.knowledge_store import QdrantConnection
@@ -52,6 +54,7 @@ async def _examine(settings: Settings) -> list[Finding]:
         await _reached("Qdrant", qdrant, "qdrant-url", settings.qdrant_url),
         await asyncio.to_thread(_embedder, settings),
     ]
+    findings += [await _agent(name, agent) for name, agent in agents_of(settings).items()]
     for model in settings.model:
         findings.append(await asyncio.to_thread(_model, model, settings.api_base))
     return findings
@@ -68,6 +71,16 @@ async def _reached(
     finally:
         await connection.aclose()
     return Finding(subject, True, connection.description)
+
+
+async def _agent(name: str, agent: RemoteAgent) -> Finding:
+    try:
+        await agent.client.check()
+    except AgentError as error:
+        return Finding("agent", False, str(error), f"start it, or leave out --backend {name}")
+    finally:
+        await agent.client.aclose()
+    return Finding("agent", True, name)
 
 
 def _embedder(settings: Settings) -> Finding:

@@ -46,6 +46,8 @@ class Settings(BaseSettings):
     """A Qdrant server; embedded when absent."""
     qdrant_api_key: SecretStr | None = None
     """The key of the Qdrant server."""
+    agent_token: SecretStr | None = None
+    """Sent as a bearer token to agents, that is to backends named by a URL."""
     redis_ttl: int | None = Field(default=None, ge=1)
     """Seconds after which the Redis keys of a finished run expire; kept when absent."""
     top_k: int = Field(default=10, ge=1)
@@ -116,7 +118,7 @@ class Settings(BaseSettings):
 
     def public(self) -> dict[str, Any]:
         """The settings as they may be recorded: no keys, and no passwords in addresses."""
-        values = self.model_dump(mode="json", exclude={"qdrant_api_key", "keys"})
+        values = self.model_dump(mode="json", exclude={"qdrant_api_key", "agent_token", "keys"})
         for name in ("redis_url", "qdrant_url", "api_base"):
             values[name] = without_secrets(values[name])
         return values

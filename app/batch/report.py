@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from app.answering.model import AGENT_MODEL
 from app.conversations.models import Conversation
 from app.recording.recorder import ASK_KINDS
 from app.recording.store import Recording, RunInfo
@@ -81,7 +82,7 @@ def _in_order(timeline: Timeline, run: RunInfo) -> list[Answer]:
     place = {question.id: index for index, question in enumerate(timeline.conversation.questions)}
     asked_along = CLOSED_BOOK if run.settings.get(_ASKED_ALONG) else None
     backends = {name: index for index, name in enumerate(run.settings["backend"]) if name != asked_along}
-    models = {name: index for index, name in enumerate(run.settings["model"])}
+    models = {name: index for index, name in enumerate([*run.settings["model"], AGENT_MODEL])}
     answers = [
         answer
         for answer in timeline.answers()

@@ -127,7 +127,9 @@ class Timeline:
             case "redis", "append":
                 self._logs[backend].setdefault(key, LogHistory()).add(note.turn, note.ref, write.offset, write.text)
             case "redis", "remove" if key in self._logs[backend]:
-                self._logs[backend][key].clear()
+                self._logs[backend][key].clear(note.turn, note.ref)
+                if key in self._states[backend]:
+                    self._states[backend][key].add(note.turn, note.ref, write.pointers, whole=write.whole)
             case "redis", _:
                 history = self._states[backend].get(key)
                 if history is None:
@@ -252,7 +254,10 @@ class Timeline:
     def snapshot_at(self, backend: str, turn: int) -> Snapshot:
         """All that the stores of one backend held, folded: equal to what :meth:`snapshot` read there."""
         redis: dict[str, Any] = {key: history.value_at(turn) for key, history in self._states[backend].items()}
-        redis |= {key: history.value_at(turn) for key, history in self._logs[backend].items()}
+        for key, log in self._logs[backend].items():
+            # A key that held a text and then a state has a history of either kind.
+            if (text := log.value_at(turn)) is not MISSING:
+                redis[key] = text
         return Snapshot(
             redis={key: value for key, value in redis.items() if value is not MISSING},
             qdrant={name: history.points_at(turn) for name, history in self._collections[backend].items()},

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from app.answering.model import AGENT_MODEL
 from app.conversations.models import Frozen
 from app.scoring.aggregates import (
     adjusted_of,
@@ -110,7 +111,7 @@ def _rounded(value: Any) -> Any:
 
 def contestants_of(rows: Sequence[QuestionRow]) -> dict[str, list[QuestionRow]]:
     """The rows of each backend, by its name in results, in the order of their first rows."""
-    models = {row.model for row in rows}
+    models = {row.model for row in rows} - {AGENT_MODEL}
     by_name: dict[str, list[QuestionRow]] = {}
     for row in rows:
         name = f"{row.backend}@{row.model}" if len(models) > 1 else row.backend

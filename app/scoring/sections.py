@@ -47,7 +47,8 @@ class QuestionRow(Frozen):
     ``failure`` is the label of :mod:`app.scoring.attribution`; ``failure_loss`` says of ``not_written`` how it was
     lost, ``failure_detail`` all of it in words, ``failure_ranks`` which rank each missing evidence turn had in each
     retrieval channel. ``closed_book_correct`` is whether the same model is right without any memory. ``adjusted``
-    is the answer by the corrected key, null for a question that the overlay does not correct.
+    is the answer by the corrected key, null for a question that the overlay does not correct. An agent that could
+    not be given a fresh session had ``earlier_questions`` and ``earlier_conversations`` in its memory.
     """
 
     question_id: str
@@ -94,6 +95,8 @@ class QuestionRow(Frozen):
     failure_ranks: Mapping[str, Mapping[str, int]]
     closed_book_correct: bool | None
     adjusted: Adjusted | None
+    earlier_questions: int = 0
+    earlier_conversations: int = 0
 
 
 class Group(Frozen):
