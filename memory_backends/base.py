@@ -23,7 +23,7 @@ ClosingStatus = Literal["resolved", "cancelled"]
 WhyEmpty = Literal["nothing_stored", "below_threshold"]
 """Why a recall has no hit: memory is empty, or nothing in it is near enough to what was asked."""
 
-MISSED_DEPTH = 50
+MISSED_DEPTH = 30
 """Candidates below the cut that are kept for a question."""
 
 MISSED_DEPTH_OF_A_TURN = 10

@@ -9,10 +9,25 @@ from memory_backends.hybrid.asked import read_question
 LABELS = ("caroline", "melanie", "jean luc")
 
 
-def test_a_speaker_that_is_named_is_meant_and_is_no_part_of_the_topic():
-    asked = read_question("What is Caroline's favourite colour?", LABELS)
-    assert asked.speakers == {"caroline"}
-    assert asked.topic == "What is favourite colour?"
+@pytest.mark.parametrize(
+    ("question", "topic"),
+    [
+        ("What is Caroline's favourite colour?", "What is my favourite colour?"),
+        ("When did Caroline move?", "When did I move?"),
+        ("Where did Jean-Luc go in Jean-Luc’s car?", "Where did I go in my car?"),
+        ("What is the user's name?", "What is my name?"),
+    ],
+)
+def test_the_topic_is_in_the_words_of_the_speaker_that_is_named(question, topic):
+    asked = read_question(question, (*LABELS, "user"))
+    assert len(asked.speakers) == 1
+    assert asked.topic == topic
+
+
+def test_of_several_speakers_no_name_is_part_of_the_topic():
+    asked = read_question("What do Caroline and Melanie's kids share?", LABELS)
+    assert asked.speakers == {"caroline", "melanie"}
+    assert asked.topic == "What do and kids share?"
 
 
 def test_a_label_of_two_words_counts_as_a_whole():
