@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import ClassVar
 
 from textual.binding import BindingType
-from textual.reactive import reactive
+from textual.reactive import var
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
@@ -33,7 +33,8 @@ class MovingScreen(Screen[None]):
     """A screen with one cursor. What follows the cursor, and what lies beyond the frontier, is for its subclass."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("replay")
-    cursor: reactive[int] = reactive(0, init=False)
+    # Not a reactive: that would have the whole screen painted anew at every move.
+    cursor: var[int] = var(0, init=False)
 
     def __init__(self, timeline: Timeline, seconds_a_turn: float) -> None:
         super().__init__()

@@ -17,12 +17,11 @@ _ROWS_OF_SUMMARY = 3
 
 Weight = Literal["kept", "near", "dropped", "none"]
 
-_NO_BAR = Span("  ")
 _OF_WEIGHT: Final[dict[Weight, tuple[Span, Tone]]] = {
     "kept": (Span("┃ ", "good"), "good"),
     "near": (Span("╎ ", "warn"), "warn"),
     "dropped": (Span("┊ ", "removed"), "removed"),
-    "none": (_NO_BAR, "dim"),
+    "none": (Span("  "), "dim"),
 }
 SIGNIFICANCE_LEGEND: Final = "by significance: ┃ kept in long-term memory  ╎ dropped, but near  ┊ dropped"
 

@@ -56,7 +56,7 @@ class LinesView(ScrollView, can_focus=True):
         self._selected: int | None = None
         self._rows_drawn: list[Row | None] = []
         self._top_drawn = -1
-        self._base = Style.null()
+        self._base: Style | None = None
         self._styles_of_tones: dict[Tone, Style] = {}
 
     @property
@@ -235,16 +235,22 @@ class LinesView(ScrollView, can_focus=True):
             else:
                 self.select(block)
 
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """Draw rows of the viewport. What styles come to is worked out once for all of them."""
-        self._base = self.rich_style
+    def notify_style_update(self) -> None:
+        """Another theme, or another state: what styles come to is worked out anew."""
+        super().notify_style_update()
+        self._base = None
         self._styles_of_tones.clear()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw rows of the viewport. What styles come to is worked out once, and not for every frame."""
+        if self._base is None:
+            self._base = self.rich_style
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
         """Draw one row of the viewport."""
         width = self.scrollable_content_region.width
-        base = self._base
+        base = self._base or self.rich_style
         row = self._row_at(y + self.scroll_offset.y)
         if row is None:
             return Strip.blank(width, base)
