@@ -87,6 +87,11 @@ class Timeline:
         """Number of turns of the conversation."""
         return len(self.conversation.turns)
 
+    def rest_in(self, archive: EventArchive) -> None:
+        """Let all events that are still to come rest there. Nothing may have happened yet."""
+        assert not self.backends
+        self.archive = archive
+
     def append(self, event: ReplayEvent) -> None:
         """Take in what happened next."""
         self._take_in(note_of(self.archive.keep(event), event))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from app.conversations.models import Conversation
+from app.replay.archive import EventArchive
 from app.replay.events import ReplayEvent
 from app.replay.session import ReplaySession
 
@@ -52,6 +53,10 @@ class LiveAssembly(Protocol):
 
     def start_session(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> ReplaySession:
         """A session of one conversation; every event is recorded before it is passed on."""
+        ...
+
+    def live_archive(self, conversation: Conversation) -> EventArchive:
+        """Where the events of a started session rest; they are given to it in the order of their recording."""
         ...
 
     async def warm_up(self) -> None:

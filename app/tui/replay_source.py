@@ -70,15 +70,11 @@ def recorded(path: Path, conversation_id: str) -> ReplaySource:
     Raises:
         RecordingError: it cannot be read.
     """
+    # It stays open: the timeline reads from it what is looked at.
     recording = Recording.open(path)
-    try:
-        run_id = _newest_run(recording, path)
-        run = next(run for run in recording.runs() if run.id == run_id)
-        conversation = recording.conversation(run_id, conversation_id)
-        timeline = Timeline(conversation, recording.events(run_id, conversation_id))
-    finally:
-        recording.close()
-    return ReplaySource(timeline, tuple(timeline.backends), run.settings)
+    run_id = _newest_run(recording, path)
+    timeline = recording.timeline(run_id, conversation_id)
+    return ReplaySource(timeline, tuple(timeline.backends), recording.run(run_id).settings)
 
 
 def _newest_run(recording: Recording, path: Path) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from app.answering.model import AnswerRequest, PromptMessage, Reply
 from app.conversations.models import Conversation, Question
 from app.recording.recorder import RunRecorder
+from app.replay.archive import EventArchive
 from app.replay.events import ReplayEvent
 from app.replay.session import ReplayPlan, ReplaySession
 from memory_backends.base import MemoryBackend
@@ -94,6 +95,10 @@ class StubAssembly:
 
         plan = ReplayPlan(run_id="run-1", models=self.models)
         return ReplaySession(conversation, self.backends, self.answerer, plan, record)
+
+    def live_archive(self, conversation: Conversation) -> EventArchive:
+        assert self._recorder is not None
+        return self._recorder.live_archive(conversation.id)
 
     async def warm_up(self) -> None:
         return

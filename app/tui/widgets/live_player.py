@@ -50,7 +50,7 @@ class LivePlayer(Widget):
         super().__init__()
         assert source.assembly is not None
         self._timeline = source.timeline
-        self.run = LiveRun(source.assembly, source.timeline.conversation, self._emit)
+        self.run = LiveRun(source.assembly, source.timeline, self._emit)
         self.busy = False
         self._ask_when_played = False
 
