@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from app.conversations.exchanges import exchanges_of
@@ -77,6 +76,7 @@ class Timeline:
         self._ledgers: dict[str, Ledger] = {}
         self._eventful = Track()
         self._answers: dict[AskKey, Answer] = {}
+        self._observed: dict[int, dict[str, int]] = {}
         for note in self.archive.notes():
             self._take_in(note)
         for event in events:
@@ -270,12 +270,16 @@ class Timeline:
 
     def observed_at(self, turn_id: str) -> int | None:
         """The position at which memory is told of a turn: where its exchange ends. None for an unknown turn."""
-        return self._observed_at.get(turn_id)
+        turn = self.conversation.turns_by_id.get(turn_id)
+        return None if turn is None else self._observed_in(turn.session)[turn_id]
 
-    @cached_property
-    def _observed_at(self) -> dict[str, int]:
-        exchanges = exchanges_of(self.conversation)
-        return {turn_id: exchange.turn_number for exchange in exchanges for turn_id in exchange.turn_ids}
+    def _observed_in(self, session: int) -> dict[str, int]:
+        """Where each turn of a session is observed: an exchange never crosses a session."""
+        if session not in self._observed:
+            turns = tuple(turn for turn in self.conversation.turns if turn.session == session)
+            exchanges = exchanges_of(self.conversation.model_copy(update={"turns": turns}))
+            self._observed[session] = {id_: each.turn_number for each in exchanges for id_ in each.turn_ids}
+        return self._observed[session]
 
     def question(self, question_id: str) -> Question | None:
         """A question of the conversation by its id."""
