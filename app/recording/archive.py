@@ -23,6 +23,7 @@ from app.replay.archive import (
     write_in,
 )
 from app.replay.events import ReplayEvent
+from app.replay.lazily import Lazily
 from memory_backends.operations import MemoryOperation
 
 _EVENTS_KEPT = 2048
@@ -101,19 +102,18 @@ class RecordedArchive:
         return unpacked(row[0], self._look_up)
 
     def _at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
-        rows = self._db.conn.execute(
-            "select body from events where conversation = ? and turn = ? and +backend = ? order by key",
-            [self._conversation, turn, backend],
-        )
-        return tuple(unpacked(body, self._look_up) for (body,) in rows)
+        return self._events(backend, turn, "")
 
     def _operated_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
+        return self._events(backend, turn, " and +kind = 'operated'")
+
+    def _events(self, backend: str, turn: int, condition: str) -> Sequence[ReplayEvent]:
+        """Their keys; the events are read when they are looked at, since a position may hold thousands."""
         rows = self._db.conn.execute(
-            "select body from events where conversation = ? and turn = ? and backend = ? and +kind = 'operated'"
-            " order by key",
+            f"select key from events where conversation = ? and turn = ? and +backend = ?{condition} order by key",
             [self._conversation, turn, backend],
         )
-        return tuple(unpacked(body, self._look_up) for (body,) in rows)
+        return Lazily([key for (key,) in rows], self.event)
 
     def written_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
         """The store commands of a position that changed a store."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from app.conversations.exchanges import exchanges_of
 from app.conversations.models import Conversation, Question
-from app.replay.archive import EventArchive, MemoryArchive, Note, Write, note_of
+from app.replay.archive import EventArchive, MemoryArchive, Note, Write, note_of, operation_of
 from app.replay.events import (
     AnswerScored,
     BackendFailed,
@@ -25,6 +25,7 @@ from app.replay.events import (
     ReplyReceived,
 )
 from app.replay.fold import MISSING, CollectionHistory, StateHistory
+from app.replay.lazily import Lazily
 from app.replay.ledger import Ledger, Track
 from app.replay.logs import LogHistory, Piece
 from app.replay.marks import Marks
@@ -161,10 +162,9 @@ class Timeline:
         """Everything that one backend did at exactly this position, in order."""
         return self.archive.at(backend, turn)
 
-    def operations_at(self, backend: str, turn: int) -> list[MemoryOperation]:
-        """The store commands of one backend at exactly this position, in order."""
-        events = self.archive.operated_at(backend, turn)
-        return [event.operation for event in events if isinstance(event, Operated)]
+    def operations_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
+        """The store commands of one backend at exactly this position, in order, loaded as they are read."""
+        return Lazily(self.archive.operated_at(backend, turn), operation_of)
 
     def failures_at(self, backend: str, turn: int) -> list[BackendFailed]:
         """What one backend could not do at exactly this position."""

@@ -27,6 +27,7 @@ from app.replay.watch_parser import parse_watch
 
 STRIP_WIDTH = 200
 STEPS = 120
+ROWS_ON_SCREEN = 60
 NEAR_THE_START = 20
 
 _STATM = Path("/proc/self/statm")
@@ -50,7 +51,7 @@ def look_at(timeline: Timeline, position: int) -> None:
             timeline.collection(backend, name).count_at(position)
             timeline.collection(backend, name).written_at(position)
         timeline.perceived_at(backend, position)
-        timeline.operations_at(backend, position)
+        timeline.operations_at(backend, position)[:ROWS_ON_SCREEN]
         timeline.failures_at(backend, position)
         timeline.ledger(backend).at(position)
         timeline.ledger(backend).counts_until(position)
