@@ -5,8 +5,8 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import overload
 
+from app.replay.lazily import Lazily
 from app.replay.pointers import MISSING, Missing
 
 Piece = tuple[int, str]
@@ -48,7 +48,8 @@ class LogHistory:
 
     def pieces_at(self, turn: int) -> Sequence[Piece]:
         """The appended pieces up to ``turn``: a view, whatever their number."""
-        return _Pieces(self._turns, self._pieces, bisect_right(self._turns, turn))
+        turns, pieces = self._turns, self._pieces
+        return Lazily(range(bisect_right(turns, turn)), lambda place: (turns[place], pieces[place]))
 
     def value_at(self, turn: int) -> str | Missing:
         """The whole text; :data:`MISSING` where nothing was appended yet."""
@@ -64,30 +65,3 @@ class LogHistory:
         """Position, reference and text of the appends up to ``turn``, oldest first."""
         count = bisect_right(self._turns, turn)
         return list(zip(self._turns[:count], self._refs[:count], self._pieces[:count], strict=True))
-
-
-class _Pieces(Sequence[Piece]):
-    """The first pieces of a log."""
-
-    def __init__(self, turns: array[int], pieces: list[str], count: int) -> None:
-        self._turns, self._pieces, self._count = turns, pieces, count
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    @overload
-    def __getitem__(self, index: int) -> Piece: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Piece]: ...
-
-    def __getitem__(self, index: int | slice) -> Piece | list[Piece]:
-        if isinstance(index, slice):
-            return [(self._turns[at], self._pieces[at]) for at in range(self._count)[index]]
-        at = range(self._count)[index]
-        return self._turns[at], self._pieces[at]
