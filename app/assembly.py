@@ -57,6 +57,7 @@ class Assembly:
         model: AnswerModel = LiteLLMModel()
         if self._reply_cache is not None:
             model = CachedModel(model, self._reply_cache)
+        self.answer_model = model
         self._answerer = ModelAnswerer(model, settings.api_base, settings.context_tokens)
 
     async def check(self) -> None:
@@ -133,8 +134,13 @@ class Assembly:
             memories,
             self._answerer,
             plan,
-            _recorded(self.recorder.record, emit),
+            self.recorded(emit),
         )
+
+    def recorded(self, emit: EventSink | None) -> EventSink:
+        """A sink that records every event of the run before it passes it on."""
+        assert self.recorder is not None
+        return _recorded(self.recorder.record, emit)
 
     def backends_for(self, conversation: Conversation, names: Sequence[str]) -> dict[str, MemoryBackend]:
         """Fresh memories for a conversation, by name."""

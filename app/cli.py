@@ -39,7 +39,10 @@ def replay(
     ] = False,
     dataset: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID|GLOB|PATH", help="What to replay; default: the shipped conversations."),
+        typer.Option(
+            metavar="ID|GLOB|PATH",
+            help="What to replay, or tests to converse with; default: the shipped conversations.",
+        ),
     ] = None,
     evidence: Annotated[
         Path | None, typer.Option(help="A locomo10 file whose evidence is joined to LoCoMo-MC10 rows.")
@@ -72,6 +75,20 @@ def replay(
     ] = None,
     limit: Annotated[int | None, typer.Option(metavar="N", help="Ask only the first N questions.")] = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of everything that is drawn.")] = None,
+    examples: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Tests of each dataset; default: as defined, or 3."),
+    ] = None,
+    memory_span: Annotated[
+        int | None, typer.Option(metavar="TOKENS", help="How far a test is spread; default: as defined, or 2000.")
+    ] = None,
+    isolated: Annotated[
+        bool, typer.Option("--isolated", help="Run each test alone, with an empty memory.")
+    ] = False,
+    judge: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="Judges tests and plays parts in them; without: such are not graded."),
+    ] = None,
     recording: Annotated[
         Path | None, typer.Option(help="The SQLite file; an existing one gains a run. Default: a new one.")
     ] = None,
@@ -120,6 +137,10 @@ def replay(
         concurrency=concurrency,
         limit=limit,
         seed=seed,
+        examples=examples,
+        memory_span=memory_span,
+        isolated=isolated or None,
+        judge=judge,
         cache=False if no_cache else None,
     )
     if batch:
@@ -164,6 +185,17 @@ def recordings_show(file: Annotated[Path, typer.Argument(help="A recording.")]) 
     from app.recording.listing import show_recording
 
     show_recording(file)
+
+
+@recordings.command("import")
+def recordings_import(
+    source: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="The folder of a finished GoodAI run.")],
+    recording: Annotated[Path, typer.Option(help="The SQLite file; an existing one gains a run.")],
+) -> None:
+    """Make a recording of a run that another program made."""
+    from app.recording.goodai_import import import_goodai_run
+
+    import_goodai_run(source, recording)
 
 
 @cli.command()

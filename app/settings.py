@@ -58,6 +58,14 @@ class Settings(BaseSettings):
     """Ask only the first so many questions."""
     seed: int = 0
     """Seed of everything that is drawn."""
+    examples: int | None = Field(default=None, ge=1)
+    """Tests of each dataset of a run of tests."""
+    memory_span: int | None = Field(default=None, ge=1)
+    """Tokens over which a test is spread."""
+    isolated: bool = False
+    """Whether each test is run alone, with an empty memory."""
+    judge: str | None = None
+    """The model that datasets ask, to judge or to play a part; tests that need one are not graded without."""
     cache: bool = True
     """Whether replies paid for by other runs are reused."""
 

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from app.assembly import Assembly, content_digest, refuse_unknown_backends
+from app.assembly import content_digest, refuse_unknown_backends
 from app.batch.progress import shown_progress
 from app.batch.report import results_of_run
 from app.batch.runner import BatchRunner, first_questions
+from app.batch.tests_runner import TestsRunner
 from app.batch.writers import check_outputs, print_table, write_results
 from app.conversations.models import Conversation
 from app.conversations.registry import load, shipped_datasets
+from app.conversing import ConversingAssembly, refuse_for_tests
+from app.dataset_interfaces.sources import TestSource, split_specs
 from app.errors import (
     EXIT_BELOW_THRESHOLD,
     EXIT_DONE,
@@ -56,14 +59,17 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     recording = options.recording or new_recording_path()
     outputs = options.outputs or (str(recording.with_suffix(".results.json")),)
     check_outputs(outputs)
-    specs = options.datasets or tuple(entry.id for entry in shipped_datasets())
-    with shown_reading() as opened:
-        conversations = list(first_questions(load(specs, options.evidence, _warn, opened), settings.limit))
-    if not any(conversation.questions for conversation in conversations):
+    specs, sources = split_specs(options.datasets or tuple(entry.id for entry in shipped_datasets()))
+    refuse_for_tests(settings, sources)
+    conversations: list[Conversation] = []
+    if specs:
+        with shown_reading() as opened:
+            conversations = list(first_questions(load(specs, options.evidence, _warn, opened), settings.limit))
+    if not sources and not any(conversation.questions for conversation in conversations):
         raise UsageError("nothing to ask: the chosen datasets hold no questions")
-    assembly = Assembly(settings, recording)
+    assembly = ConversingAssembly(settings, recording)
     try:
-        asyncio.run(_run(assembly, conversations, options))
+        asyncio.run(_run(assembly, conversations, sources, options))
     except KeyboardInterrupt:
         print(
             f"interrupted; everything finished so far is saved. Go on with the same options and:"
@@ -93,19 +99,32 @@ def new_recording_path() -> Path:
     return recordings_folder() / f"{stamp}.sqlite3"
 
 
-async def _run(assembly: Assembly, conversations: Sequence[Conversation], options: BatchOptions) -> None:
+async def _run(
+    assembly: ConversingAssembly,
+    conversations: Sequence[Conversation],
+    sources: Sequence[TestSource],
+    options: BatchOptions,
+) -> None:
     status = "interrupted"
     try:
         await assembly.check()
         digests = {conversation.id: content_digest(conversation) for conversation in conversations}
         datasets = list(dict.fromkeys(conversation.dataset for conversation in conversations))
+        tests = TestsRunner(assembly, sources)
+        scored = await tests.prepare(_warn)
+        digests |= {source.name: source.digest() for source in sources}
+        datasets += [source.name for source in sources]
         assembly.begin_run(digests, datasets, resume=options.resume)
         questions = sum(len(conversation.questions) for conversation in conversations)
-        total = questions * len(assembly.backend_names) * len(assembly.models)
+        total = questions * len(assembly.backend_names) * len(assembly.models) + scored
         reading = "" if options.perceive else "; what memory would give to ordinary turns is not read (--perceive)"
-        print(f"asking {questions} questions of {len(conversations)} conversations{reading}", file=sys.stderr)
+        if conversations:
+            print(f"asking {questions} questions of {len(conversations)} conversations{reading}", file=sys.stderr)
+        if sources:
+            print(f"conversing: {scored} tests to be scored, all memories together", file=sys.stderr)
         with shown_progress(total) as progress:
             await BatchRunner(assembly, progress, perceive=options.perceive).run(conversations)
+            await tests.run(progress)
         status = "finished"
     except* MemreplayError as group:
         raise _first(group) from None

@@ -7,6 +7,7 @@ from app.recording.store import Recording, RunInfo
 from app.replay.timeline import Timeline
 from app.scoring.results import Results, RunFacts, build_results
 from app.scoring.rows import question_row
+from app.scoring.rows_of_tests import TEST_KINDS, rows_of_tests
 from app.scoring.sections import QuestionRow
 
 
@@ -34,6 +35,8 @@ def results_of_run(recording: Recording, run: RunInfo) -> Results:
             question = conversation.questions[place[answer.asked.question_id]]
             assert answer.received is not None and answer.scored is not None
             rows.append(question_row(question, conversation, answer.asked, answer.received, answer.scored))
+        if conversation.conversing:
+            rows += rows_of_tests(conversation, recording.events(run.id, conversation_id, TEST_KINDS))
     facts = RunFacts(
         id=run.id,
         started_at=run.started_at,

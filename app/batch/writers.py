@@ -13,8 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from app.answering.model import EXTRACTIVE_MODEL
+from app.batch.tests_table import print_tests
 from app.errors import UsageError
 from app.scoring.results import BackendResults, Results
+from app.scoring.sections import MultipleChoiceResults, RecallResults, TestResults
 
 STANDARD_OUTPUT = "-"
 
@@ -62,6 +64,8 @@ def print_table(results: Results) -> None:
         table.add_row(Text(name), *(cell(backend) for cell in _COLUMNS.values()))
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(table)
+    if any(backend.tests is not None for backend in results.backends.values()):
+        print_tests(console, results)
     if any(backend.model == EXTRACTIVE_MODEL for backend in results.backends.values()):
         console.print(f"{EXTRACTIVE_MODEL} is an embedded reader that picks words; it is not a language model.")
 
@@ -70,8 +74,12 @@ def _share(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.1f} %"
 
 
+def _parts(backend: BackendResults) -> list[MultipleChoiceResults | RecallResults | TestResults]:
+    return [part for part in (backend.multiple_choice, backend.recall, backend.tests) if part is not None]
+
+
 def _right(backend: BackendResults) -> str:
-    parts = [part for part in (backend.multiple_choice, backend.recall) if part is not None]
+    parts = _parts(backend)
     return f"{sum(part.correct for part in parts)}/{sum(part.graded for part in parts)}"
 
 
@@ -83,7 +91,7 @@ def _interval(backend: BackendResults) -> str:
 
 
 def _errors(backend: BackendResults) -> str:
-    return str(sum(part.errors for part in (backend.multiple_choice, backend.recall) if part is not None))
+    return str(sum(part.errors for part in _parts(backend)))
 
 
 def _without_adversarial(backend: BackendResults) -> str:

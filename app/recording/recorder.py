@@ -21,9 +21,20 @@ from app.errors import RecordingError
 from app.recording.interning import intern
 from app.recording.schema import connect
 from app.recording.store import Recording, RunInfo
-from app.replay.events import AskEvent, BackendEvent, ConversationClosed, ReplayEvent, ReplyReceived
+from app.replay.events import (
+    AgentReplied,
+    AskEvent,
+    BackendEvent,
+    BenchmarkModelAsked,
+    ConversationClosed,
+    ReplayEvent,
+    ReplyReceived,
+)
 
 ASK_KINDS = ("question_asked", "reply_received", "answer_scored")
+
+_PAID_KINDS = (*ASK_KINDS, "agent_replied", "benchmark_model_asked")
+"""What a run has paid for: an interrupted one keeps it."""
 
 _MOST_PENDING_EVENTS = 256
 _LONGEST_PENDING_SECONDS = 1.0
@@ -113,7 +124,7 @@ class RunRecorder:
     def record(self, event: ReplayEvent) -> None:
         """Take an event in. When this returns from a reply, the reply is on disk."""
         self._pending.append(event)
-        urgent = isinstance(event, ReplyReceived | ConversationClosed)
+        urgent = isinstance(event, ReplyReceived | AgentReplied | BenchmarkModelAsked | ConversationClosed)
         if urgent or len(self._pending) >= _MOST_PENDING_EVENTS or self._overdue():
             self.flush()
 
@@ -142,8 +153,8 @@ class RunRecorder:
         with _writing(self.path), self._db.atomic():
             self._db.execute(
                 f"delete from events where conversation = ? and (backend is null or backend in ({marks}))"
-                f" and kind not in ({', '.join('?' * len(ASK_KINDS))})",
-                [key, *backends, *ASK_KINDS],
+                f" and kind not in ({', '.join('?' * len(_PAID_KINDS))})",
+                [key, *backends, *_PAID_KINDS],
             )
 
     def forget_ask(self, event: AskEvent) -> None:

@@ -13,7 +13,9 @@ from app.replay.events import (
     AnswerScored,
     BackendEvent,
     BackendFailed,
+    ClockSet,
     Decided,
+    MessageSaid,
     Operated,
     Perceived,
     QuestionAsked,
@@ -21,6 +23,7 @@ from app.replay.events import (
     ReplyReceived,
 )
 from app.replay.fold import MISSING, CollectionHistory, LogHistory, StateHistory
+from app.replay.growing import grown
 from memory_backends.base import Snapshot
 from memory_backends.operations import (
     AppendChange,
@@ -99,6 +102,8 @@ class Timeline:
                 self._perceived[event.backend].append(event)
             case BackendFailed():
                 self._mark(event.turn)
+            case MessageSaid() | ClockSet():
+                self.conversation = grown(self.conversation, event)
             case QuestionAsked():
                 self._answers[_key(event)] = Answer(asked=event)
             case ReplyReceived():

@@ -16,12 +16,14 @@ from app.scoring.aggregates import (
     retrieval_of,
     tokens_of,
 )
+from app.scoring.groups_of_tests import tests_of
 from app.scoring.sections import (
     Latency,
     MultipleChoiceResults,
     QuestionRow,
     RecallResults,
     RetrievalResults,
+    TestResults,
     Tokens,
 )
 
@@ -49,7 +51,7 @@ class BackendResults(Frozen):
     accuracy: float | None
     multiple_choice: MultipleChoiceResults | None
     recall: RecallResults | None
-    tests: None
+    tests: TestResults | None
     retrieval: RetrievalResults | None
     failures: dict[str, int]
     tokens: Tokens
@@ -102,13 +104,14 @@ def build_results(run: RunFacts, rows: Sequence[QuestionRow]) -> Results:
 def _backend(rows: Sequence[QuestionRow]) -> BackendResults:
     choice = [row for row in rows if row.kind == "choice"]
     recall = [row for row in rows if row.kind == "recall"]
+    tests = [row for row in rows if row.kind == "test"]
     return BackendResults(
         backend=rows[0].backend,
         model=rows[0].model,
-        accuracy=group_of(choice + recall).accuracy,
+        accuracy=group_of(rows).accuracy,
         multiple_choice=multiple_choice_of(choice) if choice else None,
         recall=recall_of(recall) if recall else None,
-        tests=None,
+        tests=tests_of(tests) if tests else None,
         retrieval=retrieval_of(rows),
         failures={},
         tokens=tokens_of(rows),

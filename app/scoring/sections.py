@@ -39,6 +39,9 @@ class QuestionRow(Frozen):
 
     ``ms`` is the time of the model's call and ``recall_ms`` that of memory's read path; ``ms``, ``tokens`` and
     ``cost_usd`` are null where no model was asked. The keys after ``ms`` are what the aggregates are made from.
+    Of a test, ``reply`` and ``question`` hold all that it asked and was answered, a line each, ``tokens`` and costs
+    are those of every message of the test, and ``distance_tokens`` lie between its first message and its last
+    question. ``benchmark_cost_usd`` is what the models cost that the dataset asked.
     """
 
     question_id: str
@@ -80,6 +83,9 @@ class QuestionRow(Frozen):
     recall_at_1: float | None
     recall_at_5: float | None
     reciprocal_rank: float | None
+    reasoning: tuple[str, ...] = ()
+    distance_tokens: int | None = None
+    benchmark_cost_usd: float | None = None
 
 
 class Group(Frozen):
@@ -135,6 +141,39 @@ class RetrievalResults(Frozen):
     recall_at: dict[str, float] | None
     mrr: float | None
     evidence_in_prompt: float
+
+
+class TestGroup(Frozen):
+    """Tests of one dataset, or all. ``score`` and ``max_score`` are sums over the graded ones.
+
+    A score is what we made of a test; where that cannot be had the recorded one counts. ``correct`` have full
+    marks, ``errors`` could not be graded. ``ltm_score`` is the mean of the tokens between information and question,
+    over the tests with full marks.
+    """
+
+    __test__ = False
+
+    total: int
+    graded: int
+    correct: int
+    errors: int
+    score: float
+    max_score: float
+    ltm_score: float | None
+
+
+class TestResults(TestGroup):
+    """All tests. ``recorded_score`` sums the scores that an imported run has itself.
+
+    ``differing`` are the ids of those where we come to another score, ``not_recomputed`` of those where we come to
+    none. ``benchmark_cost_usd`` is what judging and role play cost, apart from the agent's own ``cost_usd``.
+    """
+
+    by_dataset: dict[str, TestGroup]
+    recorded_score: float | None
+    differing: tuple[str, ...]
+    not_recomputed: tuple[str, ...]
+    benchmark_cost_usd: float | None
 
 
 class Latency(Frozen):

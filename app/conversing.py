@@ -1,0 +1,168 @@
+"""Runs of tests, in which the agent really answers: put together from settings, as replays are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.answering.agent import ModelAgent
+from app.answering.judge import Judge, refuse_extractive_judge
+from app.answering.reachability import ensure_reachable
+from app.assembly import Assembly
+from app.conversations.models import Conversation, Session
+from app.dataset_interfaces.async_steps import on_loop
+from app.dataset_interfaces.definitions import Benchmark
+from app.dataset_interfaces.language_model import LanguageModel, LLMReply, LLMRequest
+from app.dataset_interfaces.sources import TestSource, Wishes
+from app.errors import UsageError
+from app.replay.agent_session import AgentPlan, AgentSession, KnownReplies
+from app.replay.events import ReplayEvent
+from app.replay.session import EventSink, ReplaySession
+from app.settings import Settings
+
+
+@dataclass(frozen=True)
+class TestStream:
+    """What one memory and one model converse about: all tests of a source, or one of them alone."""
+
+    __test__ = False
+
+    conversation: Conversation
+    source: TestSource
+    backend: str
+    model: str
+    test_id: str | None = None
+
+
+def refuse_for_tests(settings: Settings, sources: Sequence[TestSource]) -> None:
+    """Refuse options that mean nothing for what was chosen.
+
+    Raises:
+        UsageError: one does; the sentence names it.
+    """
+    if sources and settings.limit is not None:
+        raise UsageError("--limit counts questions; for tests say --examples, the number of tests of each dataset")
+    for name in ("examples", "memory_span", "isolated", "judge"):
+        if not sources and getattr(settings, name):
+            raise UsageError(f"--{name.replace('_', '-')} is for datasets of tests; none was named")
+
+
+def wishes_of(settings: Settings) -> Wishes:
+    """How the settings would have tests made."""
+    return Wishes(settings.examples, settings.memory_span, settings.seed)
+
+
+def streams_of(source: TestSource, benchmark: Benchmark, settings: Settings) -> list[TestStream]:
+    """The streams of a source: one for each memory and model, and for each test where tests run alone.
+
+    Each is a conversation of its own, named ``source@backend`` or ``source/test@backend``, with ``@model`` behind
+    it where there are several.
+    """
+    alone = [test.unique_id for test in benchmark.tests] if settings.isolated else [None]
+    several = len(settings.model) > 1
+    streams = []
+    for backend in settings.backend:
+        for model in settings.model:
+            for test_id in alone:
+                name = source.name if test_id is None else f"{source.name}/{test_id}"
+                full = "@".join([name, backend, model] if several else [name, backend])
+                conversation = empty_conversation(full, source.name, benchmark)
+                streams.append(TestStream(conversation, source, backend, model, test_id))
+    return streams
+
+
+def empty_conversation(conversation_id: str, dataset: str, benchmark: Benchmark) -> Conversation:
+    """A conversation of which nothing was said yet."""
+    first = Session(number=1, id="1", date=benchmark.config.start)
+    return Conversation(
+        id=conversation_id, dataset=dataset, sessions=(first,), turns=(), questions=(), conversing=True
+    )
+
+
+class ConversingAssembly(Assembly):
+    """An assembly that can also play runs of tests: each stream by the id of its conversation."""
+
+    def __init__(self, settings: Settings, recording_path: Path, streams: Iterable[TestStream] = ()) -> None:
+        refuse_extractive_judge(settings.judge)
+        super().__init__(settings, recording_path)
+        self._streams = {stream.conversation.id: stream for stream in streams}
+        judge = settings.judge
+        self.judge = Judge(judge, self.answer_model, settings.api_base) if judge is not None else None
+        self.authored: dict[tuple[str, int], LLMReply] = {}
+        """What a model wrote of the tests: each reply is paid once, however often the tests are made."""
+
+    async def check(self) -> None:
+        """Make sure of every server and key that this run needs; those of the judge too."""
+        await super().check()
+        if self.judge is not None:
+            await asyncio.to_thread(ensure_reachable, self.judge.name, self.settings.api_base)
+
+    async def made(self, source: TestSource) -> Benchmark:
+        """The tests of a source, made in a thread."""
+        loop = asyncio.get_running_loop()
+        return await asyncio.to_thread(source.benchmark, wishes_of(self.settings), self._author(loop))
+
+    def start_session(  # type: ignore[override]  # a run of tests is played as any other conversation
+        self,
+        conversation: Conversation,
+        emit: EventSink | None = None,
+        *,
+        backends: Sequence[str] | None = None,
+        perceive: bool = True,
+    ) -> ReplaySession | AgentSession:
+        """A session of a conversation, or of the stream of tests that has its id."""
+        stream = self._streams.get(conversation.id)
+        if stream is None:
+            return super().start_session(conversation, emit, backends=backends, perceive=perceive)
+        if self.recorder is None:
+            self.begin_run({conversation.id: stream.source.digest()}, [conversation.dataset])
+        return self.start_tests(stream, emit)
+
+    def start_tests(
+        self, stream: TestStream, emit: EventSink | None = None, known: Iterable[ReplayEvent] = ()
+    ) -> AgentSession:
+        """A session of a stream. Every event is recorded before it is passed on; ``known`` are those paid for."""
+        assert self.recorder is not None
+        self.recorder.add_conversation(stream.conversation)
+        plan = AgentPlan(
+            run_id=self.recorder.run_id,
+            benchmark=self._maker(stream),
+            top_k=self.settings.top_k,
+            judge=self.judge,
+        )
+        return AgentSession(
+            stream.conversation,
+            self.backends_for(stream.conversation, [stream.backend]),
+            ModelAgent(stream.model, self.answer_model, self.settings.api_base, self.settings.context_tokens),
+            plan,
+            self.recorded(emit),
+            KnownReplies(known),
+        )
+
+    def _maker(self, stream: TestStream) -> Callable[[], Benchmark]:
+        loop = asyncio.get_running_loop()
+
+        def make() -> Benchmark:
+            benchmark = stream.source.benchmark(wishes_of(self.settings), self._author(loop))
+            chosen = [test for test in benchmark.tests if stream.test_id in (None, test.unique_id)]
+            return Benchmark(benchmark.config, tuple(chosen), benchmark.notes)
+
+        return make
+
+    def _author(self, loop: asyncio.AbstractEventLoop) -> LanguageModel | None:
+        """Who writes tests that a model has to write: another text each time it is asked, and always the same."""
+        if self.judge is None:
+            return None
+        judge, asked = self.judge, Counter[str]()
+
+        async def answer(request: LLMRequest) -> LLMReply:
+            place = repr(request), asked[repr(request)]
+            asked[repr(request)] += 1
+            if place not in self.authored:
+                self.authored[place] = await judge.answer(request, repeat=place[1])
+            return self.authored[place]
+
+        return on_loop(answer, loop)
