@@ -195,7 +195,8 @@ def recordings_import(
     """Make a recording of a run that another program made."""
     from app.recording.goodai_import import import_goodai_run
 
-    import_goodai_run(source, recording)
+    tests = import_goodai_run(source, recording)
+    typer.echo(f"{tests} tests imported; recorded in {recording}", err=True)
 
 
 @cli.command()

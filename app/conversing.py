@@ -5,81 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from app.answering.agent import ModelAgent
 from app.answering.judge import Judge, refuse_extractive_judge
 from app.answering.reachability import ensure_reachable
 from app.assembly import Assembly
-from app.conversations.models import Conversation, Session
+from app.conversations.models import Conversation
 from app.dataset_interfaces.async_steps import on_loop
 from app.dataset_interfaces.definitions import Benchmark
 from app.dataset_interfaces.language_model import LanguageModel, LLMReply, LLMRequest
-from app.dataset_interfaces.sources import TestSource, Wishes
-from app.errors import UsageError
+from app.dataset_interfaces.sources import TestSource
 from app.replay.agent_session import AgentPlan, AgentSession, KnownReplies
 from app.replay.events import ReplayEvent
 from app.replay.session import EventSink, ReplaySession
 from app.settings import Settings
-
-
-@dataclass(frozen=True)
-class TestStream:
-    """What one memory and one model converse about: all tests of a source, or one of them alone."""
-
-    __test__ = False
-
-    conversation: Conversation
-    source: TestSource
-    backend: str
-    model: str
-    test_id: str | None = None
-
-
-def refuse_for_tests(settings: Settings, sources: Sequence[TestSource]) -> None:
-    """Refuse options that mean nothing for what was chosen.
-
-    Raises:
-        UsageError: one does; the sentence names it.
-    """
-    if sources and settings.limit is not None:
-        raise UsageError("--limit counts questions; for tests say --examples, the number of tests of each dataset")
-    for name in ("examples", "memory_span", "isolated", "judge"):
-        if not sources and getattr(settings, name):
-            raise UsageError(f"--{name.replace('_', '-')} is for datasets of tests; none was named")
-
-
-def wishes_of(settings: Settings) -> Wishes:
-    """How the settings would have tests made."""
-    return Wishes(settings.examples, settings.memory_span, settings.seed)
-
-
-def streams_of(source: TestSource, benchmark: Benchmark, settings: Settings) -> list[TestStream]:
-    """The streams of a source: one for each memory and model, and for each test where tests run alone.
-
-    Each is a conversation of its own, named ``source@backend`` or ``source/test@backend``, with ``@model`` behind
-    it where there are several.
-    """
-    alone = [test.unique_id for test in benchmark.tests] if settings.isolated else [None]
-    several = len(settings.model) > 1
-    streams = []
-    for backend in settings.backend:
-        for model in settings.model:
-            for test_id in alone:
-                name = source.name if test_id is None else f"{source.name}/{test_id}"
-                full = "@".join([name, backend, model] if several else [name, backend])
-                conversation = empty_conversation(full, source.name, benchmark)
-                streams.append(TestStream(conversation, source, backend, model, test_id))
-    return streams
-
-
-def empty_conversation(conversation_id: str, dataset: str, benchmark: Benchmark) -> Conversation:
-    """A conversation of which nothing was said yet."""
-    first = Session(number=1, id="1", date=benchmark.config.start)
-    return Conversation(
-        id=conversation_id, dataset=dataset, sessions=(first,), turns=(), questions=(), conversing=True
-    )
+from app.streams import TestStream, wishes_of
 
 
 class ConversingAssembly(Assembly):

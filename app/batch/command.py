@@ -17,7 +17,7 @@ from app.batch.tests_runner import TestsRunner
 from app.batch.writers import check_outputs, print_table, write_results
 from app.conversations.models import Conversation
 from app.conversations.registry import load, shipped_datasets
-from app.conversing import ConversingAssembly, refuse_for_tests
+from app.conversing import ConversingAssembly
 from app.dataset_interfaces.sources import TestSource, split_specs
 from app.errors import (
     EXIT_BELOW_THRESHOLD,
@@ -32,6 +32,7 @@ from app.reading_progress import shown_reading
 from app.recording.store import Recording
 from app.scoring.results import Results
 from app.settings import Settings
+from app.streams import refuse_for_tests
 
 
 @dataclass(frozen=True)

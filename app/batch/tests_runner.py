@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from app.batch.progress import BatchProgress
-from app.conversing import ConversingAssembly, TestStream, streams_of
+from app.conversing import ConversingAssembly
 from app.dataset_interfaces.sources import TestSource
 from app.replay.events import BenchmarkModelAsked, ConversationClosed, ReplayEvent, TestScored
 from app.scoring.rows_of_tests import TEST_KINDS, outcome_of_test
+from app.streams import TestStream, streams_of
 
 STREAMS_AT_ONCE = 4
 """Conversations under way at once, where nothing else is asked for: each waits for one reply at a time."""

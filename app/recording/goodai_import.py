@@ -49,7 +49,7 @@ _SAID: dict[EventType, MessagePart] = {
     EventType.SEND_MESSAGE: "script",
     EventType.SEND_FILL: "filler",
     EventType.RESPONSE_MESSAGE: "reply",
-    EventType.RESPONSE_FILL: "supplied",
+    EventType.RESPONSE_FILL: "reply",  # whether the agent was asked for it, the log does not tell
 }
 
 
@@ -73,8 +73,8 @@ class _Statistics(BaseModel):
     duration: float | None = None
 
 
-def import_goodai_run(folder: Path, recording: Path) -> None:
-    """Write a run into a recording: a new one, or one that gains a run.
+def import_goodai_run(folder: Path, recording: Path) -> int:
+    """Write a run into a recording: a new one, or one that gains a run. The number of its tests.
 
     Raises:
         MemreplayError: the folder holds no such run, a file of it is faulty, or the recording cannot be written.
@@ -99,6 +99,7 @@ def import_goodai_run(folder: Path, recording: Path) -> None:
     for event in events:
         recorder.record(event)
     recorder.finish("finished")
+    return sum(isinstance(event, TestScored) for event in events)
 
 
 def _statistics(path: Path) -> dict[str, Any]:
@@ -164,7 +165,7 @@ class _ImportedRun:
                 id=str(self._turn),
                 number=self._turn,
                 session=self._session,
-                role="assistant" if part in ("reply", "supplied") else "user",
+                role="assistant" if part == "reply" else "user",
                 speaker=None,
                 text=str(event.data.get("message", "")),
             ),

@@ -21,6 +21,8 @@ from app.replay.events import (
     QuestionAsked,
     ReplayEvent,
     ReplyReceived,
+    TestBegan,
+    TestScored,
 )
 from app.replay.fold import MISSING, CollectionHistory, LogHistory, StateHistory
 from app.replay.growing import grown
@@ -60,6 +62,8 @@ class Answer:
 class Timeline:
     """The events of one conversation, and what each store held at each position.
 
+    The conversation of a run of tests grows with them; ``tests`` are its tests' beginnings and scores.
+
     Events are appended in the order in which they happened. ``reached`` is the last position with an event:
     the frontier of a live replay, the end of a finished one.
     """
@@ -76,6 +80,7 @@ class Timeline:
         self._decided: dict[str, list[tuple[int, PromotionDecision]]] = defaultdict(list)
         self._eventful: list[int] = []
         self._answers: dict[AskKey, Answer] = {}
+        self.tests: list[TestBegan | TestScored] = []
         for event in events:
             self.append(event)
 
@@ -104,6 +109,8 @@ class Timeline:
                 self._mark(event.turn)
             case MessageSaid() | ClockSet():
                 self.conversation = grown(self.conversation, event)
+            case TestBegan() | TestScored():
+                self.tests.append(event)
             case QuestionAsked():
                 self._answers[_key(event)] = Answer(asked=event)
             case ReplyReceived():

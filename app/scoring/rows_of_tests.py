@@ -9,6 +9,7 @@ from app.conversations.models import Conversation
 from app.replay.events import AgentReplied, BenchmarkModelAsked, ReplayEvent, TestScored
 from app.scoring.outcomes import Outcome
 from app.scoring.sections import QuestionRow, Tokens
+from app.scoring.statistics import mean
 
 TEST_KINDS = ("agent_replied", "benchmark_model_asked", "test_scored")
 """The events that the rows are made from."""
@@ -54,7 +55,7 @@ def _row(
     return QuestionRow(
         question_id=scored.test_id,
         dataset=conversation.dataset,
-        conversation=conversation.id,
+        conversation=_shared_name(conversation, scored),
         backend=scored.backend,
         model=scored.model,
         repeat=0,
@@ -79,8 +80,8 @@ def _row(
         failure=None,
         tokens=_tokens(answered) if answered else None,
         cost_usd=sum(cost or 0.0 for cost in costs) if costs and None not in costs else None,
-        ms=sum(reply.ms for reply in answered) if answered else None,
-        recall_ms=0.0,
+        ms=mean([reply.ms for reply in answered]),
+        recall_ms=None,
         other_type=None,
         location=None,
         salience=None,
@@ -95,6 +96,11 @@ def _row(
         distance_tokens=scored.distance_tokens,
         benchmark_cost_usd=sum(benchmark) if benchmark else None,
     )
+
+
+def _shared_name(conversation: Conversation, scored: TestScored) -> str:
+    """The conversation without whose it is: rows of one test stand beside each other whichever memory had it."""
+    return conversation.id.removesuffix(f"@{scored.model}").removesuffix(f"@{scored.backend}")
 
 
 def _tokens(replies: Sequence[Reply]) -> Tokens:

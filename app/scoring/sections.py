@@ -39,9 +39,9 @@ class QuestionRow(Frozen):
 
     ``ms`` is the time of the model's call and ``recall_ms`` that of memory's read path; ``ms``, ``tokens`` and
     ``cost_usd`` are null where no model was asked. The keys after ``ms`` are what the aggregates are made from.
-    Of a test, ``reply`` and ``question`` hold all that it asked and was answered, a line each, ``tokens`` and costs
-    are those of every message of the test, and ``distance_tokens`` lie between its first message and its last
-    question. ``benchmark_cost_usd`` is what the models cost that the dataset asked.
+    Of a test, ``reply`` and ``question`` hold all that it asked and was answered, a line each; ``tokens`` and costs
+    are those of all its messages, ``ms`` is the mean of its calls. ``distance_tokens`` lie between its first
+    message and its last question; ``benchmark_cost_usd`` is what the models cost that the dataset asked.
     """
 
     question_id: str
@@ -72,7 +72,7 @@ class QuestionRow(Frozen):
     tokens: Tokens | None
     cost_usd: float | None
     ms: float | None
-    recall_ms: float
+    recall_ms: float | None
     other_type: str | None
     location: InfoLocation | None
     salience: Salience | None

@@ -25,6 +25,7 @@ from app.tui.text import Span, one_line
 from app.tui.views.answers import AnswersTable, answers_view
 from app.tui.views.conversation import ConversationDocument, closing_of
 from app.tui.views.header import header_spans
+from app.tui.views.tests import TestsDocument, begun_test, scores_view
 from app.tui.widgets.architectures import Architectures
 from app.tui.widgets.bars import Bar
 from app.tui.widgets.lines_view import LinesView
@@ -46,7 +47,10 @@ class ReplayScreen(Screen[None]):
         self.timeline = source.timeline
         self.player = LivePlayer(source) if source.assembly is not None else None
         self.architectures = Architectures(self.timeline, source.backends, id="architectures")
-        self._document = ConversationDocument(self.timeline.conversation)
+        self._conversing = self.timeline.conversation.conversing
+        self._document = (
+            TestsDocument(self.timeline) if self._conversing else ConversationDocument(self.timeline.conversation)
+        )
         self._seconds_a_turn = seconds_a_turn
         self._playing: Timer | None = None
         self._played = 0
@@ -113,6 +117,12 @@ class ReplayScreen(Screen[None]):
 
     def _paint_answers(self) -> None:
         answers = self.query_one("#answers", LinesView)
+        if self._conversing:
+            view = scores_view(self.timeline, self.cursor)
+            answers.display = True
+            answers.border_title = Content(view.title)
+            answers.show(view.document, in_view=view.in_view)
+            return
         answers.display = any(answer.asked.turn <= self.cursor for answer in self.timeline.answers())
         if answers.display:
             view = answers_view(self.timeline, self.cursor)
@@ -174,7 +184,7 @@ class ReplayScreen(Screen[None]):
     def _play_on(self) -> None:
         live = self.player is not None and not self.player.run.over
         end = self.timeline.last_turn if live else self.timeline.reached
-        if self.cursor >= end:
+        if self.cursor >= end and not (live and self._conversing):
             self._pause()
         elif self.player is None or not self.player.busy:
             self.action_step()
@@ -195,6 +205,9 @@ class ReplayScreen(Screen[None]):
     def _clicked(self, message: LinesView.BlockClicked) -> None:
         if message.view.id == "conversation":
             self.move_to(message.block + 1)
+        elif message.view.id == "answers" and self._conversing:
+            begun = begun_test(self.timeline, message.block)
+            self.move_to(begun.turn + 1 if begun is not None else self.cursor)
         elif message.view.id == "answers":
             self.look_at_evidence(self.timeline.conversation.questions[message.block])
 
@@ -212,6 +225,9 @@ class ReplayScreen(Screen[None]):
     def action_results(self) -> None:
         """Open the results, as far as there are any."""
         table = AnswersTable(self.timeline, self.timeline.last_turn)
+        if self._conversing:
+            self.notify(scores_view(self.timeline, self.timeline.reached).title, markup=False)
+            return
         if not len(table):
             self.notify("No question was asked yet: G plays on to the questions.", markup=False)
             return
@@ -259,11 +275,16 @@ class ReplayScreen(Screen[None]):
     @on(LivePlayer.Reached)
     def _reached(self, message: LivePlayer.Reached) -> None:
         assert self.player is not None
-        self._played = message.position
+        self._has_played(message.position)
         if message.position < self.player.run.target:
             self._catch_up_soon()
         else:
             self._catch_up()
+
+    def _has_played(self, position: int) -> None:
+        self._played = position
+        if isinstance(self._document, TestsDocument):
+            self._document.grow_to(position)
 
     def _catch_up_soon(self) -> None:
         """Show where the engine is, some times a second however fast it goes."""
@@ -281,7 +302,7 @@ class ReplayScreen(Screen[None]):
 
     @on(LivePlayer.Rested)
     def _rested(self, message: LivePlayer.Rested) -> None:
-        self._played = message.position
+        self._has_played(message.position)
         self._catch_up()
         if message.completed:
             self.paint()
