@@ -16,7 +16,8 @@ from app.dataset_interfaces.async_steps import on_loop
 from app.dataset_interfaces.definitions import Benchmark
 from app.dataset_interfaces.language_model import LanguageModel, LLMReply, LLMRequest
 from app.dataset_interfaces.sources import TestSource
-from app.replay.agent_session import AgentPlan, AgentSession, KnownReplies
+from app.replay.agent_plan import AgentPlan, KnownReplies
+from app.replay.agent_session import AgentSession
 from app.replay.events import ReplayEvent
 from app.replay.session import EventSink, ReplaySession
 from app.settings import Settings

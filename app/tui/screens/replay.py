@@ -23,9 +23,9 @@ from app.tui.screens.help import HelpScreen
 from app.tui.screens.results import ResultsScreen
 from app.tui.text import Span, one_line
 from app.tui.views.answers import AnswersTable, answers_view
-from app.tui.views.conversation import ConversationDocument, closing_of
+from app.tui.views.conversation import closing_of
 from app.tui.views.header import header_spans
-from app.tui.views.tests import TestsDocument, begun_test, scores_view
+from app.tui.views.tests import document_of, first_turn_of, scores_view
 from app.tui.widgets.architectures import Architectures
 from app.tui.widgets.bars import Bar
 from app.tui.widgets.lines_view import LinesView
@@ -48,9 +48,7 @@ class ReplayScreen(Screen[None]):
         self.player = LivePlayer(source) if source.assembly is not None else None
         self.architectures = Architectures(self.timeline, source.backends, id="architectures")
         self._conversing = self.timeline.conversation.conversing
-        self._document = (
-            TestsDocument(self.timeline) if self._conversing else ConversationDocument(self.timeline.conversation)
-        )
+        self._document = document_of(self.timeline)
         self._seconds_a_turn = seconds_a_turn
         self._playing: Timer | None = None
         self._played = 0
@@ -117,17 +115,12 @@ class ReplayScreen(Screen[None]):
 
     def _paint_answers(self) -> None:
         answers = self.query_one("#answers", LinesView)
-        if self._conversing:
-            view = scores_view(self.timeline, self.cursor)
-            answers.display = True
+        asked = any(answer.asked.turn <= self.cursor for answer in self.timeline.answers())
+        answers.display = asked or self._conversing
+        if answers.display:
+            view = (scores_view if self._conversing else answers_view)(self.timeline, self.cursor)
             answers.border_title = Content(view.title)
             answers.show(view.document, in_view=view.in_view)
-            return
-        answers.display = any(answer.asked.turn <= self.cursor for answer in self.timeline.answers())
-        if answers.display:
-            view = answers_view(self.timeline, self.cursor)
-            answers.border_title = Content(view.title)
-            answers.show(view.document)
 
     def watch_cursor(self) -> None:
         """Every panel follows."""
@@ -206,8 +199,7 @@ class ReplayScreen(Screen[None]):
         if message.view.id == "conversation":
             self.move_to(message.block + 1)
         elif message.view.id == "answers" and self._conversing:
-            begun = begun_test(self.timeline, message.block)
-            self.move_to(begun.turn + 1 if begun is not None else self.cursor)
+            self.move_to(first_turn_of(self.timeline, message.block))
         elif message.view.id == "answers":
             self.look_at_evidence(self.timeline.conversation.questions[message.block])
 
@@ -225,11 +217,10 @@ class ReplayScreen(Screen[None]):
     def action_results(self) -> None:
         """Open the results, as far as there are any."""
         table = AnswersTable(self.timeline, self.timeline.last_turn)
-        if self._conversing:
-            self.notify(scores_view(self.timeline, self.timeline.reached).title, markup=False)
-            return
-        if not len(table):
-            self.notify("No question was asked yet: G plays on to the questions.", markup=False)
+        if self._conversing or not len(table):
+            nothing_yet = "No question was asked yet: G plays on to the questions."
+            scores = scores_view(self.timeline, self.timeline.reached).title if self._conversing else nothing_yet
+            self.notify(scores, markup=False)
             return
         self.app.push_screen(ResultsScreen(self.timeline.conversation, table), self.look_at_evidence)
 
@@ -275,16 +266,11 @@ class ReplayScreen(Screen[None]):
     @on(LivePlayer.Reached)
     def _reached(self, message: LivePlayer.Reached) -> None:
         assert self.player is not None
-        self._has_played(message.position)
+        self._played = message.position
         if message.position < self.player.run.target:
             self._catch_up_soon()
         else:
             self._catch_up()
-
-    def _has_played(self, position: int) -> None:
-        self._played = position
-        if isinstance(self._document, TestsDocument):
-            self._document.grow_to(position)
 
     def _catch_up_soon(self) -> None:
         """Show where the engine is, some times a second however fast it goes."""
@@ -295,6 +281,7 @@ class ReplayScreen(Screen[None]):
         if self._late is not None:
             self._late.stop()
             self._late = None
+        self._document.grow_to(self._played)
         if self._following:
             self.cursor = self._played
         self._paint_header()
@@ -302,7 +289,7 @@ class ReplayScreen(Screen[None]):
 
     @on(LivePlayer.Rested)
     def _rested(self, message: LivePlayer.Rested) -> None:
-        self._has_played(message.position)
+        self._played = message.position
         self._catch_up()
         if message.completed:
             self.paint()

@@ -94,6 +94,12 @@ class TestsDocument(ConversationDocument):
             yield from self._timeline.events_at(backend, turn)
 
 
+def document_of(timeline: Timeline) -> ConversationDocument:
+    """The document of a conversation, whether it is replayed or comes about."""
+    conversing = timeline.conversation.conversing
+    return TestsDocument(timeline) if conversing else ConversationDocument(timeline.conversation)
+
+
 def notes_of(event: ReplayEvent) -> list[Line]:
     """What is told of an event between two messages; nothing of most."""
     match event:
@@ -139,10 +145,9 @@ def scores_view(timeline: Timeline, cursor: int) -> View:
     return lines_view(title, lines, in_view=len(lines) - 1 if lines else None)
 
 
-def begun_test(timeline: Timeline, place: int) -> TestBegan | None:
-    """The test in a line of the panel."""
-    begun = [event for event in timeline.tests if isinstance(event, TestBegan)]
-    return begun[place] if 0 <= place < len(begun) else None
+def first_turn_of(timeline: Timeline, place: int) -> int:
+    """The turn at which the test in a line of the panel said something first."""
+    return [event for event in timeline.tests if isinstance(event, TestBegan)][place].turn + 1
 
 
 def _note(sign: str, text: str) -> Line:

@@ -15,7 +15,8 @@ from app.dataset_interfaces.definitions import Benchmark
 from app.dataset_interfaces.interface import TestExample
 from app.dataset_interfaces.run_config import SIMULATED_START, RunConfig
 from app.errors import UsageError
-from app.replay.agent_session import AgentPlan, AgentSession, KnownReplies
+from app.replay.agent_plan import AgentPlan, KnownReplies
+from app.replay.agent_session import AgentSession
 from app.replay.events import (
     AgentReplied,
     BackendFailed,
