@@ -27,9 +27,17 @@ from app.streams import TestStream, wishes_of
 class ConversingAssembly(Assembly):
     """An assembly that can also play runs of tests: each stream by the id of its conversation."""
 
-    def __init__(self, settings: Settings, recording_path: Path, streams: Iterable[TestStream] = ()) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        recording_path: Path,
+        streams: Iterable[TestStream] = (),
+        *,
+        asked_along: tuple[str, ...] = (),
+        warn: Callable[[str], None] = lambda sentence: None,
+    ) -> None:
         refuse_extractive_judge(settings.judge)
-        super().__init__(settings, recording_path)
+        super().__init__(settings, recording_path, asked_along=asked_along, warn=warn)
         self._streams = {stream.conversation.id: stream for stream in streams}
         judge = settings.judge
         self.judge = Judge(judge, self.answer_model, settings.api_base) if judge is not None else None
@@ -39,7 +47,7 @@ class ConversingAssembly(Assembly):
     async def check(self) -> None:
         """Make sure of every server and key that this run needs; those of the judge too."""
         await super().check()
-        if self.judge is not None:
+        if self.judge is not None and not self.settings.offline:
             await asyncio.to_thread(ensure_reachable, self.judge.name, self.settings.api_base)
 
     async def made(self, source: TestSource) -> Benchmark:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.agents.address import is_agent
 from app.conversations.models import Conversation, Session
 from app.dataset_interfaces.definitions import Benchmark
 from app.dataset_interfaces.run_config import RunConfig
@@ -27,13 +28,19 @@ class TestStream:
 
 
 def refuse_limit(settings: Settings, sources: Sequence[TestSource]) -> None:
-    """Refuse a number of questions where tests are chosen.
+    """Refuse a number of questions, or an agent, where tests are chosen.
 
     Raises:
         UsageError: there is one.
     """
-    if sources and settings.limit is not None:
-        raise UsageError("--limit counts questions; for tests say --examples, the number of tests of each dataset")
+    for name in ("limit", "sample"):
+        if sources and getattr(settings, name) is not None:
+            raise UsageError(
+                f"--{name} counts questions; for tests say --examples, the number of tests of each dataset"
+            )
+    agents = [name for name in settings.backend if is_agent(name)]
+    if sources and agents:
+        raise UsageError(f"tests converse with memories; {agents[0]} is an agent")
 
 
 def refuse_for_tests(settings: Settings, sources: Sequence[TestSource]) -> None:
@@ -43,6 +50,8 @@ def refuse_for_tests(settings: Settings, sources: Sequence[TestSource]) -> None:
         UsageError: one does; the sentence names it.
     """
     refuse_limit(settings, sources)
+    if sources and settings.repeats > 1:
+        raise UsageError("--repeats is for questions; a test is run once")
     for name in ("examples", "memory_span", "isolated", "judge"):
         if not sources and getattr(settings, name):
             raise UsageError(f"--{name.replace('_', '-')} is for datasets of tests; none was named")

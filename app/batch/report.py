@@ -2,41 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from app.answering.model import AGENT_MODEL
+from app.conversations.models import Conversation
 from app.recording.recorder import ASK_KINDS
 from app.recording.store import Recording, RunInfo
-from app.replay.timeline import Timeline
-from app.scoring.results import Results, RunFacts, build_results
+from app.replay.timeline import Answer, Timeline
+from app.scoring.answer_key import AnswerKey
+from app.scoring.attribution import CLOSED_BOOK, Attributor
+from app.scoring.option_style import OptionStyle, option_style
+from app.scoring.results import KeyFacts, Results, RunFacts, build_results
 from app.scoring.rows import question_row
 from app.scoring.rows_of_tests import TEST_KINDS, rows_of_tests
 from app.scoring.sections import QuestionRow
+from memory_backends.operations import Extraction
+
+_KINDS = (*ASK_KINDS, "observed", "operated", "decided", "extracted")
+"""What an attribution rests on, and what was paid beside the answers."""
+
+_ASKED_ALONG = "closed_book_asked_along"
+"""The recorded setting that says that closed book was asked for attribution only, and is no backend of the run."""
 
 
-def results_of_run(recording: Recording, run: RunInfo) -> Results:
+def results_of_run(recording: Recording, run: RunInfo, answer_key: AnswerKey | None = None) -> Results:
     """The results of a run: rows in dataset order, then backend, then model, whatever the order of asking."""
     rows: list[QuestionRow] = []
+    style = _Style()
+    corrected: set[str] = set()
+    extractions: dict[str, list[Extraction]] = {}
     for conversation_id in recording.conversation_ids(run.id):
         conversation = recording.conversation(run.id, conversation_id)
-        timeline = Timeline(conversation, recording.events(run.id, conversation_id, ASK_KINDS))
-        place = {question.id: index for index, question in enumerate(conversation.questions)}
-        backends = {name: index for index, name in enumerate(run.settings["backend"])}
-        models = {name: index for index, name in enumerate(run.settings["model"])}
-        answers = [
-            answer for answer in timeline.answers() if answer.scored is not None and answer.received is not None
-        ]
-        answers.sort(
-            key=lambda answer: (
-                place[answer.asked.question_id],
-                backends[answer.asked.backend],
-                models[answer.asked.model],
-                answer.asked.repeat,
-            )
-        )
-        for answer in answers:
-            question = conversation.questions[place[answer.asked.question_id]]
-            assert answer.received is not None and answer.scored is not None
-            rows.append(question_row(question, conversation, answer.asked, answer.received, answer.scored))
+        timeline = Timeline(conversation, recording.events(run.id, conversation_id, _KINDS))
+        for backend in timeline.backends:
+            extractions.setdefault(backend, []).extend(timeline.extractions(backend))
+        rows.extend(_rows(timeline, run, answer_key))
         if conversation.conversing:
-            rows += rows_of_tests(conversation, recording.events(run.id, conversation_id, TEST_KINDS))
+            rows.extend(rows_of_tests(conversation, recording.events(run.id, conversation_id, TEST_KINDS)))
+        style.add(conversation)
+        if answer_key is not None:
+            corrected.update(q.id for q in conversation.questions if q.id in answer_key.corrections)
     facts = RunFacts(
         id=run.id,
         started_at=run.started_at,
@@ -45,4 +50,76 @@ def results_of_run(recording: Recording, run: RunInfo) -> Results:
         settings=run.settings,
         datasets=run.datasets,
     )
-    return build_results(facts, rows)
+    return build_results(facts, rows, style.by_dataset(), _key_facts(answer_key, len(corrected)), extractions)
+
+
+def _key_facts(answer_key: AnswerKey | None, questions: int) -> KeyFacts | None:
+    if answer_key is None:
+        return None
+    return KeyFacts(file=answer_key.path.name, corrections=len(answer_key.corrections), questions=questions)
+
+
+def _rows(timeline: Timeline, run: RunInfo, answer_key: AnswerKey | None) -> Iterator[QuestionRow]:
+    attributor = Attributor(timeline, answer_key.reasons if answer_key else {})
+    conversation = timeline.conversation
+    questions = {question.id: question for question in conversation.questions}
+    for answer in _in_order(timeline, run):
+        assert answer.received is not None and answer.scored is not None
+        question = questions[answer.asked.question_id]
+        yield question_row(
+            question,
+            conversation,
+            answer.asked,
+            answer.received,
+            answer.scored,
+            attributor.attribute(answer),
+            attributor.closed_book_is_right(answer.asked),
+            answer_key.adjusted(question, answer.asked, answer.received.reply, answer.scored.score)
+            if answer_key
+            else None,
+        )
+
+
+def _in_order(timeline: Timeline, run: RunInfo) -> list[Answer]:
+    """The scored answers of the run's own backends; what somebody asked by hand beside them is no result."""
+    place = {question.id: index for index, question in enumerate(timeline.conversation.questions)}
+    asked_along = CLOSED_BOOK if run.settings.get(_ASKED_ALONG) else None
+    backends = {name: index for index, name in enumerate(run.settings["backend"]) if name != asked_along}
+    models = {name: index for index, name in enumerate([*run.settings["model"], AGENT_MODEL])}
+    answers = [
+        answer
+        for answer in timeline.answers()
+        if answer.scored is not None
+        and answer.received is not None
+        and not answer.asked.by_hand
+        and answer.asked.backend in backends
+    ]
+    return sorted(
+        answers,
+        key=lambda answer: (
+            place[answer.asked.question_id],
+            backends[answer.asked.backend],
+            models[answer.asked.model],
+            answer.asked.repeat,
+        ),
+    )
+
+
+class _Style:
+    """Gathers the questions of each dataset, each conversation's once."""
+
+    def __init__(self) -> None:
+        self._conversations: dict[str, list[Conversation]] = {}
+
+    def add(self, conversation: Conversation) -> None:
+        self._conversations.setdefault(conversation.dataset, []).append(
+            conversation.model_copy(update={"turns": (), "sessions": ()})
+        )
+
+    def by_dataset(self) -> dict[str, OptionStyle]:
+        """The style of those that have multiple-choice questions."""
+        styles = {
+            dataset: option_style(question for conversation in conversations for question in conversation.questions)
+            for dataset, conversations in self._conversations.items()
+        }
+        return {dataset: style for dataset, style in styles.items() if style is not None}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
+from app.answering.gate import HaltedError
 from app.batch.progress import BatchProgress
 from app.conversing import ConversingAssembly
 from app.dataset_interfaces.sources import TestSource
-from app.replay.events import BenchmarkModelAsked, ConversationClosed, ReplayEvent, TestScored
-from app.scoring.rows_of_tests import TEST_KINDS, outcome_of_test
+from app.replay.events import BenchmarkModelAsked, ConversationClosed, ReplayEvent
+from app.scoring.rows_of_tests import TEST_KINDS
 from app.streams import TestStream, streams_of
 
 STREAMS_AT_ONCE = 4
@@ -24,31 +27,38 @@ class TestsRunner:
     __test__ = False
 
     def __init__(self, assembly: ConversingAssembly, sources: Sequence[TestSource]) -> None:
-        self._assembly, self._sources = assembly, sources
+        self._assembly, self.sources = assembly, sources
+        self.totals: Counter[tuple[str, str]] = Counter()
+        """Tests to be scored, by memory and model."""
         self._streams: list[TestStream] = []
+        self._stopping = False
         self._slots = asyncio.Semaphore(assembly.settings.concurrency or STREAMS_AT_ONCE)
 
-    async def prepare(self, tell: Tell) -> int:
-        """Make the tests once. How many will be scored; ``tell`` is given a sentence for what is not as it seems.
+    async def prepare(self, tell: Tell) -> None:
+        """Make the tests once. ``tell`` is given a sentence for what is not as it seems.
 
         Raises:
             MemreplayError: they cannot be made.
         """
-        scored = 0
-        for source in self._sources:
+        for source in self.sources:
             benchmark = await self._assembly.made(source)
             for note in benchmark.notes:
                 tell(note)
             streams = streams_of(source, benchmark, self._assembly.settings)
-            scored += sum(len(benchmark.tests) if stream.test_id is None else 1 for stream in streams)
+            for stream in streams:
+                tests = len(benchmark.tests) if stream.test_id is None else 1
+                self.totals[stream.backend, stream.model] += tests
             self._streams += streams
-        return scored
+
+    def stop(self) -> None:
+        """Let what is being said be the last; it can be gone on with."""
+        self._stopping = True
 
     async def run(self, progress: BatchProgress) -> None:
         """Play all that was not played to its end yet."""
         recorder = self._assembly.recorder
         assert recorder is not None
-        if not self._streams:
+        if not self._streams or self._stopping:
             return
         for stream in self._streams:
             # All of them first: rows stand in this order, whichever is over first.
@@ -65,13 +75,18 @@ class TestsRunner:
             known = self._recorded(stream)
             if any(isinstance(event, ConversationClosed) for event in known):
                 for event in known:
-                    _tell_of(event, progress)
+                    progress.tested(event, carried=True)
+                return
+            if self._stopping:
                 return
             recorder.forget_ingestion(stream.conversation.id, [stream.backend])
-            session = self._assembly.start_tests(stream, lambda event: _tell_of(event, progress), known)
-            await session.open()
-            await session.play()
-            await session.close("resolved")
+            session = self._assembly.start_tests(stream, lambda event: progress.tested(event, carried=False), known)
+            with suppress(HaltedError):
+                await session.open()
+                while not self._stopping and await session.step():
+                    pass
+            if session.finished:
+                await session.close("resolved")
 
     def _account_for_writing(self) -> None:
         """What the model cost that wrote the tests, in the first conversation of the run."""
@@ -102,8 +117,3 @@ class TestsRunner:
             return list(reader.events(recorder.run_id, stream.conversation.id, kinds))
         finally:
             reader.close()
-
-
-def _tell_of(event: ReplayEvent, progress: BatchProgress) -> None:
-    if isinstance(event, TestScored):
-        progress.answered(event.backend, outcome_of_test(event))

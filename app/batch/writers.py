@@ -1,10 +1,10 @@
-"""Where results go: JSON files, standard output, and the table a person reads."""
+"""Where results go: files, standard output, and the tables a person reads."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from rich import box
@@ -12,16 +12,24 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.answering.model import EXTRACTIVE_MODEL
+from app.batch.csv_rows import as_csv
+from app.batch.headline_table import Columns, failure_columns, remarks, score_columns, support_columns
+from app.batch.markdown import as_markdown
 from app.batch.tests_table import print_tests
 from app.errors import UsageError
-from app.scoring.results import BackendResults, Results
-from app.scoring.sections import MultipleChoiceResults, RecallResults, TestResults
+from app.scoring.results import Results
 
 STANDARD_OUTPUT = "-"
 
+_WIDTH_OF_NO_TERMINAL = 140
 
-def check_outputs(outputs: Sequence[str]) -> None:
+Renderer = Callable[[Results], str]
+
+RENDERERS: dict[str, Renderer] = {".json": Results.to_json, ".csv": as_csv, ".md": as_markdown}
+"""What results are written as, by a file's ending."""
+
+
+def check_outputs(outputs: Sequence[str], endings: Sequence[str] = tuple(RENDERERS)) -> None:
     """Refuse, before anything is asked, what could not be written afterwards.
 
     Raises:
@@ -31,87 +39,55 @@ def check_outputs(outputs: Sequence[str]) -> None:
         if output == STANDARD_OUTPUT:
             continue
         path = Path(output)
-        if path.suffix != ".json":
-            raise UsageError(f"--output {output}: cannot write {path.suffix or 'no ending'}; expected .json, or -")
+        if path.suffix not in endings:
+            wrong = path.suffix or "no ending"
+            raise UsageError(f"--output {output}: cannot write {wrong}; expected {', '.join(endings)}, or -")
         if path.is_dir() or not path.absolute().parent.is_dir():
             raise UsageError(f"--output {output}: not a file in an existing folder")
 
 
 def write_results(results: Results, outputs: Sequence[str]) -> None:
-    """Write results everywhere they were asked for; a file is replaced whole or not at all."""
-    text = results.to_json()
+    """Write results everywhere they were asked for, as the ending says; ``-`` is JSON on standard output."""
     for output in outputs:
         if output == STANDARD_OUTPUT:
-            sys.stdout.write(text)
-            continue
-        path = Path(output)
-        unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-        try:
-            unfinished.write_text(text, encoding="utf-8")
-            unfinished.replace(path)
-        except OSError as error:
-            unfinished.unlink(missing_ok=True)
-            raise UsageError(f"--output {output}: cannot be written: {error.strerror}") from None
+            sys.stdout.write(results.to_json())
+        else:
+            write_whole(output, RENDERERS[Path(output).suffix](results))
+
+
+def write_whole(output: str, text: str) -> None:
+    """Write a file; it is replaced whole or not at all.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    path = Path(output)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    try:
+        unfinished.write_text(text, encoding="utf-8", newline="")
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise UsageError(f"--output {output}: cannot be written: {error.strerror}") from None
 
 
 def print_table(results: Results) -> None:
-    """One row a backend, on standard output."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("backend")
-    for heading in _COLUMNS:
-        table.add_column(heading, justify="right")
-    for name, backend in results.backends.items():
-        table.add_row(Text(name), *(cell(backend) for cell in _COLUMNS.values()))
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    console.print(table)
+    """Scores, what they rest on, where facts were lost, and what is to be said of it; on standard output."""
+    console = Console(width=None if sys.stdout.isatty() else _WIDTH_OF_NO_TERMINAL)
+    for columns in (score_columns(results), support_columns(results), failure_columns(results)):
+        if columns:
+            console.print(_table(columns, results.backends))
     if any(backend.tests is not None for backend in results.backends.values()):
         print_tests(console, results)
-    if any(backend.model == EXTRACTIVE_MODEL for backend in results.backends.values()):
-        console.print(f"{EXTRACTIVE_MODEL} is an embedded reader that picks words; it is not a language model.")
+    for sentence in remarks(results):
+        console.print(Text(sentence), soft_wrap=True)
 
 
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f} %"
-
-
-def _parts(backend: BackendResults) -> list[MultipleChoiceResults | RecallResults | TestResults]:
-    return [part for part in (backend.multiple_choice, backend.recall, backend.tests) if part is not None]
-
-
-def _right(backend: BackendResults) -> str:
-    parts = _parts(backend)
-    return f"{sum(part.correct for part in parts)}/{sum(part.graded for part in parts)}"
-
-
-def _interval(backend: BackendResults) -> str:
-    part = backend.multiple_choice or backend.recall
-    if part is None or part.ci95 is None or (backend.multiple_choice and backend.recall):
-        return "–"
-    return f"{100 * part.ci95[0]:.0f}–{100 * part.ci95[1]:.0f}"
-
-
-def _errors(backend: BackendResults) -> str:
-    return str(sum(part.errors for part in _parts(backend)))
-
-
-def _without_adversarial(backend: BackendResults) -> str:
-    return _share(backend.multiple_choice.accuracy_without_adversarial if backend.multiple_choice else None)
-
-
-def _recall_at_10(backend: BackendResults) -> str:
-    found = backend.retrieval.recall_at if backend.retrieval else None
-    return _share(found["10"] if found else None)
-
-
-_COLUMNS: dict[str, Callable[[BackendResults], str]] = {
-    "right": _right,
-    "accuracy": lambda backend: _share(backend.accuracy),
-    "95 %": _interval,
-    "not adversarial": _without_adversarial,
-    "errors": _errors,
-    "recall@10": _recall_at_10,
-    "evidence in prompt": lambda backend: _share(
-        backend.retrieval.evidence_in_prompt if backend.retrieval else None
-    ),
-    "cost": lambda backend: "–" if backend.cost_usd is None else f"${backend.cost_usd:.4f}",
-}
+def _table(columns: Columns, backends: Mapping[str, object]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("backend", no_wrap=True)
+    for heading in columns:
+        table.add_column(heading, justify="right")
+    for name in backends:
+        table.add_row(Text(name), *(cells[name] for cells in columns.values()))
+    return table

@@ -12,9 +12,12 @@ from sqlite_utils import Database
 
 from app.conversations.models import Conversation, Frozen
 from app.errors import RecordingError
+from app.recording.archive import RecordedArchive
+from app.recording.bodies import unpacked
 from app.recording.interning import resolve
 from app.recording.schema import connect_read_only
-from app.replay.events import REPLAY_EVENT, ReplayEvent
+from app.replay.events import ReplayEvent
+from app.replay.timeline import Timeline
 
 RunStatus = Literal["running", "finished", "interrupted"]
 
@@ -41,7 +44,7 @@ class Recording:
     def __init__(self, db: Database, path: Path) -> None:
         self._db = db
         self.path = path
-        self._text = lru_cache(maxsize=4096)(self._read_text)
+        self.text = lru_cache(maxsize=4096)(self._read_text)
 
     @classmethod
     def open(cls, path: Path) -> Recording:
@@ -80,10 +83,8 @@ class Recording:
         Raises:
             RecordingError: the run has no such conversation.
         """
-        query = "select body from conversations where run_id = ? and id = ?"
-        for row in self._db.query(query, [run_id, conversation_id]):
-            return Conversation.model_validate(resolve(orjson.loads(row["body"]), self._text))
-        raise RecordingError(f"{self.path}: run {run_id} has no conversation {conversation_id}")
+        row = self._db.table("conversations").get(self._key(run_id, conversation_id))
+        return Conversation.model_validate(resolve(orjson.loads(row["body"]), self.text))
 
     def events(
         self, run_id: str, conversation_id: str, kinds: tuple[str, ...] | None = None
@@ -96,11 +97,33 @@ class Recording:
         if kinds is not None:
             query += f" and e.kind in ({', '.join('?' * len(kinds))})"
         for row in self._db.query(f"{query} order by e.turn, e.key", [run_id, conversation_id, *(kinds or ())]):
-            yield REPLAY_EVENT.validate_python(resolve(orjson.loads(row["body"]), self._text))
+            yield unpacked(row["body"], self.text)
+
+    def archive(self, run_id: str, conversation_id: str) -> RecordedArchive:
+        """The events of a conversation, read as they are looked at, as long as the recording is open.
+
+        Raises:
+            RecordingError: the run has no such conversation.
+        """
+        return RecordedArchive(self._db, self._key(run_id, conversation_id), self.text)
+
+    def timeline(self, run_id: str, conversation_id: str) -> Timeline:
+        """A conversation with an index of what happened in it, as long as the recording is open. May take long.
+
+        Raises:
+            RecordingError: the run has no such conversation.
+        """
+        return Timeline(self.conversation(run_id, conversation_id), archive=self.archive(run_id, conversation_id))
 
     def close(self) -> None:
         """Let go of the file."""
         self._db.close()
+
+    def _key(self, run_id: str, conversation_id: str) -> int:
+        query = "select key from conversations where run_id = ? and id = ?"
+        for row in self._db.query(query, [run_id, conversation_id]):
+            return int(row["key"])
+        raise RecordingError(f"{self.path}: run {run_id} has no conversation {conversation_id}")
 
     def _read_text(self, digest: str) -> str:
         for row in self._db.query("select body from texts where hash = ?", [digest]):

@@ -12,6 +12,7 @@ from app.replay.events import (
     BackendFailed,
     ConversationOpened,
     Decided,
+    Extracted,
     Observed,
     Operated,
     Perceived,
@@ -27,7 +28,7 @@ from memory_backends.base import (
     Namespace,
     Recall,
 )
-from memory_backends.operations import MemoryOperation, Phase
+from memory_backends.operations import Extraction, MemoryOperation, Phase
 
 T = TypeVar("T")
 
@@ -73,6 +74,7 @@ class AgentMemory:
                 backend=self._name,
                 hits=recall.hits,
                 missed=recall.missed,
+                why_empty=recall.why_empty,
                 cut=recall.cut,
                 tokens=recall.tokens,
                 ms=_ms_since(started),
@@ -112,6 +114,8 @@ class AgentMemory:
         for entry in self._backend.trace.drain():
             if isinstance(entry, MemoryOperation):
                 self._emit(Operated(**at, turn=turn, operation=entry))
+            elif isinstance(entry, Extraction):
+                self._emit(Extracted(**at, turn=turn, extraction=entry))
             else:
                 self._emit(Decided(**at, turn=turn, decision=entry))
         if self._failure is not None:

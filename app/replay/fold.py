@@ -1,155 +1,151 @@
 """What a store held at a position of the cursor, folded from the changes that were traced.
 
-Each history keeps the changes of one place in order of their position, and answers by bisection: a position far
-into a long conversation costs what one near its start costs.
+Each history keeps where the changes of one place are, and answers by bisection: a position far into a long
+conversation costs what one near its start costs. The changes themselves are loaded when they are needed.
 """
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
 
-import jsonpatch
+from app.replay.pointers import MISSING, Missing, Path, parts_of, patched, pointer_of
+from memory_backends.operations import Change, PatchChange, RemoveChange, StoredPoint, UpsertChange, WriteChange
 
-from memory_backends.operations import (
-    AppendChange,
-    PatchChange,
-    RemoveChange,
-    StoredPoint,
-    UpsertChange,
-    WriteChange,
-)
+__all__ = ["MISSING", "ChangeLoader", "CollectionHistory", "Missing", "StateHistory"]
 
+ChangeLoader = Callable[[int], Change | None]
+"""The change that a reference stands for."""
 
-class Missing:
-    """The key does not exist at this position."""
+StateChange = WriteChange | PatchChange | RemoveChange
 
-    def __repr__(self) -> str:
-        return "MISSING"
-
-
-MISSING: Final = Missing()
+_VALUES_KEPT = 256
+"""Folded values that one history remembers; they share what is equal in them."""
 
 
 class StateHistory:
-    """The values of one Redis key that holds a JSON state."""
+    """The values of one Redis key that holds a JSON state, and which write touched which place in it."""
 
-    def __init__(self) -> None:
-        self._turns: list[int] = []
-        self._changes: list[WriteChange | PatchChange | RemoveChange] = []
-        self._latest: tuple[int, Any] = (-1, MISSING)
+    def __init__(self, load: ChangeLoader) -> None:
+        self.turns = array("I")
+        self.refs = array("q")
+        self._load = load
+        self._whole = bytearray()
+        self._values: OrderedDict[int, Any] = OrderedDict()
+        self._at: dict[str, array[int]] = defaultdict(lambda: array("I"))
+        self._within: dict[str, array[int]] = defaultdict(lambda: array("I"))
 
-    def add(self, turn: int, change: WriteChange | PatchChange | RemoveChange) -> None:
-        """Take in the next change; positions never go back."""
-        self._turns.append(turn)
-        self._changes.append(change)
+    def __len__(self) -> int:
+        return len(self.turns)
+
+    def add(self, turn: int, ref: int, pointers: Iterable[str], *, whole: bool) -> None:
+        """Take in the next change and the places that it touched; positions never go back.
+
+        It is ``whole`` where the new value can be read from it alone.
+        """
+        number = len(self.turns)
+        self.turns.append(turn)
+        self.refs.append(ref)
+        self._whole.append(whole)
+        for pointer in pointers:
+            self._at[pointer].append(number)
+            for place in _with_parents(pointer):
+                touched = self._within[place]
+                if not touched or touched[-1] != number:
+                    touched.append(number)
 
     def changed_at(self, turn: int) -> bool:
         """Whether the key was written at exactly this position."""
-        return bisect_right(self._turns, turn) > bisect_right(self._turns, turn - 1)
+        return self.count_until(turn) > self.count_until(turn - 1)
+
+    def count_until(self, turn: int) -> int:
+        """How many writes there were up to and including ``turn``."""
+        return bisect_right(self.turns, turn)
 
     def value_at(self, turn: int) -> Any:
         """The value after everything up to and including ``turn``; :data:`MISSING` where there is none."""
-        index = bisect_right(self._turns, turn) - 1
-        if index < 0:
-            return MISSING
-        known, value = self._latest
-        if known != index:
-            value = self._fold(index)
-            self._latest = (index, value)
-        return value
+        return self.value_after(self.count_until(turn) - 1)
 
-    def _fold(self, index: int) -> Any:
-        start = index
-        known, known_value = self._latest
-        while start >= 0 and start != known and _whole_value(self._changes[start]) is None:
+    def value_after(self, number: int) -> Any:
+        """The value after the write of this 0-based number; :data:`MISSING` before the first."""
+        start = number
+        while start >= 0 and start not in self._values and not self._whole[start]:
             start -= 1
-        value = known_value if start == known else _whole_value(self._changes[start])
-        for change in self._changes[start + 1 : index + 1]:
+        if start < 0:
+            return MISSING
+        value = self._values[start] if start in self._values else self._whole_value(start)
+        self._remember(start, value)
+        for later in range(start + 1, number + 1):
+            change = self.change(later)
             assert isinstance(change, PatchChange)
-            steps = [step.model_dump(include={"op", "path", "value"}) for step in change.steps]
-            value = jsonpatch.apply_patch(value, steps)
+            value = patched(value, change.steps)
+            self._remember(later, value)
         return value
 
+    def change(self, number: int) -> StateChange:
+        """The write of this 0-based number."""
+        return cast(StateChange, self._load(self.refs[number]))
 
-def _whole_value(change: WriteChange | PatchChange | RemoveChange) -> Any | None:
-    match change:
-        case WriteChange():
-            return change.value
-        case PatchChange():
-            return change.keyframe
-        case RemoveChange():
-            return MISSING
+    def writes_at(self, path: Path) -> array[int]:
+        """Numbers of the writes that had a step for exactly this place; the root's are the whole values."""
+        return self._at.get(pointer_of(path), array("I"))
+
+    def writes_within(self, path: Path) -> array[int]:
+        """Numbers of the writes that had a step for this place or one inside it."""
+        return self._within.get(pointer_of(path), array("I"))
+
+    def _whole_value(self, number: int) -> Any:
+        match self.change(number):
+            case WriteChange(value=value):
+                return value
+            case PatchChange(keyframe=value):
+                return value
+            case RemoveChange():
+                return MISSING
+
+    def _remember(self, number: int, value: Any) -> None:
+        self._values[number] = value
+        self._values.move_to_end(number)
+        if len(self._values) > _VALUES_KEPT:
+            self._values.popitem(last=False)
 
 
-class LogHistory:
-    """The text of one Redis key that only grows: lines, and how many of them there were when."""
-
-    def __init__(self) -> None:
-        self._turns: list[int] = []
-        self._ends: list[int] = []
-        self._pieces: list[str] = []
-        self.size = 0
-
-    def add(self, turn: int, change: AppendChange | RemoveChange) -> None:
-        """Take in the next append. A gap between offset and size would be a lost write.
-
-        Raises:
-            ValueError: the append does not start where the log ended.
-        """
-        if isinstance(change, RemoveChange):
-            self._turns, self._ends, self._pieces, self.size = [], [], [], 0
-            return
-        if change.offset != self.size:
-            raise ValueError(f"append at byte {change.offset} of a log of {self.size} bytes")
-        self.size += len(change.text.encode())
-        self._turns.append(turn)
-        self._pieces.append(change.text)
-        self._ends.append(self.size)
-
-    def changed_at(self, turn: int) -> bool:
-        """Whether the log grew at exactly this position."""
-        return bisect_right(self._turns, turn) > bisect_right(self._turns, turn - 1)
-
-    def pieces_at(self, turn: int) -> Sequence[tuple[int, str]]:
-        """The appended pieces up to ``turn``, each with the position at which it was appended."""
-        count = bisect_right(self._turns, turn)
-        return list(zip(self._turns[:count], self._pieces[:count], strict=True))
-
-    def value_at(self, turn: int) -> str | Missing:
-        """The whole text; :data:`MISSING` where nothing was appended yet."""
-        count = bisect_right(self._turns, turn)
-        return "".join(self._pieces[:count]) if count else MISSING
-
-    def size_at(self, turn: int) -> int:
-        """Bytes of the text."""
-        count = bisect_right(self._turns, turn)
-        return self._ends[count - 1] if count else 0
+def _with_parents(pointer: str) -> list[str]:
+    path = parts_of(pointer)
+    return [pointer_of(path[:depth]) for depth in range(len(path) + 1)]
 
 
 class CollectionHistory:
     """The points of one Qdrant collection."""
 
-    def __init__(self) -> None:
-        self._turns: list[int] = []
-        self._changes: list[StoredPoint | RemoveChange] = []
-        self._counts: list[int] = []
+    def __init__(self, load: ChangeLoader) -> None:
+        self._load = load
+        self._turns = array("I")
+        self._refs = array("q")
+        self._places = array("i")
+        self._counts = array("I")
         self._ids: set[str] = set()
+        self._writes_of: dict[str, array[int]] = {}
 
-    def add(self, turn: int, change: UpsertChange | RemoveChange) -> None:
-        """Take in the next write."""
-        if isinstance(change, RemoveChange):
-            self._ids = self._ids - set(change.ids) if change.ids else set()
-            self._note(turn, change)
-            return
-        for point in change.points:
-            self._ids.add(point.id)
-            self._note(turn, point)
+    def add(self, turn: int, ref: int, ids: Sequence[str]) -> None:
+        """Points were written, in this order."""
+        for place, id_ in enumerate(ids):
+            self._ids.add(id_)
+            self._writes_of.setdefault(id_, array("I")).append(len(self._turns))
+            self._note(turn, ref, place)
 
-    def _note(self, turn: int, change: StoredPoint | RemoveChange) -> None:
+    def remove(self, turn: int, ref: int, ids: Sequence[str]) -> None:
+        """These points were removed; all of them, where none is named."""
+        self._ids = self._ids - set(ids) if ids else set()
+        self._note(turn, ref, -1)
+
+    def _note(self, turn: int, ref: int, place: int) -> None:
         self._turns.append(turn)
-        self._changes.append(change)
+        self._refs.append(ref)
+        self._places.append(place)
         self._counts.append(len(self._ids))
 
     def count_at(self, turn: int) -> int:
@@ -160,16 +156,32 @@ class CollectionHistory:
     def written_at(self, turn: int) -> list[StoredPoint]:
         """The points written at exactly this position."""
         first, last = bisect_right(self._turns, turn - 1), bisect_right(self._turns, turn)
-        return [change for change in self._changes[first:last] if isinstance(change, StoredPoint)]
+        return [self._point(number) for number in range(first, last) if self._places[number] >= 0]
 
     def points_at(self, turn: int) -> dict[str, Mapping[str, Any]]:
         """All points, each id to its payload. Costs what was ever written."""
         points: dict[str, Mapping[str, Any]] = {}
-        for change in self._changes[: bisect_right(self._turns, turn)]:
-            match change:
-                case StoredPoint():
-                    points[change.id] = change.payload
-                case RemoveChange():
-                    for point_id in change.ids or tuple(points):
-                        points.pop(point_id, None)
+        for number in range(bisect_right(self._turns, turn)):
+            change = self._load(self._refs[number])
+            if isinstance(change, RemoveChange):
+                for point_id in change.ids or tuple(points):
+                    points.pop(point_id, None)
+            else:
+                point = self._point(number)
+                points[point.id] = point.payload
         return points
+
+    def writes_of(self, point_id: str, turn: int) -> list[tuple[int, int, StoredPoint]]:
+        """Every write of a point up to a position, oldest first: position, reference, and the point as written."""
+        numbers = self._writes_of.get(point_id, array("I"))
+        wanted = (number for number in numbers if self._turns[number] <= turn)
+        return [(self._turns[number], self._refs[number], self._point(number)) for number in wanted]
+
+    def write_turns_of(self, point_id: str) -> list[int]:
+        """The positions at which a point was written, without loading what was written."""
+        return [self._turns[number] for number in self._writes_of.get(point_id, ())]
+
+    def _point(self, number: int) -> StoredPoint:
+        change = self._load(self._refs[number])
+        assert isinstance(change, UpsertChange)
+        return change.points[self._places[number]]

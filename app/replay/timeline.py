@@ -1,20 +1,26 @@
-"""A conversation's events, indexed by position: what every panel reads. Live and recorded are one code path."""
+"""A conversation's events, indexed by position: what every panel reads. Live and recorded are one code path.
+
+The timeline holds an index; the events rest in an archive and are loaded when they are looked at. So a long
+conversation costs what is on the screen, and a seek costs the same anywhere.
+"""
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from app.conversations.exchanges import exchanges_of
 from app.conversations.models import Conversation, Question
+from app.replay.archive import EventArchive, MemoryArchive, Note, Write, note_of
 from app.replay.events import (
     AnswerScored,
-    BackendEvent,
     BackendFailed,
     ClockSet,
     Decided,
+    Extracted,
     MessageSaid,
     Operated,
     Perceived,
@@ -24,18 +30,13 @@ from app.replay.events import (
     TestBegan,
     TestScored,
 )
-from app.replay.fold import MISSING, CollectionHistory, LogHistory, StateHistory
+from app.replay.fold import MISSING, CollectionHistory, StateHistory
 from app.replay.growing import grown
+from app.replay.ledger import Ledger, Track
+from app.replay.logs import LogHistory, Piece
+from app.replay.marks import Marks
 from memory_backends.base import Snapshot
-from memory_backends.operations import (
-    AppendChange,
-    MemoryOperation,
-    PatchChange,
-    PromotionDecision,
-    RemoveChange,
-    UpsertChange,
-    WriteChange,
-)
+from memory_backends.operations import Change, Extraction, MemoryOperation, PromotionDecision
 
 
 @dataclass(frozen=True)
@@ -65,22 +66,29 @@ class Timeline:
     The conversation of a run of tests grows with them; ``tests`` are its tests' beginnings and scores.
 
     Events are appended in the order in which they happened. ``reached`` is the last position with an event:
-    the frontier of a live replay, the end of a finished one.
+    the frontier of a live replay, the end of a finished one. ``marks`` are what is worth a tick at a position.
     """
 
-    def __init__(self, conversation: Conversation, events: Iterable[ReplayEvent] = ()) -> None:
+    def __init__(
+        self, conversation: Conversation, events: Iterable[ReplayEvent] = (), archive: EventArchive | None = None
+    ) -> None:
         self.conversation = conversation
+        self.archive: EventArchive = archive or MemoryArchive()
+        self.marks = Marks(conversation)
         self.backends: list[str] = []
         self.reached = 0
-        self._by_place: dict[tuple[str, int], list[ReplayEvent]] = defaultdict(list)
         self._states: dict[str, dict[str, StateHistory]] = defaultdict(dict)
         self._logs: dict[str, dict[str, LogHistory]] = defaultdict(dict)
         self._collections: dict[str, dict[str, CollectionHistory]] = defaultdict(dict)
-        self._perceived: dict[str, list[Perceived]] = defaultdict(list)
-        self._decided: dict[str, list[tuple[int, PromotionDecision]]] = defaultdict(list)
-        self._eventful: list[int] = []
+        self._perceived: dict[str, Track] = defaultdict(Track)
+        self._extracted: dict[str, Track] = defaultdict(Track)
+        self._failed: dict[str, Track] = defaultdict(Track)
+        self._ledgers: dict[str, Ledger] = {}
+        self._eventful = Track()
         self._answers: dict[AskKey, Answer] = {}
         self.tests: list[TestBegan | TestScored] = []
+        for note in self.archive.notes():
+            self._take_in(note)
         for event in events:
             self.append(event)
 
@@ -91,26 +99,61 @@ class Timeline:
 
     def append(self, event: ReplayEvent) -> None:
         """Take in what happened next."""
-        self.reached = max(self.reached, event.turn)
-        if not isinstance(event, BackendEvent):
+        self._take_in(note_of(self.archive.keep(event), event))
+
+    def _take_in(self, note: Note) -> None:
+        self.reached = max(self.reached, note.turn)
+        if note.backend is None:
             return
-        if event.backend not in self.backends:
-            self.backends.append(event.backend)
-        self._by_place[event.backend, event.turn].append(event)
+        if note.backend not in self.backends:
+            self.backends.append(note.backend)
+        self.marks.take_in(note)
+        match note.kind:
+            case "operated":
+                if note.write is not None:
+                    self._fold(note, note.backend, note.write)
+                    self._eventful.add(note.turn, note.ref)
+            case "decided":
+                assert note.verdict is not None
+                self._ledger(note.backend).add(note.turn, note.ref, note.verdict)
+                self._eventful.add(note.turn, note.ref)
+            case "perceived":
+                self._perceived[note.backend].add(note.turn, note.ref)
+            case "extracted":
+                self._extracted[note.backend].add(note.turn, note.ref)
+            case "backend_failed":
+                self._failed[note.backend].add(note.turn, note.ref)
+                self._eventful.add(note.turn, note.ref)
+            case "question_asked" | "reply_received" | "answer_scored":
+                self._ask(self.archive.event(note.ref))
+            case "message_said" | "clock_set" | "test_began" | "test_scored":
+                self._converse(self.archive.event(note.ref))
+            case _:
+                pass
+
+    def _fold(self, note: Note, backend: str, write: Write) -> None:
+        key = write.key
+        match write.store, write.kind:
+            case "redis", "append":
+                self._logs[backend].setdefault(key, LogHistory()).add(note.turn, note.ref, write.offset, write.text)
+            case "redis", "remove" if key in self._logs[backend]:
+                self._logs[backend][key].clear(note.turn, note.ref)
+                if key in self._states[backend]:
+                    self._states[backend][key].add(note.turn, note.ref, write.pointers, whole=write.whole)
+            case "redis", _:
+                history = self._states[backend].get(key)
+                if history is None:
+                    history = self._states[backend][key] = StateHistory(self.change)
+                history.add(note.turn, note.ref, write.pointers, whole=write.whole)
+            case _:
+                points = self._collections[backend].get(key)
+                if points is None:
+                    points = self._collections[backend][key] = CollectionHistory(self.change)
+                take_in = points.remove if write.kind == "remove" else points.add
+                take_in(note.turn, note.ref, write.ids)
+
+    def _ask(self, event: ReplayEvent) -> None:
         match event:
-            case Operated():
-                self._fold(event.backend, event.turn, event.operation)
-            case Decided():
-                self._decided[event.backend].append((event.turn, event.decision))
-                self._mark(event.turn)
-            case Perceived():
-                self._perceived[event.backend].append(event)
-            case BackendFailed():
-                self._mark(event.turn)
-            case MessageSaid() | ClockSet():
-                self.conversation = grown(self.conversation, event)
-            case TestBegan() | TestScored():
-                self.tests.append(event)
             case QuestionAsked():
                 self._answers[_key(event)] = Answer(asked=event)
             case ReplyReceived():
@@ -120,68 +163,70 @@ class Timeline:
             case _:
                 pass
 
-    def _fold(self, backend: str, turn: int, operation: MemoryOperation) -> None:
-        change, key = operation.change, operation.key
-        match operation.store, change:
-            case "redis", AppendChange():
-                self._logs[backend].setdefault(key, LogHistory()).add(turn, change)
-            case "redis", RemoveChange() if key in self._logs[backend]:
-                self._logs[backend][key].add(turn, change)
-            case "redis", WriteChange() | PatchChange() | RemoveChange():
-                self._states[backend].setdefault(key, StateHistory()).add(turn, change)
-            case "qdrant", UpsertChange() | RemoveChange():
-                self._collections[backend].setdefault(key, CollectionHistory()).add(turn, change)
+    def _converse(self, event: ReplayEvent) -> None:
+        match event:
+            case MessageSaid(message=said):
+                turns = self.conversation.turns
+                self.conversation = grown(self.conversation, event)
+                if not turns or turns[-1].session != said.session:
+                    self.marks.begin_session(said.number, said.session, self.conversation.date_of(said))
+            case ClockSet():
+                self.conversation = grown(self.conversation, event)
+            case TestBegan() | TestScored():
+                self.tests.append(event)
             case _:
-                return
-        self._mark(turn)
+                pass
 
-    def _mark(self, turn: int) -> None:
-        if not self._eventful or self._eventful[-1] < turn:
-            self._eventful.append(turn)
-        elif self._eventful[bisect_right(self._eventful, turn) - 1] != turn:
-            insort(self._eventful, turn)
+    def _ledger(self, backend: str) -> Ledger:
+        return self._ledgers.setdefault(backend, Ledger(self._decision))
 
     # ---- what stands at a position -------------------------------------------------------------------------
 
     def events_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
         """Everything that one backend did at exactly this position, in order."""
-        return self._by_place.get((backend, turn), ())
+        return self.archive.at(backend, turn)
 
     def operations_at(self, backend: str, turn: int) -> list[MemoryOperation]:
         """The store commands of one backend at exactly this position, in order."""
-        return [event.operation for event in self.events_at(backend, turn) if isinstance(event, Operated)]
+        events = self.archive.operated_at(backend, turn)
+        return [event.operation for event in events if isinstance(event, Operated)]
 
     def failures_at(self, backend: str, turn: int) -> list[BackendFailed]:
         """What one backend could not do at exactly this position."""
-        return [event for event in self.events_at(backend, turn) if isinstance(event, BackendFailed)]
+        events = (self.archive.event(ref) for ref in self._failed[backend].refs_at(turn))
+        return [event for event in events if isinstance(event, BackendFailed)]
 
     def state_keys(self, backend: str) -> list[str]:
         """Redis keys of one backend that hold a JSON state at some position, in order of their first write."""
         return list(self._states[backend])
 
+    def state(self, backend: str, key: str) -> StateHistory:
+        """The history of a state; empty where there is no such key."""
+        return self._states[backend].get(key) or StateHistory(self.change)
+
     def state_at(self, backend: str, key: str, turn: int) -> Any:
         """The value of a state; :data:`~app.replay.fold.MISSING` where the key does not exist yet."""
-        history = self._states[backend].get(key)
-        return history.value_at(turn) if history else MISSING
+        return self.state(backend, key).value_at(turn)
 
     def state_changed_at(self, backend: str, key: str, turn: int) -> bool:
         """Whether a state was written at exactly this position."""
-        history = self._states[backend].get(key)
-        return history.changed_at(turn) if history else False
+        return self.state(backend, key).changed_at(turn)
 
     def log_keys(self, backend: str) -> list[str]:
         """Redis keys of one backend that hold a log."""
         return list(self._logs[backend])
 
-    def log_at(self, backend: str, key: str, turn: int) -> Sequence[tuple[int, str]]:
+    def log(self, backend: str, key: str) -> LogHistory:
+        """The history of a log; empty where there is no such key."""
+        return self._logs[backend].get(key) or LogHistory()
+
+    def log_at(self, backend: str, key: str, turn: int) -> Sequence[Piece]:
         """The pieces of a log, each with the position at which it was appended."""
-        history = self._logs[backend].get(key)
-        return history.pieces_at(turn) if history else ()
+        return self.log(backend, key).pieces_at(turn)
 
     def log_size_at(self, backend: str, key: str, turn: int) -> int:
         """Bytes of a log."""
-        history = self._logs[backend].get(key)
-        return history.size_at(turn) if history else 0
+        return self.log(backend, key).size_at(turn)
 
     def collections(self, backend: str) -> list[str]:
         """Qdrant collections of one backend."""
@@ -189,23 +234,54 @@ class Timeline:
 
     def collection(self, backend: str, name: str) -> CollectionHistory:
         """The history of a collection."""
-        return self._collections[backend].get(name, CollectionHistory())
+        return self._collections[backend].get(name) or CollectionHistory(self.change)
 
     def perceived_at(self, backend: str, turn: int) -> Perceived | None:
         """The latest read path of an ordinary turn, at or before this position."""
-        perceived = self._perceived[backend]
-        index = bisect_right(perceived, turn, key=lambda event: event.turn)
-        return perceived[index - 1] if index else None
+        ref = self._perceived[backend].latest(turn)
+        return None if ref is None else self.perceived(ref)
 
-    def decisions_until(self, backend: str, turn: int) -> list[tuple[int, PromotionDecision]]:
-        """The promotion ledger up to this position: position and decision, oldest first."""
-        decided = self._decided[backend]
-        return decided[: bisect_right(decided, turn, key=lambda entry: entry[0])]
+    def perceived_track(self, backend: str) -> Track:
+        """Where all read paths of ordinary turns are."""
+        return self._perceived[backend]
+
+    def perceived(self, ref: int) -> Perceived:
+        """A read path by its reference."""
+        event = self.archive.event(ref)
+        assert isinstance(event, Perceived)
+        return event
+
+    def ledger(self, backend: str) -> Ledger:
+        """The promotion ledger of one backend."""
+        return self._ledger(backend)
+
+    def decisions_until(self, backend: str, turn: int) -> Sequence[tuple[int, PromotionDecision]]:
+        """The promotion ledger up to this position: position and decision, oldest first, loaded as it is read."""
+        return self._ledger(backend).until(turn)
+
+    def change(self, ref: int) -> Change | None:
+        """What the operation of a reference changed."""
+        event = self.archive.event(ref)
+        assert isinstance(event, Operated)
+        return event.operation.change
+
+    def _decision(self, ref: int) -> PromotionDecision:
+        event = self.archive.event(ref)
+        assert isinstance(event, Decided)
+        return event.decision
+
+    def extractions(self, backend: str) -> Sequence[Extraction]:
+        """All calls of one backend's extractor, in order."""
+        events = map(self.archive.event, self._extracted[backend].refs)
+        return [event.extraction for event in events if isinstance(event, Extracted)]
 
     def snapshot_at(self, backend: str, turn: int) -> Snapshot:
         """All that the stores of one backend held, folded: equal to what :meth:`snapshot` read there."""
         redis: dict[str, Any] = {key: history.value_at(turn) for key, history in self._states[backend].items()}
-        redis |= {key: history.value_at(turn) for key, history in self._logs[backend].items()}
+        for key, log in self._logs[backend].items():
+            # A key that held a text and then a state has a history of either kind.
+            if (text := log.value_at(turn)) is not MISSING:
+                redis[key] = text
         return Snapshot(
             redis={key: value for key, value in redis.items() if value is not MISSING},
             qdrant={name: history.points_at(turn) for name, history in self._collections[backend].items()},
@@ -215,17 +291,24 @@ class Timeline:
 
     def next_eventful(self, turn: int) -> int | None:
         """The next position at which a store changed, a candidate was judged or something failed."""
-        index = bisect_right(self._eventful, turn)
-        return self._eventful[index] if index < len(self._eventful) else None
+        return self._eventful.next_turn(turn)
 
     def previous_eventful(self, turn: int) -> int | None:
         """The previous such position."""
-        index = bisect_right(self._eventful, turn - 1)
-        return self._eventful[index - 1] if index else None
+        return self._eventful.previous_turn(turn)
 
     def answers(self) -> Iterator[Answer]:
         """All asks so far, in the order in which they were asked."""
         return iter(self._answers.values())
+
+    def observed_at(self, turn_id: str) -> int | None:
+        """The position at which memory is told of a turn: where its exchange ends. None for an unknown turn."""
+        return self._observed_at.get(turn_id)
+
+    @cached_property
+    def _observed_at(self) -> dict[str, int]:
+        exchanges = exchanges_of(self.conversation)
+        return {turn_id: exchange.turn_number for exchange in exchanges for turn_id in exchange.turn_ids}
 
     def question(self, question_id: str) -> Question | None:
         """A question of the conversation by its id."""

@@ -7,8 +7,11 @@ from typing import get_args
 
 from app.conversations.locomo_categories import ADVERSARIAL
 from app.conversations.models import InfoLocation, Salience
+from app.scoring.attribution import LABELS
 from app.scoring.outcomes import Outcome
 from app.scoring.sections import (
+    AdjustedResults,
+    ExtractionResults,
     Group,
     Latency,
     MultipleChoiceResults,
@@ -18,6 +21,7 @@ from app.scoring.sections import (
     Tokens,
 )
 from app.scoring.statistics import mean, percentile, wilson_interval
+from memory_backends.operations import Extraction
 
 Rows = Sequence[QuestionRow]
 
@@ -112,6 +116,37 @@ def retrieval_of(rows: Rows) -> RetrievalResults | None:
     )
 
 
+def failures_of(rows: Rows) -> dict[str, int]:
+    """How many rows have each label, in the order in which labels are tried; those that none has are left out."""
+    counts = {label: sum(row.failure == label for row in rows) for label in LABELS}
+    return {label: count for label, count in counts.items() if count}
+
+
+def adjusted_of(rows: Rows) -> AdjustedResults | None:
+    """The score by the corrected key; None where it corrects none of the questions."""
+    corrected = [row.adjusted for row in rows if row.adjusted is not None]
+    if not corrected:
+        return None
+    outcomes = [row.adjusted.outcome if row.adjusted is not None else row.outcome for row in rows]
+    graded = sum(outcome not in (None, "error") for outcome in outcomes)
+    correct = outcomes.count("correct")
+    in_prompt = [_evidence_in_prompt(row) for row in rows]
+    return AdjustedResults(
+        corrected=len(corrected),
+        changed=sum(row.adjusted is not None and row.adjusted.outcome != row.outcome for row in rows),
+        left_out=sum(adjusted.outcome is None for adjusted in corrected),
+        graded=graded,
+        correct=correct,
+        accuracy=correct / graded if graded else None,
+        ci95=wilson_interval(correct, graded),
+        evidence_in_prompt=mean([float(stood) for stood in in_prompt if stood is not None]),
+    )
+
+
+def _evidence_in_prompt(row: QuestionRow) -> bool | None:
+    return row.evidence_in_prompt if row.adjusted is None else row.adjusted.evidence_in_prompt
+
+
 def tokens_of(rows: Rows) -> Tokens:
     """All tokens of the rows."""
     used = [row.tokens for row in rows if row.tokens is not None]
@@ -138,4 +173,25 @@ def latency_of(rows: Rows) -> Latency:
         recall_p95=percentile(recall, 95),
         model_p50=percentile(model, 50),
         model_p95=percentile(model, 95),
+    )
+
+
+def extraction_of(calls: Sequence[Extraction]) -> ExtractionResults | None:
+    """A backend's calls of its extractor together; None where it has none."""
+    if not calls:
+        return None
+    costs = [call.cost_usd for call in calls if call.error is None or call.cost_usd is not None]
+    known = [cost for cost in costs if cost is not None]
+    return ExtractionResults(
+        model=calls[0].model,
+        calls=len(calls),
+        reused=sum(call.reused for call in calls),
+        errors=sum(call.error is not None for call in calls),
+        facts=sum(call.facts for call in calls),
+        tokens=Tokens(
+            prompt=sum(call.prompt_tokens for call in calls),
+            completion=sum(call.completion_tokens for call in calls),
+            cached=sum(call.cached_tokens for call in calls),
+        ),
+        cost_usd=sum(known) if costs and len(known) == len(costs) else None,
     )

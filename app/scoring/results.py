@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from app.answering.model import AGENT_MODEL
 from app.conversations.models import Frozen
 from app.scoring.aggregates import (
+    adjusted_of,
     cost_of,
+    extraction_of,
+    failures_of,
     group_of,
     latency_of,
     multiple_choice_of,
@@ -16,8 +20,13 @@ from app.scoring.aggregates import (
     retrieval_of,
     tokens_of,
 )
+from app.scoring.comparisons import Comparison, compare_pairs, pairs_within
 from app.scoring.groups_of_tests import tests_of
+from app.scoring.headline import Headline, headline_of
+from app.scoring.option_style import OptionStyle
 from app.scoring.sections import (
+    AdjustedResults,
+    ExtractionResults,
     Latency,
     MultipleChoiceResults,
     QuestionRow,
@@ -26,8 +35,9 @@ from app.scoring.sections import (
     TestResults,
     Tokens,
 )
+from memory_backends.operations import Extraction
 
-__all__ = ["BackendResults", "QuestionRow", "Results", "RunFacts", "build_results"]
+__all__ = ["BackendResults", "KeyFacts", "QuestionRow", "Results", "RunFacts", "build_results", "contestants_of"]
 
 _DECIMALS = 6
 
@@ -57,15 +67,31 @@ class BackendResults(Frozen):
     tokens: Tokens
     cost_usd: float | None
     latency_ms: Latency
+    headline: Headline
+    adjusted: AdjustedResults | None
+    extraction: ExtractionResults | None
+
+
+class KeyFacts(Frozen):
+    """The answer-key overlay: its file's name, how many corrections it holds, how many questions they touch."""
+
+    file: str
+    corrections: int
+    questions: int
 
 
 class Results(Frozen):
-    """The whole file. ``backends`` are named ``backend``, or ``backend@model`` where a run has several models."""
+    """The whole file. ``backends`` are named ``backend``, or ``backend@model`` where a run has several models.
+
+    ``option_style`` says by dataset how far the writing of its options tells the answers.
+    """
 
     schema_version: Literal[1]
     run: RunFacts
     backends: dict[str, BackendResults]
-    comparisons: tuple[()]
+    comparisons: tuple[Comparison, ...]
+    option_style: dict[str, OptionStyle]
+    answer_key: KeyFacts | None
     questions: tuple[QuestionRow, ...]
 
     def to_json(self) -> str:
@@ -85,23 +111,43 @@ def _rounded(value: Any) -> Any:
     return value
 
 
-def build_results(run: RunFacts, rows: Sequence[QuestionRow]) -> Results:
-    """The results of a run, from its rows in the order in which they shall stand in the file."""
-    models = {row.model for row in rows}
+def contestants_of(rows: Sequence[QuestionRow]) -> dict[str, list[QuestionRow]]:
+    """The rows of each backend, by its name in results, in the order of their first rows."""
+    models = {row.model for row in rows} - {AGENT_MODEL}
     by_name: dict[str, list[QuestionRow]] = {}
     for row in rows:
         name = f"{row.backend}@{row.model}" if len(models) > 1 else row.backend
         by_name.setdefault(name, []).append(row)
+    return by_name
+
+
+def build_results(
+    run: RunFacts,
+    rows: Sequence[QuestionRow],
+    option_style: Mapping[str, OptionStyle] | None = None,
+    answer_key: KeyFacts | None = None,
+    extractions: Mapping[str, Sequence[Extraction]] | None = None,
+) -> Results:
+    """The results of a run, from its rows in the order in which they shall stand in the file.
+
+    ``extractions`` maps a backend to the calls of its extractor.
+    """
+    by_name = contestants_of(rows)
     return Results(
         schema_version=1,
         run=run,
-        backends={name: _backend(its_rows) for name, its_rows in by_name.items()},
-        comparisons=(),
+        backends={
+            name: _backend(its_rows, (extractions or {}).get(its_rows[0].backend, ()))
+            for name, its_rows in by_name.items()
+        },
+        comparisons=compare_pairs(pairs_within(by_name)),
+        option_style=dict(option_style or {}),
+        answer_key=answer_key,
         questions=tuple(rows),
     )
 
 
-def _backend(rows: Sequence[QuestionRow]) -> BackendResults:
+def _backend(rows: Sequence[QuestionRow], extractions: Sequence[Extraction]) -> BackendResults:
     choice = [row for row in rows if row.kind == "choice"]
     recall = [row for row in rows if row.kind == "recall"]
     tests = [row for row in rows if row.kind == "test"]
@@ -113,8 +159,11 @@ def _backend(rows: Sequence[QuestionRow]) -> BackendResults:
         recall=recall_of(recall) if recall else None,
         tests=tests_of(tests) if tests else None,
         retrieval=retrieval_of(rows),
-        failures={},
+        failures=failures_of(rows),
         tokens=tokens_of(rows),
         cost_usd=cost_of(rows),
         latency_ms=latency_of(rows),
+        headline=headline_of(rows),
+        adjusted=adjusted_of(rows),
+        extraction=extraction_of(extractions),
     )

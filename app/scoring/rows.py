@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from app.answering.model import Reply
+from app.answering.model import AGENT_MODEL, Reply
 from app.conversations.models import Conversation, Question
 from app.replay.events import AnswerScored, QuestionAsked, ReplyReceived
+from app.scoring.answer_key import Adjusted
+from app.scoring.attribution import Attribution
 from app.scoring.outcomes import RetrievalScore
 from app.scoring.sections import HitRow, QuestionRow, Tokens
 from memory_backends.base import Hit
@@ -18,6 +20,9 @@ def question_row(
     asked: QuestionAsked,
     received: ReplyReceived,
     scored: AnswerScored,
+    attribution: Attribution | None = None,
+    closed_book_correct: bool | None = None,
+    adjusted: Adjusted | None = None,
 ) -> QuestionRow:
     """The row. Where memory could not be read no model was asked, and retrieval is not counted."""
     reply, score = received.reply, scored.score
@@ -49,8 +54,8 @@ def question_row(
         hits=tuple(map(_hit_row, asked.hits)),
         recall_at_10=recall_at.get(10),
         evidence_in_prompt=retrieval.evidence_in_prompt,
-        failure=None,
-        tokens=_tokens(reply) if model_was_asked else None,
+        failure=attribution.label if attribution else None,
+        tokens=_tokens(reply) if model_was_asked and asked.model != AGENT_MODEL else None,
         cost_usd=reply.cost_usd if model_was_asked else None,
         ms=reply.ms if model_was_asked else None,
         recall_ms=asked.recall_ms,
@@ -64,6 +69,13 @@ def question_row(
         recall_at_1=recall_at.get(1),
         recall_at_5=recall_at.get(5),
         reciprocal_rank=retrieval.reciprocal_rank,
+        failure_loss=attribution.loss if attribution else None,
+        failure_detail=attribution.detail if attribution else None,
+        failure_ranks=attribution.ranks if attribution else {},
+        closed_book_correct=closed_book_correct,
+        adjusted=adjusted,
+        earlier_questions=reply.earlier_questions,
+        earlier_conversations=reply.earlier_conversations,
     )
 
 

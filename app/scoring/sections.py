@@ -5,9 +5,13 @@ Shares are 0..1, times milliseconds, costs US dollars. A figure that nothing was
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from app.conversations.models import EvidenceRole, Frozen, InfoLocation, Salience
+from app.scoring.answer_key import Adjusted
+from app.scoring.attribution import Label
+from app.scoring.evidence_trail import Loss
 from app.scoring.outcomes import Outcome
 
 RowKind = Literal["choice", "recall", "test"]
@@ -39,6 +43,12 @@ class QuestionRow(Frozen):
 
     ``ms`` is the time of the model's call and ``recall_ms`` that of memory's read path; ``ms``, ``tokens`` and
     ``cost_usd`` are null where no model was asked. The keys after ``ms`` are what the aggregates are made from.
+
+    ``failure`` is the label of :mod:`app.scoring.attribution`; ``failure_loss`` says of ``not_written`` how it was
+    lost, ``failure_detail`` all of it in words, ``failure_ranks`` which rank each missing evidence turn had in each
+    retrieval channel. ``closed_book_correct`` is whether the same model is right without any memory. ``adjusted``
+    is the answer by the corrected key, null for a question that the overlay does not correct. An agent that could
+    not be given a fresh session had ``earlier_questions`` and ``earlier_conversations`` in its memory.
     Of a test, ``reply`` and ``question`` hold all that it asked and was answered, a line each; ``tokens`` and costs
     are those of all its messages, ``ms`` is the mean of its calls. ``distance_tokens`` lie between its first
     message and its last question; ``benchmark_cost_usd`` is what the models cost that the dataset asked.
@@ -68,7 +78,7 @@ class QuestionRow(Frozen):
     hits: tuple[HitRow, ...]
     recall_at_10: float | None
     evidence_in_prompt: bool | None
-    failure: str | None
+    failure: Label | None
     tokens: Tokens | None
     cost_usd: float | None
     ms: float | None
@@ -83,6 +93,13 @@ class QuestionRow(Frozen):
     recall_at_1: float | None
     recall_at_5: float | None
     reciprocal_rank: float | None
+    failure_loss: Loss | None
+    failure_detail: str | None
+    failure_ranks: Mapping[str, Mapping[str, int]]
+    closed_book_correct: bool | None
+    adjusted: Adjusted | None
+    earlier_questions: int = 0
+    earlier_conversations: int = 0
     reasoning: tuple[str, ...] = ()
     distance_tokens: int | None = None
     benchmark_cost_usd: float | None = None
@@ -176,6 +193,23 @@ class TestResults(TestGroup):
     benchmark_cost_usd: float | None
 
 
+class AdjustedResults(Frozen):
+    """The score by the corrected answer key.
+
+    Rows whose question the overlay has are ``corrected``; those whose outcome is another than by the published key
+    are ``changed``, and those to which there is no right answer are ``left_out``.
+    """
+
+    corrected: int
+    changed: int
+    left_out: int
+    graded: int
+    correct: int
+    accuracy: float | None
+    ci95: Interval | None
+    evidence_in_prompt: float | None
+
+
 class Latency(Frozen):
     """Medians and 95th percentiles."""
 
@@ -183,3 +217,19 @@ class Latency(Frozen):
     recall_p95: float | None
     model_p50: float | None
     model_p95: float | None
+
+
+class ExtractionResults(Frozen):
+    """What reading candidate facts with a model came to, apart from the answers.
+
+    A reply that was on record counts with what it cost when it was paid, and among the ``reused``; ``cost_usd`` is
+    null where a price is unknown.
+    """
+
+    model: str
+    calls: int
+    reused: int
+    errors: int
+    facts: int
+    tokens: Tokens
+    cost_usd: float | None

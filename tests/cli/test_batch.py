@@ -33,7 +33,15 @@ def test_a_run_is_recorded_scored_and_written(run_cli: RunCli, tmp_path: Path) -
     assert "hybrid" in ran.out and "not a language model" in ran.out
     assert "\x1b" not in ran.out + ran.err
     results = json.loads(output.read_text())
-    assert list(results) == ["schema_version", "run", "backends", "comparisons", "questions"]
+    assert list(results) == [
+        "schema_version",
+        "run",
+        "backends",
+        "comparisons",
+        "option_style",
+        "answer_key",
+        "questions",
+    ]
     assert list(results["backends"]) == ["hybrid", "rag", "full_context", "closed_book"]
     assert [row["backend"] for row in results["questions"][:4]] == ["hybrid", "rag", "full_context", "closed_book"]
     assert len(results["questions"]) == 20
@@ -174,7 +182,11 @@ def test_real_questions_over_long_conversations(run_cli: RunCli, shared_data: Pa
         (("--output", "no/such/folder/results.json"), 2, "existing folder"),
         (("--top-k", "0"), 2, "top_k"),
         (("--resume",), 2, "--recording"),
-        (("--sample", "5"), 2, "--sample"),
+        (("--sample", "5", "--limit", "5"), 2, "--sample"),
+        (("--retry-errors",), 2, "--resume"),
+        (("--offline", "--no-cache"), 2, "--no-cache"),
+        (("--offline", "--redis-url", "redis://:secret@redis.example.com/0"), 2, "redis.example.com"),
+        (("--repeats", "0"), 2, "repeats"),
         (("--model", "openai/gpt-4o-mini"), 4, "OPENAI_API_KEY"),
         (("--redis-url", "redis://:secret@127.0.0.1:1/0"), 4, "127.0.0.1:1"),
         (("--qdrant-url", "http://127.0.0.1:1"), 4, "127.0.0.1:1"),

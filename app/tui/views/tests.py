@@ -22,7 +22,7 @@ from app.replay.timeline import Timeline
 from app.scoring.rows_of_tests import outcome_of_test
 from app.tui.text import Line, Row, Span, line, one_line, wrapped
 from app.tui.views.answers import SIGNS
-from app.tui.views.conversation import ConversationDocument
+from app.tui.views.conversation import ConversationDocument, Weight
 from app.tui.views.view import View, lines_view
 
 _PARTS: Final[dict[MessagePart, str]] = {
@@ -46,8 +46,7 @@ class TestsDocument(ConversationDocument):
     __test__ = False
 
     def __init__(self, timeline: Timeline) -> None:
-        super().__init__(timeline.conversation)
-        self._timeline = timeline
+        super().__init__(timeline)
         self._digits = _DIGITS
         self._shown = len(timeline.conversation.turns)
 
@@ -60,9 +59,16 @@ class TestsDocument(ConversationDocument):
         return self._shown + (self.closed is not None)
 
     def _lay_out(
-        self, index: int, width: int, current: bool, to_come: bool, chosen: bool, closed: str | None
+        self,
+        index: int,
+        width: int,
+        current: bool,
+        to_come: bool,
+        chosen: bool,
+        weight: Weight | None,
+        closed: str | None,
     ) -> tuple[Row, ...]:
-        rows = super()._lay_out(index, width, current, to_come, chosen, closed)
+        rows = super()._lay_out(index, width, current, to_come, chosen, weight, closed)
         if index >= self._shown:
             return rows
         rows = self._without_most_filler(index, rows)
@@ -97,7 +103,7 @@ class TestsDocument(ConversationDocument):
 def document_of(timeline: Timeline) -> ConversationDocument:
     """The document of a conversation, whether it is replayed or comes about."""
     conversing = timeline.conversation.conversing
-    return TestsDocument(timeline) if conversing else ConversationDocument(timeline.conversation)
+    return TestsDocument(timeline) if conversing else ConversationDocument(timeline)
 
 
 def notes_of(event: ReplayEvent) -> list[Line]:

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.scoring.statistics import mean, percentile, wilson_interval
+from app.scoring.statistics import (
+    clustered_interval,
+    jackknife_variance,
+    mean,
+    percentile,
+    t_quantile,
+    wilson_interval,
+)
 
 
 @pytest.mark.parametrize(
@@ -47,3 +54,44 @@ def test_percentiles_are_interpolated_between_ranks(values: list[float], percent
 
 def test_nothing_has_no_percentile_and_no_mean() -> None:
     assert (percentile([], 50), mean([])) == (None, None)
+
+
+def test_the_t_quantile_is_that_of_scipy() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    for freedom in [*range(1, 80), 100, 1000, 100_000]:
+        assert t_quantile(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), abs=5e-4)
+
+
+@pytest.mark.parametrize(("successes", "trials"), [(0, 7), (7, 7), (3, 11), (151, 174), (1, 1986)])
+def test_the_score_interval_is_that_of_scipy(successes: int, trials: int) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    expected = stats.binomtest(successes, trials).proportion_ci(method="wilson")
+    assert wilson_interval(successes, trials) == pytest.approx((expected.low, expected.high))
+
+
+def test_clusters_that_are_alike_widen_the_interval_and_those_that_do_not_differ_leave_it_to_students_t() -> None:
+    alike, mixed = [(10, 10), (0, 10)] * 6, [(5, 10)] * 12
+    wide, narrow = clustered_interval(alike), clustered_interval(mixed)
+    assert wide is not None and narrow is not None
+    assert narrow == wilson_interval(60, 120, t_quantile(11))
+    assert wide[0] < narrow[0] < 0.5 < narrow[1] < wide[1]
+    # Twelve conversations that are right or wrong as a whole say as much as twelve questions, less one.
+    assert wide == pytest.approx(wilson_interval(5.5, 11, t_quantile(11)))
+
+
+@pytest.mark.parametrize("clusters", [[], [(3, 4)], [(3, 4), (0, 0)]])
+def test_one_conversation_tells_nothing_of_others(clusters: list[tuple[int, int]]) -> None:
+    assert clustered_interval(clusters) is None
+
+
+def test_clusters_that_are_all_right_have_an_interval_all_the_same() -> None:
+    low, high = clustered_interval([(5, 5)] * 10) or (0, 0)
+    assert 0.85 < low < 1 and high == 1
+
+
+def test_the_jackknife_by_hand_and_where_clusters_are_of_one_size_the_variance_of_their_mean() -> None:
+    # 3/5 in all; without the first 2/3, without the second 1/2.
+    assert jackknife_variance([(1, 2), (2, 3)]) == pytest.approx(((2 / 3 - 0.6) ** 2 + (0.5 - 0.6) ** 2) / 2)
+    stats = pytest.importorskip("scipy.stats")
+    shares = [0.5, 0.25, 1.0, 0.75, 0.0]
+    assert jackknife_variance([(int(4 * share), 4) for share in shares]) == pytest.approx(stats.sem(shares) ** 2)

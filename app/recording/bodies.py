@@ -1,0 +1,83 @@
+"""The body of an event as it stands in a recording: JSON with its long texts elsewhere, a long one compressed.
+
+Compression is zlib with a preset dictionary, so that even a short body of a known shape shrinks. Asks are never
+compressed, so that SQL can look into them.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Any, Final
+
+import orjson
+
+from app.recording.interning import intern, resolve
+from app.replay.events import REPLAY_EVENT, AskEvent, ReplayEvent
+
+LONG_BODY = 256
+"""Bytes of JSON from which a body is compressed."""
+
+_FASTEST = 1
+_REFERENCE = b'{"$'
+
+DICTIONARY: Final = b"".join(
+    (
+        b'"decision":{"kind":"decision","candidate_id":"","content":"User: ","slot":null,"sources":[""],"factors":'
+        b'{"certainty":0.9,"impact":0.7,"age_days":0.0,"accesses":0,"age_decay":1.0,"recency_boost":1.0},"score":0.6'
+        b',"threshold":0.6,"decision":"NO-OP","decision":"UPDATE","decision":"DROP","decision":"ADD","justification":'
+        b'"Rule \xe2\x80\x9c\xe2\x80\x9d read , and it was known.","knowledge_id":null,"superseded_id":null}}',
+        b'"confidence":0.9,"said_by":"User","slot":null,"value":"","several":false,"impact":0.7,"is_correction":false,'
+        b'"taken_back":null,"sources":[""],"turn_number":1,"said_at":null,"rule":"',
+        b'"payload":{"kind":"fact","id":"","content":"","slot":"user.","value":"","said_by":"User","significance":0.6,'
+        b'"created_at":"2025-01-01T00:00:00.000Z","valid_from":"","valid_to":null,"superseded_by":null},"replaced":null}]}',
+        b'"cut":[{"place":"full_history:","turns":["1","2","3","4","5","6","7","8","9","10"],"tokens":0}],"tokens":0,"ms":',
+        b'{"conversation":"","turn":1,"backend":"full_context","kind":"observed","turns":["1","2"],"ms":0.1}',
+        b'{"conversation":"","turn":1,"backend":"rag","kind":"settled","ms":0.1}',
+        b'{"conversation":"","turn":1,"backend":"hybrid","kind":"perceived","hits":[{"id":"","store":"qdrant","place":'
+        b'"goodai_ltm_full_history","place":"hybrid_knowledge","place":"hybrid_verbatim","rank":1,"score":0.5,"text":'
+        b'{"$":""},"turns":["1","2"],"sources":[],"channels":{"dense":{"rank":1,"score":0.1},"dense_near":{"rank":2,'
+        b'"score":0.2},"keyword":{"rank":3,"score":1.1},"keyword_near":{"rank":4,"score":1.2},"keyword_wide":{"rank":5'
+        b',"score":1.3},"session":{"rank":6,"score":1.4},"speaker":{"rank":7,"score":0.0}},"tokens":50,"in_prompt":'
+        b'false}],"missed":[],"in_prompt":true},{"id":"',
+        b'"change":{"kind":"patch","steps":[{"op":"replace","path":"/shared_data/user.","value":{"value":"","turn":""},'
+        b'{"op":"remove","path":"/scratchpad/noticed/0","value":null,"replaced":""},{"op":"add","path":'
+        b'"/promotion_candidates/1.1","value":{"content":"User: "},"replaced":null},{"op":"replace","path":'
+        b'"/scratchpad/status","value":"listening","replaced":"answering"},{"op":"replace","path":"/scratchpad/turn",'
+        b'"value":"2","replaced":"1"},{"op":"replace","path":"/last_updated","value":"2025-01-01T00:00:00.000Z",'
+        b'"replaced":"2025-01-01T00:00:00.000Z"}],"keyframe":null},"ms":',
+        b'"change":{"kind":"publish","message":{},"receivers":0},"change":{"kind":"append","offset":0,"text":{"$":""}},'
+        b'"change":{"kind":"upsert","points":[{"id":"","payload":{"id":"","content":{"$":""},"turn_number":2,'
+        b'"timestamp":"2025-01-01T00:00:00.000Z"},"replaced":null}]},"ms":0.3,"phase":"observe","actor":"',
+        b'{"conversation":"","turn":1,"backend":"rag","kind":"operated","operation":{"kind":"operation","store":"qdrant"'
+        b',"command":"query_points","key":"goodai_ltm_full_history","change":{"kind":"search","query":{"$":""},"limit":'
+        b'10,"found":[{"id":"","rank":1,"score":0.3},{"id":"","rank":2,"score":0.2}],"stored":10},"ms":1.0,"phase":'
+        b'"perceive","actor":"rag_agent","turns":["1"],"error":null}}',
+        b'{"conversation":"","turn":1,"backend":"hybrid","kind":"operated","operation":{"kind":"operation","store":'
+        b'"redis","command":"SET","key":"shared_state:","command":"GET","key":"personal_state:consolidation_agent/"'
+        b',"key":"personal_state:planner_agent/","change":{"kind":"read","found":true,"size":900},"ms":0.3,"phase":'
+        b'"consolidate","phase":"observe","phase":"perceive","actor":"planner_agent/","turns":["1","2"],"error":null}}',
+    )
+)
+"""What bodies have in common, the commonest last. It is part of the format: another one needs another version."""
+
+
+def packed(event: ReplayEvent, keep: Callable[[str, str], None]) -> str | bytes:
+    """An event as it is stored. ``keep`` is given each long text as (hash, text)."""
+    body = orjson.dumps(intern(event.model_dump(mode="json"), keep))
+    if len(body) < LONG_BODY or isinstance(event, AskEvent):
+        return body.decode()
+    compressor = zlib.compressobj(_FASTEST, zdict=DICTIONARY)
+    return compressor.compress(body) + compressor.flush()
+
+
+def unpacked(body: str | bytes, look_up: Callable[[str], str]) -> ReplayEvent:
+    """The event of a stored body."""
+    data = inflated(body)
+    parsed: dict[str, Any] = orjson.loads(data)
+    return REPLAY_EVENT.validate_python(resolve(parsed, look_up) if _REFERENCE in data else parsed)
+
+
+def inflated(body: str | bytes) -> bytes:
+    """The JSON of a stored body."""
+    return body.encode() if isinstance(body, str) else zlib.decompressobj(zdict=DICTIONARY).decompress(body)

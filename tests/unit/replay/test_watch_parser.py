@@ -1,0 +1,125 @@
+"""A watch is read into a tree or refused with the column; nothing of it is ever run."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.replay.watch_parser import DEEPEST, LONGEST, parse_watch
+from app.replay.watch_scanner import WatchError
+from app.replay.watch_syntax import (
+    Both,
+    Changed,
+    Compare,
+    Contains,
+    Either,
+    Exists,
+    HitSubject,
+    KeySubject,
+    Measure,
+    Not,
+    PathSubject,
+    Subject,
+    Test,
+    TextSubject,
+)
+
+CITY = PathSubject(("shared_data", "city"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('shared_data.city == "Girona"', Test(CITY, Compare("==", "Girona"))),
+        ("shared_data.city", Test(CITY, Changed())),
+        ("shared_data.city changed", Test(CITY, Changed())),
+        (
+            'shared_data["user.name"][0].x exists',
+            Test(PathSubject(("shared_data", "user.name", "0", "x")), Exists()),
+        ),
+        ('["text"] > -1.5e2', Test(PathSubject(("text",)), Compare(">", -150))),
+        ('key "shared_state:a b" changed', Test(KeySubject("shared_state:a b"), Changed())),
+        ('key "k".a.0 <= 3', Test(KeySubject("k", ("a", "0")), Compare("<=", 3))),
+        ('text contains "¿qué?"', Test(TextSubject(), Contains("¿qué?"))),
+        ('hit "D1:3"', Test(HitSubject("D1:3"), Exists())),
+        ('hit "D1:3" rank > 5', Test(HitSubject("D1:3"), Measure("rank", ">", 5))),
+        ('hit "D1:3" score<0.3', Test(HitSubject("D1:3"), Measure("score", "<", 0.3))),
+        ("status != null", Test(PathSubject(("status",)), Compare("!=", None))),
+        ('año == "and"', Test(PathSubject(("año",)), Compare("==", "and"))),
+        ('tags == ["a", {"b": 1}]', Test(PathSubject(("tags",)), Compare("==", ["a", {"b": 1}]))),
+    ],
+)
+def test_a_test_is_read_as_what_it_says(text: str, expected: Test) -> None:
+    assert parse_watch(text).expression == expected
+
+
+def test_and_binds_closer_than_or_and_not_closer_than_both() -> None:
+    a, b, c = (Test(PathSubject((name,)), Exists()) for name in "abc")
+    assert parse_watch("a exists or b exists and not c exists").expression == Either(a, Both(b, Not(c)))
+    assert parse_watch("(a exists or b exists) and c exists").expression == Both(Either(a, b), c)
+
+
+@pytest.mark.parametrize(
+    ("subject", "condition", "expected"),
+    [
+        (KeySubject("k"), "", Test(KeySubject("k"), Changed())),
+        (HitSubject("7"), "", Test(HitSubject("7"), Exists())),
+        (HitSubject("7"), "rank > 5 or score < 0.3", None),
+        (CITY, '(== "Vic" and changed) or not exists', None),
+        (KeySubject('a "b"\n', ("x.y", "0")), 'contains "z" and text contains "w"', None),
+    ],
+)
+def test_a_condition_alone_is_about_the_subject_it_is_set_on(
+    subject: Subject, condition: str, expected: Test | None
+) -> None:
+    watch = parse_watch(condition, subject)
+    if expected is not None:
+        assert watch.expression == expected
+    assert parse_watch(watch.text).expression == watch.expression
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "problem"),
+    [
+        ("", 1, "expected a path"),
+        ("rank > 5", 1, "expected a path"),
+        ("shared_data.city ==", 20, "expected a JSON value"),
+        ("shared_data.city == Girona", 21, "expected a JSON value"),
+        ("shared_data.city = 3", 18, "expected “and”"),
+        ("a == 1 b == 2", 8, "expected “and”"),
+        ("(a == 1", 8, "expected “)”"),
+        ("a. == 1", 4, "expected a name after the point"),
+        ("a[x]", 3, "expected a name in quotes, or a number"),
+        ("text", 5, "a turn's text needs a condition"),
+        ("text changed", 6, "a turn's text has no such condition"),
+        ('hit "7" changed', 9, "a hit has no such condition"),
+        ("a rank > 5", 3, "a path has no such condition"),
+        ('hit "7" rank 5', 14, "expected a comparison"),
+        ('hit "7" rank > "x"', 16, "expected a number"),
+        ("hit 7", 5, "expected the id of a hit or of a turn"),
+        ("a == NaN", 6, "expected a JSON value"),
+        ("not", 4, "expected a path"),
+        ("(" * (DEEPEST + 1), DEEPEST + 1, "levels"),
+        ("a" * (LONGEST + 1), LONGEST + 1, "characters"),
+        ("__import__('os').system('x')", 11, "expected “and”"),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_its_column(text: str, column: int, problem: str) -> None:
+    with pytest.raises(WatchError, match=re.escape(problem)) as refused:
+        parse_watch(text)
+    assert refused.value.column == column
+    assert "\n" not in str(refused.value)
+
+
+@settings(deadline=None)
+@given(st.text(max_size=60) | st.from_regex(r"(?:[a-z(]+[.\[ ]){1,5}(==|contains|rank >) .{0,10}", fullmatch=True))
+def test_any_text_is_a_watch_or_a_watch_error(text: str) -> None:
+    try:
+        watch = parse_watch(text)
+    except WatchError as error:
+        assert 1 <= error.column <= len(text) + 1
+    else:
+        assert parse_watch(watch.text) == watch

@@ -1,0 +1,278 @@
+"""Every label of an attribution, planted: a conversation in which the fact is lost at just that stage."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.answering.model import Reply
+from app.replay.timeline import Timeline
+from app.scoring.attribution import LABELS, Attribution, Attributor
+from memory_backends.base import BackendError, Exchange
+from tests.stubs.facts_memory import FactsMemory, Fate
+from tests.unit.scoring.planted import (
+    COLOUR,
+    MODEL,
+    answer_of,
+    attributed,
+    attribution_of,
+    conversation,
+    played,
+    question,
+    real,
+)
+
+BLUE, GREEN, PURPLE = Reply(text="blue"), Reply(text="green"), Reply(text="purple")
+NOTHING = Reply(text="It was not mentioned.")
+
+
+async def by_facts(memory: FactsMemory, reply: Reply = PURPLE) -> Attribution:
+    return attribution_of(await played(question(), {"facts": memory}, {"facts": reply}), "facts")
+
+
+# ---- wrong answers, in the order in which labels are tried -----------------------------------------------------
+
+
+async def test_a_failed_call_is_an_error_with_its_reason() -> None:
+    found = await attributed(Reply(text=None, error="timed out"), "rag")
+    assert (found.label, found.detail) == ("error", "timed out")
+
+
+async def test_a_failed_memory_is_an_error_and_not_a_fact_that_was_not_written() -> None:
+    class Failing(FactsMemory):
+        async def observe(self, exchange: Exchange) -> None:
+            raise BackendError("the disk is gone")
+
+    found = await by_facts(Failing({}))
+    assert found.label == "error" and "the disk is gone" in found.detail
+
+
+async def test_a_reply_without_a_readable_choice_is_unparsed() -> None:
+    asked = question(kind="choice", choices=("green", "blue", "red"), correct_index=0)
+    assert (await attributed(Reply(text="well, well"), "rag", asked=asked)).label == "unparsed"
+
+
+async def test_a_provider_that_refuses_is_refused() -> None:
+    assert (await attributed(Reply(text="no", refused=True), "rag")).label == "refused"
+
+
+async def test_a_doubted_key_comes_before_anything_that_memory_did() -> None:
+    timeline = await played(question(), real("full_context"), {"full_context": BLUE}, budget=3)
+    found = attribution_of(timeline, "full_context", {"q": "Turn 5 may be a joke."})
+    assert (found.label, found.detail) == ("key_suspect", "Turn 5 may be a joke.")
+    assert attribution_of(timeline, "full_context", {"other": "…"}).label == "cut"
+
+
+@pytest.mark.parametrize("role", [None, "tempting"])
+async def test_a_question_without_turns_that_support_its_answer_has_no_evidence(role: str | None) -> None:
+    evidence = ("5",) if role else ()
+    found = await attributed(PURPLE, "rag", asked=question(evidence=evidence, evidence_role=role))
+    assert found.label == "no_evidence"
+
+
+async def test_a_turn_that_was_not_said_yet_was_never_observed() -> None:
+    found = await attributed(PURPLE, "rag", at=4)
+    assert (found.label, found.loss) == ("not_written", "never_observed")
+    assert "had not been said" in found.detail
+
+
+async def test_a_turn_whose_exchange_is_not_over_was_never_observed() -> None:
+    found = await attributed(PURPLE, "full_context", at=5)
+    assert (found.label, found.loss) == ("not_written", "never_observed")
+    assert "had not been told" in found.detail
+
+
+async def test_a_turn_that_the_conversation_does_not_have_was_never_observed() -> None:
+    found = await attributed(PURPLE, "rag", asked=question(evidence=("D8:6; D9:17",)))
+    assert (found.label, found.loss) == ("not_written", "never_observed")
+    assert "has no turn D8:6; D9:17" in found.detail
+
+
+async def test_a_candidate_below_the_threshold_was_gated_with_its_significance() -> None:
+    found = await by_facts(FactsMemory({"5": Fate(is_dropped=True), "1": Fate("blue")}))
+    assert (found.label, found.loss) == ("not_written", "gated")
+    assert "0.42 is below 0.60" in found.detail
+
+
+async def test_a_fact_that_was_removed_again_expired() -> None:
+    found = await by_facts(FactsMemory({"5": Fate("green"), "7": Fate(removes="5")}))
+    assert (found.label, found.loss) == ("not_written", "expired")
+
+
+async def test_a_fact_whose_place_a_later_one_took_was_superseded() -> None:
+    found = await by_facts(FactsMemory({"5": Fate("green"), "7": Fate("grey", supersedes="5")}))
+    assert (found.label, found.loss) == ("not_written", "superseded")
+
+
+async def test_a_turn_of_which_nothing_was_made_was_distilled_away() -> None:
+    found = await by_facts(FactsMemory({"1": Fate("blue")}, given=("1",)))
+    assert (found.label, found.loss) == ("not_written", "distilled_away")
+
+
+async def test_a_distillate_in_the_prompt_that_did_not_help_was_distilled_away() -> None:
+    found = await by_facts(FactsMemory({"5": Fate("a colour")}, given=("5",)))
+    assert (found.label, found.loss) == ("not_written", "distilled_away")
+
+
+async def test_a_memory_that_keeps_nothing_wrote_nothing() -> None:
+    found = await attributed(PURPLE, "closed_book")
+    assert (found.label, found.loss) == ("not_written", "distilled_away")
+
+
+async def test_what_is_stored_and_not_among_the_hits_was_not_retrieved() -> None:
+    asked = question("Where does the kayak hang?", expected="shed")
+    found = await attributed(PURPLE, "rag", asked=asked, top_k=1)
+    assert (found.label, found.loss) == ("not_retrieved", None)
+    assert "Turn 5 was stored" in found.detail
+
+
+async def test_what_was_not_retrieved_comes_with_its_rank_in_each_channel() -> None:
+    memory = FactsMemory({"1": Fate("blue"), "5": Fate("green")}, given=("1",), missed=("3", "5"))
+    found = await by_facts(memory)
+    assert found.label == "not_retrieved"
+    assert found.ranks == {"5": {"fused": 3, "dense": 6, "keyword": 3}}
+    assert "rank 3 fused, 6 dense, 3 keyword" in found.detail
+
+
+async def test_a_budget_that_leaves_out_the_evidence_cut_it() -> None:
+    found = await attributed(PURPLE, "full_context", asked=question(evidence=("1",), expected="blue"), budget=20)
+    assert found.label == "cut"
+
+
+async def test_a_hit_that_did_not_fit_was_cut_and_has_its_ranks() -> None:
+    found = await attributed(PURPLE, "rag", budget=3)
+    assert found.label == "cut" and set(found.ranks["5"]) == {"dense"}
+    distilled = await by_facts(FactsMemory({"5": Fate("green")}, cut=("5",)))
+    assert distilled.label == "cut"
+
+
+@pytest.mark.parametrize("backend", ["hybrid", "rag", "full_context"])
+async def test_an_answer_that_a_later_turn_took_back_is_stale_in_every_memory_beside_hybrid(backend: str) -> None:
+    timeline = await played(question(), real("hybrid", "rag", "full_context"), {backend: BLUE})
+    found = attribution_of(timeline, backend)
+    assert found.label == "stale"
+    assert "“blue”" in found.detail and "turn 5" in found.detail
+
+
+async def test_an_outdated_value_that_is_also_the_right_one_is_not_stale() -> None:
+    asked = question(expected="first blue, then green")
+    timeline = await played(asked, real("hybrid"), {"hybrid": BLUE})
+    assert attribution_of(timeline, "hybrid").label == "misread"
+
+
+async def test_an_answer_to_what_was_never_said_took_the_bait() -> None:
+    asked = question(evidence_role="tempting", abstain=True, expected="Not answerable")
+    found = await attributed(GREEN, "full_context", asked=asked)
+    assert found.label == "false_attribution" and "turn 5" in found.detail
+    blind = await attributed(GREEN, "closed_book", asked=asked)
+    assert blind.label == "false_attribution" and "nothing that tempts" in blind.detail
+
+
+@pytest.mark.parametrize("backend", ["hybrid", "rag", "full_context", "oracle"])
+async def test_a_wrong_answer_with_all_evidence_in_the_prompt_is_misread(backend: str) -> None:
+    assert (await attributed(PURPLE, backend)).label == "misread"
+
+
+async def test_of_several_missing_turns_the_one_lost_at_the_earliest_stage_decides() -> None:
+    memory = FactsMemory({"1": Fate("blue"), "5": Fate(is_dropped=True)}, given=("7",), cut=("1",))
+    timeline = await played(question(evidence=("1", "5")), {"facts": memory}, {"facts": PURPLE})
+    found = attribution_of(timeline, "facts")
+    assert (found.label, found.loss) == ("not_written", "gated")
+    assert "Turn 1 was retrieved" in found.detail
+
+
+# ---- right answers ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", ["hybrid", "rag", "full_context", "oracle"])
+async def test_a_right_answer_with_all_evidence_in_the_prompt_is_grounded(backend: str) -> None:
+    assert (await attributed(GREEN, backend)).label == "grounded"
+
+
+async def right_without_evidence(closed_book: Reply | None) -> Attribution:
+    names = ("full_context",) if closed_book is None else ("full_context", "closed_book")
+    replies = {"full_context": GREEN} | ({} if closed_book is None else {"closed_book": closed_book})
+    return attribution_of(await played(question(), real(*names), replies, budget=7), "full_context")
+
+
+async def test_without_the_evidence_it_is_guessed_where_the_model_alone_is_right_too_and_lucky_where_not() -> None:
+    assert (await right_without_evidence(GREEN)).label == "guessed"
+    assert (await right_without_evidence(PURPLE)).label == "lucky"
+
+
+@pytest.mark.parametrize("closed_book", [None, Reply(text=None, error="timed out")])
+async def test_where_the_model_was_not_heard_alone_it_says_that_the_two_cannot_be_told_apart(
+    closed_book: Reply | None,
+) -> None:
+    found = await right_without_evidence(closed_book)
+    assert found.label == "guessed" and "guessed or lucky" in found.detail
+
+
+async def test_a_right_answer_from_a_distillate_says_so() -> None:
+    memory = FactsMemory({"5": Fate("green")}, given=("5",))
+    memories = {"facts": memory, **real("closed_book")}
+    found = attribution_of(await played(question(), memories, {"facts": GREEN}), "facts")
+    assert found.label == "lucky" and "a fact distilled from turn 5 was" in found.detail
+
+
+async def test_turning_down_a_bait_that_stood_in_the_prompt_is_grounded() -> None:
+    asked = question(evidence_role="tempting", abstain=True, expected="Not answerable")
+    assert (await attributed(NOTHING, "full_context", asked=asked)).label == "grounded"
+    assert (await attributed(NOTHING, "full_context", "closed_book", asked=asked, budget=3)).label == "guessed"
+
+
+async def test_a_right_answer_without_named_evidence_cannot_be_told() -> None:
+    asked = question(evidence=(), evidence_role=None)
+    timeline = await played(asked, real("rag", "closed_book"), {"rag": GREEN})
+    assert attribution_of(timeline, "rag").label is None
+
+
+# ---- what it reads ---------------------------------------------------------------------------------------------
+
+
+async def test_a_memory_that_shows_neither_writes_nor_hits_is_not_blamed() -> None:
+    found = await by_facts(FactsMemory({}))
+    assert found.label is None and "cannot be seen" in found.detail
+
+
+async def test_an_answer_that_is_not_scored_yet_has_none() -> None:
+    timeline = await played(question(), real("rag"), {})
+    answer = answer_of(timeline, "rag")
+    answer.scored = None
+    assert Attributor(timeline).attribute(answer) is None
+
+
+async def test_a_recording_is_attributed_as_the_live_replay_was() -> None:
+    timeline = await played(question(), real("hybrid", "rag"), {"hybrid": BLUE, "rag": PURPLE}, budget=12)
+    again = Timeline(
+        conversation(question()),
+        [
+            event
+            for turn in range(len(timeline.conversation.turns) + 1)
+            for backend in timeline.backends
+            for event in timeline.events_at(backend, turn)
+        ],
+    )
+    for backend in ("hybrid", "rag"):
+        assert attribution_of(again, backend) == attribution_of(timeline, backend)
+
+
+async def test_closed_book_counts_for_the_same_question_and_model_only() -> None:
+    timeline = await played(question(), real("rag", "closed_book"), {"closed_book": GREEN})
+    attributor = Attributor(timeline)
+    asked = answer_of(timeline, "rag").asked
+    assert (asked.model, timeline.conversation.questions[0].text) == (MODEL, COLOUR)
+    assert attributor.closed_book_is_right(asked) is True
+    assert attributor.closed_book_is_right(asked.model_copy(update={"model": "another"})) is None
+    assert attributor.closed_book_is_right(asked.model_copy(update={"question_id": "another"})) is None
+
+
+def test_labels_are_tried_in_the_documented_order() -> None:
+    wrong = "error unparsed refused key_suspect no_evidence not_written not_retrieved cut stale false_attribution"
+    assert " ".join(LABELS) == f"{wrong} misread grounded guessed lucky"
+
+
+async def test_the_way_of_each_evidence_turn_can_be_told_of_a_right_answer_too() -> None:
+    timeline = await played(question(evidence=("1", "5")), real("full_context"), {"full_context": GREEN}, budget=40)
+    first, second = Attributor(timeline).trails(answer_of(timeline, "full_context"))
+    assert (first.turn, first.lost_at) == ("1", "cut")
+    assert (second.turn, second.lost_at) == ("5", None)
