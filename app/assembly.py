@@ -34,6 +34,7 @@ from app.recording.recorder import RunRecorder, fingerprint
 from app.recording.reply_store import SqliteReplyCache
 from app.recording.store import RunStatus
 from app.replay.annotations import Annotations, SessionAnnotations
+from app.replay.archive import EventArchive
 from app.replay.events import ReplayEvent
 from app.replay.session import EventSink, ReplayPlan, ReplaySession
 from app.replay.side_session import SideSession
@@ -218,6 +219,11 @@ class Assembly:
             ask_only=frozenset(self.asked_along),
             shuffle_seed=self.settings.seed if self.settings.shuffle_choices else None,
         )
+
+    def live_archive(self, conversation: Conversation) -> EventArchive:
+        """Where the events of a started session rest; they are given to it in the order of their recording."""
+        assert self.recorder is not None
+        return self.recorder.live_archive(conversation.id)
 
     def side_session(self, conversation: Conversation, emit: EventSink) -> SideSession:
         """Answers questions at earlier positions, by memories of its own; what is asked is recorded as by hand.

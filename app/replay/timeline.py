@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from app.conversations.exchanges import exchanges_of
 from app.conversations.models import Conversation, Question
-from app.replay.archive import EventArchive, MemoryArchive, Note, Write, note_of
+from app.replay.archive import EventArchive, MemoryArchive, Note, Write, note_of, operation_of
 from app.replay.events import (
     AnswerScored,
     BackendFailed,
@@ -32,6 +31,7 @@ from app.replay.events import (
 )
 from app.replay.fold import MISSING, CollectionHistory, StateHistory
 from app.replay.growing import grown
+from app.replay.lazily import Lazily
 from app.replay.ledger import Ledger, Track
 from app.replay.logs import LogHistory, Piece
 from app.replay.marks import Marks
@@ -87,6 +87,7 @@ class Timeline:
         self._eventful = Track()
         self._answers: dict[AskKey, Answer] = {}
         self.tests: list[TestBegan | TestScored] = []
+        self._observed: dict[int, dict[str, int]] = {}
         for note in self.archive.notes():
             self._take_in(note)
         for event in events:
@@ -96,6 +97,11 @@ class Timeline:
     def last_turn(self) -> int:
         """Number of turns of the conversation."""
         return len(self.conversation.turns)
+
+    def rest_in(self, archive: EventArchive) -> None:
+        """Let all events that are still to come rest there. Nothing may have happened yet."""
+        assert not self.backends
+        self.archive = archive
 
     def append(self, event: ReplayEvent) -> None:
         """Take in what happened next."""
@@ -186,10 +192,9 @@ class Timeline:
         """Everything that one backend did at exactly this position, in order."""
         return self.archive.at(backend, turn)
 
-    def operations_at(self, backend: str, turn: int) -> list[MemoryOperation]:
-        """The store commands of one backend at exactly this position, in order."""
-        events = self.archive.operated_at(backend, turn)
-        return [event.operation for event in events if isinstance(event, Operated)]
+    def operations_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
+        """The store commands of one backend at exactly this position, in order, loaded as they are read."""
+        return Lazily(self.archive.operated_at(backend, turn), operation_of)
 
     def failures_at(self, backend: str, turn: int) -> list[BackendFailed]:
         """What one backend could not do at exactly this position."""
@@ -303,12 +308,16 @@ class Timeline:
 
     def observed_at(self, turn_id: str) -> int | None:
         """The position at which memory is told of a turn: where its exchange ends. None for an unknown turn."""
-        return self._observed_at.get(turn_id)
+        turn = self.conversation.turns_by_id.get(turn_id)
+        return None if turn is None else self._observed_in(turn.session)[turn_id]
 
-    @cached_property
-    def _observed_at(self) -> dict[str, int]:
-        exchanges = exchanges_of(self.conversation)
-        return {turn_id: exchange.turn_number for exchange in exchanges for turn_id in exchange.turn_ids}
+    def _observed_in(self, session: int) -> dict[str, int]:
+        """Where each turn of a session is observed: an exchange never crosses a session."""
+        if session not in self._observed:
+            turns = tuple(turn for turn in self.conversation.turns if turn.session == session)
+            exchanges = exchanges_of(self.conversation.model_copy(update={"turns": turns}))
+            self._observed[session] = {id_: each.turn_number for each in exchanges for id_ in each.turn_ids}
+        return self._observed[session]
 
     def question(self, question_id: str) -> Question | None:
         """A question of the conversation by its id."""

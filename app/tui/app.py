@@ -61,6 +61,7 @@ class MemreplayApp(App[None]):
         self._seconds_a_turn = seconds_a_turn
         self._run: LiveRun | None = None
         self._source: ReplaySource | None = None
+        self._by_hand: tuple[ReplaySource, LiveAssembly] | None = None
 
     def on_mount(self) -> None:
         """The start screen lies under everything; what was asked for is opened over it."""
@@ -174,7 +175,9 @@ class MemreplayApp(App[None]):
         """What answers a question asked by hand: the run's own stores while it lasts, else fresh ones."""
         if source.assembly is not None and self._run is not None and not self._run.over:
             return source.assembly
-        return self._launch.assemble(source.backends, self._launch.model)
+        if self._by_hand is None or self._by_hand[0] is not source:
+            self._by_hand = source, self._launch.assemble(source.backends, self._launch.model)
+        return self._by_hand[1]
 
     # ---- leaving -------------------------------------------------------------------------------------------
 

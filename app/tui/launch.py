@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from app.conversations.models import Conversation
     from app.replay.agent_session import AgentSession
     from app.replay.annotations import Annotations
+    from app.replay.archive import EventArchive
     from app.replay.events import ReplayEvent
     from app.replay.session import ReplaySession
     from app.replay.side_session import SideSession
@@ -62,6 +63,10 @@ class LiveAssembly(Protocol):
 
     def side_session(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> SideSession:
         """Memories of their own, to be asked at any position."""
+        ...
+
+    def live_archive(self, conversation: Conversation) -> EventArchive:
+        """Where the events of a started session rest; they are given to it in the order of their recording."""
         ...
 
     async def warm_up(self) -> None:

@@ -13,6 +13,7 @@ from app.conversations.models import Conversation, Question
 from app.recording.annotations import annotations_of
 from app.recording.recorder import RunRecorder
 from app.replay.annotations import Annotations, SessionAnnotations
+from app.replay.archive import EventArchive
 from app.replay.events import ReplayEvent
 from app.replay.session import ReplayPlan, ReplaySession
 from app.replay.side_session import SideSession
@@ -92,7 +93,14 @@ class StubAssembly:
         def make(name: str) -> MemoryBackend:
             return self._memories(conversation, [name])[name]
 
-        return SideSession(conversation, make, self.answerer, ReplayPlan(run_id="side", models=self.models), emit)
+        recorder = self._recorder
+
+        def told(event: ReplayEvent) -> None:
+            if recorder is not None:
+                recorder.record(event)
+            emit(event)
+
+        return SideSession(conversation, make, self.answerer, ReplayPlan(run_id="side", models=self.models), told)
 
     def start_session(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> ReplaySession:
         self.backends = self._memories(conversation, self.backend_names)
@@ -113,6 +121,10 @@ class StubAssembly:
         if self.status != "not finished":
             return annotations_of(self.recording_path, self._recorder.run_id, conversation_id)
         return self._recorder.annotations(conversation_id)
+
+    def live_archive(self, conversation: Conversation) -> EventArchive:
+        assert self._recorder is not None
+        return self._recorder.live_archive(conversation.id)
 
     async def warm_up(self) -> None:
         return

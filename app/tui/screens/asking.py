@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from textual import on
 
 from app.conversations.models import Question
-from app.replay.events import AnswerScored, ReplyReceived
+from app.replay.events import AnswerScored, ReplayEvent, ReplyReceived
 from app.replay.side_session import typed_question
 from app.replay.timeline import Answer, Timeline
 from app.tui.launch import LiveAssembly
@@ -22,9 +22,15 @@ _TYPE_ONE = "type a question …"
 class AskingScreen(MarkingScreen):
     """Puts questions by hand. ``assemble`` builds what answers them, when it is first needed."""
 
-    def __init__(self, timeline: Timeline, seconds_a_turn: float, assemble: Callable[[], LiveAssembly]) -> None:
+    def __init__(
+        self,
+        timeline: Timeline,
+        seconds_a_turn: float,
+        assemble: Callable[[], LiveAssembly],
+        tell: Callable[[ReplayEvent], None] | None,
+    ) -> None:
         super().__init__(timeline, seconds_a_turn)
-        self.asker = HandAsker(timeline.conversation, assemble)
+        self.asker = HandAsker(timeline.conversation, assemble, tell)
         self.asking = ""
 
     def action_ask(self) -> None:

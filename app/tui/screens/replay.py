@@ -36,9 +36,10 @@ class ReplayScreen(AskingScreen):
     VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]
 
     def __init__(self, source: ReplaySource, seconds_a_turn: float, assemble: Callable[[], LiveAssembly]) -> None:
-        super().__init__(source.timeline, seconds_a_turn, assemble)
-        self.source = source
         self.player = LivePlayer(source) if source.assembly is not None else None
+        tell = self.player.tell if self.player is not None else None
+        super().__init__(source.timeline, seconds_a_turn, assemble, tell)
+        self.source = source
         self.architectures = Architectures(self.timeline, source.backends, id="architectures")
         self.strip = TimelineStrip(self.timeline, id="strip")
         self._conversing = self.timeline.conversation.conversing

@@ -90,7 +90,7 @@ class ConversationDocument:
             Span(self._mark(turn, chosen), "dim" if to_come and not chosen else "warn"),
             fill=fill,
         )
-        bar, weighed = _OF_WEIGHT[weight] if weight is not None else (_NO_BAR, tone)
+        bar, weighed = _OF_WEIGHT[weight] if weight is not None else (Span("  ", tone), tone)
         body = paragraphs(turn.text, weighed, indent=2)
         lines = [head, *(Line((bar, *part.spans[1:]), part.hang, fill=fill) for part in body)]
         return tuple(wrapped([*self._heading(index, turn), *lines], width))

@@ -55,23 +55,28 @@ class HandAsker(Widget):
             super().__init__()
             self.sentence = sentence
 
-    def __init__(self, conversation: Conversation, assemble: Callable[[], LiveAssembly]) -> None:
+    def __init__(
+        self,
+        conversation: Conversation,
+        assemble: Callable[[], LiveAssembly],
+        tell: Callable[[ReplayEvent], None] | None = None,
+    ) -> None:
+        """``tell`` passes events on where others emit too, so that all come in the order of their recording."""
         super().__init__()
         self._conversation = conversation
         self._assemble = assemble
+        self._emit = tell or self._post
+        self._asked: LiveAssembly | None = None
         self._side: SideSession | None = None
 
     @work(group="by-hand", exclusive=True)
     async def ask(self, position: int, question: Question, backends: Sequence[str]) -> None:
         """Ask all these memories at a position. Asking again lets go of what is still under way."""
         try:
-            if self._side is None:
-                # What it stands on is slow to import, and the screen is to stay alive meanwhile.
-                await asyncio.to_thread(import_module, "app.assembly")
-                assembly = self._assemble()
-                await assembly.check()
-                self._side = assembly.side_session(self._conversation, self._emit)
-            await self._side.ask_at(position, question, backends, progress=self._progress)
+            # What it stands on is slow to import, and the screen is to stay alive meanwhile.
+            await asyncio.to_thread(import_module, "app.assembly")
+            side = await self._side_of(self._assemble())
+            await side.ask_at(position, question, backends, progress=self._progress)
         except MemreplayError as error:
             self.post_message(self.Failed(str(error)))
         except Exception as error:
@@ -86,7 +91,14 @@ class HandAsker(Widget):
         """Let go of what is under way."""
         self.workers.cancel_group(self, "by-hand")
 
-    def _emit(self, event: ReplayEvent) -> None:
+    async def _side_of(self, assembly: LiveAssembly) -> SideSession:
+        """The memories to ask; others where what they are made of is another: a live run may have ended."""
+        if self._side is None or self._asked is not assembly:
+            await assembly.check()
+            self._asked, self._side = assembly, assembly.side_session(self._conversation, self._emit)
+        return self._side
+
+    def _post(self, event: ReplayEvent) -> None:
         self.post_message(self.Happened(event))
 
     def _progress(self, backend: str, position: int, last: int) -> None:
