@@ -5,7 +5,9 @@ States are JSON strings under one key each; the log of a conversation is a plain
 
 from __future__ import annotations
 
+import asyncio
 import json
+import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -36,6 +38,11 @@ __all__ = ["OperatingMemory", "RedisConnection"]
 State = TypeVar("State", bound=Record)
 KEYFRAME_EVERY = 64
 """Writes of one key between two whole values in the trace."""
+
+MOST_TRIES = 32
+"""Attempts at a compare-and-set before an update gives up."""
+FIRST_WAIT, LONGEST_WAIT = 0.001, 0.1
+"""Longest waits, in seconds, after the first and after any lost attempt."""
 
 
 class OperatingMemory:
@@ -117,6 +124,22 @@ class OperatingMemory:
         else:
             self._note("SET", key, None, ms, "Not written: another writer changed it first")
         return bool(done)
+
+    async def update_state(self, key: str, kind: type[State], change: Callable[[State], State]) -> State | None:
+        """Compare-and-set what ``change`` makes of the state at ``key``, again where another writer was faster.
+
+        The state as it was written; None where none stands there. :class:`BackendError` when every try was lost.
+        Tries wait a random time that grows, so that writers who got in each other's way once do not go on doing so.
+        """
+        for tries in range(MOST_TRIES):
+            old = await self.read_state(key, kind)
+            if old is None:
+                return None
+            new = change(old)
+            if await self.compare_and_set_state(key, old, new):
+                return new
+            await asyncio.sleep(random.uniform(0, min(LONGEST_WAIT, FIRST_WAIT * 2**tries)))
+        raise BackendError(f"What stands at {key} was changed by others {MOST_TRIES} times while it was written")
 
     async def append_text(self, key: str, text: str) -> int:
         """Append to the text at ``key``, which begins empty; the offset at which it stands, in bytes of UTF-8."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from memory_backends.base import BackendError, Clock, Exchange, Message, Namespace, Recall
+from memory_backends.base import Clock, Exchange, Message, Namespace, Recall
 from memory_backends.hybrid.candidates import Candidate
-from memory_backends.hybrid.workspace import MOST_TRIES, SharedWorkspace
+from memory_backends.hybrid.workspace import SharedWorkspace
 from memory_backends.operating_memory import OperatingMemory
 from memory_backends.records import PersonalMemoryState
 
@@ -75,14 +75,7 @@ class PlannerAgent:
             left = {id_: value for id_, value in state.promotion_candidates.items() if id_ not in ids}
             return state.model_copy(update={"promotion_candidates": left, "last_updated": self._clock()})
 
-        await self._update(without)
-
-    async def _update(self, change: Callable[[PersonalMemoryState], PersonalMemoryState]) -> None:
-        for _ in range(MOST_TRIES):
-            old = await self._memory.read_state(self.key, PersonalMemoryState)
-            if old is None or await self._memory.compare_and_set_state(self.key, old, change(old)):
-                return
-        raise BackendError(f"The personal state at {self.key} changed {MOST_TRIES} times while it was written")
+        await self._memory.update_state(self.key, PersonalMemoryState, without)
 
     async def _write(self, state: PersonalMemoryState, scratchpad: dict[str, Any]) -> None:
         updated = {"current_task_id": self._task, "scratchpad": scratchpad, "last_updated": self._clock()}

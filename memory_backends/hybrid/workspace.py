@@ -22,9 +22,6 @@ MOST_SLOTS = 64
 MOST_VALUES = 5
 """Values of one slot that keeps several; the oldest makes room."""
 
-MOST_TRIES = 8
-"""Attempts at a compare-and-set before a write gives up."""
-
 SharedData = dict[str, Any]
 
 
@@ -45,10 +42,7 @@ class SharedWorkspace:
 
     async def read(self) -> SharedWorkspaceState:
         """The workspace as it stands. A missing one is a :class:`BackendError`."""
-        state = await self._memory.read_state(self.key, SharedWorkspaceState)
-        if state is None:
-            raise BackendError(f"There is no shared workspace at {self.key}")
-        return state
+        return _there(await self._memory.read_state(self.key, SharedWorkspaceState), self.key)
 
     async def note(self, agent_id: str, candidates: Iterable[Candidate]) -> None:
         """Write what an agent found into its slots."""
@@ -68,15 +62,20 @@ class SharedWorkspace:
     async def _update(
         self, agent_id: str, change: Callable[[SharedWorkspaceState], SharedWorkspaceState]
     ) -> SharedWorkspaceState:
-        for _ in range(MOST_TRIES):
-            old = await self.read()
+        def changed(old: SharedWorkspaceState) -> SharedWorkspaceState:
             agents = list(dict.fromkeys([*old.participating_agents, agent_id]))
-            new = change(old).model_copy(update={"participating_agents": agents, "last_updated": self._clock()})
-            if await self._memory.compare_and_set_state(self.key, old, new):
-                message = {"event_id": self.event_id, "status": new.status, "last_updated_by": agent_id}
-                await self._memory.publish(SharedWorkspaceState.channel(self.event_id), message)
-                return new
-        raise BackendError(f"The shared workspace at {self.key} changed {MOST_TRIES} times while it was written")
+            return change(old).model_copy(update={"participating_agents": agents, "last_updated": self._clock()})
+
+        new = _there(await self._memory.update_state(self.key, SharedWorkspaceState, changed), self.key)
+        message = {"event_id": self.event_id, "status": new.status, "last_updated_by": agent_id}
+        await self._memory.publish(SharedWorkspaceState.channel(self.event_id), message)
+        return new
+
+
+def _there(state: SharedWorkspaceState | None, key: str) -> SharedWorkspaceState:
+    if state is None:
+        raise BackendError(f"There is no shared workspace at {key}")
+    return state
 
 
 def _with_facts(state: SharedWorkspaceState, facts: Iterable[Candidate]) -> SharedWorkspaceState:
