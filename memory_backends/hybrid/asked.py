@@ -7,7 +7,7 @@ about says whose turns are meant, and in the topic, which is compared with what 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -37,11 +37,14 @@ _MONTHS: Mapping[str, int] = {
 _ALSO_A_WORD = frozenset({"may", "march"})
 """Months that count as such only beside a number, or after ``in`` or ``of``."""
 
+_ALSO_CALLED: Mapping[str, frozenset[str]] = {"user": frozenset({"usuario", "usuaria"})}
+"""Other words by which a question may name a speaker."""
+
 _WORD = re.compile(r"\w+(?:['’]\w+)?")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _POSSESSIVE = re.compile(r"['’]s$")
 _REPEATED = re.compile(r"\bI(?:\W+(I|my)\b)+")
-_ARTICLE = re.compile(r"\bthe\s+(?=(?:I|my)\b)", re.I)
+_ARTICLE = re.compile(r"\b(?:the|el|la)\s+(?=(?:I|my)\b)", re.I)
 
 
 @dataclass(frozen=True)
@@ -68,18 +71,24 @@ class Asked:
 def read_question(text: str, labels: Iterable[str]) -> Asked:
     """Read a question; ``labels`` are the folded labels of those who speak."""
     words = folded(text).split()
-    named = frozenset(label for label in labels if label and f" {label} " in f" {' '.join(words)} ")
+    names = {label: {label, *_ALSO_CALLED.get(label, ())} for label in labels if label}
+    named = {label: called for label, called in names.items() if any(_stands_in(name, words) for name in called)}
     return Asked(
         text=text,
-        topic=_topic(text, named),
-        speakers=named,
+        topic=_topic(text, list(named.values())),
+        speakers=frozenset(named),
         months=frozenset(_months(words)),
         years=frozenset(int(word) for word in words if _YEAR.fullmatch(word)),
     )
 
 
-def _topic(text: str, named: frozenset[str]) -> str:
-    names = {part for label in named for part in label.split()}
+def _stands_in(name: str, words: Sequence[str]) -> bool:
+    return f" {name} " in f" {' '.join(words)} "
+
+
+def _topic(text: str, named: Sequence[Iterable[str]]) -> str:
+    """``named`` has the names of each speaker that the question names."""
+    names = {part for called in named for name in called for part in name.split()}
 
     def in_their_words(word: re.Match[str]) -> str:
         owned = _POSSESSIVE.search(word[0])

@@ -1,8 +1,7 @@
 """What was said, word for word: every exchange is a point in Qdrant; turns are what is found and ranked.
 
-A turn's score is the weighted sum of its channels, each scaled to 0..1 over all turns. The weights are few, round,
-and the same for every kind of question: they were chosen on four of five conversations at a time and held on the
-fifth.
+A turn's score is the weighted sum of its channels, each scaled to 0..1 over all turns. The weights are round,
+and the same for every kind of question: chosen on four of five conversations, they hold on the fifth.
 """
 
 from __future__ import annotations

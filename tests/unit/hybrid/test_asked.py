@@ -16,6 +16,7 @@ LABELS = ("caroline", "melanie", "jean luc")
         ("When did Caroline move?", "When did I move?"),
         ("Where did Jean-Luc go in Jean-Luc’s car?", "Where did I go in my car?"),
         ("What is the user's name?", "What is my name?"),
+        ("¿Dónde vive la usuaria?", "¿Dónde vive I?"),
     ],
 )
 def test_the_topic_is_in_the_words_of_the_speaker_that_is_named(question, topic):
