@@ -66,6 +66,7 @@ def test_a_served_memory_is_replayed_as_an_agent(run_cli: RunCli, tmp_path: Path
         (("--batch", "--backend", "http://127.0.0.1:1/run_turn"), 4, "127.0.0.1:1 cannot be reached"),
         (("--batch", "--backend", "http://me:s3cret@127.0.0.1:1/run_turn"), 2, "MEMREPLAY_AGENT_TOKEN"),
         (("--batch", "--backend", "http://127.0.0.1:1"), 2, "expected http://host"),
+        (("--batch", "--offline", "--backend", "http://127.0.0.1:1/run_turn"), 2, "--offline reaches no network"),
         (("serve-backend", "rag", "--host", "0.0.0.0"), 2, "MEMREPLAY_SERVE_TOKEN"),
         (("serve-backend", "hybird"), 2, "hybird"),
         (("serve-backend", "http://127.0.0.1:1/run_turn"), 2, "served already"),
