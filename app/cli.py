@@ -50,8 +50,8 @@ def replay(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="hybrid, rag, full_context, closed_book, oracle, package.module:Class or http://host/run_turn;"
-            " repeatable.",
+            help="hybrid, rag, rag:keyword, rag:fused, full_context, closed_book, oracle, package.module:Class or"
+            " http://host/run_turn; repeatable.",
         ),
     ] = None,
     model: Annotated[
@@ -73,6 +73,30 @@ def replay(
         int | None,
         typer.Option(metavar="N", help="Most tokens of memory in a prompt; default: what fits the model."),
     ] = None,
+    embedder: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What makes vectors: minilm (default), fastembed:NAME, litellm:NAME."),
+    ] = None,
+    extractor: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="A LiteLLM model that reads facts for hybrid; default: its rules."),
+    ] = None,
+    ablate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Switch off a part of hybrid: promotion, supersession, verbatim, knowledge, shared, personal,"
+            " dense, keyword, speaker, date; repeatable.",
+        ),
+    ] = None,
+    tier_share: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TIER=SHARE",
+            help="The most that a tier of hybrid takes of a recall: personal=0.05, shared=0.1, knowledge=0.1 by"
+            " default; repeatable.",
+        ),
+    ] = None,
     concurrency: Annotated[
         int | None, typer.Option(metavar="N", help="Model calls under way at once; default: as the provider bears.")
     ] = None,
@@ -92,6 +116,9 @@ def replay(
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of everything that is drawn.")] = None,
     recording: Annotated[
         Path | None, typer.Option(help="The SQLite file; an existing one gains a run. Default: a new one.")
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Another recording, to compare --recording with.")
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the newest unfinished run of equal settings.")
@@ -148,6 +175,10 @@ def replay(
         redis_ttl=redis_ttl,
         top_k=top_k,
         context_tokens=context_tokens,
+        embedder=embedder,
+        extractor=extractor,
+        ablate=tuple(ablate or ()),
+        tier_share=tuple(tier_share or ()),
         concurrency=concurrency,
         rpm=rpm,
         tpm=tpm,
@@ -161,6 +192,8 @@ def replay(
         offline=offline or None,
     )
     if batch:
+        if against is not None:
+            raise UsageError("--against goes with the screen, not with --batch")
         from app.batch.command import BatchOptions, run_batch
         from app.batch.recorded_run import RunPlan
 
@@ -180,7 +213,7 @@ def replay(
             raise UsageError(f"--{name.replace('_', '-')} goes with --batch")
     from app.interactive import open_screen
 
-    open_screen(settings, tuple(dataset or ()), evidence, recording)
+    open_screen(settings, tuple(dataset or ()), evidence, recording, against)
 
 
 @recordings.callback()

@@ -7,9 +7,10 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from app.answering.extraction import ModelFactExtractor
 from app.answering.extractive.prompt_reading import read_prompt
 from app.answering.litellm_port import LiteLLMModel
 from app.answering.litellm_setup import warm_up
@@ -17,9 +18,11 @@ from app.answering.model import EXTRACTIVE_MODEL, AnswerModel, AnswerRequest, Pr
 from app.answering.prompts import HISTORY_HEADING, after_history, build_request, longest_reply
 from app.answering.reachability import ensure_reachable
 from app.answering.tokens import context_budget
-from app.assembly import refuse_unknown_backends, resources_of
+from app.assembly import refuse_unknown_backends
 from app.conversations.models import Question
+from app.embedders import ensure_embedder_answers
 from app.errors import EXIT_DONE, MissingServerOrKeyError, UsageError
+from app.resources import resources_of
 from app.settings import Settings
 from memory_backends.base import StoreUnavailableError
 from memory_backends.registry import create_backend
@@ -55,9 +58,11 @@ def serve_backend(name: str, settings: Settings, options: ServeOptions) -> int:
         raise UsageError(
             f"listening on {options.host} lets others in: give them a token with --token or MEMREPLAY_SERVE_TOKEN"
         )
-    ensure_reachable(settings.model[0], settings.api_base)
+    for model in (settings.model[0], settings.extractor):
+        if model is not None:
+            ensure_reachable(model, settings.api_base)
     warm_up()
-    asyncio.run(_serve(name, settings, options))
+    asyncio.run(_serve(name, settings.model_copy(update={"backend": (name,)}), options))
     return EXIT_DONE
 
 
@@ -67,12 +72,16 @@ async def _serve(name: str, settings: Settings, options: ServeOptions) -> None:
     from app.agents.served_session import Limits
     from app.agents.server import SECONDS_TO_STOP, BackendServer
 
-    resources = resources_of(settings)
-    model = settings.model[0]
+    resources, vectors = resources_of(settings)
+    model, base = settings.model[0], settings.api_base
+    asked = LiteLLMModel()
+    if settings.extractor is not None:
+        resources = replace(resources, extractor=ModelFactExtractor(asked, settings.extractor, base))
     try:
+        await asyncio.to_thread(ensure_embedder_answers, settings.embedder, vectors, base)
         await resources.redis.check()
         await resources.qdrant.check()
-        reader = MessageReader(LiteLLMModel(), model, settings.api_base)
+        reader = MessageReader(asked, model, base)
         server = BackendServer(
             name,
             lambda: create_backend(name, resources, {}),
@@ -93,6 +102,7 @@ async def _serve(name: str, settings: Settings, options: ServeOptions) -> None:
     except StoreUnavailableError as error:
         raise MissingServerOrKeyError(str(error)) from None
     finally:
+        vectors.close()
         await resources.redis.aclose()
         await resources.qdrant.aclose()
 

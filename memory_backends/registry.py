@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from memory_backends.base import BackendError, Clock, MemoryBackend, TextEmbedder, TokenCounter
+from memory_backends.base import BackendError, Clock, Exchange, MemoryBackend, TextEmbedder, TokenCounter
 from memory_backends.controls import ClosedBookBackend, OracleBackend
 from memory_backends.extraction import FactExtractor
 from memory_backends.full_context import FullContextBackend
@@ -78,6 +78,18 @@ def create_backend(name: str, resources: Resources, evidence: Evidence) -> Memor
     return make(resources, evidence) if make else create_plugin(name, resources)
 
 
+def texts_to_embed(names: Sequence[str], exchanges: Sequence[Exchange]) -> list[str]:
+    """What memories of these names will embed of a conversation: to be embedded in one go, ahead of its replay."""
+    texts = [exchange.text for exchange in exchanges] if _EMBEDS_EXCHANGES & set(names) else []
+    if "hybrid" in names:
+        from memory_backends.hybrid.candidates import candidates_of
+        from memory_backends.hybrid.verbatim import sentences_in
+
+        texts += [sentence for exchange in exchanges for sentence in sentences_in(exchange)]
+        texts += [candidate.content for exchange in exchanges for candidate in candidates_of(exchange)]
+    return list(dict.fromkeys(texts))
+
+
 def _hybrid(resources: Resources, evidence: Evidence) -> MemoryBackend:
     from memory_backends.hybrid import HybridBackend  # its keyword search takes long to import
 
@@ -121,5 +133,7 @@ _MAKERS: dict[str, Maker] = {
     "closed_book": _closed_book,
     "oracle": _oracle,
 }
+
+_EMBEDS_EXCHANGES = frozenset({"hybrid", "rag", "rag:fused"})
 
 BACKEND_NAMES = tuple(_MAKERS)

@@ -71,15 +71,16 @@ class SnapshotDiffer:
         self._redis, self._qdrant = redis, qdrant
 
     def _changes(self, key: str, old: Any, new: Any) -> list[Change]:
-        """A text that only grew is an append; one that was rewritten is removed and begun again."""
+        """A text that only grew is an append; what becomes a text or was one is removed and begun again."""
         if old is not _ABSENT and new is not _ABSENT and old == new:
             return []
         if new is _ABSENT:
             return [RemoveChange(count=1)]
-        gone: list[Change] = [RemoveChange(count=1)] if isinstance(old, str) else []
+        if isinstance(old, str) and isinstance(new, str) and new.startswith(old):
+            return [AppendChange(offset=len(old.encode()), text=new[len(old) :])]
+        begins_anew = old is not _ABSENT and (isinstance(old, str) or isinstance(new, str))
+        gone: list[Change] = [RemoveChange(count=1)] if begins_anew else []
         if isinstance(new, str):
-            if isinstance(old, str) and new.startswith(old):
-                return [AppendChange(offset=len(old.encode()), text=new[len(old) :])]
             return [*gone, AppendChange(offset=0, text=new)]
         return [*gone, self._state_change(key, old, new)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from app.agents.address import models_asked_of
+from app.agents.address import is_agent, models_asked_of
 from app.conversations.models import Conversation, Question
 from app.recording.recorder import ASK_KINDS, RunRecorder
 from app.replay.answer_score import score_answer
@@ -25,10 +25,9 @@ class Asking:
     retry_errors: bool
 
     @property
-    def models_in_use(self) -> tuple[str, ...]:
-        """The models that something is asked through; an agent is its own."""
-        backends = (*self.backends, *self.along)
-        return tuple(dict.fromkeys(model for name in backends for model in models_asked_of(name, self.models)))
+    def answerers(self) -> tuple[str, ...]:
+        """Who answers: models, and agents by their addresses."""
+        return (*self.models, *filter(is_agent, self.backends))
 
     def asks_of(self, conversation: Conversation) -> list[Ask]:
         """Every ask, in the order of asking: what shares a context (full context, repeats) stands together."""

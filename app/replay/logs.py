@@ -5,8 +5,8 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import overload
 
+from app.replay.lazily import Lazily
 from app.replay.pointers import MISSING, Missing
 
 Piece = tuple[int, str]
@@ -55,8 +55,8 @@ class LogHistory:
 
     def pieces_at(self, turn: int) -> Sequence[Piece]:
         """The pieces that the text has at ``turn``: a view, whatever their number."""
-        there = self._there_at(turn)
-        return _Pieces(self._turns, self._pieces, there)
+        turns, pieces = self._turns, self._pieces
+        return Lazily(self._there_at(turn), lambda place: (turns[place], pieces[place]))
 
     def value_at(self, turn: int) -> str | Missing:
         """The whole text; :data:`MISSING` where nothing was appended yet."""
@@ -76,30 +76,3 @@ class LogHistory:
         """Which pieces make up the text."""
         count = bisect_right(self._turns, turn)
         return range(self._starts[count - 1] if count else 0, count)
-
-
-class _Pieces(Sequence[Piece]):
-    """Some pieces of a log that follow each other."""
-
-    def __init__(self, turns: array[int], pieces: list[str], there: range) -> None:
-        self._turns, self._pieces, self._there = turns, pieces, there
-
-    def __len__(self) -> int:
-        return len(self._there)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    @overload
-    def __getitem__(self, index: int) -> Piece: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Piece]: ...
-
-    def __getitem__(self, index: int | slice) -> Piece | list[Piece]:
-        if isinstance(index, slice):
-            return [(self._turns[at], self._pieces[at]) for at in self._there[index]]
-        at = self._there[index]
-        return self._turns[at], self._pieces[at]

@@ -6,7 +6,7 @@ It knows no screen, no file and no provider: events go to a sink, questions thro
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Protocol, TypeVar, runtime_checkable
@@ -241,8 +241,12 @@ class ReplaySession:
             Ask(question, backend, model)
             for question in self.conversation.questions
             for backend in self._backends
-            for model in dict.fromkeys(self._through(backend, model) for model in self._plan.models)
+            for model in self.models_asked_of(backend, self._plan.models)
         ]
+
+    def models_asked_of(self, backend: str, models: Sequence[str]) -> list[str]:
+        """Which of these models a backend's questions go through: all of them, or an agent's through itself."""
+        return list(dict.fromkeys(self._through(backend, model) for model in models))
 
     def _through(self, name: str, model: str) -> str:
         """What a backend's question really goes through: an agent asks no model."""

@@ -178,3 +178,19 @@ class Latency(Frozen):
     recall_p95: float | None
     model_p50: float | None
     model_p95: float | None
+
+
+class ExtractionResults(Frozen):
+    """What reading candidate facts with a model came to, apart from the answers.
+
+    A reply that was on record counts with what it cost when it was paid, and among the ``reused``; ``cost_usd`` is
+    null where a price is unknown.
+    """
+
+    model: str
+    calls: int
+    reused: int
+    errors: int
+    facts: int
+    tokens: Tokens
+    cost_usd: float | None

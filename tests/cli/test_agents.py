@@ -15,6 +15,7 @@ import pytest
 
 from tests.cli.conftest import RunCli
 from tests.conftest import REPOSITORY
+from tests.stubs.openai_server import OpenAIServer, answer
 
 
 @contextmanager
@@ -58,6 +59,30 @@ def test_a_served_memory_is_replayed_as_an_agent(run_cli: RunCli, tmp_path: Path
     assert {(row["model"], row["tokens"], row["earlier_questions"]) for row in rows} == {("agent", None, 0)}
     again = run_cli("report", tmp_path / "r.sqlite3", "--output", "-")
     assert again.out == output.read_text()
+
+
+def test_an_agent_is_asked_once_a_question_however_many_models_there_are(run_cli: RunCli, tmp_path: Path) -> None:
+    output, recording = tmp_path / "results.json", tmp_path / "r.sqlite3"
+    with serving("closed_book") as (_, address), OpenAIServer([answer("0")]) as server:
+        models = ("--model", "memreplay/extractive", "--model", "openai/gpt-4o-mini", "--api-base", server.url)
+        of_run = ("--batch", "--dataset", "identity-01", *models, "--backend", address, "--recording", recording)
+        alone = run_cli(*of_run, "--output", output)
+        assert (alone.code, len(server.requests)) == (0, 0), alone.err
+        beside = run_cli(*of_run, "--backend", "full_context", "--output", output)
+        asked = len(server.requests)
+        estimate = run_cli(*of_run, "--backend", "full_context", "--estimate")
+    assert beside.code == 0, beside.err
+    results = json.loads(output.read_text())
+    questions = {row["question_id"] for row in results["questions"]}
+    assert asked == 2 * len(questions)
+    assert list(results["backends"]) == [
+        f"{address}@agent", "full_context@memreplay/extractive", "full_context@openai/gpt-4o-mini"
+    ]  # fmt: skip
+    rows = [row for row in results["questions"] if row["backend"] == address]
+    assert sorted(row["question_id"] for row in rows) == sorted(questions)
+    assert f"{address}@agent {len(questions)}/{len(questions)}" in beside.err
+    [line] = [line.split() for line in estimate.out.splitlines() if address in line]
+    assert line[1:4] == ["agent", str(len(questions)), str(len(questions))]
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,10 @@ class Bare:
             self.state.pop("passing", None)
             self.points.pop(str(number - 2), None)
         self.points[str(number)] = {"content": exchange.text}
+        kinds = {2: {"mood": "calm"}, 4: "calm", 6: {"mood": number}}
+        self.state["kind"] = kinds.get(number % 8)
+        if number % 8 not in kinds:
+            del self.state["kind"]
 
     async def recall(self, question: str, limit: int, budget: int) -> Recall:
         return Recall()
