@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -124,6 +125,29 @@ async def test_conversations_of_an_agent_with_one_memory_wait_for_each_other(
     await first.session.close("resolved")
     await waiting
     assert agent.turns[heard + len(conversation.questions)]["history"] == ""
+
+
+async def test_the_one_memory_of_an_agent_is_not_used_for_what_is_asked_beside_a_replay(
+    conversation: Conversation, agent: StubAgent
+) -> None:
+    line = line_to(agent)
+    replay = Replay(conversation, line)
+    await replay.play()
+    heard = len(agent.turns)
+    beside = Replay(conversation, replace(line, serves_without_sessions=False))
+    await beside.play()
+    await beside.ask_all()
+    assert len(agent.turns) == heard
+    assert {"single memory" in reply.error for reply in beside.replies()} == {True}
+
+
+async def test_whichever_model_is_named_the_agent_answers_under_its_own_name(
+    conversation: Conversation, agent: StubAgent
+) -> None:
+    replay = Replay(conversation, line_to(agent))
+    await replay.play()
+    scored = await replay.session.ask(conversation.questions[0], "agent", "openai/gpt-4o-mini", by_hand=True)
+    assert (scored.model, replay.model.requests) == (AGENT_MODEL, [])
 
 
 async def test_its_memory_state_is_shown_at_every_turn(conversation: Conversation, agent: StubAgent) -> None:
