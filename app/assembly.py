@@ -28,6 +28,7 @@ from app.recording.reply_store import SqliteReplyCache
 from app.recording.store import RunStatus
 from app.replay.events import ReplayEvent
 from app.replay.session import EventSink, ReplayPlan, ReplaySession
+from app.replay.side_session import SideSession
 from app.settings import Settings
 from memory_backends.base import MemoryBackend, StoreAddressError, StoreUnavailableError
 from memory_backends.clock import system_clock
@@ -180,6 +181,20 @@ class Assembly:
             perceive=perceive or any(memory.perceive_changes_recall for memory in memories.values()),
             ask_only=frozenset(self.asked_along),
             shuffle_seed=self.settings.seed if self.settings.shuffle_choices else None,
+        )
+
+    def side_session(self, conversation: Conversation, emit: EventSink) -> SideSession:
+        """Answers questions at earlier positions, by memories of its own; what is asked is recorded as by hand.
+
+        Where nothing is being recorded, as beside a recording, it is only passed on.
+        """
+        recorder = self.recorder
+        return SideSession(
+            conversation,
+            lambda name: self.backends_for(conversation, [name])[name],
+            self._answerer,
+            ReplayPlan(recorder.run_id if recorder else "by-hand", self.models, self.settings.top_k),
+            _recorded(recorder.record, emit) if recorder else emit,
         )
 
     def backends_for(self, conversation: Conversation, names: Sequence[str]) -> dict[str, MemoryBackend]:

@@ -11,8 +11,9 @@ from sqlite_utils import Database
 
 from app.recording.bodies import inflated, unpacked
 from app.recording.interning import resolve
-from app.replay.archive import Candidate, Note, candidates_of, verdict_in, write_in
+from app.replay.archive import Candidate, Note, candidates_of, changes, operation_of, verdict_in, write_in
 from app.replay.events import ReplayEvent
+from memory_backends.operations import MemoryOperation
 
 _EVENTS_KEPT = 2048
 _PLACES_KEPT = 64
@@ -40,6 +41,8 @@ class RecordedArchive:
         self._db = db
         self._conversation = conversation
         self._look_up = look_up
+        columns = {column.name for column in db.table("events").columns}
+        self._changes = "changes" if "changes" in columns else "null"
         self.event = lru_cache(maxsize=_EVENTS_KEPT)(self._event)
         self.at = lru_cache(maxsize=_PLACES_KEPT)(self._at)
         self.operated_at = lru_cache(maxsize=_PLACES_KEPT)(self._operated_at)
@@ -58,11 +61,9 @@ class RecordedArchive:
         Only bodies of decisions and of what changed a store are read. A file of the first format does not say what
         did: there every operation is read.
         """
-        columns = {column.name for column in self._db.table("events").columns}
-        changes = "changes" if "changes" in columns else "null"
         rows = self._db.conn.execute(
             "select key, turn, backend, kind,"
-            f" case when kind in {_TELLING} and ({changes} is null or {changes} = 1) then body end"
+            f" case when kind in {_TELLING} and ({self._changes} is null or {self._changes} = 1) then body end"
             " from events where conversation = ? order by turn, key",
             [self._conversation],
         )
@@ -99,6 +100,16 @@ class RecordedArchive:
         )
         return tuple(unpacked(body, self._look_up) for (body,) in rows)
 
+    def written_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
+        """The store commands of a position that changed a store."""
+        rows = self._db.conn.execute(
+            "select body from events where conversation = ? and turn = ? and +backend = ? and +kind = 'operated'"
+            f" and ({self._changes} is null or {self._changes} = 1) order by key",
+            [self._conversation, turn, backend],
+        )
+        operations = (operation_of(unpacked(body, self._look_up)) for (body,) in rows)
+        return [operation for operation in operations if changes(operation)]
+
     def candidates(self, ref: int) -> list[Candidate]:
         """What the read path of a reference found. Its texts are not read, nor is it validated again."""
         (body,) = self._db.conn.execute("select body from events where key = ?", [ref]).fetchone()
@@ -106,9 +117,11 @@ class RecordedArchive:
         return [
             Candidate(
                 self._read(hit["id"]),
-                tuple(self._read(turn) for turn in (*hit["turns"], *hit["sources"])),
+                tuple(map(self._read, hit["turns"])),
+                tuple(map(self._read, hit["sources"])),
                 hit["rank"],
                 is_missed,
+                bool(hit["text"]),
             )
             for is_missed, hits in ((False, event["hits"]), (True, event.get("missed", ())))
             for hit in hits
@@ -157,6 +170,11 @@ class LiveArchive:
         """The store commands among it."""
         self._writer.flush()
         return self._recorded.operated_at(backend, turn)
+
+    def written_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
+        """The store commands of a position that changed a store."""
+        self._writer.flush()
+        return self._recorded.written_at(backend, turn)
 
     def candidates(self, ref: int) -> list[Candidate]:
         """What the read path of a reference found."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from app.replay.events import BackendEvent, Decided, Operated, Perceived, QuestionAsked, ReplayEvent
+from memory_backends.operations import MemoryOperation
 
 _WRITES = frozenset({"write", "patch", "append", "remove", "upsert"})
 """Kinds of changes that leave a store other than it was."""
@@ -63,13 +64,15 @@ class Note(NamedTuple):
 class Candidate(NamedTuple):
     """Something that a read path gave (``missed`` is False) or ranked below the cut.
 
-    ``turns`` are those whose words it holds or that it was distilled from.
+    ``turns`` are those whose words it holds, ``sources`` those that it was distilled from.
     """
 
     id: str
     turns: tuple[str, ...]
+    sources: tuple[str, ...]
     rank: int
     missed: bool
+    has_text: bool
 
 
 class EventArchive(Protocol):
@@ -89,6 +92,10 @@ class EventArchive(Protocol):
 
     def operated_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
         """The store commands among it."""
+        ...
+
+    def written_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
+        """The store commands of a position that changed a store."""
         ...
 
     def candidates(self, ref: int) -> list[Candidate]:
@@ -127,6 +134,10 @@ class MemoryArchive:
     def operated_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
         """The store commands among it."""
         return [event for event in self.at(backend, turn) if isinstance(event, Operated)]
+
+    def written_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
+        """The store commands of a position that changed a store."""
+        return [operation for operation in map(operation_of, self.operated_at(backend, turn)) if changes(operation)]
 
     def candidates(self, ref: int) -> list[Candidate]:
         """What the read path of a reference found."""
@@ -170,6 +181,17 @@ def write_in(operation: Mapping[str, Any], read: Read) -> Write | None:
             return write
 
 
+def operation_of(event: ReplayEvent) -> MemoryOperation:
+    """The store command that an event is about."""
+    assert isinstance(event, Operated)
+    return event.operation
+
+
+def changes(operation: MemoryOperation) -> bool:
+    """Whether a store command left a store other than it was."""
+    return operation.error is None and operation.change is not None and operation.change.kind in _WRITES
+
+
 def verdict_in(decision: Mapping[str, Any], read: Read) -> Verdict:
     """What the JSON form of a decision says."""
     return Verdict(
@@ -188,5 +210,8 @@ def candidates_of(event: ReplayEvent) -> list[Candidate]:
     """What a read path found, best first; nothing where the event is none."""
     if not isinstance(event, Perceived | QuestionAsked):
         return []
-    hits = [Candidate(hit.id, (*hit.turns, *hit.sources), hit.rank, False) for hit in event.hits]
-    return hits + [Candidate(hit.id, (*hit.turns, *hit.sources), hit.rank, True) for hit in event.missed]
+    return [
+        Candidate(hit.id, hit.turns, hit.sources, hit.rank, is_missed, bool(hit.text))
+        for is_missed, hits in ((False, event.hits), (True, event.missed))
+        for hit in hits
+    ]

@@ -115,6 +115,7 @@ class QuestionAsked(AskEvent):
 
     ``prompt`` is empty where memory failed: then no model is asked. ``choice_order`` is set where the options were
     shown in another order than the dataset's: the dataset's index of each option, as they stood in the prompt.
+    ``typed`` is the text of a question that the user typed in; None for one of the dataset's.
     """
 
     kind: Literal["question_asked"] = "question_asked"
@@ -126,6 +127,7 @@ class QuestionAsked(AskEvent):
     prompt: tuple[PromptMessage, ...]
     recall_ms: float
     choice_order: tuple[int, ...] = ()
+    typed: str | None = None
 
 
 class ReplyReceived(AskEvent):

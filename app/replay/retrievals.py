@@ -60,7 +60,7 @@ class RetrievalIndex:
         best: dict[str, int] = {}
         for candidate in self._timeline.archive.candidates(ref):
             entry = turn << _RANK_BITS + 1 | min(candidate.rank, _RANK_MASK) << 1 | candidate.missed
-            for item in (candidate.id, *candidate.turns):
+            for item in (candidate.id, *candidate.turns, *candidate.sources):
                 best.setdefault(item, entry)
         for item, entry in best.items():
             self._found.setdefault((backend, item), array("Q")).append(entry)

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from app.conversations.exchanges import exchanges_of
 from app.conversations.models import Conversation, Question
 from app.replay.archive import EventArchive, MemoryArchive, Note, Write, note_of
 from app.replay.events import (
@@ -260,6 +262,15 @@ class Timeline:
     def answers(self) -> Iterator[Answer]:
         """All asks so far, in the order in which they were asked."""
         return iter(self._answers.values())
+
+    def observed_at(self, turn_id: str) -> int | None:
+        """The position at which memory is told of a turn: where its exchange ends. None for an unknown turn."""
+        return self._observed_at.get(turn_id)
+
+    @cached_property
+    def _observed_at(self) -> dict[str, int]:
+        exchanges = exchanges_of(self.conversation)
+        return {turn_id: exchange.turn_number for exchange in exchanges for turn_id in exchange.turn_ids}
 
     def question(self, question_id: str) -> Question | None:
         """A question of the conversation by its id."""

@@ -58,7 +58,9 @@ CUT_TURNS_LISTED = 200
 CHANNELS = ("dense", "dense_near", "keyword", "keyword_near", "keyword_wide", "session", "speaker")
 KEYFRAME_EVERY = 64
 
-_WORDS = [f"{head}{tail}" for head in "bra cle dor fim gul".split() for tail in "ana eto ilo onda uve".split()]
+_WORDS = [
+    f"{head}{tail}" for head in ["bra", "cle", "dor", "fim", "gul"] for tail in ["ana", "eto", "ilo", "onda", "uve"]
+]
 _CITIES = ("Girona", "Vic", "Reus", "Olot", "Sitges")
 
 

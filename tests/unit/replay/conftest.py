@@ -1,0 +1,86 @@
+"""A real run of a shipped conversation, played once: three memories that hold little, and every question asked."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from app.answering.model import Reply
+from app.conversations.models import Conversation
+from app.conversations.registry import load
+from app.recording.recorder import RunRecorder
+from app.recording.store import Recording
+from app.replay.events import ReplayEvent
+from app.replay.session import ReplayPlan, ReplaySession
+from app.replay.timeline import Timeline
+from memory_backends.base import MemoryBackend
+from memory_backends.knowledge_store import QdrantConnection
+from memory_backends.operating_memory import RedisConnection
+from memory_backends.registry import Resources, create_backend
+from tests.stubs.answering import ScriptedAnswerer
+from tests.stubs.memory import TickingClock, WordEmbedder, count_words
+
+NAMES = ("hybrid", "rag", "full_context")
+PLAN = ReplayPlan(run_id="run", models=("m",), top_k=3)
+BUDGET = 300
+
+
+def memory(name: str) -> MemoryBackend:
+    """A memory of its own stores."""
+    resources = Resources(
+        RedisConnection.embedded(), QdrantConnection.embedded(), WordEmbedder(), count_words, TickingClock()
+    )
+    return create_backend(name, resources, {})
+
+
+def answerer() -> ScriptedAnswerer:
+    """Answers with the question's last word, whatever it is: most answers are wrong."""
+    return ScriptedAnswerer(lambda prompt: Reply(text=prompt.split()[-1]), BUDGET)
+
+
+@dataclass(frozen=True)
+class Played:
+    """A conversation and everything that happened in its replay."""
+
+    conversation: Conversation
+    events: tuple[ReplayEvent, ...]
+
+    def timeline(self) -> Timeline:
+        """All of it, in memory."""
+        return Timeline(self.conversation, self.events)
+
+    def recorded(self, path: Path) -> Timeline:
+        """All of it, read back from a recording."""
+        recorder = RunRecorder.start(path, {}, ["identity-01"], "fixed")
+        recorder.add_conversation(self.conversation)
+        for event in self.events:
+            recorder.record(event)
+        recorder.finish("finished")
+        return Recording.open(path).timeline(recorder.run_id, self.conversation.id)
+
+
+async def play(conversation: Conversation, emit: list[ReplayEvent]) -> None:
+    """Everything a run does."""
+    session = ReplaySession(conversation, {name: memory(name) for name in NAMES}, answerer(), PLAN, emit.append)
+    await session.open()
+    await session.play()
+    for ask in session.asks():
+        await session.ask(ask.question, ask.backend, ask.model)
+    await session.close("resolved")
+
+
+@pytest.fixture(scope="session")
+def played() -> Played:
+    events: list[ReplayEvent] = []
+    conversation = next(iter(load(["identity-01"])))
+    asyncio.run(play(conversation, events))
+    return Played(conversation, tuple(events))
+
+
+@pytest.fixture(scope="session")
+def timeline(played: Played) -> Timeline:
+    """The run in memory. Nothing may be appended to it."""
+    return played.timeline()
