@@ -6,8 +6,8 @@ import asyncio
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from typing import Literal
 
 from app.assembly import Assembly, content_digest
 from app.batch.interrupts import two_step_interrupt
@@ -40,8 +40,7 @@ async def run_recorded(assembly: Assembly, conversations: Sequence[Conversation]
         _begin(assembly, conversations, plan)
         complete = await _run(assembly, conversations, plan)
     finally:
-        status = "finished" if complete else "interrupted"
-        complete = await _finish(assembly, status) and complete
+        complete = await _finish(assembly, "finished" if complete else "interrupted") and complete
     return complete
 
 
@@ -82,6 +81,7 @@ async def _run(assembly: Assembly, conversations: Sequence[Conversation], plan: 
         def stop_now() -> None:
             nonlocal stopped_now
             stopped_now = True
+            _say("stopping at once, as told; replies under way are lost")
             task.cancel()
 
         try:
@@ -115,12 +115,14 @@ async def _until_over(runner: BatchRunner, conversations: Sequence[Conversation]
         raise error from None
 
 
-async def _finish(assembly: Assembly, status: str) -> bool:
+async def _finish(assembly: Assembly, status: Literal["finished", "interrupted"]) -> bool:
     """Whether the end of the run is on record too."""
-    with suppress(RecordingError):
-        await assembly.finish("finished" if status == "finished" else "interrupted")
-        return True
-    return False
+    try:
+        await assembly.finish(status)
+    except RecordingError as error:
+        _say(f"memreplay: {error}")
+        return False
+    return True
 
 
 def _summary(progress: BatchProgress) -> str:
