@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from app.conversations.models import Conversation
 from app.conversations.registry import load, shipped_datasets
 from app.errors import UsageError
 from app.settings import Settings
-from memory_backends.registry import BACKEND_NAMES
+from memory_backends.registry import known_backends
+
+_NO_TERMINAL = (
+    "the screen is drawn on a terminal, through standard error: run it in one, and redirect neither standard input"
+    " nor standard error; --batch needs no terminal"
+)
 
 
-def open_screen(settings: Settings, datasets: Sequence[str], evidence: Path | None, recording: Path | None) -> None:
+def open_screen(
+    settings: Settings,
+    datasets: Sequence[str],
+    evidence: Path | None,
+    recording: Path | None,
+    against: Path | None = None,
+) -> None:
     """Open the start screen; with a dataset the replay at once, with only a recording the recording.
 
+    With another recording to hold it ``against``, the two are compared.
+
     Raises:
-        MemreplayError: a dataset, a backend or a recording cannot be used.
+        MemreplayError: a dataset, a backend or a recording cannot be used, or there is no terminal to draw on.
     """
+    if not (sys.__stdin__ and sys.__stdin__.isatty() and sys.__stderr__ and sys.__stderr__.isatty()):
+        raise UsageError(_NO_TERMINAL)
+    if against is not None and (recording is None or datasets):
+        raise UsageError("--against compares two recordings: name the other with --recording, and no --dataset")
+    refuse_unknown_keys(settings.keys)
     from app.assembly import Assembly, refuse_unknown_backends
     from app.batch.command import new_recording_path
     from app.recording.listing import recording_files
@@ -37,6 +56,8 @@ def open_screen(settings: Settings, datasets: Sequence[str], evidence: Path | No
         chosen = conversations[0]
     elif recording is not None:
         Recording.open(recording).close()
+        if against is not None:
+            Recording.open(against).close()
 
     def assemble(backends: Sequence[str], model: str) -> Assembly:
         changed = settings.model_copy(update={"backend": tuple(backends), "model": (model,)})
@@ -52,6 +73,22 @@ def open_screen(settings: Settings, datasets: Sequence[str], evidence: Path | No
             assemble=assemble,
             backends=settings.backend,
             model=settings.model[0],
-            all_backends=BACKEND_NAMES,
+            all_backends=tuple(dict.fromkeys([*known_backends(), *settings.backend])),
+            against=against,
+            keys=settings.keys,
         )
     )
+
+
+def refuse_unknown_keys(keys: Mapping[str, str]) -> None:
+    """Make sure that every rebound key is an action's.
+
+    Raises:
+        UsageError: one is not; the sentence says which, and how they are written.
+    """
+    from app.tui.actions import ACTIONS
+
+    known = {action.id for action in ACTIONS}
+    for name in keys:
+        if name not in known:
+            raise UsageError(f"setting keys: there is no action {name}; one is replay.step, ? lists what there is")

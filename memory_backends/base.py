@@ -23,7 +23,7 @@ ClosingStatus = Literal["resolved", "cancelled"]
 WhyEmpty = Literal["nothing_stored", "below_threshold"]
 """Why a recall has no hit: memory is empty, or nothing in it is near enough to what was asked."""
 
-MISSED_DEPTH = 50
+MISSED_DEPTH = 30
 """Candidates below the cut that are kept for a question."""
 
 MISSED_DEPTH_OF_A_TURN = 10
@@ -52,7 +52,11 @@ class TextEmbedder(Protocol):
     """A port: texts to vectors."""
 
     name: str
-    dimension: int
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a vector has."""
+        ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of unit length, shape ``(len(texts), dimension)``. May take long: call it in a thread."""
@@ -166,7 +170,10 @@ class Hit(Frozen):
 
 
 class Cut(Frozen):
-    """What did not fit: ``place`` it was cut from, the turns that are wholly or partly gone, its tokens."""
+    """What did not fit: ``place`` it was cut from, the turns that are wholly or partly gone, its tokens.
+
+    Where a log is read whole on every ordinary turn, each turn tells what was newly cut at it.
+    """
 
     place: str
     turns: tuple[str, ...]

@@ -7,7 +7,7 @@ that folding never has to start from the beginning.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Annotated, Any, Literal
@@ -264,6 +264,10 @@ class MemoryTrace:
     def decide(self, decision: PromotionDecision) -> None:
         """A consolidation agent reports what became of a candidate."""
         self._entries.append(decision)
+
+    def extend(self, entries: Iterable[TraceEntry]) -> None:
+        """Take over what another trace has handed over."""
+        self._entries.extend(entries)
 
     def extracted(self, extraction: Extraction) -> None:
         """A memory reports a call of its extractor."""

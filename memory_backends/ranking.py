@@ -1,4 +1,4 @@
-"""What channels need to be put together: scores on one scale, and ranks."""
+"""What channels need to be put together: vectors of unit length, scores on one scale, and ranks."""
 
 from __future__ import annotations
 
@@ -19,3 +19,10 @@ def ranks_of(values: Scores) -> NDArray[np.int_]:
     ranks = np.empty(len(values), dtype=int)
     ranks[np.argsort(-values, kind="stable")] = np.arange(1, len(values) + 1)
     return ranks
+
+
+def unit_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Rows scaled to unit length; one without a direction stays as it is."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: NDArray[np.float32] = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+    return unit

@@ -95,7 +95,7 @@ class Pace:
         self._limit.finished(self._clock.now(), others_wait=self._gate.waiting > 0)
 
     def turned_away(self, begun: float, pause: float) -> None:
-        """The call begun then was refused for want of capacity; it shall wait for ``pause`` seconds."""
+        """The call begun then was refused for want of capacity; it waits for ``pause`` seconds."""
         now = self._clock.now()
         self._remember(refused=1.0)
         if self._refusals > _TOLERATED_SHARE * self._calls:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from app.agents.address import is_agent
 from app.answering.reachability import is_loopback
 from app.assembly import CLOSED_BOOK, Assembly, refuse_unknown_backends
 from app.batch.estimate import Estimate, estimate_run, print_estimate
@@ -111,8 +112,12 @@ def _chosen_conversations(settings: Settings, options: BatchOptions) -> list[Con
 
 
 def _asked_along(backends: Sequence[str]) -> tuple[str, ...]:
-    """Closed book is asked along with every memory: without it a right answer may be a guess."""
-    is_chosen, memories = CLOSED_BOOK in backends, set(backends) - {CLOSED_BOOK, "oracle"}
+    """Closed book is asked along with every memory: without it a right answer may be a guess.
+
+    What an agent would say without its memory no model can tell.
+    """
+    is_chosen = CLOSED_BOOK in backends
+    memories = [name for name in backends if name not in (CLOSED_BOOK, "oracle") and not is_agent(name)]
     return (CLOSED_BOOK,) if memories and not is_chosen else ()
 
 

@@ -1,4 +1,7 @@
-"""``--estimate``: what a run would ask and cost. Memory is built and read as in the run; no model is asked."""
+"""``--estimate``: what a run would ask and cost. Memory is built and read as in the run; no model is asked.
+
+Agents are told nothing either: their questions are counted, and what they cost is their own affair.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from app.agents.address import is_agent, models_asked_of
 from app.answering.model import EXTRACTIVE_MODEL, AnswerRequest, Reply
 from app.answering.model_catalogue import model_facts
 from app.answering.reply_cache import ReplyCache, request_key
@@ -22,13 +26,14 @@ from app.conversations.exchanges import exchanges_of
 from app.conversations.models import Conversation
 from app.replay.events import ReplayEvent
 from app.replay.session import ReplaySession
+from memory_backends.registry import texts_to_embed
 
 NOT_ASKED = "not asked: this is an estimate"
 
 
 @dataclass
 class Estimate:
-    """What one backend would need of one model.
+    """What one backend would need of one model, or of itself where it is an agent.
 
     ``calls`` are those whose reply is not on record. ``reply_tokens`` is the most that they may take.
     """
@@ -76,20 +81,23 @@ async def estimate_run(
 ) -> dict[tuple[str, str], Estimate]:
     """What each backend would need of each model."""
     model = EstimatingModel(assembly.reply_cache)
-    estimates = {
-        (backend, name): Estimate() for backend in (*asking.backends, *asking.along) for name in asking.models
-    }
+    backends = (*asking.backends, *asking.along)
+    estimates = {(name, each): Estimate() for name in backends for each in models_asked_of(name, asking.models)}
+    here = [name for name in backends if not is_agent(name)]
     for conversation in conversations:
-        memories = assembly.backends_for(conversation, (*asking.backends, *asking.along))
+        memories = assembly.backends_for(conversation, here)
         plan = assembly.plan(f"estimate-{uuid4().hex[:8]}", memories, perceive=False)
         session = ReplaySession(conversation, memories, assembly.answerer(model), plan, _unrecorded)
-        texts = [exchange.text for exchange in exchanges_of(conversation)]
+        texts = texts_to_embed(tuple(memories), exchanges_of(conversation))
         await assembly.embed_ahead(texts + [question.text for question in conversation.questions])
         await session.open()
         await session.play()
         for ask in asking.asks_of(conversation):
             model.current = estimates[ask.backend, ask.model]
             model.current.questions += ask.repeat == 0
+            if is_agent(ask.backend):
+                model.current.calls += 1
+                continue
             await session.ask(ask.question, ask.backend, ask.model, repeat=ask.repeat)
         await session.close("cancelled")
     return estimates

@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from app.answering.model import AGENT_MODEL
 from app.batch.tally import Tally, spoken
 from app.replay.events import AnswerScored, AskEvent, ReplayEvent, ReplyReceived
 
@@ -28,7 +29,7 @@ class BatchProgress:
     """
 
     def __init__(self, totals: Mapping[tuple[str, str], int]) -> None:
-        self._several_models = len({model for _, model in totals}) > 1
+        self._several_models = len({model for _, model in totals} - {AGENT_MODEL}) > 1
         self._began = monotonic()
         self._replies: dict[tuple[str, str, str, int], ReplyReceived] = {}
         self.tallies = {self._name(*key): Tally(total) for key, total in totals.items()}

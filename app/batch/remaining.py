@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from app.agents.address import is_agent, models_asked_of
 from app.conversations.models import Conversation, Question
 from app.recording.recorder import ASK_KINDS, RunRecorder
 from app.replay.answer_score import score_answer
@@ -23,13 +24,18 @@ class Asking:
     repeats: int
     retry_errors: bool
 
+    @property
+    def answerers(self) -> tuple[str, ...]:
+        """Who answers: models, and agents by their addresses."""
+        return (*self.models, *filter(is_agent, self.backends))
+
     def asks_of(self, conversation: Conversation) -> list[Ask]:
         """Every ask, in the order of asking: what shares a context (full context, repeats) stands together."""
         return [
             Ask(question, backend, model, repeat)
             for backend in (*self.backends, *self.along)
             for question in conversation.questions
-            for model in self.models
+            for model in models_asked_of(backend, self.models)
             for repeat in range(self.repeats if backend in self.backends else 1)
         ]
 

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from time import monotonic
 
 from app.answering.gate import Gate, HaltedError
+from app.answering.model import AGENT_MODEL
 from app.assembly import Assembly
 from app.batch.progress import BatchProgress
 from app.batch.remaining import Asking, remaining_work
 from app.conversations.exchanges import exchanges_of
 from app.conversations.models import Conversation
 from app.replay.session import Ask, ReplaySession
+from memory_backends.registry import texts_to_embed
 
 _ASKS_A_CALL = 2
 """Asks begun for each call that may be under way: while one waits for the model, memory is read for the next."""
@@ -40,7 +42,7 @@ class BatchRunner:
         assert assembly.recorder is not None
         self._assembly, self._progress, self._recorder = assembly, progress, assembly.recorder
         self._asking, self._perceive = asking, perceive
-        self._lanes = {model: self._lane(model) for model in asking.models}
+        self._lanes = {name: self._lane(name) for name in asking.answerers}
         self._open = 0
         self._not_begun: dict[str, Counter[str]] = {}
         self._progressed = asyncio.Event()
@@ -82,14 +84,14 @@ class BatchRunner:
         )
         self._open += 1
         if work.asks:
-            self._not_begun[conversation.id] = Counter(ask.model for ask in work.asks)
-        await self._ingest(conversation, session)
+            self._not_begun[conversation.id] = Counter(_answerer_of(ask) for ask in work.asks)
+        await self._ingest(conversation, session, work.backends)
         group.create_task(self._question(session, work.asks))
 
-    async def _ingest(self, conversation: Conversation, session: ReplaySession) -> None:
+    async def _ingest(self, conversation: Conversation, session: ReplaySession, backends: Sequence[str]) -> None:
         started = monotonic()
-        texts = [exchange.text for exchange in exchanges_of(conversation)]
-        texts += [question.text for question in conversation.questions]
+        texts = list(texts_to_embed(backends, exchanges_of(conversation)))
+        texts += [question.text for question in conversation.questions] if texts else []
         for first in range(0, len(texts), _TEXTS_AT_ONCE):
             if self.stopping:
                 return
@@ -118,16 +120,16 @@ class BatchRunner:
     async def _ask(self, session: ReplaySession, ask: Ask) -> bool:
         """Whether the question was asked: it is not where the run ends before its turn comes."""
         try:
-            async with self._lanes[ask.model]:
-                self._begins(session.conversation.id, ask.model)
+            async with self._lanes[_answerer_of(ask)]:
+                self._begins(session.conversation.id, _answerer_of(ask))
                 await session.ask(ask.question, ask.backend, ask.model, repeat=ask.repeat)
         except HaltedError:
             return False
         return True
 
-    def _begins(self, conversation: str, model: str) -> None:
+    def _begins(self, conversation: str, answerer: str) -> None:
         left = self._not_begun[conversation]
-        left[model] -= 1
+        left[answerer] -= 1
         if not left.total():
             del self._not_begun[conversation]
         self._progressed.set()
@@ -143,10 +145,14 @@ class BatchRunner:
             return False
         waiting = sum(self._not_begun.values(), Counter[str]())
         return len(self._not_begun) < _CONVERSATIONS_AHEAD or any(
-            waiting[model] < self._assembly.paces.of(model).calls_at_once for model in self._lanes
+            waiting[name] < self._assembly.paces.of(name).calls_at_once for name in self._lanes
         )
 
-    def _lane(self, model: str) -> Gate:
-        """The asks of one model, so that a slow provider holds back no other."""
-        pace = self._assembly.paces.of(model)
+    def _lane(self, answerer: str) -> Gate:
+        """The asks of one model or agent, so that a slow one holds back no other."""
+        pace = self._assembly.paces.of(answerer)
         return Gate(lambda: _ASKS_A_CALL * pace.calls_at_once)
+
+
+def _answerer_of(ask: Ask) -> str:
+    return ask.backend if ask.model == AGENT_MODEL else ask.model

@@ -11,8 +11,19 @@ from sqlite_utils import Database
 
 from app.recording.bodies import inflated, unpacked
 from app.recording.interning import resolve
-from app.replay.archive import Candidate, Note, candidates_of, changes, operation_of, verdict_in, write_in
+from app.replay.archive import (
+    Candidate,
+    EventArchive,
+    MemoryArchive,
+    Note,
+    candidates_of,
+    changes,
+    operation_of,
+    verdict_in,
+    write_in,
+)
 from app.replay.events import ReplayEvent
+from app.replay.lazily import Lazily
 from memory_backends.operations import MemoryOperation
 
 _EVENTS_KEPT = 2048
@@ -55,6 +66,11 @@ class RecordedArchive:
         """
         raise ValueError("a recording that is only read takes in no event")
 
+    def forget_positions(self) -> None:
+        """More happened at a position that was read already."""
+        self.at.cache_clear()
+        self.operated_at.cache_clear()
+
     def notes(self) -> Iterator[Note]:
         """What there is to know of every event, by position and then in order.
 
@@ -86,19 +102,18 @@ class RecordedArchive:
         return unpacked(row[0], self._look_up)
 
     def _at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
-        rows = self._db.conn.execute(
-            "select body from events where conversation = ? and turn = ? and +backend = ? order by key",
-            [self._conversation, turn, backend],
-        )
-        return tuple(unpacked(body, self._look_up) for (body,) in rows)
+        return self._events(backend, turn, "")
 
     def _operated_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
+        return self._events(backend, turn, " and +kind = 'operated'")
+
+    def _events(self, backend: str, turn: int, condition: str) -> Sequence[ReplayEvent]:
+        """Their keys; the events are read when they are looked at, since a position may hold thousands."""
         rows = self._db.conn.execute(
-            "select body from events where conversation = ? and turn = ? and backend = ? and +kind = 'operated'"
-            " order by key",
+            f"select key from events where conversation = ? and turn = ? and +backend = ?{condition} order by key",
             [self._conversation, turn, backend],
         )
-        return tuple(unpacked(body, self._look_up) for (body,) in rows)
+        return Lazily([key for (key,) in rows], self.event)
 
     def written_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
         """The store commands of a position that changed a store."""
@@ -131,7 +146,8 @@ class RecordedArchive:
 class LiveArchive:
     """The events of a conversation that is being recorded. A reference is an event's number, from 0.
 
-    What was recorded is read back when it is looked at again: nothing is kept here but the newest events.
+    What was recorded is read back when it is looked at again: only the newest events and positions are kept here,
+    so that looking at the frontier does not make the recorder write.
     """
 
     def __init__(self, writer: LiveWriter, conversation_id: str, recorded: RecordedArchive) -> None:
@@ -139,6 +155,7 @@ class LiveArchive:
         self._conversation_id = conversation_id
         self._recorded = recorded
         self._newest: dict[int, ReplayEvent] = {}
+        self._positions: dict[int, MemoryArchive] = {}
         self._count = 0
 
     def read_from(self, recorded: RecordedArchive) -> None:
@@ -151,8 +168,13 @@ class LiveArchive:
         self._count += 1
         self._newest[ref] = event
         self._newest.pop(ref - _EVENTS_KEPT, None)
-        self._recorded.at.cache_clear()
-        self._recorded.operated_at.cache_clear()
+        if event.turn >= max(self._positions, default=0):
+            self._positions.setdefault(event.turn, MemoryArchive())
+            self._positions.pop(event.turn - _PLACES_KEPT, None)
+        if event.turn in self._positions:
+            self._positions[event.turn].keep(event)
+        else:
+            self._recorded.forget_positions()
         return ref
 
     def event(self, ref: int) -> ReplayEvent:
@@ -163,18 +185,15 @@ class LiveArchive:
 
     def at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
         """Everything that one backend did at exactly this position, in order."""
-        self._writer.flush()
-        return self._recorded.at(backend, turn)
+        return self._archive_of(turn).at(backend, turn)
 
     def operated_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
         """The store commands among it."""
-        self._writer.flush()
-        return self._recorded.operated_at(backend, turn)
+        return self._archive_of(turn).operated_at(backend, turn)
 
     def written_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
         """The store commands of a position that changed a store."""
-        self._writer.flush()
-        return self._recorded.written_at(backend, turn)
+        return self._archive_of(turn).written_at(backend, turn)
 
     def candidates(self, ref: int) -> list[Candidate]:
         """What the read path of a reference found."""
@@ -183,3 +202,9 @@ class LiveArchive:
     def notes(self) -> Iterator[Note]:
         """Nothing is known before it was kept."""
         return iter(())
+
+    def _archive_of(self, turn: int) -> EventArchive:
+        if turn in self._positions:
+            return self._positions[turn]
+        self._writer.flush()
+        return self._recorded

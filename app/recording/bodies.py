@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import orjson
 
+from app.errors import RecordingError
 from app.recording.interning import intern, resolve
 from app.replay.events import REPLAY_EVENT, AskEvent, ReplayEvent
 
@@ -72,12 +73,25 @@ def packed(event: ReplayEvent, keep: Callable[[str, str], None]) -> str | bytes:
 
 
 def unpacked(body: str | bytes, look_up: Callable[[str], str]) -> ReplayEvent:
-    """The event of a stored body."""
+    """The event of a stored body.
+
+    Raises:
+        RecordingError: it is damaged.
+    """
     data = inflated(body)
     parsed: dict[str, Any] = orjson.loads(data)
     return REPLAY_EVENT.validate_python(resolve(parsed, look_up) if _REFERENCE in data else parsed)
 
 
 def inflated(body: str | bytes) -> bytes:
-    """The JSON of a stored body."""
-    return body.encode() if isinstance(body, str) else zlib.decompressobj(zdict=DICTIONARY).decompress(body)
+    """The JSON of a stored body.
+
+    Raises:
+        RecordingError: it is damaged.
+    """
+    if isinstance(body, str):
+        return body.encode()
+    try:
+        return zlib.decompressobj(zdict=DICTIONARY).decompress(body)
+    except zlib.error as error:
+        raise RecordingError(f"the recording is damaged: an event cannot be read: {error}") from None

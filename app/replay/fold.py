@@ -10,6 +10,7 @@ from array import array
 from bisect import bisect_right
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 from app.replay.pointers import MISSING, Missing, Path, parts_of, patched, pointer_of
@@ -113,9 +114,10 @@ class StateHistory:
             self._values.popitem(last=False)
 
 
-def _with_parents(pointer: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def _with_parents(pointer: str) -> tuple[str, ...]:
     path = parts_of(pointer)
-    return [pointer_of(path[:depth]) for depth in range(len(path) + 1)]
+    return tuple(pointer_of(path[:depth]) for depth in range(len(path) + 1))
 
 
 class CollectionHistory:

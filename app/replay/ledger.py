@@ -6,9 +6,9 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import overload
 
 from app.replay.archive import Verdict
+from app.replay.lazily import Lazily
 from memory_backends.operations import PromotionDecision
 
 Entry = tuple[int, PromotionDecision]
@@ -89,7 +89,7 @@ class Ledger:
 
     def until(self, turn: int) -> Sequence[Entry]:
         """All decisions up to a position, oldest first: a view, whatever their number."""
-        return _Entries(self._track, self._load, bisect_right(self._track.turns, turn))
+        return Lazily(range(bisect_right(self._track.turns, turn)), self._entry)
 
     def about_turn(self, turn_id: str) -> list[Entry]:
         """The decisions on candidates that were distilled from a turn, oldest first."""
@@ -100,26 +100,4 @@ class Ledger:
         return [self._entry(place) for place in self._about.get(point_id, ())]
 
     def _entry(self, place: int) -> Entry:
-        return self._track.turns[place], self._load(self._track.refs[place])
-
-
-class _Entries(Sequence[Entry]):
-    """The first entries of a ledger."""
-
-    def __init__(self, track: Track, load: Callable[[int], PromotionDecision], count: int) -> None:
-        self._track, self._load, self._count = track, load, count
-
-    def __len__(self) -> int:
-        return self._count
-
-    @overload
-    def __getitem__(self, index: int) -> Entry: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Entry]: ...
-
-    def __getitem__(self, index: int | slice) -> Entry | list[Entry]:
-        if isinstance(index, slice):
-            return [self[place] for place in range(self._count)[index]]
-        place = range(self._count)[index]
         return self._track.turns[place], self._load(self._track.refs[place])

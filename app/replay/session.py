@@ -6,12 +6,12 @@ It knows no screen, no file and no provider: events go to a sink, questions thro
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
-from app.answering.model import AnswerRequest, Reply
+from app.answering.model import AGENT_MODEL, AnswerRequest, Reply
 from app.conversations.exchanges import exchanges_of, message_of
 from app.conversations.models import Conversation, Question
 from app.replay.answer_score import ask_fields, score_answer
@@ -41,8 +41,12 @@ EventSink = Callable[[ReplayEvent], None]
 """Takes an event in; when it returns from a :class:`ReplyReceived`, the reply is safe."""
 
 
+@runtime_checkable
 class Answerer(Protocol):
-    """A port: how a question becomes a request, and a request a reply."""
+    """A port: how a question becomes a request, and a request a reply.
+
+    A memory that is an answerer too is an agent: it answers what it is asked by itself.
+    """
 
     def request(self, question: Question, context: str, model: str, repeat: int) -> AnswerRequest:
         """The call that asks this question with this context."""
@@ -144,7 +148,7 @@ class ReplaySession:
         if self._plan.perceive and turn.role == "user":
             message = message_of(self.conversation, turn)
             started = perf_counter()
-            budget = self._answerer.context_budget(self._plan.models[0])
+            budget = self._answerer_of(name).context_budget(self._plan.models[0])
             recall = await self._guarded(name, "perceive", backend.perceive(message, self._plan.top_k, budget))
             if recall is not None:
                 self._emit(
@@ -184,13 +188,15 @@ class ReplaySession:
         self, question: Question, backend: str, model: str, *, repeat: int = 0, by_hand: bool = False
     ) -> AnswerScored:
         """Put a question to one backend as its memory stands, through one model, and score the reply."""
+        model = self._through(backend, model)
         async with self._locks[backend]:
             started = perf_counter()
             recall = await self._recall(question, backend, model)
             recall_ms = _ms_since(started)
         given = recall if isinstance(recall, Recall) else Recall()
+        answerer = self._answerer_of(backend)
         order = choice_order(question, self._plan.shuffle_seed)
-        request = self._answerer.request(with_order(question, order), given.context, model, repeat)
+        request = answerer.request(with_order(question, order), given.context, model, repeat)
         asked = QuestionAsked(
             conversation=self.conversation.id,
             turn=self.position,
@@ -210,7 +216,7 @@ class ReplaySession:
         )
         self._emit(asked)
         if isinstance(recall, Recall):
-            reply = await self._answerer.answer(request)
+            reply = await answerer.answer(request)
         else:
             reply = Reply(text=None, error=recall)
         self._emit(ReplyReceived(**ask_fields(asked), reply=reply))
@@ -222,7 +228,7 @@ class ReplaySession:
         """What memory gives for the question, or the sentence of why it gives nothing."""
         if name in self._broken:
             return self._broken[name]
-        backend, budget = self._backends[name], self._answerer.context_budget(model)
+        backend, budget = self._backends[name], self._answerer_of(name).context_budget(model)
         failed: list[str] = []
         recall = await self._guarded(
             name, "recall", backend.recall(question.text, self._plan.top_k, budget), failed
@@ -230,13 +236,25 @@ class ReplaySession:
         return recall if recall is not None else failed[0]
 
     def asks(self) -> list[Ask]:
-        """Every question of the conversation, of every backend, through every model."""
+        """Every question of the conversation, of every backend, through every model; agents answer themselves."""
         return [
             Ask(question, backend, model)
             for question in self.conversation.questions
             for backend in self._backends
-            for model in self._plan.models
+            for model in self.models_asked_of(backend, self._plan.models)
         ]
+
+    def models_asked_of(self, backend: str, models: Sequence[str]) -> list[str]:
+        """Which of these models a backend's questions go through: all of them, or an agent's through itself."""
+        return list(dict.fromkeys(self._through(backend, model) for model in models))
+
+    def _through(self, name: str, model: str) -> str:
+        """What a backend's question really goes through: an agent asks no model."""
+        return model if self._answerer_of(name) is self._answerer else AGENT_MODEL
+
+    def _answerer_of(self, name: str) -> Answerer:
+        backend = self._backends[name]
+        return backend if isinstance(backend, Answerer) else self._answerer
 
     async def close(self, status: ClosingStatus) -> None:
         """End the conversation in every backend: ``resolved``, or ``cancelled`` where it was abandoned."""

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from app.conversations.exchanges import exchanges_of
 from app.conversations.models import Conversation, Question
-from app.replay.archive import EventArchive, MemoryArchive, Note, Write, note_of
+from app.replay.archive import EventArchive, MemoryArchive, Note, Write, note_of, operation_of
 from app.replay.events import (
     AnswerScored,
     BackendFailed,
     Decided,
+    Extracted,
     Operated,
     Perceived,
     QuestionAsked,
@@ -26,11 +26,12 @@ from app.replay.events import (
     ReplyReceived,
 )
 from app.replay.fold import MISSING, CollectionHistory, StateHistory
+from app.replay.lazily import Lazily
 from app.replay.ledger import Ledger, Track
 from app.replay.logs import LogHistory, Piece
 from app.replay.marks import Marks
 from memory_backends.base import Snapshot
-from memory_backends.operations import Change, MemoryOperation, PromotionDecision
+from memory_backends.operations import Change, Extraction, MemoryOperation, PromotionDecision
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,12 @@ class Timeline:
         self._logs: dict[str, dict[str, LogHistory]] = defaultdict(dict)
         self._collections: dict[str, dict[str, CollectionHistory]] = defaultdict(dict)
         self._perceived: dict[str, Track] = defaultdict(Track)
+        self._extracted: dict[str, Track] = defaultdict(Track)
         self._failed: dict[str, Track] = defaultdict(Track)
         self._ledgers: dict[str, Ledger] = {}
         self._eventful = Track()
         self._answers: dict[AskKey, Answer] = {}
+        self._observed: dict[int, dict[str, int]] = {}
         for note in self.archive.notes():
             self._take_in(note)
         for event in events:
@@ -86,6 +89,11 @@ class Timeline:
     def last_turn(self) -> int:
         """Number of turns of the conversation."""
         return len(self.conversation.turns)
+
+    def rest_in(self, archive: EventArchive) -> None:
+        """Let all events that are still to come rest there. Nothing may have happened yet."""
+        assert not self.backends
+        self.archive = archive
 
     def append(self, event: ReplayEvent) -> None:
         """Take in what happened next."""
@@ -109,6 +117,8 @@ class Timeline:
                 self._eventful.add(note.turn, note.ref)
             case "perceived":
                 self._perceived[note.backend].add(note.turn, note.ref)
+            case "extracted":
+                self._extracted[note.backend].add(note.turn, note.ref)
             case "backend_failed":
                 self._failed[note.backend].add(note.turn, note.ref)
                 self._eventful.add(note.turn, note.ref)
@@ -123,7 +133,9 @@ class Timeline:
             case "redis", "append":
                 self._logs[backend].setdefault(key, LogHistory()).add(note.turn, note.ref, write.offset, write.text)
             case "redis", "remove" if key in self._logs[backend]:
-                self._logs[backend][key].clear()
+                self._logs[backend][key].clear(note.turn, note.ref)
+                if key in self._states[backend]:
+                    self._states[backend][key].add(note.turn, note.ref, write.pointers, whole=write.whole)
             case "redis", _:
                 history = self._states[backend].get(key)
                 if history is None:
@@ -156,10 +168,9 @@ class Timeline:
         """Everything that one backend did at exactly this position, in order."""
         return self.archive.at(backend, turn)
 
-    def operations_at(self, backend: str, turn: int) -> list[MemoryOperation]:
-        """The store commands of one backend at exactly this position, in order."""
-        events = self.archive.operated_at(backend, turn)
-        return [event.operation for event in events if isinstance(event, Operated)]
+    def operations_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
+        """The store commands of one backend at exactly this position, in order, loaded as they are read."""
+        return Lazily(self.archive.operated_at(backend, turn), operation_of)
 
     def failures_at(self, backend: str, turn: int) -> list[BackendFailed]:
         """What one backend could not do at exactly this position."""
@@ -240,10 +251,18 @@ class Timeline:
         assert isinstance(event, Decided)
         return event.decision
 
+    def extractions(self, backend: str) -> Sequence[Extraction]:
+        """All calls of one backend's extractor, in order."""
+        events = map(self.archive.event, self._extracted[backend].refs)
+        return [event.extraction for event in events if isinstance(event, Extracted)]
+
     def snapshot_at(self, backend: str, turn: int) -> Snapshot:
         """All that the stores of one backend held, folded: equal to what :meth:`snapshot` read there."""
         redis: dict[str, Any] = {key: history.value_at(turn) for key, history in self._states[backend].items()}
-        redis |= {key: history.value_at(turn) for key, history in self._logs[backend].items()}
+        for key, log in self._logs[backend].items():
+            # A key that held a text and then a state has a history of either kind.
+            if (text := log.value_at(turn)) is not MISSING:
+                redis[key] = text
         return Snapshot(
             redis={key: value for key, value in redis.items() if value is not MISSING},
             qdrant={name: history.points_at(turn) for name, history in self._collections[backend].items()},
@@ -265,12 +284,16 @@ class Timeline:
 
     def observed_at(self, turn_id: str) -> int | None:
         """The position at which memory is told of a turn: where its exchange ends. None for an unknown turn."""
-        return self._observed_at.get(turn_id)
+        turn = self.conversation.turns_by_id.get(turn_id)
+        return None if turn is None else self._observed_in(turn.session)[turn_id]
 
-    @cached_property
-    def _observed_at(self) -> dict[str, int]:
-        exchanges = exchanges_of(self.conversation)
-        return {turn_id: exchange.turn_number for exchange in exchanges for turn_id in exchange.turn_ids}
+    def _observed_in(self, session: int) -> dict[str, int]:
+        """Where each turn of a session is observed: an exchange never crosses a session."""
+        if session not in self._observed:
+            turns = tuple(turn for turn in self.conversation.turns if turn.session == session)
+            exchanges = exchanges_of(self.conversation.model_copy(update={"turns": turns}))
+            self._observed[session] = {id_: each.turn_number for each in exchanges for id_ in each.turn_ids}
+        return self._observed[session]
 
     def question(self, question_id: str) -> Question | None:
         """A question of the conversation by its id."""

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Literal, get_args
 
+from app.answering.model import AGENT_MODEL
 from app.conversations.models import Frozen, Question
 from app.conversations.normalise import stands_in
 from app.replay.events import QuestionAsked
@@ -199,7 +200,9 @@ class Attributor:
         ]
 
     def _is_out_of_sight(self, asked: QuestionAsked) -> bool:
-        """Whether neither writes nor hits of this memory are on record: an agent that answers by itself."""
+        """Whether neither writes nor hits are on record, or an agent has answered by itself."""
+        if asked.model == AGENT_MODEL:
+            return True
         if asked.backend == CLOSED_BOOK or asked.hits or asked.missed or asked.cut:
             return False
         return not self._provenance_at(asked.backend, asked.turn).is_traced

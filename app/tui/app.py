@@ -18,14 +18,19 @@ from textual.screen import Screen
 from app.conversations.models import Conversation
 from app.errors import MemreplayError
 from app.tui.actions import Place, actions_of
-from app.tui.launch import Launch
+from app.tui.launch import Launch, LiveAssembly
 from app.tui.live import LiveRun
 from app.tui.replay_source import ReplaySource, recorded, recorded_conversations
+from app.tui.screens.beside import BesideScreen
+from app.tui.screens.biography import BiographyScreen
+from app.tui.screens.compare import CompareScreen, Opened
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.pick import PickScreen
 from app.tui.screens.replay import ReplayScreen
 from app.tui.screens.results import ResultsScreen
 from app.tui.screens.start import StartScreen
+from app.tui.screens.typing import TypingScreen
+from app.tui.screens.why import WhyScreen
 
 _SECONDS_A_TURN = 0.8
 _PLACES: dict[type[Screen[Any]], Place] = {
@@ -34,6 +39,11 @@ _PLACES: dict[type[Screen[Any]], Place] = {
     ResultsScreen: "results",
     HelpScreen: "help",
     PickScreen: "pick",
+    WhyScreen: "why",
+    BiographyScreen: "biography",
+    CompareScreen: "compare",
+    TypingScreen: "prompt",
+    BesideScreen: "help",
 }
 
 
@@ -50,11 +60,16 @@ class MemreplayApp(App[None]):
         self._start = StartScreen(launch)
         self._seconds_a_turn = seconds_a_turn
         self._run: LiveRun | None = None
+        self._source: ReplaySource | None = None
+        self._by_hand: tuple[ReplaySource, LiveAssembly] | None = None
 
     def on_mount(self) -> None:
         """The start screen lies under everything; what was asked for is opened over it."""
+        self.set_keymap(dict(self._launch.keys))
         self.push_screen(self._start)
-        if self._launch.recording is not None:
+        if self._launch.recording is not None and self._launch.against is not None:
+            self._open_compared(self._launch.recording, self._launch.against)
+        elif self._launch.recording is not None:
             self._open_recording(self._launch.recording)
         elif self._launch.conversation is not None:
             self._open_conversation(self._launch.conversation, self._launch.backends, self._launch.model)
@@ -93,6 +108,30 @@ class MemreplayApp(App[None]):
             self._start.say(str(error), trouble=True)
 
     @work(group="opening", exclusive=True)
+    async def _open_compared(self, left: Path, right: Path) -> None:
+        opened = []
+        try:
+            for path in (left, right):
+                ids = await asyncio.to_thread(recorded_conversations, path)
+                chosen = await self._choose(f"conversations in {path.name}", ids)
+                if chosen is None:
+                    break
+                opened.append(Opened(path.name, await asyncio.to_thread(recorded, path, ids[chosen])))
+        except MemreplayError as error:
+            self._start.say(str(error), trouble=True)
+        if len(opened) == 2:
+            self.push_screen(CompareScreen(*opened))
+        else:
+            for one in opened:
+                one.source.close()
+
+    @on(CompareScreen.Wanted)
+    def _one_of_two_wanted(self, message: CompareScreen.Wanted) -> None:
+        screen = ReplayScreen(message.source, self._seconds_a_turn, partial(self._assembly_for, message.source))
+        self.push_screen(screen)
+        screen.call_after_refresh(screen.move_to, message.position)
+
+    @work(group="opening", exclusive=True)
     async def _open_dataset(self, dataset: str, backends: Sequence[str], model: str) -> None:
         try:
             conversations = await asyncio.to_thread(self._launch.load, dataset)
@@ -121,14 +160,26 @@ class MemreplayApp(App[None]):
 
     def _show(self, source: ReplaySource) -> None:
         self._start.say("")
-        screen = ReplayScreen(source, self._seconds_a_turn)
+        self._source = source
+        screen = ReplayScreen(source, self._seconds_a_turn, partial(self._assembly_for, source))
         self._run = screen.player.run if screen.player is not None else None
         self.push_screen(screen, self._left)
+
+    def _assembly_for(self, source: ReplaySource) -> LiveAssembly:
+        """What answers a question asked by hand: the run's own stores while it lasts, else fresh ones."""
+        if source.assembly is not None and self._run is not None and not self._run.over:
+            return source.assembly
+        if self._by_hand is None or self._by_hand[0] is not source:
+            self._by_hand = source, self._launch.assemble(source.backends, self._launch.model)
+        return self._by_hand[1]
 
     # ---- leaving -------------------------------------------------------------------------------------------
 
     def _left(self, _: None) -> None:
         gc.unfreeze()
+        if self._source is not None:
+            self._source.close()
+            self._source = None
         self._abandon()
 
     @work(group="leaving")

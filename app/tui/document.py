@@ -7,7 +7,7 @@ kept; rows are asked for the visible ones only.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from typing import Protocol
 
@@ -27,6 +27,10 @@ class Document(Protocol):
 
     def rows(self, index: int, width: int) -> Sequence[Row]:
         """The rows of a block, exactly as many as its height."""
+        ...
+
+    def subject(self, index: int) -> Hashable | None:
+        """What can be followed from a block; None where there is nothing to follow."""
         ...
 
 
@@ -52,6 +56,10 @@ class LinesDocument:
     def rows(self, index: int, width: int) -> Sequence[Row]:
         """The rows of a line."""
         return self._wrap(index, width)
+
+    def subject(self, index: int) -> Hashable | None:
+        """What a line is about."""
+        return self.lines[index].about
 
     def _wrapped(self, index: int, width: int) -> tuple[Row, ...]:
         return tuple(wrap(self.lines[index], width))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from app.conversations.models import Conversation
+    from app.replay.annotations import Annotations
+    from app.replay.archive import EventArchive
     from app.replay.events import ReplayEvent
     from app.replay.session import ReplaySession
+    from app.replay.side_session import SideSession
 
 
 class ListedDataset(Protocol):
@@ -55,12 +58,24 @@ class LiveAssembly(Protocol):
         """A session of one conversation; every event is recorded before it is passed on."""
         ...
 
+    def side_session(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> SideSession:
+        """Memories of their own, to be asked at any position."""
+        ...
+
+    def live_archive(self, conversation: Conversation) -> EventArchive:
+        """Where the events of a started session rest; they are given to it in the order of their recording."""
+        ...
+
     async def warm_up(self) -> None:
         """Load what is slow to load, in threads."""
         ...
 
     async def check(self) -> None:
         """Make sure of every server and key."""
+        ...
+
+    def annotations(self, conversation_id: str) -> Annotations:
+        """Bookmarks and watches of the conversation, saved in the run's recording."""
         ...
 
     async def finish(self, status: Literal["finished", "interrupted"]) -> None:
@@ -72,7 +87,8 @@ class LiveAssembly(Protocol):
 class Launch:
     """What the start screen offers, and what to open instead of it.
 
-    ``conversation`` goes straight into a live replay, ``recording`` into the newest run of a recording.
+    ``conversation`` goes straight into a live replay, ``recording`` into the newest run of a recording; with
+    ``against`` the two recordings are compared. ``keys`` maps ids of actions to keys, separated by commas.
     ``datasets`` and ``recordings`` (the shipped demo first) are read after the first paint, in a thread; so is
     ``load``. ``assemble`` takes names of backends and a model.
     """
@@ -86,3 +102,5 @@ class Launch:
     model: str
     conversation: Conversation | None = None
     recording: Path | None = None
+    against: Path | None = None
+    keys: Mapping[str, str] = field(default_factory=dict)

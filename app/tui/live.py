@@ -11,7 +11,6 @@ from app.replay.timeline import Timeline
 from app.tui.launch import LiveAssembly
 
 if TYPE_CHECKING:
-    from app.conversations.models import Conversation
     from app.replay.events import ReplayEvent
     from app.replay.session import Ask, ReplaySession
 
@@ -26,11 +25,10 @@ class LiveRun:
     turns, since a turn that is half played would be a memory that half heard it.
     """
 
-    def __init__(
-        self, assembly: LiveAssembly, conversation: Conversation, emit: Callable[[ReplayEvent], None]
-    ) -> None:
+    def __init__(self, assembly: LiveAssembly, timeline: Timeline, emit: Callable[[ReplayEvent], None]) -> None:
         self.assembly = assembly
-        self.conversation = conversation
+        self.conversation = timeline.conversation
+        self._timeline = timeline
         self.target = 0
         self.over = False
         self._emit = emit
@@ -131,6 +129,7 @@ class LiveRun:
         if self._session is None:
             await self.assembly.check()
             session = self.assembly.start_session(self.conversation, self._emit)
+            self._timeline.rest_in(self.assembly.live_archive(self.conversation))
             await session.open()
             self._session = session
         return self._session

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from app.conversations.models import Conversation
 from app.errors import RecordingError
+from app.paths import demo_recording
+from app.replay.annotations import Annotations
+from app.replay.overlay import OverlayArchive
 from app.replay.timeline import Timeline
 from app.tui.launch import LiveAssembly
 
@@ -25,17 +28,33 @@ _SHORT_NAMES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class ReplaySource:
-    """A timeline, the architectures in it, and how the run was set up. ``assembly`` is set for a live one."""
+    """A timeline, the architectures in it, and how the run was set up. ``assembly`` is set for a live one.
+
+    ``notebook`` gives the bookmarks and watches, ``close`` lets go of the file that a recorded one is read from.
+    """
 
     timeline: Timeline
     backends: tuple[str, ...]
     settings: Mapping[str, Any]
+    notebook: Callable[[], Annotations]
+    close: Callable[[], None] = lambda: None
     assembly: LiveAssembly | None = None
 
     @classmethod
     def live(cls, conversation: Conversation, assembly: LiveAssembly) -> ReplaySource:
         """A conversation that is still to be played."""
-        return cls(Timeline(conversation), assembly.backend_names, assembly.settings.public(), assembly)
+        return cls(
+            Timeline(conversation),
+            assembly.backend_names,
+            assembly.settings.public(),
+            notebook=lambda: assembly.annotations(conversation.id),
+            assembly=assembly,
+        )
+
+    @property
+    def annotations(self) -> Annotations:
+        """Bookmarks and watches, as they stand now."""
+        return self.notebook()
 
     @property
     def settings_in_short(self) -> str:
@@ -67,21 +86,24 @@ def recorded_conversations(path: Path) -> list[str]:
 
 
 def recorded(path: Path, conversation_id: str) -> ReplaySource:
-    """A conversation of a recording's newest run, with everything that happened in it. May take long.
+    """A conversation of a recording's newest run, read as it is looked at. Its index may take long.
 
     Raises:
         RecordingError: it cannot be read.
     """
+    from app.recording.annotations import annotations_of
+
     recording = _open(path)
     try:
-        run_id = _newest_run(recording, path)
-        run = next(run for run in recording.runs() if run.id == run_id)
-        conversation = recording.conversation(run_id, conversation_id)
-        timeline = Timeline(conversation, recording.events(run_id, conversation_id))
-    finally:
+        run = recording.run(_newest_run(recording, path))
+        conversation = recording.conversation(run.id, conversation_id)
+        timeline = Timeline(conversation, archive=OverlayArchive(recording.archive(run.id, conversation_id)))
+        annotations = annotations_of(path, run.id, conversation_id, shipped=demo_recording())
+    except BaseException:
         recording.close()
+        raise
     chosen = tuple(name for name in timeline.backends if name in run.settings.get("backend", timeline.backends))
-    return ReplaySource(timeline, chosen, run.settings)
+    return ReplaySource(timeline, chosen, run.settings, notebook=lambda: annotations, close=recording.close)
 
 
 def _open(path: Path) -> Recording:

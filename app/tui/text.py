@@ -7,7 +7,7 @@ row is plain text in spans; a span's tone is a name that the style sheet turns i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, get_args
@@ -29,6 +29,9 @@ Tone = Literal[
     "warn",
     "accent",
     "current",
+    "selected",
+    "cursor",
+    "evidence",
     "live",
     "recorded",
 ]
@@ -69,13 +72,14 @@ class Line:
     """One line before it is wrapped.
 
     ``hang`` is how many cells the rows after the first are indented; ``most`` is how many rows it may take, the
-    last of them ending in an ellipsis; ``fill`` tones the whole rows.
+    last of them ending in an ellipsis; ``fill`` tones the whole rows; ``about`` is what can be followed from it.
     """
 
     spans: tuple[Span, ...]
     hang: int = 0
     most: int | None = None
     fill: Tone | None = None
+    about: Hashable | None = None
 
 
 def cells(text: str) -> int:
@@ -111,10 +115,16 @@ def one_line(text: str) -> str:
     return visible(text).replace("\n", " ⏎ ")
 
 
-def line(*parts: str | Span, hang: int = 0, most: int | None = None, fill: Tone | None = None) -> Line:
+def line(
+    *parts: str | Span,
+    hang: int = 0,
+    most: int | None = None,
+    fill: Tone | None = None,
+    about: Hashable | None = None,
+) -> Line:
     """A line of spans; a bare string is plain."""
     spans = tuple(Span(part) if isinstance(part, str) else part for part in parts)
-    return Line(spans, hang=hang, most=most, fill=fill)
+    return Line(spans, hang=hang, most=most, fill=fill, about=about)
 
 
 def paragraphs(text: str, tone: Tone = "plain", *, indent: int = 0, most: int | None = None) -> list[Line]:

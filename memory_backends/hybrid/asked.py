@@ -1,7 +1,7 @@
 """What a question asks for, beside its words: whom it names, and which months.
 
-The name of who said something is in the question far more often than in what was said, so it is taken out of the
-topic, and says instead whose turns are meant.
+Who says something of themselves says "I" and not their own name. So the name of the speaker that a question is
+about says whose turns are meant, and in the topic, which is compared with what was said, there stands "I" or "my".
 """
 
 from __future__ import annotations
@@ -40,14 +40,16 @@ _ALSO_A_WORD = frozenset({"may", "march"})
 _WORD = re.compile(r"\w+(?:['’]\w+)?")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _POSSESSIVE = re.compile(r"['’]s$")
+_REPEATED = re.compile(r"\bI(?:\W+(I|my)\b)+")
+_ARTICLE = re.compile(r"\bthe\s+(?=(?:I|my)\b)", re.I)
 
 
 @dataclass(frozen=True)
 class Asked:
     """A question, read.
 
-    ``topic`` is the question without the names of those who speak in the conversation, or the question itself
-    where nothing would be left; ``speakers`` are the folded labels that it names.
+    ``topic`` is the question in the words of the speaker that it names; where it names several, without their
+    names; and the question itself where nothing else is in it. ``speakers`` are the folded labels that it names.
     """
 
     text: str
@@ -67,18 +69,31 @@ def read_question(text: str, labels: Iterable[str]) -> Asked:
     """Read a question; ``labels`` are the folded labels of those who speak."""
     words = folded(text).split()
     named = frozenset(label for label in labels if label and f" {label} " in f" {' '.join(words)} ")
-    parts = {part for label in named for part in label.split()}
-    topic = _WORD.sub(lambda word: "" if folded(_POSSESSIVE.sub("", word[0])) in parts else word[0], text)
     return Asked(
         text=text,
-        topic=" ".join(topic.split()) if _WORD.search(topic) else text,
+        topic=_topic(text, named),
         speakers=named,
         months=frozenset(_months(words)),
         years=frozenset(int(word) for word in words if _YEAR.fullmatch(word)),
     )
 
 
+def _topic(text: str, named: frozenset[str]) -> str:
+    names = {part for label in named for part in label.split()}
+
+    def in_their_words(word: re.Match[str]) -> str:
+        owned = _POSSESSIVE.search(word[0])
+        if folded(_POSSESSIVE.sub("", word[0])) not in names:
+            return word[0]
+        return "" if len(named) > 1 else "my" if owned else "I"
+
+    topic = _ARTICLE.sub("", _REPEATED.sub(r"\1", _WORD.sub(in_their_words, text)))
+    is_about_something = any(word not in ("I", "my") for word in _WORD.findall(topic))
+    return " ".join(topic.split()) if is_about_something else text
+
+
 def _months(words: list[str]) -> Iterable[int]:
     for before, word, after in zip(["", *words], words, [*words[1:], ""], strict=False):
-        if word in _MONTHS and (word not in _ALSO_A_WORD or before in ("in", "of") or (before + after).isdigit()):
+        is_dated = before in ("in", "of") or before.isdigit() or after.isdigit()
+        if word in _MONTHS and (is_dated or word not in _ALSO_A_WORD):
             yield _MONTHS[word]

@@ -195,7 +195,7 @@ class VerbatimMemory:
         return len(self._messages)
 
     def _channels(self, asked: Asked, dense: Scores, topic: NDArray[np.float32]) -> dict[str, Scores]:
-        """Every channel's score of every turn, of the channels that have a weight."""
+        """The score of every turn, in the channels that have a weight and tell some turns from others."""
         owner = np.array(self._owner)
         sessions = np.array([message.session for message in self._messages])
         sentence = self._sentences.scores(topic)
@@ -211,7 +211,11 @@ class VerbatimMemory:
             "date": np.array([float(asked.means_date(message.said_at)) for message in self._messages]),
             "asking": np.array(self._asking),
         }
-        return {name: values for name, values in channels.items() if name in self._weights}
+        return {
+            name: values
+            for name, values in channels.items()
+            if name in self._weights and values.max() > values.min()
+        }
 
 
 def channels_kept(ablated: Iterable[str]) -> list[str]:

@@ -58,9 +58,8 @@ CUT_TURNS_LISTED = 200
 CHANNELS = ("dense", "dense_near", "keyword", "keyword_near", "keyword_wide", "session", "speaker")
 KEYFRAME_EVERY = 64
 
-_WORDS = [
-    f"{head}{tail}" for head in ["bra", "cle", "dor", "fim", "gul"] for tail in ["ana", "eto", "ilo", "onda", "uve"]
-]
+_HEADS, _TAILS = ("bra", "cle", "dor", "fim", "gul"), ("ana", "eto", "ilo", "onda", "uve")
+_WORDS = [head + tail for head in _HEADS for tail in _TAILS]
 _CITIES = ("Girona", "Vic", "Reus", "Olot", "Sitges")
 
 

@@ -10,9 +10,13 @@ from typing import Any, Literal
 
 from app.answering.model import AnswerRequest, PromptMessage, Reply
 from app.conversations.models import Conversation, Question
+from app.recording.annotations import annotations_of
 from app.recording.recorder import RunRecorder
+from app.replay.annotations import Annotations, SessionAnnotations
+from app.replay.archive import EventArchive
 from app.replay.events import ReplayEvent
 from app.replay.session import ReplayPlan, ReplaySession
+from app.replay.side_session import SideSession
 from memory_backends.base import MemoryBackend
 from memory_backends.knowledge_store import QdrantConnection
 from memory_backends.operating_memory import RedisConnection
@@ -74,7 +78,7 @@ class StubAssembly:
         self.answerer = TableAnswerer(self.answers, self.budget)
         self._recorder: RunRecorder | None = None
 
-    def start_session(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> ReplaySession:
+    def _memories(self, conversation: Conversation, names: Sequence[str]) -> dict[str, MemoryBackend]:
         resources = Resources(
             redis=RedisConnection.embedded(),
             qdrant=QdrantConnection.embedded(),
@@ -83,7 +87,23 @@ class StubAssembly:
             clock=TickingClock(),
         )
         evidence = {question.text: question.evidence for question in conversation.questions}
-        self.backends = {name: create_backend(name, resources, evidence) for name in self.backend_names}
+        return {name: create_backend(name, resources, evidence) for name in names}
+
+    def side_session(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> SideSession:
+        def make(name: str) -> MemoryBackend:
+            return self._memories(conversation, [name])[name]
+
+        recorder = self._recorder
+
+        def told(event: ReplayEvent) -> None:
+            if recorder is not None:
+                recorder.record(event)
+            emit(event)
+
+        return SideSession(conversation, make, self.answerer, ReplayPlan(run_id="side", models=self.models), told)
+
+    def start_session(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> ReplaySession:
+        self.backends = self._memories(conversation, self.backend_names)
         recorder = RunRecorder.start(self.recording_path, self.settings.public(), [conversation.dataset], "fixed")
         recorder.add_conversation(conversation)
         self._recorder = recorder
@@ -94,6 +114,17 @@ class StubAssembly:
 
         plan = ReplayPlan(run_id="run-1", models=self.models)
         return ReplaySession(conversation, self.backends, self.answerer, plan, record)
+
+    def annotations(self, conversation_id: str) -> Annotations:
+        if self._recorder is None:
+            return SessionAnnotations("Nothing is recorded yet.")
+        if self.status != "not finished":
+            return annotations_of(self.recording_path, self._recorder.run_id, conversation_id)
+        return self._recorder.annotations(conversation_id)
+
+    def live_archive(self, conversation: Conversation) -> EventArchive:
+        assert self._recorder is not None
+        return self._recorder.live_archive(conversation.id)
 
     async def warm_up(self) -> None:
         return

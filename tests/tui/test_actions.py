@@ -11,11 +11,15 @@ from textual.screen import Screen
 from app.tui.actions import ACTIONS, PLACES, Place, actions_of
 from app.tui.app import MemreplayApp
 from app.tui.launch import Launch
+from app.tui.screens.biography import BiographyScreen
+from app.tui.screens.compare import CompareScreen
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.pick import PickScreen
 from app.tui.screens.replay import ReplayScreen
 from app.tui.screens.results import ResultsScreen
 from app.tui.screens.start import StartScreen
+from app.tui.screens.typing import TypingScreen
+from app.tui.screens.why import WhyScreen
 from app.tui.widgets.lines_view import LinesView
 from tests.tui.conftest import open_app
 
@@ -25,14 +29,19 @@ SCREENS: dict[Place, type[Screen[Any]]] = {
     "results": ResultsScreen,
     "help": HelpScreen,
     "pick": PickScreen,
+    "why": WhyScreen,
+    "biography": BiographyScreen,
+    "compare": CompareScreen,
+    "prompt": TypingScreen,
 }
 
 
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.id)
 def test_every_action_can_be_carried_out(action: Any) -> None:
-    owner, name = SCREENS[action.place], action.call.split("(")[0]
+    name = action.call.split("(")[0]
+    owner: type[Any] = LinesView if action.place == "panel" else SCREENS[action.place]
     if name.startswith("app."):
-        owner, name = MemreplayApp, name.removeprefix("app.")  # type: ignore[assignment]
+        owner, name = MemreplayApp, name.removeprefix("app.")
     assert callable(getattr(owner, f"action_{name}"))
 
 

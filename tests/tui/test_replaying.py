@@ -13,6 +13,7 @@ from app.tui.screens.help import HelpScreen
 from app.tui.screens.replay import ReplayScreen
 from app.tui.screens.results import ResultsScreen
 from app.tui.screens.start import StartScreen
+from app.tui.screens.why import WhyScreen
 from app.tui.text import visible
 from app.tui.views.architectures import panels_of
 from app.tui.widgets.lines_view import LinesView
@@ -98,7 +99,7 @@ async def test_playing_goes_to_the_end_by_itself_and_can_be_paused(recorded: Lau
         await pilot.press("p")
         assert "playing" in header_of(pilot) or screen.cursor == 9
         await until(pilot, lambda: screen.cursor == 9 and "playing" not in header_of(pilot))
-        await pilot.press("g", "p", "p")
+        await pilot.press("g", "p", "x")
         at = screen.cursor
         await pilot.pause()
         assert screen.cursor == at
@@ -195,7 +196,7 @@ async def test_results_open_and_a_question_leads_to_its_evidence(recorded: Launc
         screen = replay_of(pilot)
         await pilot.press("r")
         assert isinstance(pilot.app.screen, ResultsScreen)
-        await pilot.press("down", "down", "enter")
+        await pilot.press("down", "down", "t")
         assert pilot.app.screen is screen
         assert screen.cursor == 5
         assert "◆ 3" in screen.query_one("#conversation", LinesView).text
@@ -211,7 +212,8 @@ async def test_answers_stand_beside_the_conversation_from_the_turn_they_were_ask
         assert "✓ ! ✗ 1. What is the user's full name?" in answers.text.replace("\n     ", "")
         row = answers.layout_now.start(1)
         await pilot.click("#answers", offset=(8, row + 1))
-        assert screen.cursor == 3
+        await pilot.click("#answers", offset=(8, row + 1))
+        assert isinstance(pilot.app.screen, WhyScreen)
 
 
 async def test_help_and_back(recorded: Launch) -> None:

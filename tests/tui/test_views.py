@@ -189,7 +189,7 @@ def test_every_panel_is_a_function_of_the_position_alone(backend: str) -> None:
 
 
 def test_the_conversation_marks_the_cursor_evidence_sessions_and_what_is_to_come() -> None:
-    document = ConversationDocument(conversation())
+    document = ConversationDocument(Timeline(conversation()))
     document.cursor = 5
     shown = text_of(document)
     assert "── 11 Mar 2024 18:05 · session 2" in shown
@@ -202,14 +202,14 @@ def test_the_conversation_marks_the_cursor_evidence_sessions_and_what_is_to_come
 
 
 def test_hostile_text_stands_literally_in_the_conversation() -> None:
-    shown = text_of(ConversationDocument(conversation()), 200)
+    shown = text_of(ConversationDocument(Timeline(conversation())), 200)
     assert "[bold red]not red[/] ␛[31mnor this␛[0m ‹202E›esrever‹202C› 日本" in shown
     assert "{0.__class__} %s    end" in shown
     assert "\x1b" in HOSTILE
 
 
 def test_blocks_are_as_high_as_they_say_whatever_the_cursor() -> None:
-    document = ConversationDocument(conversation())
+    document = ConversationDocument(Timeline(conversation()))
     for width in (20, 37, 80):
         for cursor in range(9):
             document.cursor = cursor

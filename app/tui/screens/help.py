@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -14,6 +15,9 @@ from textual.widgets import Footer
 from app.tui.actions import PLACES, actions_of, bindings_of, shown_key
 from app.tui.text import Line, Span, line, pad
 from app.tui.views.answers import EVIDENCE_LEGEND, LEGEND
+from app.tui.views.conversation import SIGNIFICANCE_LEGEND
+from app.tui.views.prompt import PROMPT_LEGEND
+from app.tui.views.strip import STRIP_LEGEND
 from app.tui.widgets.lines_view import LinesView
 
 _SIGNS = (
@@ -21,6 +25,9 @@ _SIGNS = (
     "▶ the cursor  ◇ 2 the turn answers question 2  ◆ the question you came from  × cut from the prompt",
     LEGEND,
     EVIDENCE_LEGEND,
+    STRIP_LEGEND,
+    SIGNIFICANCE_LEGEND,
+    PROMPT_LEGEND,
 )
 
 
@@ -49,9 +56,9 @@ class HelpScreen(ModalScreen[None]):
 def _help_lines() -> Iterator[Line]:
     for place, title in PLACES.items():
         yield line(Span(title, "title"))
-        for action in actions_of(place):
-            keys = " ".join(shown_key(key) for key in action.keys)
-            yield line(Span(f"  {pad(keys, 9)} ", "key"), action.description, hang=12)
+        for description, actions in groupby(actions_of(place), lambda action: action.description):
+            keys = " ".join(shown_key(key) for action in actions for key in action.keys)
+            yield line(Span(f"  {pad(keys, 9)} ", "key"), description, hang=12)
         yield line("")
     yield line(Span("Everywhere", "title"))
     yield line(Span(f"  {pad('ctrl+p', 9)} ", "key"), "The command palette: every action by name, and the themes.")

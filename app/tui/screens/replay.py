@@ -2,63 +2,59 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.reactive import reactive
-from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Footer
 
-from app.conversations.models import Question
+from app.replay.annotations import Annotations
 from app.replay.events import AnswerScored, ConversationClosed, QuestionAsked
-from app.tui.actions import bindings_of
-from app.tui.export import export_screen
+from app.tui.launch import LiveAssembly
 from app.tui.replay_source import ReplaySource
-from app.tui.screens.help import HelpScreen
-from app.tui.screens.results import ResultsScreen
+from app.tui.screens.asking import AskingScreen
 from app.tui.text import Span, one_line
-from app.tui.views.answers import AnswersTable, answers_view
+from app.tui.views.answers import answers_view
 from app.tui.views.conversation import ConversationDocument, closing_of
 from app.tui.views.header import header_spans
 from app.tui.widgets.architectures import Architectures
 from app.tui.widgets.bars import Bar
 from app.tui.widgets.lines_view import LinesView
 from app.tui.widgets.live_player import LivePlayer
+from app.tui.widgets.strip import TimelineStrip
 
 _SECONDS_BETWEEN_PAINTS = 0.1
 
 
-class ReplayScreen(Screen[None]):
+class ReplayScreen(AskingScreen):
     """Follows one cursor through a timeline; at the frontier of a live one it has the engine play on."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of("replay")
     VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]
-    cursor: reactive[int] = reactive(0, init=False)
 
-    def __init__(self, source: ReplaySource, seconds_a_turn: float) -> None:
-        super().__init__()
-        self.source = source
-        self.timeline = source.timeline
+    def __init__(self, source: ReplaySource, seconds_a_turn: float, assemble: Callable[[], LiveAssembly]) -> None:
         self.player = LivePlayer(source) if source.assembly is not None else None
+        tell = self.player.tell if self.player is not None else None
+        super().__init__(source.timeline, seconds_a_turn, assemble, tell)
+        self.source = source
         self.architectures = Architectures(self.timeline, source.backends, id="architectures")
-        self._document = ConversationDocument(self.timeline.conversation)
-        self._seconds_a_turn = seconds_a_turn
-        self._playing: Timer | None = None
+        self.strip = TimelineStrip(self.timeline, id="strip")
+        self._document = ConversationDocument(self.timeline)
         self._played = 0
         self._following = True
+        self._continuing = False
         self._late: Timer | None = None
 
     # ---- what stands on the screen -------------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
-        """Header, conversation and answers, architectures, keys."""
+        """Header, timeline, conversation and answers, architectures, keys."""
         yield Bar(id="header")
         yield Bar(id="trouble")
+        yield self.strip
+        yield Bar(id="found")
         with Horizontal(id="body"):
             with Vertical(id="left"):
                 yield LinesView(id="conversation")
@@ -66,15 +62,18 @@ class ReplayScreen(Screen[None]):
             yield self.architectures
         if self.player is not None:
             yield self.player
+        yield self.asker
         yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
         """Begin at the beginning; a recording begins at its first turn, so that there is something to see."""
         conversation = self.query_one("#conversation", LinesView)
         conversation.border_title = Content("conversation")
-        self.query_one("#trouble").display = False
-        self.query_one("#answers", LinesView).display = False
+        for name in ("#trouble", "#found", "#answers"):
+            self.query_one(name).display = False
         self._document.closed = closing_of(self.timeline)
+        self.marks_changed()
+        self.load_watches()
         conversation.show(self._document)
         conversation.focus(scroll_visible=False)
         if self.player is None:
@@ -84,36 +83,52 @@ class ReplayScreen(Screen[None]):
     @property
     def frontier(self) -> int:
         """The last position that can be looked at without playing on."""
-        if self.player is not None and not self.player.run.over:
-            return self._played
-        return self.timeline.reached
+        return self._played if self.is_live else self.timeline.reached
+
+    @property
+    def end(self) -> int:
+        """The last position that playing by itself goes to."""
+        return self.timeline.last_turn if self.is_live else self.timeline.reached
+
+    @property
+    def is_live(self) -> bool:
+        """Whether there is an engine that can play on."""
+        return self.player is not None and not self.player.run.over
+
+    @property
+    def annotations(self) -> Annotations:
+        """Bookmarks and watches, saved with the recording where that can be."""
+        return self.source.annotations
 
     def paint(self) -> None:
         """Show everything at the cursor."""
-        self._paint_header()
+        self.paint_header()
+        self.strip.move_to(self.cursor, self.frontier)
         self._document.cursor = self.cursor
         conversation = self.query_one("#conversation", LinesView)
         conversation.relay()
         conversation.bring_into_view(max(0, self.cursor - 1))
-        self.architectures.move_to(self.cursor)
+        self.architectures.move_to(self.cursor, self.base)
         self._paint_answers()
 
-    def _paint_header(self) -> None:
-        progress = "▶ playing" if self._playing is not None else ""
+    def paint_header(self) -> None:
+        """Show where the cursor is, and what is going on."""
+        progress = self.playing or self.asking
         if self.player is not None and not progress:
             progress = self.player.progress
         spans = header_spans(
             self.timeline,
             self.cursor,
             live=self.player is not None,
-            progress=progress,
+            progress="  ".join(part for part in (progress, self.base.words) if part),
             settings=self.source.settings_in_short,
         )
         self.query_one("#header", Bar).say(*spans)
 
     def _paint_answers(self) -> None:
         answers = self.query_one("#answers", LinesView)
-        answers.display = any(answer.asked.turn <= self.cursor for answer in self.timeline.answers())
+        first_ask = self.timeline.marks.next(-1, {"question"})
+        answers.display = first_ask is not None and first_ask <= self.cursor
         if answers.display:
             view = answers_view(self.timeline, self.cursor)
             answers.border_title = Content(view.title)
@@ -121,86 +136,82 @@ class ReplayScreen(Screen[None]):
 
     def watch_cursor(self) -> None:
         """Every panel follows."""
+        self.say("")
+        self.paint()
+
+    def strip_changed(self) -> None:
+        """Something was asked by hand: show it."""
+        self.strip.happened()
+        self.strip.move_to(self.cursor, self.frontier)
+        self._paint_answers()
+
+    def marks_changed(self) -> None:
+        """Show the bookmarks on the strip."""
+        self.timeline.marks.set_bookmarks(bookmark.turn for bookmark in self.annotations.bookmarks())
+        self.strip.happened()
+        self.strip.move_to(self.cursor, self.frontier)
+
+    def choose_turns(self, turn_ids: frozenset[str]) -> None:
+        """Mark turns as those the user came for."""
+        self._document.chosen = turn_ids
+
+    def action_significance(self) -> None:
+        """Colour the conversation by significance, or not."""
+        self._document.by_significance = not self._document.by_significance
         self.paint()
 
     # ---- moving --------------------------------------------------------------------------------------------
 
     def move_to(self, position: int) -> None:
         """Look at a position; nothing is executed by it."""
-        self.cursor = max(0, min(position, self.frontier))
+        super().move_to(position)
         self._following = self.cursor == self.frontier
 
-    def action_step(self) -> None:
-        """One on; at the live frontier the next turn is played."""
-        if self.cursor < self.frontier:
-            self.move_to(self.cursor + 1)
-        elif self.player is not None and not self.player.run.over:
+    def play_on(self, turns: int) -> None:
+        """Have the engine play so many turns more."""
+        if self.player is not None and self.is_live:
             self._following = True
-            self.player.play_to(max(self.player.run.target, self._played) + 1)
+            self.player.play_to(max(self.player.run.target, self._played) + turns)
 
-    def action_back(self) -> None:
-        """One back."""
-        self.move_to(self.cursor - 1)
-
-    def action_first(self) -> None:
-        """Before the first turn."""
-        self.move_to(0)
-
-    def action_last(self) -> None:
-        """To the end; what is left of a live run is played, and the questions asked."""
-        self.move_to(self.frontier)
-        if self.player is not None and not self.player.run.over:
+    def play_to_the_end(self) -> None:
+        """Have the engine play all that is left and ask the questions."""
+        if self.player is not None and self.is_live:
             self.player.play_all()
-            self._paint_header()
+            self.paint_header()
 
-    def action_next_eventful(self) -> None:
-        """To the next turn at which a memory changed."""
-        position = self.timeline.next_eventful(self.cursor)
-        self.move_to(self.frontier if position is None else position)
-
-    def action_previous_eventful(self) -> None:
-        """To the previous turn at which a memory changed."""
-        self.move_to(self.timeline.previous_eventful(self.cursor) or 0)
-
-    def action_play(self) -> None:
-        """Step by itself, or pause."""
-        if self._playing is None:
-            self._playing = self.set_interval(self._seconds_a_turn, self._play_on)
-            self._play_on()
-        else:
-            self._pause()
-        self._paint_header()
-
-    def _play_on(self) -> None:
-        live = self.player is not None and not self.player.run.over
-        end = self.timeline.last_turn if live else self.timeline.reached
-        if self.cursor >= end:
-            self._pause()
-        elif self.player is None or not self.player.busy:
-            self.action_step()
-
-    def _pause(self) -> None:
-        if self._playing is not None:
-            self._playing.stop()
-            self._playing = None
-        self._paint_header()
+    def is_busy(self) -> bool:
+        """Whether the engine is playing."""
+        return self.player is not None and self.player.busy
 
     def action_stop(self) -> None:
         """Stop playing and asking."""
-        self._pause()
+        self._continuing = False
+        self.asker.stop()
+        self.pause()
         if self.player is not None:
             self.player.stop()
+
+    def no_stop_ahead(self) -> None:
+        """No watch stops before the frontier: a live run plays until one does."""
+        if not self.is_live or self._played >= self.timeline.last_turn:
+            super().no_stop_ahead()
+            return
+        self._continuing = True
+        self.move_to(self.frontier)
+        self.play_on(1)
 
     @on(LinesView.BlockClicked)
     def _clicked(self, message: LinesView.BlockClicked) -> None:
         if message.view.id == "conversation":
             self.move_to(message.block + 1)
-        elif message.view.id == "answers":
-            self.look_at_evidence(self.timeline.conversation.questions[message.block])
 
-    # ---- architectures, results ----------------------------------------------------------------------------
+    @on(TimelineStrip.Sought)
+    def _sought_on_strip(self, message: TimelineStrip.Sought) -> None:
+        self.move_to(message.position)
 
-    def action_focus_architecture(self, number: int) -> None:
+    # ---- panels, and what lies over them -------------------------------------------------------------------
+
+    def focus_architecture(self, number: int) -> None:
         """Show an architecture by its 1-based place, and focus it."""
         self.architectures.focus_one(number - 1)
 
@@ -209,45 +220,13 @@ class ReplayScreen(Screen[None]):
         if self.focused is not None:
             self.maximize(self.focused)
 
-    def action_results(self) -> None:
-        """Open the results, as far as there are any."""
-        table = AnswersTable(self.timeline, self.timeline.last_turn)
-        if not len(table):
-            self.notify("No question was asked yet: G plays on to the questions.", markup=False)
-            return
-        self.app.push_screen(ResultsScreen(self.timeline.conversation, table), self.look_at_evidence)
-
-    def look_at_evidence(self, question: Question | None) -> None:
-        """Move to where the answer of a question was said."""
-        if question is None:
-            return
-        known = self.timeline.conversation.turns_by_id
-        turns = [known[turn] for turn in question.evidence if turn in known]
-        self._document.chosen = frozenset(turn.id for turn in turns)
-        if not turns:
-            self.notify("No turn is named as the evidence of this question.", markup=False)
-            return
-        self.move_to(turns[0].number)
-        self.paint()
-
-    def action_export(self) -> None:
-        """Save the screen as a picture."""
-        export_screen(self, f"{self.timeline.conversation.id}-turn-{self.cursor}")
-
-    def action_help(self) -> None:
-        """All keys."""
-        self.app.push_screen(HelpScreen())
-
-    def action_leave(self) -> None:
-        """Back to the start."""
-        self.dismiss()
-
     # ---- what the engine tells -----------------------------------------------------------------------------
 
     @on(LivePlayer.Happened)
     def _happened(self, message: LivePlayer.Happened) -> None:
         event = message.event
         self.timeline.append(event)
+        self.strip.happened()
         match event:
             case QuestionAsked() | AnswerScored():
                 self._catch_up_soon()
@@ -260,8 +239,23 @@ class ReplayScreen(Screen[None]):
     def _reached(self, message: LivePlayer.Reached) -> None:
         assert self.player is not None
         self._played = message.position
-        if message.position < self.player.run.target:
+        if self._continuing:
+            self._continue_from(message.position)
+        elif message.position < self.player.run.target:
             self._catch_up_soon()
+        else:
+            self._catch_up()
+
+    def _continue_from(self, position: int) -> None:
+        """Stop where a watch fires; else play one turn more."""
+        stop = self.stop_at(position)
+        self._continuing = stop is None and position < self.timeline.last_turn
+        if stop is not None:
+            self._catch_up()
+            self.stopped(stop)
+        elif self._continuing:
+            self._catch_up_soon()
+            self.play_on(1)
         else:
             self._catch_up()
 
@@ -276,7 +270,8 @@ class ReplayScreen(Screen[None]):
             self._late = None
         if self._following:
             self.cursor = self._played
-        self._paint_header()
+        self.paint_header()
+        self.strip.move_to(self.cursor, self.frontier)
         self._paint_answers()
 
     @on(LivePlayer.Rested)
@@ -289,8 +284,8 @@ class ReplayScreen(Screen[None]):
 
     @on(LivePlayer.Failed)
     def _failed(self, message: LivePlayer.Failed) -> None:
-        self._pause()
+        self.pause()
         trouble = self.query_one("#trouble", Bar)
         trouble.display = True
         trouble.say(Span(f"! {one_line(message.sentence)}", "bad"))
-        self._paint_header()
+        self.paint_header()

@@ -11,10 +11,12 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Footer
 
-from app.conversations.models import Conversation, Question
+from app.replay.timeline import Timeline
 from app.tui.actions import bindings_of
+from app.tui.destinations import Destination, Evidence
 from app.tui.export import export_screen
 from app.tui.screens.help import HelpScreen
+from app.tui.screens.why import WhyScreen
 from app.tui.text import Span, one_line
 from app.tui.views.answers import LEGEND, AnswersTable, reader_label, summary_lines
 from app.tui.views.results import ResultsDocument
@@ -30,16 +32,18 @@ class QuestionList(LinesView, can_focus=False):
     """The questions; the screen's keys move through it."""
 
 
-class ResultsScreen(Screen[Question | None]):
-    """Ends with the question into whose evidence the user wants to look, or with None."""
+class ResultsScreen(Screen[Destination | None]):
+    """Ends with where the user wants to look, or with None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("results")
 
-    def __init__(self, conversation: Conversation, table: AnswersTable) -> None:
+    def __init__(self, timeline: Timeline, table: AnswersTable) -> None:
         super().__init__()
-        self._conversation = conversation
+        self._timeline = timeline
+        self._conversation = timeline.conversation
         self._table = table
         self._document = ResultsDocument(table)
+        self._document.point_at_first_wrong()
 
     def compose(self) -> ComposeResult:
         """Scores above, questions below."""
@@ -75,9 +79,29 @@ class ResultsScreen(Screen[Question | None]):
         """The previous question."""
         self._choose(self._document.cursor - 1)
 
+    def action_next_answer(self) -> None:
+        """The next architecture's answer."""
+        self._point_at(self._document.column + 1)
+
+    def action_previous_answer(self) -> None:
+        """The previous architecture's answer."""
+        self._point_at(self._document.column - 1)
+
+    def action_why(self) -> None:
+        """Why the answer that is pointed at is what it is."""
+        answer = self._document.chosen()
+        if answer is None:
+            self.notify("This architecture was not asked this question.", markup=False)
+            return
+        self.app.push_screen(WhyScreen(self._timeline, answer), self._left_why)
+
+    def _left_why(self, destination: Destination | None) -> None:
+        if destination is not None:
+            self.dismiss(destination)
+
     def action_jump(self) -> None:
         """Into the replay, at the evidence of this question."""
-        self.dismiss(self._table.questions[self._document.cursor])
+        self.dismiss(Evidence(self._table.questions[self._document.cursor]))
 
     def action_leave(self) -> None:
         """Back to where the replay was."""
@@ -98,6 +122,11 @@ class ResultsScreen(Screen[Question | None]):
 
     def _choose(self, index: int) -> None:
         self._document.cursor = max(0, min(index, len(self._document) - 1))
+        self._document.point_at_first_wrong()
         questions = self.query_one("#questions", QuestionList)
         questions.bring_into_view(self._document.cursor)
         questions.refresh()
+
+    def _point_at(self, column: int) -> None:
+        self._document.column = max(0, min(column, len(self._table.contestants) - 1))
+        self.query_one("#questions", QuestionList).refresh()

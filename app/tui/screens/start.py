@@ -29,6 +29,8 @@ _WHAT_IT_IS = (
     "A microscope for the memory of LLM agents: replay a conversation, see what each memory keeps and finds."
 )
 
+_KINDS = ("identity", "technical", "multi", "", "edge")
+
 _TITLES = (
     ("recordings", "play a recording", "enter plays"),
     ("datasets", "replay a conversation live", "enter starts"),
@@ -104,7 +106,7 @@ class StartScreen(Screen[None]):
             self.app.call_from_thread(self._fill, recordings, datasets)
 
     def _fill(self, recordings: Sequence[Path], datasets: Sequence[ListedDataset]) -> None:
-        self._recordings, self._datasets = recordings, datasets
+        self._recordings, self._datasets = recordings, sorted(datasets, key=_by_kind)
         listed = self.query_one("#recordings", OptionList)
         listed.add_options(Option(Content(one_line(path.stem))) for path in recordings)
         if recordings:
@@ -194,6 +196,12 @@ class StartScreen(Screen[None]):
         if model == EXTRACTIVE_MODEL:
             label += " · embedded reader, no model"
         self.query_one("#model").border_title = Content(label)
+
+
+def _by_kind(entry: ListedDataset) -> int:
+    """The kinds that tell a story come first; what only tests the edges, last."""
+    kind = entry.id.split("-")[0]
+    return _KINDS.index(kind) if kind in _KINDS else _KINDS.index("")
 
 
 def _entry(entry: ListedDataset) -> Content:

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.answering.model import EXTRACTIVE_MODEL
+from app.answering.model import AGENT_MODEL, EXTRACTIVE_MODEL
 from app.conversations.models import Question
-from app.replay.timeline import Answer, Timeline
+from app.replay.timeline import Answer, AskKey, Timeline
 from app.scoring.outcomes import Outcome
+from app.tui.subjects import AnswerSubject
 from app.tui.text import Line, Span, Tone, line, one_line, pad
 from app.tui.views.view import View, lines_view, nothing
 
@@ -20,7 +21,7 @@ SIGNS: Final[dict[Outcome, tuple[str, Tone]]] = {
     "refused": ("⊘", "warn"),
     "error": ("!", "bad"),
 }
-LEGEND: Final = "✓ right  ✗ wrong  ? unparsed  ⊘ refused  ! error  … no reply yet  – none"
+LEGEND: Final = "✓ right  ✗ wrong  ? unparsed  ⊘ refused  ! error  … no reply yet  • not scored  – none"
 EVIDENCE_LEGEND: Final = "evidence ✓ all of it stood in the prompt  ✗ some of it was missing"
 
 
@@ -81,7 +82,7 @@ class AnswersTable:
 
     def name_of(self, contestant: Contestant) -> str:
         """The architecture, with the model where there are several."""
-        several = len(self.models) > 1
+        several = len(set(self.models) - {AGENT_MODEL}) > 1
         return one_line(f"{contestant.backend}@{contestant.model}" if several else contestant.backend)
 
     def summary(self, contestant: Contestant) -> Summary:
@@ -118,7 +119,7 @@ def sign_of(answer: Answer | None) -> Span:
     if answer is None:
         return Span("–", "dim")
     if answer.scored is None:
-        return Span("…", "dim")
+        return Span("•" if answer.received is not None else "…", "dim")
     sign, tone = SIGNS[answer.scored.score.outcome]
     return Span(sign, tone)
 
@@ -126,16 +127,52 @@ def sign_of(answer: Answer | None) -> Span:
 def answers_view(timeline: Timeline, cursor: int) -> View:
     """The small panel beside the conversation: a line for each question, a sign for each contestant."""
     table = AnswersTable(timeline, cursor)
+    by_hand = _by_hand_lines(timeline, cursor)
     if not len(table):
-        return lines_view("answers", nothing("the questions are asked after the last turn"))
+        waiting = nothing("the questions are asked after the last turn")
+        return lines_view("answers", [*waiting, *by_hand] if by_hand else waiting)
     lines = []
     for number, question in enumerate(table.questions, start=1):
+        asked = [answer for who in table.contestants if (answer := table.answer(question, who)) is not None]
         signs = [sign_of(table.answer(question, who)) for who in table.contestants]
-        spaced = [part for sign in signs for part in (sign, Span(" "))]
-        indent = 2 * len(signs)
-        lines.append(line(*spaced, Span(f"{number}. ", "dim"), one_line(question.text), hang=indent, most=2))
+        lines.append(_answered(signs, Span(f"{number}. ", "dim"), question.text, asked))
     names = " ".join(table.name_of(who) for who in table.contestants)
-    return lines_view(f"answers · {names}", lines)
+    return lines_view(f"answers · {names}", [*lines, *by_hand])
+
+
+def _by_hand_lines(timeline: Timeline, cursor: int) -> list[Line]:
+    """A line for each question that was asked by hand up to the position, marked as such."""
+    groups: dict[tuple[int, str], list[Answer]] = {}
+    for answer in timeline.answers():
+        if answer.asked.by_hand and answer.asked.turn <= cursor:
+            groups.setdefault((answer.asked.turn, answer.asked.question_id), []).append(answer)
+    lines = []
+    for (turn, question_id), answers in groups.items():
+        question = timeline.question(question_id)
+        text = question.text if question is not None else answers[0].asked.typed or ""
+        lines.append(
+            _answered([sign_of(one) for one in answers], Span(f"by hand, turn {turn} ", "warn"), text, answers)
+        )
+    return lines
+
+
+def _answered(signs: Sequence[Span], label: Span, text: str, asked: Sequence[Answer]) -> Line:
+    """A question with its signs; it leads to why the answer that is not right is what it is."""
+    spaced = [part for sign in signs for part in (sign, Span(" "))]
+    about = AnswerSubject(key_of(_telling(asked))) if asked else None
+    return line(*spaced, label, one_line(text), hang=2 * len(signs), most=2, about=about)
+
+
+def _telling(answers: Sequence[Answer]) -> Answer:
+    """The answer that is looked at first: the first that is not right."""
+    wrong = (one for one in answers if one.scored is not None and one.scored.score.outcome != "correct")
+    return next(wrong, answers[0])
+
+
+def key_of(answer: Answer) -> AskKey:
+    """Which ask an answer belongs to."""
+    asked = answer.asked
+    return AskKey(asked.backend, asked.model, asked.question_id, asked.repeat, asked.turn, asked.by_hand)
 
 
 def summary_lines(table: AnswersTable) -> list[Line]:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Literal, get_args
 
 from app.replay.timeline import Timeline
+from app.tui.views.composition import CompositionPanel
 from app.tui.views.context_log import LogPanel
 from app.tui.views.memory import StoresPanel
 from app.tui.views.operations import OperationsPanel
-from app.tui.views.promotions import PromotionsPanel
-from app.tui.views.retrievals import RetrievalsPanel
+from app.tui.views.promotions import LedgerPanel, PromotionsPanel
+from app.tui.views.raw_events import RawEventsPanel
+from app.tui.views.retrievals import CandidatesPanel, RetrievalsPanel
 from app.tui.views.stores import StatePanel, WrittenPanel
 from app.tui.views.view import Panel
 
 PanelMaker = Callable[[Timeline, str], Panel]
+Page = Literal["memory", "retrieval", "trace"]
+PAGES: Final[tuple[Page, ...]] = get_args(Page)
 
-_PANELS: Final[dict[str, tuple[PanelMaker, ...]]] = {
+_MEMORY: Final[dict[str, tuple[PanelMaker, ...]]] = {
     "hybrid": (
         lambda timeline, backend: StatePanel(timeline, backend, "personal state", "personal_state:", 7),
         lambda timeline, backend: StatePanel(timeline, backend, "shared state", "shared_state:", 6),
@@ -37,9 +41,25 @@ _ANY_MEMORY: Final[tuple[PanelMaker, ...]] = (
     lambda timeline, backend: RetrievalsPanel(timeline, backend, 4),
     lambda timeline, backend: OperationsPanel(timeline, backend, 3),
 )
+_RETRIEVAL: Final[tuple[PanelMaker, ...]] = (
+    lambda timeline, backend: CompositionPanel(timeline, backend, 2),
+    lambda timeline, backend: CandidatesPanel(timeline, backend, 6),
+)
+_LEDGER: Final[PanelMaker] = lambda timeline, backend: LedgerPanel(timeline, backend, 4)  # noqa: E731
+_TRACE: Final[tuple[PanelMaker, ...]] = (
+    lambda timeline, backend: OperationsPanel(timeline, backend, 2),
+    lambda timeline, backend: RawEventsPanel(timeline, backend, 3),
+)
 
 
-def panels_of(timeline: Timeline, backend: str) -> list[Panel]:
-    """The panels of an architecture, top to bottom. A variant (``rag:keyword``) has those of its kind."""
-    makers = _PANELS.get(backend.split(":")[0], _ANY_MEMORY)
+def panels_of(timeline: Timeline, backend: str, page: Page = "memory") -> list[Panel]:
+    """The panels of one page, top to bottom. A variant (``rag:keyword``) has those of its kind."""
+    kind = backend.split(":")[0]
+    match page:
+        case "memory":
+            makers = _MEMORY.get(kind, _ANY_MEMORY)
+        case "retrieval":
+            makers = (*_RETRIEVAL, _LEDGER) if kind == "hybrid" else _RETRIEVAL
+        case "trace":
+            makers = _TRACE
     return [make(timeline, backend) for make in makers]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 
 from app.conversations.models import Conversation
 from app.replay.timeline import Timeline
+from app.tui.subjects import PieceSubject
 from app.tui.text import Line, Row, Span, visible, wrapped
+from app.tui.views.base import MARKED, Base
 from app.tui.views.view import View, lines_view, nothing
+from memory_backends.base import Cut
 
 _KEPT = "  "
 _CUT = "× "
@@ -17,8 +21,10 @@ _CUT = "× "
 class LogDocument:
     """The pieces of a log, a block each. It shows those appended up to ``shown``, and strikes what was cut."""
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: Conversation, backend: str, key: str) -> None:
         self._conversation = conversation
+        self._backend = backend
+        self._key = key
         self._pieces: list[tuple[int, str]] = []
         self.shown = 0
         self.cut: frozenset[str] = frozenset()
@@ -42,6 +48,10 @@ class LogDocument:
         """The rows of a piece; those of turns that were cut carry a sign."""
         cut_here = self.cut.intersection(turn for turn, _ in self._turns(index))
         return self._laid_out(index, width, frozenset(cut_here))
+
+    def subject(self, index: int) -> PieceSubject:
+        """The piece of a block."""
+        return PieceSubject(self._backend, self._key, index)
 
     def _lay_out(self, index: int, width: int, cut: frozenset[str]) -> tuple[Row, ...]:
         return tuple(wrapped(self._lines(index, cut), width))
@@ -76,8 +86,38 @@ class LogDocument:
         return [(turn.id, self._conversation.label_of(turn)) for turn in turns]
 
 
+class CutSoFar:
+    """What a memory has cut of its log so far. Each read path tells what it newly cut; they are read once."""
+
+    def __init__(self, timeline: Timeline, backend: str) -> None:
+        self._timeline = timeline
+        self._track = timeline.perceived_track(backend)
+        self._turns: list[int] = []
+        self._cut: list[Cut] = []
+
+    def until(self, cursor: int) -> Sequence[Cut]:
+        """The cuts at or before a position, oldest first."""
+        known = len(self._turns)
+        for turn, ref in zip(self._track.turns[known:], self._track.refs[known:], strict=True):
+            if turn > cursor:
+                break
+            cut = self._timeline.perceived(ref).cut
+            self._turns.append(turn)
+            self._cut.append(
+                Cut(
+                    place=cut[0].place if cut else "",
+                    turns=tuple(turn for part in cut for turn in part.turns),
+                    tokens=sum(part.tokens for part in cut),
+                )
+            )
+        return [cut for cut in self._cut[: bisect_right(self._turns, cursor)] if cut.tokens]
+
+
 class LogPanel:
-    """The log with its newest end in view, how many of its tokens stand in the prompt, and how many were cut."""
+    """The log with its newest end in view, how many of its tokens stand in the prompt, and how many were cut.
+
+    Each turn tells what was newly cut at it; what was cut once stays cut.
+    """
 
     name = "context log"
 
@@ -86,19 +126,25 @@ class LogPanel:
         self._timeline = timeline
         self._backend = backend
         self._documents: dict[str, LogDocument] = {}
+        self._cut = CutSoFar(timeline, backend)
 
-    def at(self, cursor: int) -> View:
+    def at(self, cursor: int, base: Base = MARKED) -> View:
         """The log at the position."""
         key = next(iter(self._timeline.log_keys(self._backend)), None)
         pieces = self._timeline.log_at(self._backend, key, cursor) if key else ()
         if key is None or not pieces:
             return lines_view(self.name, nothing("not written yet"))
         perceived = self._timeline.perceived_at(self._backend, cursor)
-        cut = perceived.cut if perceived else ()
-        document = self._documents.setdefault(key, LogDocument(self._timeline.conversation))
+        cut = self._cut.until(cursor)
+        document = self._document_of(key)
         document.seek(pieces, frozenset(turn for part in cut for turn in part.turns))
         tokens = f"{perceived.tokens:,} tokens in the prompt" if perceived else ""
         gone = f" · × {sum(part.tokens for part in cut):,} cut" if cut else ""
         size = f"{self._timeline.log_size_at(self._backend, key, cursor):,} bytes"
         note = " · ".join(part for part in (tokens + gone, size) if part)
         return View(f"{self.name} · {visible(key)}", document, note, in_view=len(pieces) - 1)
+
+    def _document_of(self, key: str) -> LogDocument:
+        if key not in self._documents:
+            self._documents[key] = LogDocument(self._timeline.conversation, self._backend, key)
+        return self._documents[key]

@@ -5,29 +5,42 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, Literal
 
-from app.conversations.models import Conversation, Question, Role, Turn
+from app.conversations.models import Question, Role, Turn
 from app.replay.events import ConversationClosed
 from app.replay.timeline import Timeline
+from app.tui.subjects import TurnSubject
 from app.tui.text import Line, Row, Span, Tone, line, one_line, paragraphs, wrapped
 
 _ROWS_OF_SUMMARY = 3
+
+Weight = Literal["kept", "near", "dropped", "none"]
+
+_OF_WEIGHT: Final[dict[Weight, tuple[Span, Tone]]] = {
+    "kept": (Span("┃ ", "good"), "good"),
+    "near": (Span("╎ ", "warn"), "warn"),
+    "dropped": (Span("┊ ", "removed"), "removed"),
+    "none": (Span("  "), "dim"),
+}
+SIGNIFICANCE_LEGEND: Final = "by significance: ┃ kept in long-term memory  ╎ dropped, but near  ┊ dropped"
 
 
 class ConversationDocument:
     """A block a turn, with its session's heading before it, and one for the end once it was reached.
 
-    ``cursor`` and ``closed`` change how blocks look, and never how high they are.
+    ``cursor``, ``chosen`` and ``by_significance`` change how blocks look, and never how high they are.
     """
 
-    def __init__(self, conversation: Conversation) -> None:
-        self._conversation = conversation
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        conversation = self._conversation = timeline.conversation
         self._digits = len(str(len(conversation.turns)))
         self._marks = _marks(conversation.questions)
         self.cursor = 0
         self.closed: str | None = None
         self.chosen: frozenset[str] = frozenset()
+        self.by_significance = False
         self._laid_out = lru_cache(maxsize=512)(self._lay_out)
 
     def __len__(self) -> int:
@@ -35,16 +48,29 @@ class ConversationDocument:
 
     def height(self, index: int, width: int) -> int:
         """Rows that a turn takes."""
-        return len(self._lay_out(index, width, False, False, False, self.closed))
+        return len(self._lay_out(index, width, False, False, False, None, self.closed))
 
     def rows(self, index: int, width: int) -> Sequence[Row]:
         """The rows of a turn."""
         current = index == self.cursor - 1
         chosen = index < len(self._conversation.turns) and self._conversation.turns[index].id in self.chosen
-        return self._laid_out(index, width, current, index >= self.cursor, chosen, self.closed)
+        weight = self._weight(index) if self.by_significance else None
+        return self._laid_out(index, width, current, index >= self.cursor, chosen, weight, self.closed)
+
+    def subject(self, index: int) -> TurnSubject | None:
+        """The turn of a block."""
+        turns = self._conversation.turns
+        return TurnSubject(turns[index].id) if index < len(turns) else None
 
     def _lay_out(
-        self, index: int, width: int, current: bool, to_come: bool, chosen: bool, closed: str | None
+        self,
+        index: int,
+        width: int,
+        current: bool,
+        to_come: bool,
+        chosen: bool,
+        weight: Weight | None,
+        closed: str | None,
     ) -> tuple[Row, ...]:
         if index == len(self._conversation.turns):
             sign = "▶ " if current else "  "
@@ -61,9 +87,27 @@ class ConversationDocument:
             Span(self._mark(turn, chosen), "dim" if to_come and not chosen else "warn"),
             fill=fill,
         )
-        body = paragraphs(turn.text, tone, indent=2)
-        lines = [head, *(Line(part.spans, part.hang, fill=fill) for part in body)]
+        bar, weighed = _OF_WEIGHT[weight] if weight is not None else (Span("  ", tone), tone)
+        body = paragraphs(turn.text, weighed, indent=2)
+        lines = [head, *(Line((bar, *part.spans[1:]), part.hang, fill=fill) for part in body)]
         return tuple(wrapped([*self._heading(index, turn), *lines], width))
+
+    def _weight(self, index: int) -> Weight | None:
+        """What the memories made of a turn by now: kept, near, dropped; None where none judged it."""
+        turns = self._conversation.turns
+        if index >= min(len(turns), self.cursor):
+            return None
+        judged = [
+            decision
+            for backend in self._timeline.backends
+            for turn, decision in self._timeline.ledger(backend).about_turn(turns[index].id)
+            if turn <= self.cursor
+        ]
+        if not judged:
+            return "none"
+        if any(decision.decision in ("ADD", "UPDATE", "NO-OP") for decision in judged):
+            return "kept"
+        return "near" if any(2 * decision.score >= decision.threshold for decision in judged) else "dropped"
 
     def _mark(self, turn: Turn, chosen: bool) -> str:
         numbers = self._marks.get(turn.id)

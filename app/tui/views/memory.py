@@ -5,8 +5,9 @@ from __future__ import annotations
 from app.replay.fold import MISSING
 from app.replay.timeline import Timeline
 from app.tui.text import Line, Span, Tone, line, one_line, paragraphs
+from app.tui.views.base import MARKED, Base
 from app.tui.views.state_lines import state_lines
-from app.tui.views.stores import point_lines
+from app.tui.views.stores import about_state, point_lines
 from app.tui.views.view import View, lines_view, nothing
 
 _PIECES_OF_A_LOG = 6
@@ -22,7 +23,7 @@ class StoresPanel:
         self._timeline = timeline
         self._backend = backend
 
-    def at(self, cursor: int) -> View:
+    def at(self, cursor: int, base: Base = MARKED) -> View:
         """What the stores hold at the position."""
         lines = [*self._states(cursor), *self._logs(cursor), *self._collections(cursor)]
         return lines_view(self.name, lines or nothing("this memory has put nothing into a store"))
@@ -33,7 +34,8 @@ class StoresPanel:
             before = self._timeline.state_at(self._backend, key, cursor - 1)
             after = self._timeline.state_at(self._backend, key, cursor)
             if before is not MISSING or after is not MISSING:
-                lines += [line(Span(one_line(key), "title")), *state_lines(before, after).lines]
+                state = about_state(state_lines(before, after), self._backend, key)
+                lines += [line(Span(one_line(key), "title")), *state]
         return lines
 
     def _logs(self, cursor: int) -> list[Line]:
@@ -53,5 +55,5 @@ class StoresPanel:
             count = history.count_at(cursor)
             lines.append(line(Span(one_line(name), "title"), Span(f"  {count:,} points", "dim")))
             for point in history.written_at(cursor):
-                lines += point_lines(name, point)
+                lines += point_lines(self._backend, name, point)
         return lines

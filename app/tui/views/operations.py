@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.replay.timeline import Timeline
 from app.tui.text import Line, Span, one_line
+from app.tui.views.base import MARKED, Base
 from app.tui.views.view import View, lines_view, nothing
 from memory_backends.operations import (
     AppendChange,
@@ -30,11 +31,13 @@ class OperationsPanel:
         self._timeline = timeline
         self._backend = backend
 
-    def at(self, cursor: int) -> View:
+    def at(self, cursor: int, base: Base = MARKED) -> View:
         """The commands carried out at exactly this position."""
         operations = self._timeline.operations_at(self._backend, cursor)
         lines = [operation_line(operation) for operation in operations]
-        return lines_view("operations", lines or nothing("no store was used at this turn"))
+        spent = sum(operation.ms for operation in operations)
+        note = f"{len(operations)} · {spent:.1f} ms" if operations else ""
+        return lines_view("operations", lines or nothing("no store was used at this turn"), note=note)
 
 
 def operation_line(operation: MemoryOperation) -> Line:

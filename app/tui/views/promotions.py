@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, Literal
 
+from app.replay.ledger import Ledger
 from app.replay.timeline import Timeline
+from app.tui.subjects import PositionSubject, StoredSubject
 from app.tui.text import Line, Span, Tone, line, one_line
+from app.tui.views.base import MARKED, Base
 from app.tui.views.view import View, lines_view, nothing
 from memory_backends.operations import PromotionDecision
 
@@ -20,6 +23,9 @@ _SIGNS: Final[dict[Decision, tuple[str, Tone]]] = {
 }
 
 
+_MOST_DECISIONS = 100
+
+
 class PromotionsPanel:
     """The candidates judged at the position, and how many were judged up to it."""
 
@@ -30,16 +36,50 @@ class PromotionsPanel:
         self._timeline = timeline
         self._backend = backend
 
-    def at(self, cursor: int) -> View:
+    def at(self, cursor: int, base: Base = MARKED) -> View:
         """The decisions of exactly this position."""
         ledger = self._timeline.ledger(self._backend)
-        lines = [line for decision in ledger.at(cursor) for line in decision_lines(decision)]
-        counts = ledger.counts_until(cursor)
-        note = " · ".join(f"{name} {count}" for name in _SIGNS if (count := counts.get(name)))
+        decisions = ledger.at(cursor)
+        lines = [one for decision in decisions for one in decision_lines(decision, cursor, self._backend)]
+        note = _counts(ledger, cursor)
         return lines_view("promotions", lines or nothing("no candidate was judged at this turn"), note=note)
 
 
-def decision_lines(decision: PromotionDecision) -> Iterator[Line]:
+class LedgerPanel:
+    """The promotion ledger: what became of every candidate up to the position, the newest first."""
+
+    name = "promotion ledger"
+
+    def __init__(self, timeline: Timeline, backend: str, weight: int) -> None:
+        self.weight = weight
+        self._timeline = timeline
+        self._backend = backend
+
+    def at(self, cursor: int, base: Base = MARKED) -> View:
+        """The latest decisions up to the position."""
+        ledger = self._timeline.ledger(self._backend)
+        decided = ledger.until(cursor)
+        newest = range(len(decided) - 1, max(-1, len(decided) - 1 - _MOST_DECISIONS), -1)
+        lines: list[Line] = []
+        for place in newest:
+            turn, decision = decided[place]
+            heading = Span(
+                f"turn {turn}{' ← now' if turn == cursor else ''}", "accent" if turn == cursor else "dim"
+            )
+            if not lines or decided[place + 1][0] != turn:
+                lines.append(line(heading))
+            lines += decision_lines(decision, turn, self._backend)
+        if len(decided) > _MOST_DECISIONS:
+            lines.append(line(Span(f"⋯ {len(decided) - _MOST_DECISIONS:,} earlier", "dim")))
+        return lines_view(self.name, lines or nothing("no candidate was judged yet"), note=_counts(ledger, cursor))
+
+
+def _counts(ledger: Ledger, cursor: int) -> str:
+    counts = ledger.counts_until(cursor)
+    return " · ".join(f"{name} {count}" for name in _SIGNS if (count := counts.get(name)))
+
+
+def decision_lines(decision: PromotionDecision, turn: int, backend: str) -> Iterator[Line]:
     """Score and decision, the content, and why."""
     sign, tone = _SIGNS[decision.decision]
     factors = decision.factors
@@ -50,6 +90,7 @@ def decision_lines(decision: PromotionDecision) -> Iterator[Line]:
         Span(one_line(decision.slot), "key") if decision.slot else "",
         Span(f"  from turn {one_line(', '.join(decision.sources))}", "dim"),
         hang=2,
+        about=_about(decision, turn, backend),
     )
     yield line("  ", one_line(decision.content), hang=2, most=2)
     yield line(
@@ -63,3 +104,10 @@ def decision_lines(decision: PromotionDecision) -> Iterator[Line]:
         hang=2,
         most=3,
     )
+
+
+def _about(decision: PromotionDecision, turn: int, backend: str) -> StoredSubject | PositionSubject:
+    """What was stored of a candidate; where it was judged, if nothing was."""
+    if decision.knowledge_id is None:
+        return PositionSubject(turn, backend)
+    return StoredSubject(backend, "qdrant", "", decision.knowledge_id, ())

@@ -21,6 +21,7 @@ class ResultsDocument:
     def __init__(self, table: AnswersTable) -> None:
         self._table = table
         self.cursor = 0
+        self.column = 0
         self._laid_out = lru_cache(maxsize=512)(self._lay_out)
 
     def __len__(self) -> int:
@@ -28,16 +29,38 @@ class ResultsDocument:
 
     def height(self, index: int, width: int) -> int:
         """Rows that a question takes."""
-        return len(self._laid_out(index, width, False))
+        return len(self._laid_out(index, width, None))
 
     def rows(self, index: int, width: int) -> Sequence[Row]:
         """The rows of a question."""
-        return self._laid_out(index, width, index == self.cursor)
+        return self._laid_out(index, width, self.column if index == self.cursor else None)
 
-    def _lay_out(self, index: int, width: int, current: bool) -> tuple[Row, ...]:
+    def subject(self, index: int) -> None:
+        """Nothing: the screen moves through questions and answers by keys of its own."""
+
+    def chosen(self) -> Answer | None:
+        """The answer that is pointed at."""
+        return self._table.answer(self._table.questions[self.cursor], self._table.contestants[self.column])
+
+    def point_at_first_wrong(self) -> None:
+        """Point at the first answer to this question that is not right; at the first of all where all are."""
+        question = self._table.questions[self.cursor]
+        answers = [self._table.answer(question, who) for who in self._table.contestants]
+        wrong = (
+            column
+            for column, answer in enumerate(answers)
+            if answer is not None and answer.scored is not None and answer.scored.score.outcome != "correct"
+        )
+        self.column = next(wrong, 0)
+
+    def _lay_out(self, index: int, width: int, column_here: int | None) -> tuple[Row, ...]:
+        current = column_here is not None
         question = self._table.questions[index]
         asked = question_lines(index + 1, question)
-        answers = [answer_lines(self._table, question, who) for who in self._table.contestants]
+        answers = [
+            answer_lines(self._table, question, who, pointed_at=column == column_here)
+            for column, who in enumerate(self._table.contestants)
+        ]
         inner = width - _SIGN
         columns = len(answers) + 1
         column = (inner - 2 * columns) // columns
@@ -64,10 +87,13 @@ def question_lines(number: int, question: Question) -> list[Line]:
     ]
 
 
-def answer_lines(table: AnswersTable, question: Question, contestant: Contestant) -> list[Line]:
+def answer_lines(
+    table: AnswersTable, question: Question, contestant: Contestant, *, pointed_at: bool
+) -> list[Line]:
     """An answer: sign and architecture, whether all evidence stood in the prompt, and what was said."""
     answer = table.answer(question, contestant)
-    head = [sign_of(answer), Span(f" {table.name_of(contestant)}", "key"), Span(_evidence(answer), "dim")]
+    name = Span(f"{'▸' if pointed_at else ' '}{table.name_of(contestant)}", "accent" if pointed_at else "key")
+    head = [sign_of(answer), name, Span(_evidence(answer), "dim")]
     said = _said(answer)
     body = [line("  ", said, hang=2, most=_ROWS_OF_ANSWER)] if said.text else []
     return [line(*head, hang=2), *body]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any, Final, Literal
 
-from app.replay.fold import Missing
+from app.replay.pointers import Missing, Path
 from app.tui.text import Line, Span, Tone, visible
 
 Sign = Literal[" ", "+", "−", "~"]
@@ -17,101 +17,143 @@ _TONE: Final[dict[Sign, Tone]] = {" ": "plain", "+": "added", "−": "removed", 
 _INDENT = 2
 _SHORT = 60
 _ROWS_OF_WHAT_IS_GONE = 2
+_AROUND = 1
 
 
 @dataclass(frozen=True)
 class StateLines:
-    """The lines of a state, and which of them is the first that changed; None where nothing did."""
+    """The lines of a state, and which of them is the first that changed; None where nothing did.
+
+    Each line is about its path in the state; closing brackets and items that are gone are about nothing.
+    ``changed`` are the numbers of the lines that are marked, where a value was compared with another.
+    """
 
     lines: tuple[Line, ...]
     first_change: int | None
+    changed: frozenset[int] = frozenset()
 
 
 def state_lines(before: Any, after: Any) -> StateLines:
     """The state ``after``, marked by how it differs from ``before``. Either may be missing."""
     if isinstance(after, Missing):
-        gone = () if isinstance(before, Missing) else (_gone(0, "", before),)
+        gone = () if isinstance(before, Missing) else (_gone(0, "", before, ()),)
         return StateLines(gone, 0 if gone else None)
     if isinstance(before, Missing):
-        return StateLines(tuple(_value("+", 0, "", after, "")), 0)
+        return StateLines(tuple(_value("+", 0, "", after, "", ())), 0)
+    compared = list(_compared(0, "", before, after, "", ()))
+    changed = [number for number, (sign, _) in enumerate(compared) if sign != " "]
+    return StateLines(tuple(line for _, line in compared), min(changed, default=None), frozenset(changed))
+
+
+def folded(state: StateLines) -> StateLines:
+    """The same without the stretches that did not change, but for a line around each change."""
+    if state.first_change is None:
+        gone = _fold(len(state.lines))
+        return StateLines((gone,) if state.lines else (), None)
+    if not state.changed:
+        return state
+    kept = {near for number in state.changed for near in range(number - _AROUND, number + _AROUND + 1)}
     lines: list[Line] = []
     first: int | None = None
-    for sign, line in _compared(0, "", before, after, ""):
-        if sign != " " and first is None:
+    away = 0
+    for number, line in enumerate(state.lines):
+        if number not in kept:
+            away += 1
+            continue
+        if away:
+            lines.append(_fold(away))
+            away = 0
+        if number == state.first_change:
             first = len(lines)
         lines.append(line)
+    if away:
+        lines.append(_fold(away))
     return StateLines(tuple(lines), first)
 
 
-def _compared(depth: int, label: str, before: Any, after: Any, comma: str) -> Iterator[tuple[Sign, Line]]:
+def _fold(count: int) -> Line:
+    return Line((Span(f"  ⋯ {count} unchanged", "dim"),), hang=2)
+
+
+def _compared(
+    depth: int, label: str, before: Any, after: Any, comma: str, path: Path
+) -> Iterator[tuple[Sign, Line]]:
     if before == after and type(before) is type(after):
-        for line in _value(" ", depth, label, after, comma):
+        for line in _value(" ", depth, label, after, comma, path):
             yield " ", line
     elif isinstance(before, Mapping) and isinstance(after, Mapping) and before and after:
-        yield " ", _line(" ", depth, label, "{")
-        yield from _compared_members(depth + 1, before, after)
-        yield " ", _line(" ", depth, "", "}" + comma)
+        yield " ", _line(" ", depth, label, "{", path)
+        yield from _compared_members(depth + 1, before, after, path)
+        yield " ", _line(" ", depth, "", "}" + comma, None)
     elif isinstance(before, list) and isinstance(after, list) and before and after:
-        yield " ", _line(" ", depth, label, "[")
-        yield from _compared_items(depth + 1, before, after)
-        yield " ", _line(" ", depth, "", "]" + comma)
+        yield " ", _line(" ", depth, label, "[", path)
+        yield from _compared_items(depth + 1, before, after, path)
+        yield " ", _line(" ", depth, "", "]" + comma, None)
     else:
-        yield from _replaced(depth, label, before, after, comma)
+        yield from _replaced(depth, label, before, after, comma, path)
 
 
 def _compared_members(
-    depth: int, before: Mapping[str, Any], after: Mapping[str, Any]
+    depth: int, before: Mapping[str, Any], after: Mapping[str, Any], path: Path
 ) -> Iterator[tuple[Sign, Line]]:
     for index, (key, value) in enumerate(after.items(), start=1):
         comma = "," if index < len(after) else ""
         if key in before:
-            yield from _compared(depth, key, before[key], value, comma)
+            yield from _compared(depth, key, before[key], value, comma, (*path, key))
         else:
-            for line in _value("+", depth, key, value, comma):
+            for line in _value("+", depth, key, value, comma, (*path, key)):
                 yield "+", line
     for key, value in before.items():
         if key not in after:
-            yield "−", _gone(depth, key, value)
+            yield "−", _gone(depth, key, value, (*path, key))
 
 
-def _compared_items(depth: int, before: Sequence[Any], after: Sequence[Any]) -> Iterator[tuple[Sign, Line]]:
+def _compared_items(
+    depth: int, before: Sequence[Any], after: Sequence[Any], path: Path
+) -> Iterator[tuple[Sign, Line]]:
     matcher = SequenceMatcher(None, [_json(item) for item in before], [_json(item) for item in after], False)
     for kind, i1, i2, j1, j2 in matcher.get_opcodes():
         if kind != "equal":
             for item in before[i1:i2]:
-                yield "−", _gone(depth, "", item)
+                yield "−", _gone(depth, "", item, None)
         sign: Sign = " " if kind == "equal" else "+"
         for index in range(j1, j2):
-            for line in _value(sign, depth, "", after[index], "," if index + 1 < len(after) else ""):
+            comma = "," if index + 1 < len(after) else ""
+            for line in _value(sign, depth, "", after[index], comma, (*path, str(index))):
                 yield sign, line
 
 
-def _replaced(depth: int, label: str, before: Any, after: Any, comma: str) -> Iterator[tuple[Sign, Line]]:
-    lines = list(_value("~", depth, label, after, comma))
+def _replaced(
+    depth: int, label: str, before: Any, after: Any, comma: str, path: Path
+) -> Iterator[tuple[Sign, Line]]:
+    lines = list(_value("~", depth, label, after, comma, path))
     was = Span(f"   was {visible(_json(before))}", "dim")
-    lines[-1] = Line((*lines[-1].spans, was), hang=lines[-1].hang)
+    lines[-1] = replace(lines[-1], spans=(*lines[-1].spans, was))
     for line in lines:
         yield "~", line
 
 
-def _value(sign: Sign, depth: int, label: str, value: Any, comma: str) -> Iterator[Line]:
+def _value(sign: Sign, depth: int, label: str, value: Any, comma: str, path: Path) -> Iterator[Line]:
     """All lines of a value; one line where it is short enough to be read on one."""
     text = _json(value)
     container = isinstance(value, Mapping | list) and bool(value)
     if not container or (len(text) <= _SHORT and not _nested(value)):
-        yield _line(sign, depth, label, text + comma)
+        yield _line(sign, depth, label, text + comma, path)
         return
     opening, closing = ("{", "}") if isinstance(value, Mapping) else ("[", "]")
-    yield _line(sign, depth, label, opening)
-    members = list(value.items()) if isinstance(value, Mapping) else [("", item) for item in value]
+    yield _line(sign, depth, label, opening, path)
+    named = isinstance(value, Mapping)
+    members = (
+        list(value.items()) if isinstance(value, Mapping) else [(str(at), one) for at, one in enumerate(value)]
+    )
     for index, (key, item) in enumerate(members, start=1):
-        yield from _value(sign, depth + 1, key, item, "," if index < len(members) else "")
-    yield _line(sign, depth, "", closing + comma)
+        comma_here = "," if index < len(members) else ""
+        yield from _value(sign, depth + 1, key if named else "", item, comma_here, (*path, key))
+    yield _line(sign, depth, "", closing + comma, None)
 
 
-def _gone(depth: int, label: str, value: Any) -> Line:
-    line = _line("−", depth, label, _json(value))
-    return Line(line.spans, line.hang, most=_ROWS_OF_WHAT_IS_GONE)
+def _gone(depth: int, label: str, value: Any, path: Path | None) -> Line:
+    return replace(_line("−", depth, label, _json(value), path), most=_ROWS_OF_WHAT_IS_GONE)
 
 
 def _nested(value: Mapping[str, Any] | list[Any]) -> bool:
@@ -119,13 +161,14 @@ def _nested(value: Mapping[str, Any] | list[Any]) -> bool:
     return any(isinstance(item, Mapping | list) and item for item in items)
 
 
-def _line(sign: Sign, depth: int, label: str, text: str) -> Line:
+def _line(sign: Sign, depth: int, label: str, text: str, path: Path | None) -> Line:
     tone = _TONE[sign]
     margin = " " * (_INDENT * depth)
     name = (Span(f"{visible(_json(label))}: ", tone if sign != " " else "key"),) if label else ()
     return Line(
         (Span(f"{sign} ", tone), Span(margin), *name, Span(visible(text), tone)),
         hang=2 + _INDENT * (depth + 1),
+        about=path,
     )
 
 

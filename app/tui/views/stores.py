@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
+from app.replay.pointers import Path
 from app.replay.timeline import Timeline
+from app.tui.subjects import StoredSubject, ValueSubject
 from app.tui.text import Line, Span, line, one_line
-from app.tui.views.state_lines import state_lines
+from app.tui.views.base import MARKED, Base
+from app.tui.views.state_lines import StateLines, folded, state_lines
 from app.tui.views.view import View, lines_view, nothing
 from memory_backends.operations import StoredPoint
 
@@ -25,17 +29,15 @@ class StatePanel:
         self._backend = backend
         self._prefix = prefix
 
-    def at(self, cursor: int) -> View:
-        """The states at the position; the first change is brought into view."""
+    def at(self, cursor: int, base: Base = MARKED) -> View:
+        """The states at the position, with what changed since the base; the first change is brought into view."""
         keys = [key for key in self._timeline.state_keys(self._backend) if key.startswith(self._prefix)]
         lines: list[Line] = []
         in_view: int | None = None
         shown: list[str] = []
         changed: str | None = None
         for key in keys:
-            # The earlier one first: folding forward from it is one step.
-            before = self._timeline.state_at(self._backend, key, cursor - 1)
-            state = state_lines(before, self._timeline.state_at(self._backend, key, cursor))
+            state = self._state(key, cursor, base)
             if not state.lines:
                 continue
             shown.append(key)
@@ -43,10 +45,26 @@ class StatePanel:
                 lines.append(line(Span(one_line(key), "title")))
             if in_view is None and state.first_change is not None:
                 in_view, changed = len(lines) + state.first_change, key
-            lines += state.lines
+            lines += about_state(state, self._backend, key)
         others = f" (+{len(shown) - 1})" if len(shown) > 1 else ""
         title = f"{self.name}{others} · {one_line(changed or shown[0])}" if shown else self.name
         return lines_view(title, lines or nothing("not written yet"), in_view=in_view)
+
+    def _state(self, key: str, cursor: int, base: Base) -> StateLines:
+        # The earlier one first: folding forward from it is one step.
+        before = self._timeline.state_at(self._backend, key, base.position_before(cursor))
+        after = self._timeline.state_at(self._backend, key, cursor)
+        if base.kind in ("off", "architecture"):
+            return state_lines(after, after)
+        return folded(state_lines(before, after)) if base.folds else state_lines(before, after)
+
+
+def about_state(state: StateLines, backend: str, key: str) -> list[Line]:
+    """The lines of a state, each about its place in the state of this key."""
+    return [
+        one if one.about is None else replace(one, about=ValueSubject(backend, key, cast(Path, one.about)))
+        for one in state.lines
+    ]
 
 
 class WrittenPanel:
@@ -59,7 +77,7 @@ class WrittenPanel:
         self._timeline = timeline
         self._backend = backend
 
-    def at(self, cursor: int) -> View:
+    def at(self, cursor: int, base: Base = MARKED) -> View:
         """The points written at exactly this position."""
         lines: list[Line] = []
         counts: list[str] = []
@@ -67,17 +85,18 @@ class WrittenPanel:
             history = self._timeline.collection(self._backend, name)
             counts.append(f"{one_line(name)}: {history.count_at(cursor):,}")
             for point in history.written_at(cursor):
-                lines += point_lines(name, point)
+                lines += point_lines(self._backend, name, point)
         shown = lines or nothing("nothing was written at this turn")
         return lines_view("written at this turn", shown, note=" · ".join(counts))
 
 
-def point_lines(collection: str, point: StoredPoint) -> Iterator[Line]:
+def point_lines(backend: str, collection: str, point: StoredPoint) -> Iterator[Line]:
     """A written point: its collection and id, then its payload, field by field."""
     head = Span(f"+ {one_line(collection)}", "added")
     if point.replaced is not None:
         head = Span(f"~ {one_line(collection)}", "changed")
-    yield line(head, Span(f"  {one_line(point.id)}", "dim"), hang=2)
+    about = StoredSubject(backend, "qdrant", collection, point.id, ())
+    yield line(head, Span(f"  {one_line(point.id)}", "dim"), hang=2, about=about)
     for key, value in point.payload.items():
         if key == "id":
             continue

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from app.tui.document import Document, LinesDocument
 from app.tui.text import Line, Span
+from app.tui.views.base import MARKED, Base
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class Panel(Protocol):
     name: str
     weight: int
 
-    def at(self, cursor: int) -> View:
-        """What it shows at a position: a function of the timeline and the position, and of nothing else."""
+    def at(self, cursor: int, base: Base = MARKED) -> View:
+        """What it shows at a position, compared with a base: a function of timeline, position and base alone."""
         ...
 
 

@@ -9,6 +9,8 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from app.replay.timeline import Timeline
+from app.tui.views.architectures import PAGES, Page
+from app.tui.views.base import MARKED, Base
 from app.tui.widgets.architecture import ArchitecturePane
 from app.tui.widgets.bars import ArchitectureTabs
 
@@ -23,6 +25,8 @@ class Architectures(Vertical):
         self.panes = [ArchitecturePane(timeline, name) for name in backends]
         self._first = 0
         self._cursor = 0
+        self._base = MARKED
+        self.page: Page = PAGES[0]
 
     def compose(self) -> ComposeResult:
         """Names above, panels below."""
@@ -41,12 +45,30 @@ class Architectures(Vertical):
         """Show as many as there is room for."""
         self._arrange_panes()
 
-    def move_to(self, cursor: int) -> None:
-        """Show those on the screen at a position."""
-        self._cursor = cursor
+    def move_to(self, cursor: int, base: Base) -> None:
+        """Show those on the screen at a position, compared with a base."""
+        self._cursor, self._base = cursor, base
         if self.size.width:
             for index in self.shown:
-                self.panes[index].move_to(cursor)
+                self.panes[index].move_to(cursor, base)
+
+    def next_page(self) -> None:
+        """Show the next page of panels, of every architecture."""
+        self.page = PAGES[(PAGES.index(self.page) + 1) % len(PAGES)]
+        for pane in self.panes:
+            pane.turn_to(self.page)
+        self._arrange_panes()
+
+    @property
+    def focused_backend(self) -> str | None:
+        """The architecture whose panel has the focus."""
+        return next((pane.backend for pane in self.panes if pane.has_focus_within), None)
+
+    def show_backend(self, backend: str) -> None:
+        """Bring an architecture onto the screen, by its name, and focus it."""
+        names = [pane.backend for pane in self.panes]
+        if backend in names:
+            self.focus_one(names.index(backend))
 
     def focus_one(self, index: int) -> None:
         """Bring an architecture onto the screen, by its place in the order, and focus it."""
@@ -64,7 +86,7 @@ class Architectures(Vertical):
 
     def _arrange_panes(self) -> None:
         shown = self.shown
-        self.query_one("#tabs", ArchitectureTabs).mark(shown, self.size.width)
+        self.query_one("#tabs", ArchitectureTabs).mark(shown, self.size.width, self.page)
         for index, pane in enumerate(self.panes):
             pane.display = index in shown
-        self.move_to(self._cursor)
+        self.move_to(self._cursor, self._base)

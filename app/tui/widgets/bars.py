@@ -8,6 +8,7 @@ from textual import events
 from textual.message import Message
 
 from app.tui.text import Line, Span, line, one_line, width_of
+from app.tui.views.architectures import PAGES, Page
 from app.tui.widgets.lines_view import LinesView
 
 
@@ -34,7 +35,7 @@ class ArchitectureTabs(Bar):
         self._names = tuple(names)
         self._ends: list[tuple[int, int]] = []
 
-    def mark(self, shown: range, width: int) -> None:
+    def mark(self, shown: range, width: int, page: Page) -> None:
         """Put those on screen above columns that share ``width`` cells, and the others where there is room."""
         hidden = [index for index in range(len(self._names)) if index not in shown]
         spans: list[Span] = []
@@ -43,6 +44,8 @@ class ArchitectureTabs(Bar):
             on = index in shown
             spans += [Span(f" {index + 1} ", "accent" if on else "dim")]
             spans += [Span(f"{one_line(self._names[index])} ", "title" if on else "dim")]
+            if on and page != PAGES[0]:
+                spans.append(Span(f"· {page} ", "accent"))
             if on and index != shown[-1]:
                 column_end = width * (index - shown[0] + 1) // len(shown)
                 spans.append(Span(" " * max(0, column_end - width_of(spans))))

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.binding import BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
+from app.tui.actions import bindings_of
 from app.tui.document import Document, Layout, LinesDocument
 from app.tui.text import TONES, Line, Row, Tone
 
@@ -25,6 +28,16 @@ class LinesView(ScrollView, can_focus=True):
 
     ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"tone--{tone}" for tone in TONES}
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("panel")
+
+    class Followed(Message):
+        """The user wants to go where a line leads: what the line is about."""
+
+        def __init__(self, view: LinesView, subject: Hashable) -> None:
+            super().__init__()
+            self.view = view
+            self.subject = subject
 
     class BlockClicked(Message):
         """A block was clicked."""
@@ -40,9 +53,10 @@ class LinesView(ScrollView, can_focus=True):
         self._layout_now = Layout(self._document, 0)
         self._in_view: int | None = None
         self._from_top = True
+        self._selected: int | None = None
         self._rows_drawn: list[Row | None] = []
         self._top_drawn = -1
-        self._base = Style.null()
+        self._base: Style | None = None
         self._styles_of_tones: dict[Tone, Style] = {}
 
     @property
@@ -74,9 +88,12 @@ class LinesView(ScrollView, can_focus=True):
         given = LinesDocument(document) if isinstance(document, Sequence) else document
         if isinstance(given, LinesDocument) and given == self._document and in_view == self._in_view:
             return
+        selected = self.selected
         self._from_top = given is not self._document
         self._document = given
         self._in_view = in_view
+        if selected is not None:
+            self._select_again(selected)
         self.relay()
 
     def relay(self) -> None:
@@ -111,10 +128,80 @@ class LinesView(ScrollView, can_focus=True):
             first = top - margin
         self._scroll_to_row(first)
 
+    # ---- selecting -----------------------------------------------------------------------------------------
+
+    @property
+    def selected(self) -> Hashable | None:
+        """What the selected line is about; None where none is selected."""
+        if self._selected is None or self._selected >= len(self._document):
+            return None
+        return self._document.subject(self._selected)
+
+    @property
+    def first_subject(self) -> Hashable | None:
+        """What is meant where nothing is selected: the first subject from the line in view on."""
+        start = self._in_view or 0
+        blocks = (*range(start, len(self._document)), *range(min(start, len(self._document))))
+        return next((subject for block in blocks if (subject := self._document.subject(block)) is not None), None)
+
+    def action_select_next(self) -> None:
+        """Select the next line that leads somewhere; where there is none, scroll."""
+        top = self.layout_now.block_at(self.scroll_offset.y)
+        start = self._selected + 1 if self._selected is not None else top or 0
+        self._select_first_of(range(start, len(self._document)))
+
+    def action_select_previous(self) -> None:
+        """Select the previous such line."""
+        start = self._selected if self._selected is not None else 0
+        self._select_first_of(range(start - 1, -1, -1))
+
+    def action_follow(self) -> None:
+        """Go where the selected line leads."""
+        subject = self.selected if self._selected is not None else self.first_subject
+        if subject is not None:
+            self.post_message(self.Followed(self, subject))
+
+    def select(self, block: int | None) -> None:
+        """Select a line, or none."""
+        self._selected = block
+        if block is not None:
+            self.bring_into_view(block)
+        self._repaint()
+
+    def _select_first_of(self, blocks: Iterable[int]) -> None:
+        found = next((block for block in blocks if self._document.subject(block) is not None), None)
+        if found is not None:
+            self.select(found)
+        elif isinstance(blocks, range) and blocks.step < 0:
+            self.scroll_up(animate=False)
+        else:
+            self.scroll_down(animate=False)
+
+    def _select_again(self, subject: Hashable) -> None:
+        """What was selected stays so in another document, if it is there."""
+        same = (block for block in range(len(self._document)) if self._document.subject(block) == subject)
+        self._selected = next(same, None)
+
+    def on_focus(self) -> None:
+        """The selection shows where the keys go."""
+        self._repaint()
+
+    def on_blur(self) -> None:
+        """It does not show elsewhere."""
+        self._repaint()
+
+    def _row_at(self, number: int) -> Row | None:
+        row = self.layout_now.row_at(number)
+        if row is None or self._selected is None or not self.has_focus:
+            return row
+        return replace(row, fill="selected") if self.layout_now.block_at(number) == self._selected else row
+
+    # ---- drawing -------------------------------------------------------------------------------------------
+
     def _repaint(self) -> None:
         """Have those rows drawn again that are not what they were."""
         top, height = self.scroll_offset.y, self.scrollable_content_region.height
-        rows = [self.layout_now.row_at(row) for row in range(top, top + height)]
+        rows = [self._row_at(row) for row in range(top, top + height)]
         before, self._rows_drawn = self._rows_drawn, rows
         if top != self._top_drawn or len(before) != height:
             self._top_drawn = top
@@ -139,20 +226,32 @@ class LinesView(ScrollView, can_focus=True):
         if offset is None:
             return
         block = self.layout_now.block_at(offset.y + self.scroll_offset.y)
-        if block is not None:
-            self.post_message(self.BlockClicked(self, block))
+        if block is None:
+            return
+        self.post_message(self.BlockClicked(self, block))
+        if self.can_focus and self._document.subject(block) is not None:
+            if block == self._selected:
+                self.action_follow()
+            else:
+                self.select(block)
+
+    def notify_style_update(self) -> None:
+        """Another theme, or another state: what styles come to is worked out anew."""
+        super().notify_style_update()
+        self._base = None
+        self._styles_of_tones.clear()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Draw rows of the viewport. What styles come to is worked out once for all of them."""
-        self._base = self.rich_style
-        self._styles_of_tones.clear()
+        """Draw rows of the viewport. What styles come to is worked out once, and not for every frame."""
+        if self._base is None:
+            self._base = self.rich_style
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
         """Draw one row of the viewport."""
         width = self.scrollable_content_region.width
-        base = self._base
-        row = self.layout_now.row_at(y + self.scroll_offset.y)
+        base = self._base or self.rich_style
+        row = self._row_at(y + self.scroll_offset.y)
         if row is None:
             return Strip.blank(width, base)
         if row.fill is not None:

@@ -51,7 +51,7 @@ class LivePlayer(Widget):
         super().__init__()
         assert source.assembly is not None
         self._timeline = source.timeline
-        self.run = LiveRun(source.assembly, source.timeline.conversation, self._emit)
+        self.run = LiveRun(source.assembly, source.timeline, self._emit)
         self.busy = False
         self._ask_when_played = False
         self._asking: str | None = None
@@ -130,6 +130,10 @@ class LivePlayer(Widget):
 
     def _reached(self, position: int) -> None:
         self.post_message(self.Reached(position))
+
+    def tell(self, event: ReplayEvent) -> None:
+        """Pass on what others recorded in the same run."""
+        self.post_message(self.Happened(event))
 
     def _emit(self, event: ReplayEvent) -> None:
         if isinstance(event, QuestionAsked | AnswerScored):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,9 +63,9 @@ class Played:
         return Recording.open(path).timeline(recorder.run_id, self.conversation.id)
 
 
-async def play(conversation: Conversation, emit: list[ReplayEvent]) -> None:
+async def play(conversation: Conversation, emit: list[ReplayEvent], names: Sequence[str] = NAMES) -> None:
     """Everything a run does."""
-    session = ReplaySession(conversation, {name: memory(name) for name in NAMES}, answerer(), PLAN, emit.append)
+    session = ReplaySession(conversation, {name: memory(name) for name in names}, answerer(), PLAN, emit.append)
     await session.open()
     await session.play()
     for ask in session.asks():

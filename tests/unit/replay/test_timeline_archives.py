@@ -19,7 +19,7 @@ def seen(timeline: Timeline, backend: str, turn: int) -> dict[str, Any]:
     """Everything that panels ask at a position."""
     return {
         "events": list(timeline.events_at(backend, turn)),
-        "operations": timeline.operations_at(backend, turn),
+        "operations": list(timeline.operations_at(backend, turn)),
         "written": list(timeline.archive.written_at(backend, turn)),
         "failures": timeline.failures_at(backend, turn),
         "snapshot": timeline.snapshot_at(backend, turn),

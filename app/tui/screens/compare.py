@@ -1,0 +1,120 @@
+"""Two recordings against each other; from a question into either of them, at the same turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import Footer
+
+from app.replay.aligning import TurnAlignment, align_questions
+from app.tui.actions import bindings_of
+from app.tui.export import export_screen
+from app.tui.replay_source import ReplaySource
+from app.tui.screens.help import HelpScreen
+from app.tui.screens.results import QuestionList
+from app.tui.text import Span, one_line
+from app.tui.views.answers import LEGEND
+from app.tui.views.compare import CompareDocument, tally
+from app.tui.widgets.bars import Bar
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A recording's conversation and the name of its file."""
+
+    name: str
+    source: ReplaySource
+
+
+class CompareScreen(Screen[None]):
+    """The questions of two recordings, those first on which they disagree most."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("compare")
+
+    class Wanted(Message):
+        """One of the two is to be looked at, at a position."""
+
+        def __init__(self, source: ReplaySource, position: int) -> None:
+            super().__init__()
+            self.source = source
+            self.position = position
+
+    def __init__(self, left: Opened, right: Opened) -> None:
+        super().__init__()
+        self._sides = left, right
+        self._questions = align_questions(left.source.timeline, right.source.timeline)
+        self._document = CompareDocument(self._questions)
+        self._turns = TurnAlignment(left.source.timeline.conversation, right.source.timeline.conversation)
+
+    def compose(self) -> ComposeResult:
+        """The two names, the questions, the signs."""
+        yield Bar(id="header")
+        yield QuestionList(id="questions")
+        yield Bar(id="legend")
+        yield Footer(show_command_palette=False, compact=True)
+
+    def on_mount(self) -> None:
+        """Fill it."""
+        left, right = self._sides
+        self.query_one("#header", Bar).say(
+            Span(" COMPARED ", "recorded"),
+            Span(f"  1 {one_line(left.name)}", "strong"),
+            Span("  against", "dim"),
+            Span(f"  2 {one_line(right.name)}", "strong"),
+            Span(f"  {self._turns.paired} turns in both", "dim"),
+        )
+        questions = self.query_one("#questions", QuestionList)
+        questions.border_title = Content(tally(self._questions))
+        questions.show(self._document)
+        self.query_one("#legend", Bar).say(Span(f" {LEGEND}", "dim"))
+
+    def action_next(self) -> None:
+        """The next question."""
+        self._choose(self._document.cursor + 1)
+
+    def action_previous(self) -> None:
+        """The previous question."""
+        self._choose(self._document.cursor - 1)
+
+    def action_open_left(self) -> None:
+        """Into the first recording."""
+        self.post_message(self.Wanted(self._sides[0].source, self._evidence_at()))
+
+    def action_open_right(self) -> None:
+        """Into the second recording, at the turn that goes with that of the first."""
+        self.post_message(self.Wanted(self._sides[1].source, self._turns.to_right(self._evidence_at())))
+
+    def action_leave(self) -> None:
+        """Back to the start."""
+        for side in self._sides:
+            side.source.close()
+        self.dismiss(None)
+
+    def action_export(self) -> None:
+        """Save the screen as a picture."""
+        export_screen(self, f"{self._sides[0].name}-against-{self._sides[1].name}")
+
+    def action_help(self) -> None:
+        """All keys."""
+        self.app.push_screen(HelpScreen())
+
+    def _evidence_at(self) -> int:
+        """Where the answer was said, as a position of the first recording; its end where that is not named."""
+        conversation = self._sides[0].source.timeline.conversation
+        if not self._questions:
+            return 1
+        evidence = self._questions[self._document.cursor].question.evidence
+        turns = [conversation.turns_by_id[turn].number for turn in evidence if turn in conversation.turns_by_id]
+        return min(turns, default=len(conversation.turns))
+
+    def _choose(self, index: int) -> None:
+        self._document.cursor = max(0, min(index, len(self._document) - 1))
+        questions = self.query_one("#questions", QuestionList)
+        questions.bring_into_view(self._document.cursor)
+        questions.refresh()

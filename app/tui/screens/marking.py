@@ -1,0 +1,295 @@
+"""What a user leaves in a replay: bookmarks with notes, watches to stop at, and a search to walk through."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+
+from textual import work
+
+from app.conversations.models import Question, Turn
+from app.errors import MemreplayError
+from app.replay.annotations import Annotations, Bookmark, SavedWatch
+from app.replay.retrievals import RetrievalIndex
+from app.replay.search import Found, Match, SearchIndex
+from app.replay.timeline import Timeline
+from app.replay.watch import Stop, WatchRunner
+from app.replay.watch_parser import parse_watch
+from app.replay.watch_scanner import WatchError
+from app.replay.watch_syntax import HitSubject, KeySubject, Subject, TextSubject, Watch
+from app.tui.screens.biography import BiographyScreen
+from app.tui.screens.inspecting import InspectingScreen
+from app.tui.screens.pick import PickScreen
+from app.tui.screens.typing import TypingScreen
+from app.tui.subjects import StoredSubject, TurnSubject, ValueSubject
+from app.tui.text import one_line
+from app.tui.views.base import cycle_of
+from app.tui.widgets.lines_view import LinesView
+
+_WATCH_FORMS = 'empty: where it changes · changed · exists · == "Girona" · contains "…" · rank > 5 · and or not'
+_WATCHES_TITLE = "watches: enter switches one off and on"
+_REMOVE = "remove those that are off"
+
+
+class MarkingScreen(InspectingScreen):
+    """Bookmarks, watches, search."""
+
+    def __init__(self, timeline: Timeline, seconds_a_turn: float) -> None:
+        super().__init__(timeline, seconds_a_turn)
+        self._retrievals = RetrievalIndex(timeline)
+        self._runner = WatchRunner(timeline, self._retrievals, ())
+        self._index = SearchIndex(timeline)
+        self._reading = asyncio.Lock()
+        self._sought = ""
+
+    @property
+    @abstractmethod
+    def annotations(self) -> Annotations:
+        """Where bookmarks and watches are kept."""
+
+    @abstractmethod
+    def marks_changed(self) -> None:
+        """Bookmarks are others than they were: show them."""
+
+    # ---- the biography of a fact ---------------------------------------------------------------------------
+
+    def action_biography(self) -> None:
+        """The whole way of the selected turn, or the cursor's, through each memory."""
+        view = self.focused
+        selected = view.selected if isinstance(view, LinesView) else None
+        conversation = self.timeline.conversation
+        turn_id = selected.turn_id if isinstance(selected, TurnSubject) else None
+        if isinstance(selected, StoredSubject) and selected.turns:
+            turn_id = selected.turns[0]
+        if turn_id is None and conversation.turns:
+            turn_id = conversation.turns[max(0, min(self.cursor, len(conversation.turns)) - 1)].id
+        if turn_id is not None:
+            self.tell_biography(conversation.turns_by_id[turn_id], self.architectures.focused_backend)
+
+    def tell_biography(self, fact: Turn | Question, backend: str | None) -> None:
+        """Open the biography of a turn, or of the evidence of a question."""
+        self.app.push_screen(BiographyScreen(self.timeline, self._retrievals, fact, backend), self.go)
+
+    # ---- bookmarks -----------------------------------------------------------------------------------------
+
+    def action_bookmark(self) -> None:
+        """Bookmark this turn, or change or remove its bookmark."""
+        here = next((mark for mark in self.annotations.bookmarks() if mark.turn == self.cursor), None)
+        value = "" if here is None else f"{here.mark} {here.note}".strip()
+        note = "a name, then a note if you like; nothing removes the bookmark here"
+        title = f"bookmark turn {self.cursor}"
+        self.app.push_screen(TypingScreen(title, note, value=value or self._free_mark()), self._bookmarked)
+
+    def _free_mark(self) -> str:
+        taken = {bookmark.mark for bookmark in self.annotations.bookmarks()}
+        letters = (chr(code) for code in range(ord("a"), ord("z") + 1))
+        return next((letter for letter in letters if letter not in taken), f"turn-{self.cursor}")
+
+    def _bookmarked(self, text: str | None) -> None:
+        if text is None:
+            return
+        kept = self.annotations
+        try:
+            for bookmark in kept.bookmarks():
+                if bookmark.turn == self.cursor:
+                    kept.remove_bookmark(bookmark.mark)
+            if text:
+                mark, _, note = text.partition(" ")
+                kept.set_bookmark(Bookmark(mark=mark, turn=self.cursor, note=note.strip()))
+        except MemreplayError as error:
+            self.notify(str(error), severity="error", markup=False)
+        self._say_where_it_is_kept()
+        self.marks_changed()
+
+    def action_bookmarks(self) -> None:
+        """Go to one of the bookmarks."""
+        bookmarks = list(self.annotations.bookmarks())
+        if not bookmarks:
+            self.notify("No bookmark yet: m sets one.", markup=False)
+            return
+        names = [f"★ {one.mark}  turn {one.turn}  {one.note}" for one in bookmarks]
+
+        def chosen(place: int | None) -> None:
+            if place is not None:
+                self.jump(bookmarks[place].turn, note=bookmarks[place].note)
+
+        self.app.push_screen(PickScreen("bookmarks", names), chosen)
+
+    def action_compare(self) -> None:
+        """What changed: the next base to compare with."""
+        self.compared(cycle_of(self.annotations.bookmarks(), [pane.backend for pane in self.architectures.panes]))
+
+    def _say_where_it_is_kept(self) -> None:
+        if self.annotations.kept_for_session_only:
+            self.notify(self.annotations.kept_for_session_only, markup=False)
+
+    # ---- watches -------------------------------------------------------------------------------------------
+
+    def action_watch(self) -> None:
+        """Break where something holds: on what is selected, or on whatever is typed."""
+        subject, backend = self._watchable()
+        title = "break on" if subject is None else f"break on {subject}"
+
+        def refusal(text: str) -> str | None:
+            try:
+                parse_watch(text, subject, backend)
+            except WatchError as error:
+                return str(error)
+            return None
+
+        def typed(text: str | None) -> None:
+            if text is not None:
+                self._keep_watches([*self._watches(), parse_watch(text, subject, backend)])
+
+        self.app.push_screen(TypingScreen(title, _WATCH_FORMS, refusal=refusal), typed)
+
+    def _watchable(self) -> tuple[Subject | None, str | None]:
+        """What the selected line can be watched as, and in which architecture."""
+        view = self.focused
+        selected = view.selected if isinstance(view, LinesView) else None
+        match selected:
+            case ValueSubject(backend, key, path):
+                return KeySubject(key, path), backend
+            case StoredSubject(backend, _, _, id):
+                return HitSubject(id), backend
+            case TurnSubject():
+                return TextSubject(), None
+            case _:
+                return None, self.architectures.focused_backend
+
+    def action_watches(self) -> None:
+        """The list of watches: choosing one switches it off or on; an off one is removed by the last entry."""
+        watches = self._watches()
+        if not watches:
+            self.notify("No watch yet: b sets one.", markup=False)
+            return
+        names = [f"[{'x' if one.enabled else ' '}] {one.text}  {one.backend or 'everywhere'}" for one in watches]
+
+        def chosen(place: int | None) -> None:
+            if place is None:
+                return
+            if place == len(watches):
+                self._keep_watches([one for one in watches if one.enabled])
+                return
+            one = watches[place]
+            turned = parse_watch(one.text, None, one.backend, enabled=not one.enabled)
+            self._keep_watches([*watches[:place], turned, *watches[place + 1 :]])
+
+        self.app.push_screen(PickScreen(_WATCHES_TITLE, [*names, _REMOVE]), chosen)
+
+    def load_watches(self) -> None:
+        """Take up the watches that are saved with the recording; one that cannot be read is left out."""
+        found = []
+        for saved in self.annotations.watches():
+            try:
+                found.append(parse_watch(saved.text, None, saved.backend, enabled=saved.enabled))
+            except WatchError as error:
+                self.notify(f"{saved.text}: {error}", severity="warning", markup=False)
+        self._runner = WatchRunner(self.timeline, self._retrievals, found)
+
+    def _watches(self) -> tuple[Watch, ...]:
+        return self._runner.watches
+
+    def _keep_watches(self, watches: list[Watch]) -> None:
+        self._runner = WatchRunner(self.timeline, self._retrievals, watches)
+        saved = [SavedWatch(text=one.text, backend=one.backend, enabled=one.enabled) for one in watches]
+        try:
+            self.annotations.set_watches(saved)
+        except MemreplayError as error:
+            self.notify(str(error), severity="error", markup=False)
+        self._say_where_it_is_kept()
+
+    def stop_at(self, position: int) -> Stop | None:
+        """What stops at exactly this position."""
+        return self._runner.stop_at(position) if self._watches() else None
+
+    def action_continue(self) -> None:
+        """On to the next stop."""
+        if not self._watches():
+            self.notify("No watch to stop at yet: b sets one.", markup=False)
+            return
+        stop = self._runner.next_stop(self.cursor)
+        if stop is not None and stop.turn <= self.frontier:
+            self.stopped(stop)
+        else:
+            self.no_stop_ahead()
+
+    def no_stop_ahead(self) -> None:
+        """No watch stops before the frontier."""
+        self.notify("No watch stops after this turn.", markup=False)
+
+    def action_continue_back(self) -> None:
+        """Back to the previous stop."""
+        stop = self._runner.previous_stop(self.cursor) if self._watches() else None
+        if stop is None:
+            self.notify("No watch stops before this turn.", markup=False)
+        else:
+            self.stopped(stop)
+
+    def stopped(self, stop: Stop) -> None:
+        """Show where watches stopped, and which."""
+        watch, backend = stop.fired[0]
+        more = f" (+{len(stop.fired) - 1})" if len(stop.fired) > 1 else ""
+        self.jump(stop.turn, backend, f"stopped: {watch.text} in {backend}{more}")
+
+    # ---- search --------------------------------------------------------------------------------------------
+
+    def action_search(self) -> None:
+        """Search the whole session. It is read while the user types."""
+        self._read_ahead()
+        note = "in messages, states, hits and prompts; n and N walk through"
+        self.app.push_screen(TypingScreen("search", note, value=self._sought), self._searched)
+
+    def _searched(self, text: str | None) -> None:
+        if text:
+            self._sought = text
+            self._show_nearest()
+
+    def action_next_match(self) -> None:
+        """The next match after the cursor; from the beginning where there is none."""
+        if self._sought:
+            self._show_next()
+        else:
+            self.action_search()
+
+    def action_previous_match(self) -> None:
+        """The previous match; from the end where there is none."""
+        if self._sought:
+            self._show_previous()
+        else:
+            self.action_search()
+
+    @work(group="search")
+    async def _read_ahead(self) -> None:
+        await self._found()
+
+    @work(group="search")
+    async def _show_nearest(self) -> None:
+        found = await self._found()
+        here = found.at(self.cursor)
+        match = here[0] if here else found.next_match(self.cursor) or found.next_match(-1)
+        self._show_match(match, len(found))
+
+    @work(group="search")
+    async def _show_next(self) -> None:
+        found = await self._found()
+        self._show_match(found.next_match(self.cursor) or found.next_match(-1), len(found))
+
+    @work(group="search")
+    async def _show_previous(self) -> None:
+        found = await self._found()
+        last = self.timeline.reached + 1
+        self._show_match(found.previous_match(self.cursor) or found.previous_match(last), len(found))
+
+    async def _found(self) -> Found:
+        """All matches. What happened since the last search is read in a thread, so that no key waits for it."""
+        async with self._reading:
+            await asyncio.to_thread(self._index.catch_up)
+            return self._index.find(self._sought)
+
+    def _show_match(self, match: Match | None, count: int) -> None:
+        if match is None:
+            self.notify(f"{one_line(self._sought)} stands nowhere in this session.", markup=False)
+            return
+        where = f"{match.where} {match.place}".strip()
+        self.jump(match.turn, match.backend or None, f"“{self._sought}” in {where} · {count} matches · n N")

@@ -1,0 +1,58 @@
+"""Typing one line: a turn's number, a search, a condition, a note, a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input
+
+from app.tui.actions import bindings_of
+from app.tui.text import Span, one_line
+from app.tui.widgets.bars import Bar
+
+Refusal = Callable[[str], str | None]
+"""One sentence of why a text cannot be used; None where it can."""
+
+
+class TypingScreen(ModalScreen[str | None]):
+    """Ends with what was typed, or with None. ``value`` stands there from the start, ``note`` says what fits."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("prompt")
+
+    def __init__(self, title: str, note: str, *, value: str = "", refusal: Refusal = lambda text: None) -> None:
+        super().__init__()
+        self._title = title
+        self._note = note
+        self._value = value
+        self._refusal = refusal
+
+    def compose(self) -> ComposeResult:
+        """One line to type in, and one that says what fits or what is wrong."""
+        with Vertical(id="typing"):
+            yield Input(self._value, id="typed", compact=True)
+            yield Bar(id="fits")
+
+    def on_mount(self) -> None:
+        """Say what is wanted."""
+        self.query_one("#typing").border_title = Content(one_line(self._title))
+        self.query_one("#fits", Bar).say(Span(one_line(self._note), "dim"))
+
+    @on(Input.Submitted)
+    def _typed(self, message: Input.Submitted) -> None:
+        message.stop()
+        refused = self._refusal(message.value.strip())
+        if refused is None:
+            self.dismiss(message.value.strip())
+        else:
+            self.query_one("#fits", Bar).say(Span(one_line(refused), "bad"))
+
+    def action_leave(self) -> None:
+        """Type nothing."""
+        self.dismiss(None)

@@ -1,0 +1,97 @@
+"""Bookmarks, notes and watches are saved with the recording, or kept for the session where that is not ours."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from app.conversations.models import Conversation
+from app.errors import RecordingError
+from app.recording.annotations import annotations_of
+from app.recording.recorder import RunRecorder
+from app.recording.store import Recording
+from app.replay.annotations import Annotations, Bookmark, SavedWatch
+from app.replay.events import ReplayEvent
+
+NOTE = Bookmark(mark="a", turn=2, note="[bold]lost[/] here \x1b[31m")
+WATCHES = (SavedWatch(text='text contains "x"'), SavedWatch(text="a changed", backend="rag", enabled=False))
+
+
+@pytest.fixture
+def recorder(tmp_path: Path, conversation: Conversation, events: list[ReplayEvent]) -> RunRecorder:
+    recorder = RunRecorder.start(tmp_path / "r.sqlite3", {}, ["tiny"], "f")
+    recorder.add_conversation(conversation)
+    for event in events:
+        recorder.record(event)
+    return recorder
+
+
+def annotate(annotations: Annotations) -> None:
+    annotations.set_bookmark(Bookmark(mark="a", turn=1))
+    annotations.set_bookmark(NOTE)
+    annotations.set_bookmark(Bookmark(mark="b", turn=1))
+    annotations.set_bookmark(Bookmark(mark="c", turn=1))
+    annotations.remove_bookmark("c")
+    annotations.remove_bookmark("never set")
+    annotations.set_watches(WATCHES[:1])
+    annotations.set_watches(WATCHES)
+
+
+def is_annotated(annotations: Annotations) -> bool:
+    return (tuple(annotations.bookmarks()), tuple(annotations.watches())) == (
+        (Bookmark(mark="b", turn=1), NOTE),
+        WATCHES,
+    )
+
+
+def test_a_live_session_saves_into_its_recording(recorder: RunRecorder) -> None:
+    live = recorder.annotations("tiny-01")
+    annotate(live)
+    assert is_annotated(live)
+    assert live.kept_for_session_only is None
+    recorder.finish("interrupted")
+    assert is_annotated(annotations_of(recorder.path, recorder.run_id, "tiny-01"))
+
+
+def test_a_finished_recording_keeps_them_and_its_events(recorder: RunRecorder) -> None:
+    recorder.finish("finished")
+    before = list(Recording.open(recorder.path).events(recorder.run_id, "tiny-01"))
+    watching = Recording.open(recorder.path)
+    annotate(annotations_of(recorder.path, recorder.run_id, "tiny-01"))
+    assert is_annotated(annotations_of(recorder.path, recorder.run_id, "tiny-01"))
+    assert list(watching.events(recorder.run_id, "tiny-01")) == before
+
+
+def test_looking_at_annotations_does_not_touch_the_file(recorder: RunRecorder) -> None:
+    recorder.finish("finished")
+    before = recorder.path.read_bytes()
+    assert not annotations_of(recorder.path, recorder.run_id, "tiny-01").bookmarks()
+    assert recorder.path.read_bytes() == before
+
+
+def test_what_is_shipped_stays_as_it_is(recorder: RunRecorder) -> None:
+    recorder.finish("finished")
+    before = recorder.path.read_bytes()
+    kept = annotations_of(recorder.path, recorder.run_id, "tiny-01", shipped=recorder.path)
+    annotate(kept)
+    assert is_annotated(kept)
+    assert "shipped" in (kept.kept_for_session_only or "")
+    assert recorder.path.read_bytes() == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_what_cannot_be_written_is_kept_for_the_session(recorder: RunRecorder) -> None:
+    recorder.finish("finished")
+    recorder.path.chmod(0o444)
+    kept = annotations_of(recorder.path, recorder.run_id, "tiny-01")
+    annotate(kept)
+    assert is_annotated(kept)
+    assert "cannot be written" in (kept.kept_for_session_only or "")
+
+
+def test_a_conversation_that_is_not_there_is_refused(recorder: RunRecorder) -> None:
+    recorder.finish("finished")
+    with pytest.raises(RecordingError, match="no conversation nobody"):
+        annotations_of(recorder.path, recorder.run_id, "nobody")

@@ -1,0 +1,58 @@
+"""Two recordings are laid against each other by what was said and what was asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.conversations.models import Conversation, Session, Turn
+from app.replay.aligning import Contender, TurnAlignment, align_questions
+from app.replay.events import AnswerScored
+from app.replay.timeline import Timeline
+from tests.unit.replay.conftest import NAMES, Played
+
+
+def conversation(*texts: str) -> Conversation:
+    turns = tuple(
+        Turn(id=f"t{number}", number=number, session=1, role="user", speaker=None, text=text)
+        for number, text in enumerate(texts, start=1)
+    )
+    return Conversation(id="c", dataset="c", sessions=(Session(number=1, id="1"),), turns=turns, questions=())
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        ("abc", "abc", [0, 1, 2, 3, 4]),
+        ("abc", "xabyc", [0, 2, 3, 5, 6]),
+        ("axbc", "abc", [0, 1, 1, 2, 3, 4]),
+        ("aaa", "aa", [0, 1, 2, 2, 3]),
+        ("abcd", "dabc", [0, 2, 3, 4, 4, 5]),
+        ("", "ab", [0, 3]),
+    ],
+)
+def test_turns_go_with_the_turns_that_say_the_same(left: str, right: str, expected: list[int]) -> None:
+    alignment = TurnAlignment(conversation(*left), conversation(*right))
+    assert [alignment.to_right(position) for position in range(len(left) + 2)] == expected
+
+
+def test_the_two_directions_agree_where_turns_are_the_same() -> None:
+    alignment = TurnAlignment(conversation(*"abcde"), conversation(*"xaceb"))
+    assert alignment.paired == 3
+    for position in (1, 3, 5):
+        assert alignment.to_left(alignment.to_right(position)) == position
+
+
+def test_questions_on_which_the_memories_disagree_most_come_first(played: Played, timeline: Timeline) -> None:
+    wanted = played.conversation.questions[3].id
+    changed = [
+        event.model_copy(update={"score": event.score.model_copy(update={"outcome": "correct", "score": 1.0})})
+        if isinstance(event, AnswerScored) and event.question_id == wanted and event.backend == "rag"
+        else event
+        for event in played.events
+    ]
+    aligned = align_questions(timeline, Timeline(played.conversation, changed))
+    assert aligned[0].question.id == wanted
+    assert 0 < aligned[0].disagreement <= 1
+    assert set(aligned[0].answers) == {Contender(side, name, "m") for side in (0, 1) for name in NAMES}
+    assert [one.disagreement for one in aligned] == sorted((one.disagreement for one in aligned), reverse=True)
+    assert len(aligned) == len(played.conversation.questions)
