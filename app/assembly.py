@@ -82,7 +82,8 @@ class Assembly:
         self.paces = Paces(PaceLimits(settings.concurrency, settings.rpm, settings.tpm))
         model = self._paid_model()
         self._resources = replace(resources, extractor=self._extractor(model))
-        self._answerer = self.answerer(CachedModel(model, self.reply_cache) if self.reply_cache else model)
+        self.answer_model = CachedModel(model, self.reply_cache) if self.reply_cache else model
+        self._answerer = self.answerer(self.answer_model)
 
     def _paid_model(self) -> AnswerModel:
         """From the inside: the provider, long contexts sent ahead, no network if offline."""
@@ -200,8 +201,13 @@ class Assembly:
             memories,
             self._answerer,
             plan,
-            _recorded(self.recorder.record, emit),
+            self.recorded(emit),
         )
+
+    def recorded(self, emit: EventSink | None) -> EventSink:
+        """A sink that records every event of the run before it passes it on."""
+        assert self.recorder is not None
+        return _recorded(self.recorder.record, emit)
 
     def plan(self, run_id: str, memories: Mapping[str, MemoryBackend], *, perceive: bool) -> ReplayPlan:
         """How a conversation is replayed to these memories."""

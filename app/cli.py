@@ -41,7 +41,10 @@ def replay(
     ] = False,
     dataset: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID|GLOB|PATH", help="What to replay; default: the shipped conversations."),
+        typer.Option(
+            metavar="ID|GLOB|PATH",
+            help="What to replay, or tests to converse with; default: the shipped conversations.",
+        ),
     ] = None,
     evidence: Annotated[
         Path | None, typer.Option(help="A locomo10 file whose evidence is joined to LoCoMo-MC10 rows.")
@@ -114,6 +117,20 @@ def replay(
         bool, typer.Option("--shuffle-choices", help="Show options in an order drawn from the seed.")
     ] = False,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of everything that is drawn.")] = None,
+    examples: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Tests of each dataset; default: as defined, or 3."),
+    ] = None,
+    memory_span: Annotated[
+        int | None, typer.Option(metavar="TOKENS", help="How far a test is spread; default: as defined, or 2000.")
+    ] = None,
+    isolated: Annotated[
+        bool, typer.Option("--isolated", help="Run each test alone, with an empty memory.")
+    ] = False,
+    judge: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="Judges tests and plays parts in them; without: such are not graded."),
+    ] = None,
     recording: Annotated[
         Path | None, typer.Option(help="The SQLite file; an existing one gains a run. Default: a new one.")
     ] = None,
@@ -188,6 +205,10 @@ def replay(
         repeats=repeats,
         shuffle_choices=shuffle_choices or None,
         seed=seed,
+        examples=examples,
+        memory_span=memory_span,
+        isolated=isolated or None,
+        judge=judge,
         cache=False if no_cache else None,
         offline=offline or None,
     )
@@ -237,6 +258,18 @@ def recordings_show(file: Annotated[Path, typer.Argument(help="A recording.")]) 
     from app.recording.listing import show_recording
 
     show_recording(file)
+
+
+@recordings.command("import")
+def recordings_import(
+    source: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="The folder of a finished GoodAI run.")],
+    recording: Annotated[Path, typer.Option(help="The SQLite file; an existing one gains a run.")],
+) -> None:
+    """Make a recording of a run that another program made."""
+    from app.recording.goodai_import import import_goodai_run
+
+    tests = import_goodai_run(source, recording)
+    typer.echo(f"{tests} tests imported; recorded in {recording}", err=True)
 
 
 @cli.command()

@@ -20,11 +20,14 @@ from app.conversations.faults import printable
 from app.conversations.json_schema import conversation_schema_text
 from app.conversations.models import Conversation
 from app.conversations.registry import DatasetEntry, load, shipped_datasets
+from app.dataset_interfaces.loading import SHIPPED_DATASETS, ShippedDataset
 from app.errors import DatasetError, UsageError
+from app.paths import datasets_folder
 from app.reading_progress import shown_reading
 
 _PLAIN_WIDTH = 160
 _EMPTY = "·"
+_PYTHON = "Python"
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,7 @@ class Listed:
 def list_datasets(as_json_text: bool) -> None:
     """One row a dataset, on standard output."""
     listed = [_listed(entry, conversations) for entry, conversations in _all_shipped()]
+    listed += [_listed_tests(entry) for entry in SHIPPED_DATASETS]
     if as_json_text:
         _print_json([asdict(dataset) for dataset in listed])
         return
@@ -134,6 +138,12 @@ def _listed(entry: DatasetEntry, found: Sequence[Conversation] | str) -> Listed:
         tags=tuple(dict.fromkeys(tag for one in conversations for tag in one.tags)),
         fault=fault,
     )
+
+
+def _listed_tests(entry: ShippedDataset) -> Listed:
+    """A dataset of tests; it is not executed, and how many tests it makes is for whoever runs it to say."""
+    path = str(datasets_folder() / entry.file)
+    return Listed(entry.key, path, _PYTHON, 0, 0, 0, "", ("tests",), None)
 
 
 def _as_table(table: CoverageTable) -> Table:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.conversations.models import Conversation
-from app.conversations.registry import load, shipped_datasets
+from app.conversations.registry import shipped_datasets
 from app.errors import UsageError
 from app.settings import Settings
 from memory_backends.registry import known_backends
+
+if TYPE_CHECKING:
+    from app.conversing import ConversingAssembly
 
 _NO_TERMINAL = (
     "the screen is drawn on a terminal, through standard error: run it in one, and redirect neither standard input"
@@ -37,10 +41,11 @@ def open_screen(
     if against is not None and (recording is None or datasets):
         raise UsageError("--against compares two recordings: name the other with --recording, and no --dataset")
     refuse_unknown_keys(settings.keys)
-    from app.assembly import Assembly, refuse_unknown_backends
+    from app.assembly import refuse_unknown_backends
     from app.batch.command import new_recording_path
     from app.recording.listing import recording_files
     from app.recording.store import Recording
+    from app.shown_tests import ShownTests, listed_tests
     from app.tui import run_tui
     from app.tui.launch import Launch
 
@@ -48,8 +53,9 @@ def open_screen(
     if len(settings.model) > 1:
         raise UsageError("the screen asks one model; several --model go with --batch")
     chosen: Conversation | None = None
+    tests = ShownTests(settings)
     if datasets:
-        conversations = list(load(datasets, evidence, lambda sentence: None))
+        conversations = tests.load(datasets, evidence)
         if len(conversations) > 1:
             ids = ", ".join(conversation.id for conversation in conversations[:12])
             raise UsageError(f"the screen replays one conversation; --dataset names {len(conversations)}: {ids}")
@@ -59,16 +65,15 @@ def open_screen(
         if against is not None:
             Recording.open(against).close()
 
-    def assemble(backends: Sequence[str], model: str) -> Assembly:
-        changed = settings.model_copy(update={"backend": tuple(backends), "model": (model,)})
-        return Assembly(changed, recording if chosen and recording else new_recording_path())
+    def assemble(backends: Sequence[str], model: str) -> ConversingAssembly:
+        return tests.assemble(backends, model, recording if chosen and recording else new_recording_path())
 
     run_tui(
         Launch(
             conversation=chosen,
             recording=None if chosen else recording,
-            datasets=shipped_datasets,
-            load=lambda spec: list(load([spec], evidence, lambda sentence: None)),
+            datasets=lambda: [*shipped_datasets(), *listed_tests()],
+            load=lambda spec: tests.load([spec], evidence),
             recordings=recording_files,
             assemble=assemble,
             backends=settings.backend,

@@ -80,6 +80,14 @@ class Settings(BaseSettings):
     """Whether the options of a question are shown in an order drawn from the seed."""
     seed: int = 0
     """Seed of everything that is drawn."""
+    examples: int | None = Field(default=None, ge=1)
+    """Tests of each dataset of a run of tests."""
+    memory_span: int | None = Field(default=None, ge=1)
+    """Tokens over which a test is spread."""
+    isolated: bool = False
+    """Whether each test is run alone, with an empty memory."""
+    judge: str | None = None
+    """The model that datasets ask, to judge or to play a part; tests that need one are not graded without."""
     cache: bool = True
     """Whether replies paid for by other runs are reused."""
     offline: bool = False

@@ -10,7 +10,8 @@ from app.conversations.faults import printable
 from app.conversations.listener import Listener
 from app.conversations.registry import named_files
 from app.conversations.validation import Tally, faults_of_files
-from app.errors import EXIT_DONE, EXIT_USAGE
+from app.dataset_interfaces.sources import TestSource, Wishes, split_specs
+from app.errors import EXIT_DONE, EXIT_USAGE, MemreplayError
 from app.reading_progress import shown_reading
 
 
@@ -20,8 +21,11 @@ def validate(specs: Sequence[str]) -> int:
     Raises:
         UsageError: a spec names nothing.
     """
-    paths = [_as_seen_from_here(path) for path in named_files(specs)]
     tally, warnings, faults = Tally(), _Warnings(), 0
+    named, sources = split_specs(specs)
+    for source in sources:
+        faults += _check_tests(source, tally, warnings)
+    paths = [_as_seen_from_here(path) for path in named_files(named)] if named or not sources else []
     with shown_reading() as opened:
         listener = Listener(warn=warnings.hear, repaired=warnings.hear, opened=opened)
         for fault in faults_of_files(paths, tally, listener):
@@ -35,6 +39,19 @@ def validate(specs: Sequence[str]) -> int:
         f" {_count(tally.questions, 'question')}: no fault"
     )
     return EXIT_DONE
+
+
+def _check_tests(source: TestSource, tally: Tally, warnings: _Warnings) -> int:
+    """Make the tests of a source, and tell what is wrong with it; the number of faults."""
+    tally.files += 1
+    try:
+        made = source.benchmark(Wishes(), None)
+    except MemreplayError as error:
+        print(printable(str(error)))
+        return 1
+    for note in made.notes:
+        warnings.hear(note)
+    return 0
 
 
 class _Warnings:

@@ -20,6 +20,8 @@ from app.batch.selection import first_questions, sampled_questions
 from app.batch.writers import check_outputs, print_table, write_results
 from app.conversations.models import Conversation
 from app.conversations.registry import load, shipped_datasets
+from app.conversing import ConversingAssembly
+from app.dataset_interfaces.sources import split_specs
 from app.errors import (
     EXIT_BELOW_THRESHOLD,
     EXIT_DONE,
@@ -33,6 +35,7 @@ from app.recording.store import Recording
 from app.scoring.answer_key import AnswerKey, read_answer_key
 from app.scoring.results import Results
 from app.settings import Settings, without_secrets
+from app.streams import refuse_for_tests
 
 
 @dataclass(frozen=True)
@@ -60,14 +63,21 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     recording = options.recording or new_recording_path()
     outputs = options.outputs or (str(recording.with_suffix(".results.json")),)
     check_outputs(outputs)
-    conversations = _chosen_conversations(settings, options)
+    specs, sources = split_specs(options.datasets or tuple(entry.id for entry in shipped_datasets()))
+    refuse_for_tests(settings, sources)
+    conversations = _chosen_conversations(settings, options, specs) if specs else []
+    if not sources and not any(conversation.questions for conversation in conversations):
+        raise UsageError("nothing to ask: the chosen datasets hold no questions")
     if options.estimate:
+        if sources:
+            raise UsageError("--estimate counts questions; what tests will say is not known before they are run")
         return _estimate(settings, conversations)
     answer_key = _answer_key(options.answer_key)
     if answer_key is not None:
         answer_key.check(conversations)
-    assembly = Assembly(settings, recording, asked_along=_asked_along(settings.backend), warn=_warn)
-    if not asyncio.run(run_recorded(assembly, conversations, options.plan)):
+    along = _asked_along(settings.backend) if conversations else ()
+    assembly = ConversingAssembly(settings, recording, asked_along=along, warn=_warn)
+    if not asyncio.run(run_recorded(assembly, conversations, sources, options.plan)):
         print(
             f"interrupted; everything finished so far is saved. Go on with the same options and:"
             f" --recording {recording} --resume",
@@ -98,17 +108,12 @@ def _check_options(settings: Settings, options: BatchOptions) -> None:
             raise UsageError(f"--offline reaches no network, and {without_secrets(url)} is on one")
 
 
-def _chosen_conversations(settings: Settings, options: BatchOptions) -> list[Conversation]:
-    specs = options.datasets or tuple(entry.id for entry in shipped_datasets())
+def _chosen_conversations(settings: Settings, options: BatchOptions, specs: Sequence[str]) -> list[Conversation]:
     with shown_reading() as opened:
         loaded = load(specs, options.evidence, _warn, opened)
         if settings.sample is not None:
-            chosen = sampled_questions(loaded, settings.sample, settings.seed)
-        else:
-            chosen = list(first_questions(loaded, settings.limit))
-    if not any(conversation.questions for conversation in chosen):
-        raise UsageError("nothing to ask: the chosen datasets hold no questions")
-    return chosen
+            return sampled_questions(loaded, settings.sample, settings.seed)
+        return list(first_questions(loaded, settings.limit))
 
 
 def _asked_along(backends: Sequence[str]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from app.answering.model import EXTRACTIVE_MODEL
 from app.scoring.attribution import LABELS
 from app.scoring.option_style import OptionStyle
 from app.scoring.results import BackendResults, Results
-from app.scoring.sections import Interval
+from app.scoring.sections import Interval, MultipleChoiceResults, RecallResults, TestResults
 
 Columns = Mapping[str, Mapping[str, str]]
 """By heading, the cell of each backend."""
@@ -78,13 +78,17 @@ def _style_sentence(dataset: str, style: OptionStyle) -> str:
     )
 
 
+def _parts(backend: BackendResults) -> list[MultipleChoiceResults | RecallResults | TestResults]:
+    return [part for part in (backend.multiple_choice, backend.recall, backend.tests) if part is not None]
+
+
 def _right(backend: BackendResults) -> str:
-    parts = [part for part in (backend.multiple_choice, backend.recall) if part is not None]
+    parts = _parts(backend)
     return f"{sum(part.correct for part in parts)}/{sum(part.graded for part in parts)}"
 
 
 def _errors(backend: BackendResults) -> str:
-    return str(sum(part.errors for part in (backend.multiple_choice, backend.recall) if part is not None))
+    return str(sum(part.errors for part in _parts(backend)))
 
 
 def _interval(interval: Interval | None) -> str:

@@ -16,7 +16,8 @@ from rich.text import Text
 
 from app.answering.model import AGENT_MODEL
 from app.batch.tally import Tally, spoken
-from app.replay.events import AnswerScored, AskEvent, ReplayEvent, ReplyReceived
+from app.replay.events import AgentReplied, AnswerScored, AskEvent, ReplayEvent, ReplyReceived, TestScored
+from app.scoring.rows_of_tests import outcome_of_test
 
 _SECONDS_BETWEEN_LINES = 10.0
 _REFRESHES_A_SECOND = 2.0
@@ -48,6 +49,18 @@ class BatchProgress:
         """An answer stood in the recording already."""
         self._add(received, scored, carried=True)
 
+    def tested(self, event: ReplayEvent, *, carried: bool) -> None:
+        """Take in what happened in a run of tests."""
+        match event:
+            case AgentReplied():
+                self.tallies[self._name(event.backend, event.model)].pay(event.reply, carried=carried)
+            case TestScored():
+                tally = self.tallies[self._name(event.backend, event.model)]
+                tally.count(outcome_of_test(event), carried=carried)
+                self._counted()
+            case _:
+                pass
+
     @property
     def overall(self) -> Tally:
         """All backends and models together."""
@@ -70,6 +83,10 @@ class BatchProgress:
     def _add(self, received: ReplyReceived, scored: AnswerScored, *, carried: bool) -> None:
         tally = self.tallies[self._name(scored.backend, scored.model)]
         tally.add(scored.score.outcome, received.reply, carried=carried)
+        self._counted()
+
+    def _counted(self) -> None:
+        """One more is done."""
 
     def _name(self, backend: str, model: str) -> str:
         return f"{backend}@{model}" if self._several_models else backend
@@ -86,8 +103,7 @@ class PlainProgress(BatchProgress):
         """A conversation was taken in."""
         self._say(f"{conversation}: taken in, {seconds:.1f} s")
 
-    def _add(self, received: ReplyReceived, scored: AnswerScored, *, carried: bool) -> None:
-        super()._add(received, scored, carried=carried)
+    def _counted(self) -> None:
         all_done = all(tally.done >= tally.total for tally in self.tallies.values())
         if all_done or monotonic() - self._last >= _SECONDS_BETWEEN_LINES:
             self._last = monotonic()

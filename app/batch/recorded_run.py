@@ -14,7 +14,10 @@ from app.batch.interrupts import two_step_interrupt
 from app.batch.progress import BatchProgress, shown_progress
 from app.batch.remaining import Asking
 from app.batch.runner import BatchRunner
+from app.batch.tests_runner import TestsRunner
 from app.conversations.models import Conversation
+from app.conversing import ConversingAssembly
+from app.dataset_interfaces.sources import TestSource
 from app.errors import RecordingError
 from app.recording.recorder import ANY_STATUS, UNFINISHED
 
@@ -28,7 +31,12 @@ class RunPlan:
     retry_errors: bool
 
 
-async def run_recorded(assembly: Assembly, conversations: Sequence[Conversation], plan: RunPlan) -> bool:
+async def run_recorded(
+    assembly: ConversingAssembly,
+    conversations: Sequence[Conversation],
+    sources: Sequence[TestSource],
+    plan: RunPlan,
+) -> bool:
     """Run and record. False where it was stopped, or where the recording could not be written to the end.
 
     Raises:
@@ -37,18 +45,26 @@ async def run_recorded(assembly: Assembly, conversations: Sequence[Conversation]
     complete = False
     try:
         await assembly.check()
-        _begin(assembly, conversations, plan)
-        complete = await _run(assembly, conversations, plan)
+        tests = TestsRunner(assembly, sources)
+        await tests.prepare(_say)
+        _begin(assembly, conversations, tests, plan)
+        complete = await _run(assembly, conversations, tests, plan)
     finally:
         complete = await _finish(assembly, "finished" if complete else "interrupted") and complete
     return complete
 
 
-def _begin(assembly: Assembly, conversations: Sequence[Conversation], plan: RunPlan) -> None:
+def _begin(assembly: Assembly, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan) -> None:
     digests = {conversation.id: content_digest(conversation) for conversation in conversations}
+    digests |= {source.name: source.digest() for source in tests.sources}
     datasets = list(dict.fromkeys(conversation.dataset for conversation in conversations))
+    datasets += [source.name for source in tests.sources]
     statuses = ANY_STATUS if plan.retry_errors else UNFINISHED
     assembly.begin_run(digests, datasets, resume=statuses if plan.resume else ())
+    if tests.sources:
+        _say(f"conversing: {tests.totals.total()} tests to be scored, all memories together")
+    if not conversations:
+        return
     questions = sum(len(conversation.questions) for conversation in conversations)
     notes = [f"asking {questions} questions of {len(conversations)} conversations"]
     notes += [f"{name} is asked along" for name in assembly.asked_along]
@@ -57,7 +73,9 @@ def _begin(assembly: Assembly, conversations: Sequence[Conversation], plan: RunP
     _say("; ".join(notes))
 
 
-async def _run(assembly: Assembly, conversations: Sequence[Conversation], plan: RunPlan) -> bool:
+async def _run(
+    assembly: Assembly, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan
+) -> bool:
     asking = Asking(
         backends=assembly.backend_names,
         along=assembly.asked_along,
@@ -68,6 +86,7 @@ async def _run(assembly: Assembly, conversations: Sequence[Conversation], plan: 
     totals = Counter(
         (ask.backend, ask.model) for conversation in conversations for ask in asking.asks_of(conversation)
     )
+    totals += tests.totals
     task = asyncio.current_task()
     assert task is not None
     stopped_now = False
@@ -77,6 +96,7 @@ async def _run(assembly: Assembly, conversations: Sequence[Conversation], plan: 
         def finish_what_is_under_way() -> None:
             _say("finishing the calls under way; Ctrl-C again stops at once")
             runner.stop()
+            tests.stop()
 
         def stop_now() -> None:
             nonlocal stopped_now
@@ -86,7 +106,7 @@ async def _run(assembly: Assembly, conversations: Sequence[Conversation], plan: 
 
         try:
             with two_step_interrupt(finish_what_is_under_way, stop_now):
-                await _until_over(runner, conversations)
+                await _until_over(runner, conversations, tests, progress)
         except asyncio.CancelledError:
             if not stopped_now:
                 raise
@@ -104,10 +124,13 @@ async def _run(assembly: Assembly, conversations: Sequence[Conversation], plan: 
     return not runner.stopping
 
 
-async def _until_over(runner: BatchRunner, conversations: Sequence[Conversation]) -> None:
+async def _until_over(
+    runner: BatchRunner, conversations: Sequence[Conversation], tests: TestsRunner, progress: BatchProgress
+) -> None:
     """Run; of several errors at once, the first is raised."""
     try:
         await runner.run(conversations)
+        await tests.run(progress)
     except BaseExceptionGroup as group:
         error: BaseException = group
         while isinstance(error, BaseExceptionGroup):

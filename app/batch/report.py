@@ -14,6 +14,7 @@ from app.scoring.attribution import CLOSED_BOOK, Attributor
 from app.scoring.option_style import OptionStyle, option_style
 from app.scoring.results import KeyFacts, Results, RunFacts, build_results
 from app.scoring.rows import question_row
+from app.scoring.rows_of_tests import TEST_KINDS, rows_of_tests
 from app.scoring.sections import QuestionRow
 from memory_backends.operations import Extraction
 
@@ -36,6 +37,8 @@ def results_of_run(recording: Recording, run: RunInfo, answer_key: AnswerKey | N
         for backend in timeline.backends:
             extractions.setdefault(backend, []).extend(timeline.extractions(backend))
         rows.extend(_rows(timeline, run, answer_key))
+        if conversation.conversing:
+            rows.extend(rows_of_tests(conversation, recording.events(run.id, conversation_id, TEST_KINDS)))
         style.add(conversation)
         if answer_key is not None:
             corrected.update(q.id for q in conversation.questions if q.id in answer_key.corrections)

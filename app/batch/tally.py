@@ -30,10 +30,18 @@ class Tally:
 
     def add(self, outcome: Outcome, reply: Reply, *, carried: bool) -> None:
         """Count an answer."""
+        self.count(outcome, carried=carried)
+        self.pay(reply, carried=carried)
+
+    def count(self, outcome: Outcome, *, carried: bool) -> None:
+        """Count what came out, apart from what it took."""
         self.done += 1
         self.carried += carried
         self.correct += outcome == "correct"
         self.errors += outcome == "error"
+
+    def pay(self, reply: Reply, *, carried: bool) -> None:
+        """Count a reply: a test takes several."""
         self.reused += reply.reused
         if not carried and not reply.reused:
             self.asked += 1

@@ -15,6 +15,7 @@ from rich.text import Text
 from app.batch.csv_rows import as_csv
 from app.batch.headline_table import Columns, failure_columns, remarks, score_columns, support_columns
 from app.batch.markdown import as_markdown
+from app.batch.tests_table import print_tests
 from app.errors import UsageError
 from app.scoring.results import Results
 
@@ -76,6 +77,8 @@ def print_table(results: Results) -> None:
     for columns in (score_columns(results), support_columns(results), failure_columns(results)):
         if columns:
             console.print(_table(columns, results.backends))
+    if any(backend.tests is not None for backend in results.backends.values()):
+        print_tests(console, results)
     for sentence in remarks(results):
         console.print(Text(sentence), soft_wrap=True)
 

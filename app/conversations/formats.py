@@ -56,7 +56,8 @@ _SIGNATURES = (
     _Signature("LongMemEval array", "array", telling=_ENTRY_FIELDS),
 )
 
-_NOT_YET = {
+_FOLDER_OF_TESTS = "its folder to be named: the one that holds {dataset}/{id}.def.json"
+_PARTS_OF_FOLDERS = {
     "GoodAI": frozenset({"script", "is_question"}),
 }
 
@@ -71,9 +72,9 @@ def recognise(path: Path) -> Format:
         for signature in _SIGNATURES:
             if signature.fits(container, fields):
                 return signature.name
-        for name, needed in _NOT_YET.items():
+        for name, needed in _PARTS_OF_FOLDERS.items():
             if needed <= fields:
-                raise Place(path).fault(f"is of the {name} format, which cannot be replayed yet", KNOWN_FORMATS)
+                raise Place(path).fault(f"is a definition of a {name} test", _FOLDER_OF_TESTS)
     raise Place(path).fault("is of no known format", KNOWN_FORMATS)
 
 

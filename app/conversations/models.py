@@ -90,6 +90,7 @@ class Conversation(Frozen):
     """A conversation with its questions.
 
     ``dataset`` names what it was loaded from (a shipped id, or a file's stem); ``language`` is a BCP 47 tag.
+    ``conversing``: the agent really answers, so that turns and sessions come about while it is played.
     """
 
     id: str
@@ -99,6 +100,7 @@ class Conversation(Frozen):
     questions: tuple[Question, ...]
     language: str | None = None
     tags: tuple[str, ...] = ()
+    conversing: bool = False
 
     @cached_property
     def sessions_by_number(self) -> dict[int, Session]:

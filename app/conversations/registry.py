@@ -109,7 +109,7 @@ def _held_twice(conversation: Conversation, path: Path, other: Path) -> DatasetE
 def _paths_of(spec: str) -> list[Path]:
     """The files that a spec names."""
     if _PYTHON_DATASET.search(spec):
-        raise UsageError(f'"{spec}" names a Python dataset; these cannot be replayed yet.')
+        raise UsageError(f'"{spec}" names a Python dataset: it holds tests, and no conversation.')
     files_by_id = _files_by_id()
     if spec in files_by_id:
         return files_by_id[spec]

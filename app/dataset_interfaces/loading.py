@@ -59,7 +59,12 @@ def shipped_dataset(name: str) -> DatasetClass | None:
 
 def is_dataset_file(named: str) -> bool:
     """Whether the user names a Python dataset: ``path.py`` or ``path.py:Class``."""
-    return _split(named)[0].suffix == ".py"
+    return file_of(named).suffix == ".py"
+
+
+def file_of(named: str) -> Path:
+    """The file in ``path.py`` or ``path.py:Class``."""
+    return _split(named)[0]
 
 
 def load_dataset_class(named: str) -> DatasetClass:

@@ -15,18 +15,24 @@ from collections.abc import Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
+from threading import Lock
 from types import CodeType, ModuleType
 from typing import Any
 
 _PREFIX = "_memreplay_datasets_"
+_loading = Lock()
+"""Runs of tests make their datasets in threads, and Python's caches cannot be invalidated by two at once."""
 
 
 def load_file(path: Path) -> ModuleType:
     """The module of a Python file; loaded once. Raises whatever its code raises."""
     path = path.resolve()
-    package = _package_of(path.parent)
-    importlib.invalidate_caches()
-    return importlib.import_module(f"{package}.{path.stem}")
+    with _loading:
+        package = _package_of(path.parent)
+        name = f"{package}.{path.stem}"
+        if name not in sys.modules:
+            importlib.invalidate_caches()
+        return importlib.import_module(name)
 
 
 def _package_of(folder: Path) -> str:

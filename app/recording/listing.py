@@ -45,6 +45,11 @@ def show_recording(path: Path) -> None:
             print(f"  {name}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
         for conversation_id in recording.conversation_ids(run.id):
             conversation = recording.conversation(run.id, conversation_id)
+            if conversation.conversing:
+                said = sum(1 for _ in recording.events(run.id, conversation_id, ("message_said",)))
+                scored = sum(1 for _ in recording.events(run.id, conversation_id, ("test_scored",)))
+                print(f"  tests {conversation_id}: {said} turns, {scored} tests over")
+                continue
             answered = sum(1 for _ in recording.events(run.id, conversation_id, ("answer_scored",)))
             print(
                 f"  conversation {conversation_id}: {len(conversation.turns)} turns,"

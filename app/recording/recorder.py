@@ -28,9 +28,21 @@ from app.recording.lock import WriterLock
 from app.recording.schema import connect
 from app.recording.store import Recording, RunInfo, RunStatus
 from app.replay.archive import note_of
-from app.replay.events import AskEvent, BackendEvent, ConversationClosed, Operated, ReplayEvent, ReplyReceived
+from app.replay.events import (
+    AgentReplied,
+    AskEvent,
+    BackendEvent,
+    BenchmarkModelAsked,
+    ConversationClosed,
+    Operated,
+    ReplayEvent,
+    ReplyReceived,
+)
 
 ASK_KINDS = ("question_asked", "reply_received", "answer_scored")
+
+_PAID_KINDS = (*ASK_KINDS, "agent_replied", "benchmark_model_asked")
+"""What a run has paid for: an interrupted one keeps it."""
 
 UNFINISHED: Final[frozenset[RunStatus]] = frozenset({"running", "interrupted"})
 """What is left of a run that was stopped, or that was killed."""
@@ -131,7 +143,7 @@ class RunRecorder:
     def record(self, event: ReplayEvent) -> None:
         """Take an event in. When this returns from a reply, the reply is on disk."""
         self._pending.append(event)
-        urgent = isinstance(event, ReplyReceived | ConversationClosed)
+        urgent = isinstance(event, ReplyReceived | AgentReplied | BenchmarkModelAsked | ConversationClosed)
         if urgent or len(self._pending) >= _MOST_PENDING_EVENTS or self._overdue():
             self.flush()
 
@@ -185,9 +197,9 @@ class RunRecorder:
             return
         with self._atomically():
             self._db.execute(
-                "delete from events where conversation = ?"
-                f" and (backend is null or backend in ({_marks(backends)})) and kind not in ({_marks(ASK_KINDS)})",
-                [key, *backends, *ASK_KINDS],
+                f"delete from events where conversation = ? and kind not in ({_marks(_PAID_KINDS)})"
+                f" and (backend is null or backend in ({_marks(backends)}))",
+                [key, *_PAID_KINDS, *backends],
             )
 
     def forget_asks(self, conversation_id: str, asks: Collection[AskEvent]) -> None:

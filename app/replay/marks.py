@@ -81,7 +81,7 @@ class _Tally:
 
 
 class Marks:
-    """All marks of one conversation, as far as it was played. Evidence and sessions are known from the start."""
+    """All marks of one conversation, as far as it was played. Evidence is known from the start, sessions mostly."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
@@ -98,6 +98,11 @@ class Marks:
         """Mark what happened."""
         for kind in _kinds_of(note):
             self._tallies[kind].add(note.turn)
+
+    def begin_session(self, turn: int, number: int, date: datetime | None) -> None:
+        """A session that nobody knew of begins: of a conversation that comes about while it is played."""
+        self.sessions = (*self.sessions, SessionStart(turn, number, date))
+        self._tallies["session"].add(turn)
 
     def set_bookmarks(self, turns: Iterable[int]) -> None:
         """These and no others are the bookmarks."""

@@ -17,15 +17,20 @@ from app.replay.archive import EventArchive, MemoryArchive, Note, Write, note_of
 from app.replay.events import (
     AnswerScored,
     BackendFailed,
+    ClockSet,
     Decided,
     Extracted,
+    MessageSaid,
     Operated,
     Perceived,
     QuestionAsked,
     ReplayEvent,
     ReplyReceived,
+    TestBegan,
+    TestScored,
 )
 from app.replay.fold import MISSING, CollectionHistory, StateHistory
+from app.replay.growing import grown
 from app.replay.lazily import Lazily
 from app.replay.ledger import Ledger, Track
 from app.replay.logs import LogHistory, Piece
@@ -58,6 +63,8 @@ class Answer:
 class Timeline:
     """The events of one conversation, and what each store held at each position.
 
+    The conversation of a run of tests grows with them; ``tests`` are its tests' beginnings and scores.
+
     Events are appended in the order in which they happened. ``reached`` is the last position with an event:
     the frontier of a live replay, the end of a finished one. ``marks`` are what is worth a tick at a position.
     """
@@ -79,6 +86,7 @@ class Timeline:
         self._ledgers: dict[str, Ledger] = {}
         self._eventful = Track()
         self._answers: dict[AskKey, Answer] = {}
+        self.tests: list[TestBegan | TestScored] = []
         self._observed: dict[int, dict[str, int]] = {}
         for note in self.archive.notes():
             self._take_in(note)
@@ -124,6 +132,8 @@ class Timeline:
                 self._eventful.add(note.turn, note.ref)
             case "question_asked" | "reply_received" | "answer_scored":
                 self._ask(self.archive.event(note.ref))
+            case "message_said" | "clock_set" | "test_began" | "test_scored":
+                self._converse(self.archive.event(note.ref))
             case _:
                 pass
 
@@ -156,6 +166,20 @@ class Timeline:
                 self._answers[_key(event)].received = event
             case AnswerScored():
                 self._answers[_key(event)].scored = event
+            case _:
+                pass
+
+    def _converse(self, event: ReplayEvent) -> None:
+        match event:
+            case MessageSaid(message=said):
+                turns = self.conversation.turns
+                self.conversation = grown(self.conversation, event)
+                if not turns or turns[-1].session != said.session:
+                    self.marks.begin_session(said.number, said.session, self.conversation.date_of(said))
+            case ClockSet():
+                self.conversation = grown(self.conversation, event)
+            case TestBegan() | TestScored():
+                self.tests.append(event)
             case _:
                 pass
 

@@ -166,7 +166,7 @@ def cost_of(rows: Rows) -> float | None:
 
 def latency_of(rows: Rows) -> Latency:
     """How long memory and model took; a call that ended in an error is not counted."""
-    recall = [row.recall_ms for row in rows]
+    recall = [row.recall_ms for row in rows if row.recall_ms is not None]
     model = [row.ms for row in rows if row.ms is not None and row.outcome != "error"]
     return Latency(
         recall_p50=percentile(recall, 50),

@@ -21,6 +21,7 @@ from app.scoring.aggregates import (
     tokens_of,
 )
 from app.scoring.comparisons import Comparison, compare_pairs, pairs_within
+from app.scoring.groups_of_tests import tests_of
 from app.scoring.headline import Headline, headline_of
 from app.scoring.option_style import OptionStyle
 from app.scoring.sections import (
@@ -31,6 +32,7 @@ from app.scoring.sections import (
     QuestionRow,
     RecallResults,
     RetrievalResults,
+    TestResults,
     Tokens,
 )
 from memory_backends.operations import Extraction
@@ -59,7 +61,7 @@ class BackendResults(Frozen):
     accuracy: float | None
     multiple_choice: MultipleChoiceResults | None
     recall: RecallResults | None
-    tests: None
+    tests: TestResults | None
     retrieval: RetrievalResults | None
     failures: dict[str, int]
     tokens: Tokens
@@ -148,13 +150,14 @@ def build_results(
 def _backend(rows: Sequence[QuestionRow], extractions: Sequence[Extraction]) -> BackendResults:
     choice = [row for row in rows if row.kind == "choice"]
     recall = [row for row in rows if row.kind == "recall"]
+    tests = [row for row in rows if row.kind == "test"]
     return BackendResults(
         backend=rows[0].backend,
         model=rows[0].model,
-        accuracy=group_of(choice + recall).accuracy,
+        accuracy=group_of(rows).accuracy,
         multiple_choice=multiple_choice_of(choice) if choice else None,
         recall=recall_of(recall) if recall else None,
-        tests=None,
+        tests=tests_of(tests) if tests else None,
         retrieval=retrieval_of(rows),
         failures=failures_of(rows),
         tokens=tokens_of(rows),

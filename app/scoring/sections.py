@@ -49,6 +49,9 @@ class QuestionRow(Frozen):
     retrieval channel. ``closed_book_correct`` is whether the same model is right without any memory. ``adjusted``
     is the answer by the corrected key, null for a question that the overlay does not correct. An agent that could
     not be given a fresh session had ``earlier_questions`` and ``earlier_conversations`` in its memory.
+    Of a test, ``reply`` and ``question`` hold all that it asked and was answered, a line each; ``tokens`` and costs
+    are those of all its messages, ``ms`` is the mean of its calls. ``distance_tokens`` lie between its first
+    message and its last question; ``benchmark_cost_usd`` is what the models cost that the dataset asked.
     """
 
     question_id: str
@@ -79,7 +82,7 @@ class QuestionRow(Frozen):
     tokens: Tokens | None
     cost_usd: float | None
     ms: float | None
-    recall_ms: float
+    recall_ms: float | None
     other_type: str | None
     location: InfoLocation | None
     salience: Salience | None
@@ -97,6 +100,9 @@ class QuestionRow(Frozen):
     adjusted: Adjusted | None
     earlier_questions: int = 0
     earlier_conversations: int = 0
+    reasoning: tuple[str, ...] = ()
+    distance_tokens: int | None = None
+    benchmark_cost_usd: float | None = None
 
 
 class Group(Frozen):
@@ -152,6 +158,39 @@ class RetrievalResults(Frozen):
     recall_at: dict[str, float] | None
     mrr: float | None
     evidence_in_prompt: float
+
+
+class TestGroup(Frozen):
+    """Tests of one dataset, or all. ``score`` and ``max_score`` are sums over the graded ones.
+
+    A score is what we made of a test; where that cannot be had the recorded one counts. ``correct`` have full
+    marks, ``errors`` could not be graded. ``ltm_score`` is the mean of the tokens between information and question,
+    over the tests with full marks.
+    """
+
+    __test__ = False
+
+    total: int
+    graded: int
+    correct: int
+    errors: int
+    score: float
+    max_score: float
+    ltm_score: float | None
+
+
+class TestResults(TestGroup):
+    """All tests. ``recorded_score`` sums the scores that an imported run has itself.
+
+    ``differing`` are the ids of those where we come to another score, ``not_recomputed`` of those where we come to
+    none. ``benchmark_cost_usd`` is what judging and role play cost, apart from the agent's own ``cost_usd``.
+    """
+
+    by_dataset: dict[str, TestGroup]
+    recorded_score: float | None
+    differing: tuple[str, ...]
+    not_recomputed: tuple[str, ...]
+    benchmark_cost_usd: float | None
 
 
 class AdjustedResults(Frozen):

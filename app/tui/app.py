@@ -138,13 +138,19 @@ class MemreplayApp(App[None]):
         except MemreplayError as error:
             self._start.say(str(error), trouble=True)
             return
-        names = [f"{conversation.id}  {len(conversation.turns)} turns" for conversation in conversations]
+        names = [f"{conversation.id}  {_extent(conversation)}" for conversation in conversations]
         chosen = await self._choose(f"conversations in {dataset}", names)
         if chosen is not None:
             self._open_conversation(conversations[chosen], backends, model)
 
     @work(group="assembling", exclusive=True)
     async def _open_conversation(self, conversation: Conversation, backends: Sequence[str], model: str) -> None:
+        if conversation.conversing and len(backends) > 1:
+            # What a memory makes the agent say decides what it is told next: each has a conversation of its own.
+            chosen = await self._choose("which memory shall converse?", backends)
+            if chosen is None:
+                return
+            backends = [backends[chosen]]
         try:
             await asyncio.to_thread(import_module, "app.assembly")
             assembly = self._launch.assemble(backends, model)
@@ -197,3 +203,7 @@ class MemreplayApp(App[None]):
         if run is not None:
             await run.abandon()
         self.exit()
+
+
+def _extent(conversation: Conversation) -> str:
+    return "tests that converse" if conversation.conversing else f"{len(conversation.turns)} turns"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from app.conversations.models import Conversation
+    from app.replay.agent_session import AgentSession
     from app.replay.annotations import Annotations
     from app.replay.archive import EventArchive
     from app.replay.events import ReplayEvent
@@ -54,7 +55,9 @@ class LiveAssembly(Protocol):
         """Where the run is recorded."""
         ...
 
-    def start_session(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> ReplaySession:
+    def start_session(
+        self, conversation: Conversation, emit: Callable[[ReplayEvent], None]
+    ) -> ReplaySession | AgentSession:
         """A session of one conversation; every event is recorded before it is passed on."""
         ...
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -11,8 +12,11 @@ from app.replay.timeline import Timeline
 from app.tui.launch import LiveAssembly
 
 if TYPE_CHECKING:
+    from app.replay.agent_session import AgentSession
     from app.replay.events import ReplayEvent
     from app.replay.session import Ask, ReplaySession
+
+    Session = ReplaySession | AgentSession
 
 _ASKS_AT_ONCE = 4
 _LONGEST_WAIT_TO_LEAVE = 1.0
@@ -32,7 +36,7 @@ class LiveRun:
         self.target = 0
         self.over = False
         self._emit = emit
-        self._session: ReplaySession | None = None
+        self._session: Session | None = None
         self._stopping = False
         self._asking: asyncio.Task[None] | None = None
         self._at_work = asyncio.Lock()
@@ -41,6 +45,16 @@ class LiveRun:
     def position(self) -> int:
         """Turns played so far."""
         return self._session.position if self._session else 0
+
+    @property
+    def end(self) -> int:
+        """The last turn that there will be; while tests converse nobody knows, and it is beyond all bounds."""
+        return sys.maxsize if self.conversation.conversing else len(self.conversation.turns)
+
+    @property
+    def tests_are_over(self) -> bool:
+        """Whether tests conversed and have nothing more to say."""
+        return self.conversation.conversing and self._session is not None and self._session.finished
 
     @property
     def number_of_asks(self) -> int:
@@ -56,7 +70,7 @@ class LiveRun:
         async with self._at_work:
             self._stopping = False
             session = await self._opened()
-            while not self._stopping and session.position < min(self.target, len(self.conversation.turns)):
+            while not self._stopping and not session.finished and session.position < self.target:
                 await session.step()
                 played(session.position)
                 # Embedded stores never wait for anything: without this the screen would stand still.
@@ -83,7 +97,7 @@ class LiveRun:
                 self._asking = None
         return True
 
-    async def _ask_all(self, session: ReplaySession, asks: Sequence[Ask]) -> None:
+    async def _ask_all(self, session: Session, asks: Sequence[Ask]) -> None:
         gate = asyncio.Semaphore(_ASKS_AT_ONCE)
 
         async def one(ask: Ask) -> None:
@@ -125,7 +139,7 @@ class LiveRun:
             async with asyncio.timeout(_LONGEST_WAIT_TO_LEAVE):
                 await self.assembly.finish("interrupted")
 
-    async def _opened(self) -> ReplaySession:
+    async def _opened(self) -> Session:
         if self._session is None:
             await self.assembly.check()
             session = self.assembly.start_session(self.conversation, self._emit)
@@ -135,7 +149,7 @@ class LiveRun:
         return self._session
 
 
-def _missing(session: ReplaySession, timeline: Timeline) -> list[Ask]:
+def _missing(session: Session, timeline: Timeline) -> list[Ask]:
     """The asks that have no scored answer yet."""
     scored = {
         (answer.asked.question_id, answer.asked.backend, answer.asked.model)

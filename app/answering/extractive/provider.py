@@ -9,7 +9,7 @@ from typing import Any
 from litellm.llms.custom_llm import CustomLLM
 from litellm.types.utils import ModelResponse, Usage
 
-from app.answering.extractive.reader import read_and_answer
+from app.answering.extractive.reader import answer_messages
 from app.answering.model import EXTRACTIVE_MODEL
 from app.answering.tokens import token_counter
 
@@ -27,10 +27,10 @@ class ExtractiveProvider(CustomLLM):
 
 
 def _respond(messages: Sequence[Mapping[str, Any]], response: Any) -> ModelResponse:
-    prompt = "\n".join(str(message.get("content") or "") for message in messages)
-    reply = read_and_answer(prompt)
+    contents = [str(message.get("content") or "") for message in messages]
+    reply = answer_messages(contents)
     count = token_counter(EXTRACTIVE_MODEL)
-    asked, said = count(prompt), count(reply)
+    asked, said = count("\n".join(contents)), count(reply)
     response.choices[0].message.content = reply
     response.usage = Usage(prompt_tokens=asked, completion_tokens=said, total_tokens=asked + said)
     filled: ModelResponse = response

@@ -35,6 +35,9 @@ class AskingScreen(MarkingScreen):
 
     def action_ask(self) -> None:
         """Choose a question, or type one."""
+        if self.timeline.conversation.conversing:
+            self.notify("Tests ask their own questions: another would change what they find.", markup=False)
+            return
         questions = self.timeline.conversation.questions
         names = [_TYPE_ONE, *(question.text for question in questions)]
         self.app.push_screen(PickScreen(f"ask as memory stands at turn {self.cursor}", names), self._chosen)

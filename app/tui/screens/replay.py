@@ -18,8 +18,9 @@ from app.tui.replay_source import ReplaySource
 from app.tui.screens.asking import AskingScreen
 from app.tui.text import Span, one_line
 from app.tui.views.answers import answers_view
-from app.tui.views.conversation import ConversationDocument, closing_of
+from app.tui.views.conversation import closing_of
 from app.tui.views.header import header_spans
+from app.tui.views.tests import document_of, first_turn_of, scores_view
 from app.tui.widgets.architectures import Architectures
 from app.tui.widgets.bars import Bar
 from app.tui.widgets.lines_view import LinesView
@@ -41,7 +42,8 @@ class ReplayScreen(AskingScreen):
         self.source = source
         self.architectures = Architectures(self.timeline, source.backends, id="architectures")
         self.strip = TimelineStrip(self.timeline, id="strip")
-        self._document = ConversationDocument(self.timeline)
+        self._conversing = self.timeline.conversation.conversing
+        self._document = document_of(self.timeline)
         self._played = 0
         self._following = True
         self._continuing = False
@@ -88,7 +90,7 @@ class ReplayScreen(AskingScreen):
     @property
     def end(self) -> int:
         """The last position that playing by itself goes to."""
-        return self.timeline.last_turn if self.is_live else self.timeline.reached
+        return self.player.run.end if self.player is not None and self.is_live else self.timeline.reached
 
     @property
     def is_live(self) -> bool:
@@ -128,11 +130,11 @@ class ReplayScreen(AskingScreen):
     def _paint_answers(self) -> None:
         answers = self.query_one("#answers", LinesView)
         first_ask = self.timeline.marks.next(-1, {"question"})
-        answers.display = first_ask is not None and first_ask <= self.cursor
+        answers.display = self._conversing or (first_ask is not None and first_ask <= self.cursor)
         if answers.display:
-            view = answers_view(self.timeline, self.cursor)
+            view = (scores_view if self._conversing else answers_view)(self.timeline, self.cursor)
             answers.border_title = Content(view.title)
-            answers.show(view.document)
+            answers.show(view.document, in_view=view.in_view)
 
     def watch_cursor(self) -> None:
         """Every panel follows."""
@@ -193,7 +195,7 @@ class ReplayScreen(AskingScreen):
 
     def no_stop_ahead(self) -> None:
         """No watch stops before the frontier: a live run plays until one does."""
-        if not self.is_live or self._played >= self.timeline.last_turn:
+        if not self.is_live or self._played >= self.end:
             super().no_stop_ahead()
             return
         self._continuing = True
@@ -204,6 +206,8 @@ class ReplayScreen(AskingScreen):
     def _clicked(self, message: LinesView.BlockClicked) -> None:
         if message.view.id == "conversation":
             self.move_to(message.block + 1)
+        elif message.view.id == "answers" and self._conversing:
+            self.move_to(first_turn_of(self.timeline, message.block))
 
     @on(TimelineStrip.Sought)
     def _sought_on_strip(self, message: TimelineStrip.Sought) -> None:
@@ -219,6 +223,13 @@ class ReplayScreen(AskingScreen):
         """Give the focused panel the whole screen."""
         if self.focused is not None:
             self.maximize(self.focused)
+
+    def action_results(self) -> None:
+        """Open the results, as far as there are any; of tests, tell the points."""
+        if self._conversing:
+            self.notify(scores_view(self.timeline, self.timeline.reached).title, markup=False)
+        else:
+            super().action_results()
 
     # ---- what the engine tells -----------------------------------------------------------------------------
 
@@ -249,7 +260,7 @@ class ReplayScreen(AskingScreen):
     def _continue_from(self, position: int) -> None:
         """Stop where a watch fires; else play one turn more."""
         stop = self.stop_at(position)
-        self._continuing = stop is None and position < self.timeline.last_turn
+        self._continuing = stop is None and position < self.end
         if stop is not None:
             self._catch_up()
             self.stopped(stop)
@@ -268,6 +279,7 @@ class ReplayScreen(AskingScreen):
         if self._late is not None:
             self._late.stop()
             self._late = None
+        self._document.grow_to(self._played)
         if self._following:
             self.cursor = self._played
         self.paint_header()

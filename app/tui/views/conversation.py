@@ -43,6 +43,9 @@ class ConversationDocument:
         self.by_significance = False
         self._laid_out = lru_cache(maxsize=512)(self._lay_out)
 
+    def grow_to(self, turns: int) -> None:
+        """So many turns were played: nothing new, as all of them were known before."""
+
     def __len__(self) -> int:
         return len(self._conversation.turns) + (self.closed is not None)
 

@@ -62,6 +62,8 @@ class LivePlayer(Widget):
         if self.run.over:
             return ""
         turns, played = len(self._timeline.conversation.turns), self.run.position
+        if self._timeline.conversation.conversing:
+            return f"conversing, {played} turns so far · x stops" if self.run.target > played + 1 else ""
         if not self.busy:
             return "G asks the questions" if played == turns else ""
         if self._asking is not None:
@@ -82,7 +84,7 @@ class LivePlayer(Widget):
     def play_all(self) -> None:
         """Play all turns that are left, then ask every question."""
         self._ask_when_played = True
-        self.play_to(len(self._timeline.conversation.turns))
+        self.play_to(self.run.end)
 
     def stop(self) -> None:
         """Let go of what is under way, at the next turn."""
@@ -113,7 +115,7 @@ class LivePlayer(Widget):
     async def _drive(self) -> bool:
         self._asking = None
         await self.run.play(self._reached)
-        if not self._ask_when_played:
+        if not self._ask_when_played and not self.run.tests_are_over:
             return False
         if not await self.run.ask(self._timeline):
             return False

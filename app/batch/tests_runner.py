@@ -1,0 +1,119 @@
+"""Runs of tests without a screen: every memory and model converses with all of them, and is paid for once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from app.answering.gate import HaltedError
+from app.batch.progress import BatchProgress
+from app.conversing import ConversingAssembly
+from app.dataset_interfaces.sources import TestSource
+from app.replay.events import BenchmarkModelAsked, ConversationClosed, ReplayEvent
+from app.scoring.rows_of_tests import TEST_KINDS
+from app.streams import TestStream, streams_of
+
+STREAMS_AT_ONCE = 4
+"""Conversations under way at once, where nothing else is asked for: each waits for one reply at a time."""
+
+Tell = Callable[[str], None]
+
+
+class TestsRunner:
+    """Plays the streams of sources of tests through an assembly whose run has begun."""
+
+    __test__ = False
+
+    def __init__(self, assembly: ConversingAssembly, sources: Sequence[TestSource]) -> None:
+        self._assembly, self.sources = assembly, sources
+        self.totals: Counter[tuple[str, str]] = Counter()
+        """Tests to be scored, by memory and model."""
+        self._streams: list[TestStream] = []
+        self._stopping = False
+        self._slots = asyncio.Semaphore(assembly.settings.concurrency or STREAMS_AT_ONCE)
+
+    async def prepare(self, tell: Tell) -> None:
+        """Make the tests once. ``tell`` is given a sentence for what is not as it seems.
+
+        Raises:
+            MemreplayError: they cannot be made.
+        """
+        for source in self.sources:
+            benchmark = await self._assembly.made(source)
+            for note in benchmark.notes:
+                tell(note)
+            streams = streams_of(source, benchmark, self._assembly.settings)
+            for stream in streams:
+                tests = len(benchmark.tests) if stream.test_id is None else 1
+                self.totals[stream.backend, stream.model] += tests
+            self._streams += streams
+
+    def stop(self) -> None:
+        """Let what is being said be the last; it can be gone on with."""
+        self._stopping = True
+
+    async def run(self, progress: BatchProgress) -> None:
+        """Play all that was not played to its end yet."""
+        recorder = self._assembly.recorder
+        assert recorder is not None
+        if not self._streams or self._stopping:
+            return
+        for stream in self._streams:
+            # All of them first: rows stand in this order, whichever is over first.
+            recorder.add_conversation(stream.conversation)
+        self._account_for_writing()
+        async with asyncio.TaskGroup() as group:
+            for stream in self._streams:
+                group.create_task(self._run_one(stream, progress))
+
+    async def _run_one(self, stream: TestStream, progress: BatchProgress) -> None:
+        async with self._slots:
+            recorder = self._assembly.recorder
+            assert recorder is not None
+            known = self._recorded(stream)
+            if any(isinstance(event, ConversationClosed) for event in known):
+                for event in known:
+                    progress.tested(event, carried=True)
+                return
+            if self._stopping:
+                return
+            recorder.forget_ingestion(stream.conversation.id, [stream.backend])
+            session = self._assembly.start_tests(stream, lambda event: progress.tested(event, carried=False), known)
+            with suppress(HaltedError):
+                await session.open()
+                while not self._stopping and await session.step():
+                    pass
+            if session.finished:
+                await session.close("resolved")
+
+    def _account_for_writing(self) -> None:
+        """What the model cost that wrote the tests, in the first conversation of the run."""
+        first, recorder, judge = self._streams[0], self._assembly.recorder, self._assembly.judge
+        assert recorder is not None
+        calls = [event for event in self._recorded(first) if isinstance(event, BenchmarkModelAsked)]
+        if judge is None or any(not call.test_id for call in calls):
+            return
+        for reply in self._assembly.authored.values():
+            call = BenchmarkModelAsked(
+                conversation=first.conversation.id,
+                turn=0,
+                backend=first.backend,
+                test_id="",
+                model=judge.name,
+                reply=reply.text,
+                error=reply.error,
+                cost_usd=reply.cost_usd,
+            )
+            recorder.record(call)
+
+    def _recorded(self, stream: TestStream) -> list[ReplayEvent]:
+        recorder = self._assembly.recorder
+        assert recorder is not None
+        reader = recorder.reader()
+        try:
+            kinds = (*TEST_KINDS, "conversation_closed")
+            return list(reader.events(recorder.run_id, stream.conversation.id, kinds))
+        finally:
+            reader.close()

@@ -1,0 +1,157 @@
+"""A run of tests on the screen: live and recorded, with what belongs to which test, and its score as it falls."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from app.recording.goodai_import import import_goodai_run
+from app.settings import read_settings
+from app.shown_tests import ShownTests, listed_tests
+from app.tui.launch import Launch
+from app.tui.replay_source import recorded, recorded_conversations
+from app.tui.screens.pick import PickScreen
+from app.tui.screens.replay import ReplayScreen
+from app.tui.views.tests import TestsDocument, scores_view
+from app.tui.widgets.lines_view import LinesView
+from tests.stubs.tests_to_run import small_definitions
+from tests.tui.conftest import open_app, open_replay, replay_of, until
+from tests.unit.recording.test_goodai_import import LOG, event, result
+
+
+@pytest.fixture
+def tests_launch(launch: Launch, tmp_path: Path) -> Launch:
+    """Straight into a live run of two tests, with the real assembly and the embedded reader."""
+    shown = ShownTests(read_settings(backend=("full_context",)))
+    (conversation,) = shown.load([str(small_definitions(tmp_path / "small", ("Colours",)))], None)
+    return replace(
+        launch,
+        conversation=conversation,
+        load=lambda spec: shown.load([spec], None),
+        datasets=listed_tests,
+        assemble=lambda backends, model: shown.assemble(backends, model, tmp_path / "live.sqlite3"),
+        backends=("full_context",),
+    )
+
+
+def text_of(pilot: Pilot[Any], name: str) -> str:
+    return replay_of(pilot).query_one(f"#{name}", LinesView).text
+
+
+async def step(pilot: Pilot[Any]) -> None:
+    screen = replay_of(pilot)
+    assert screen.player is not None
+    before = screen.frontier
+    await pilot.press("full_stop")
+    await until(pilot, lambda: screen.frontier > before or screen.player.run.over)
+
+
+async def test_a_live_run_shows_messages_waits_filler_and_scores_as_they_come(tests_launch: Launch) -> None:
+    async with open_replay(tests_launch) as pilot:
+        screen = replay_of(pilot)
+        await until(pilot, lambda: not screen.player.busy)
+        assert text_of(pilot, "conversation").strip() == ""
+        await step(pilot)
+        shown = text_of(pilot, "conversation")
+        assert "Colours - 0 begins" in shown and "My favourite colour is Red." in shown
+        assert "Noted." not in shown
+        await step(pilot)
+        shown = text_of(pilot, "conversation")
+        assert "Noted." in shown and "Colours - 0 waits for" in shown
+        assert "running" in text_of(pilot, "answers")
+        await step(pilot)
+        assert "filler" in text_of(pilot, "conversation")
+        await pilot.press("G")
+        await until(pilot, lambda: screen.player.run.over)
+        await until(pilot, lambda: "Colours - 1: 1 of 1" in text_of(pilot, "conversation"))
+        assert "tests · 2 of 2 over · 2 points" in str(screen.query_one("#answers").border_title)
+        assert "end of the conversation · resolved" in text_of(pilot, "conversation")
+
+
+async def test_looking_back_shows_the_scores_as_they_were(tests_launch: Launch) -> None:
+    async with open_replay(tests_launch) as pilot:
+        screen = replay_of(pilot)
+        await pilot.press("G")
+        await until(pilot, lambda: screen.player.run.over)
+        for position in range(screen.timeline.last_turn + 1):
+            screen.move_to(position)
+            await pilot.pause()
+            shown = scores_view(screen.timeline, position)
+            assert str(screen.query_one("#answers").border_title) == shown.title
+        screen.move_to(0)
+        await pilot.pause()
+        assert "0 of 1 over" in str(screen.query_one("#answers").border_title)
+
+
+async def test_stopping_keeps_what_was_said_and_stepping_goes_on(tests_launch: Launch) -> None:
+    async with open_replay(tests_launch) as pilot:
+        screen = replay_of(pilot)
+        await pilot.press("G")
+        await until(pilot, lambda: screen.frontier >= 2)
+        await pilot.press("x")
+        await until(pilot, lambda: not screen.player.busy)
+        if not screen.player.run.over:
+            before = screen.frontier
+            await step(pilot)
+            assert screen.frontier > before or screen.player.run.over
+
+
+async def test_the_recording_shows_the_same_from_the_file_alone(tests_launch: Launch, tmp_path: Path) -> None:
+    async with open_replay(tests_launch) as pilot:
+        screen = replay_of(pilot)
+        await pilot.press("G")
+        await until(pilot, lambda: screen.player.run.over)
+        await until(pilot, lambda: "resolved" in text_of(pilot, "conversation"))
+        screen.move_to(4)
+        await pilot.pause()
+        live = text_of(pilot, "conversation"), text_of(pilot, "answers")
+    recorded = replace(tests_launch, conversation=None, recording=tmp_path / "live.sqlite3")
+    async with open_replay(recorded) as pilot:
+        replay_of(pilot).move_to(4)
+        await pilot.pause()
+        assert (text_of(pilot, "conversation"), text_of(pilot, "answers")) == live
+
+
+async def test_several_memories_each_have_a_conversation_of_their_own_so_one_is_chosen(
+    tests_launch: Launch,
+) -> None:
+    async with open_app(replace(tests_launch, backends=("rag", "full_context"))) as pilot:
+        await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
+        assert replay_of(pilot).source.backends == ("full_context",)
+
+
+async def test_results_of_tests_are_told_where_they_stand(tests_launch: Launch) -> None:
+    async with open_replay(tests_launch, (80, 24)) as pilot:
+        await pilot.press("r")
+        await pilot.pause()
+        assert isinstance(pilot.app.screen, ReplayScreen)
+
+
+def test_picking_lists_no_folder_and_runs_no_file() -> None:
+    assert {entry.id for entry in listed_tests()} >= {"colours", "jokes"}
+    assert all(entry.description.startswith("tests that converse") for entry in listed_tests())
+
+
+def test_long_filler_is_cut_and_hostile_text_stays_text(tmp_path: Path) -> None:
+    folder = tmp_path / "agent"
+    (folder / "Colours").mkdir(parents=True)
+    (folder / "ChapterBreak").mkdir()
+    filler = event(3, "", 3706, message="\n".join(f"Q {number}" for number in range(40)), is_question=False)
+    (folder / "master_log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [*LOG, filler]))
+    (folder / "Colours" / "0_0.json").write_text(json.dumps(result(1, ["Teal"])))
+    (folder / "ChapterBreak" / "0_0.json").write_text(json.dumps(result(1, ["2"])))
+    import_goodai_run(folder, tmp_path / "r.sqlite3")
+    (name,) = recorded_conversations(tmp_path / "r.sqlite3")
+    document = TestsDocument(recorded(tmp_path / "r.sqlite3", name).timeline)
+    texts = [[row.text for row in document.rows(index, 60)] for index in range(len(document))]
+    assert texts[-1][-1].strip() == "… 36 more rows of filler"
+    assert all(len(rows) == document.height(index, 60) for index, rows in enumerate(texts))
+    assert "[bold]" in "\n".join(texts[2]) and "\x1b" not in "\n".join(map("\n".join, texts))
+    assert any("begins afresh" in row for row in texts[0])
