@@ -6,8 +6,8 @@ import asyncio
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from typing import Literal
 
 from app.assembly import Assembly, content_digest
 from app.batch.interrupts import two_step_interrupt
@@ -50,8 +50,7 @@ async def run_recorded(
         _begin(assembly, conversations, tests, plan)
         complete = await _run(assembly, conversations, tests, plan)
     finally:
-        status = "finished" if complete else "interrupted"
-        complete = await _finish(assembly, status) and complete
+        complete = await _finish(assembly, "finished" if complete else "interrupted") and complete
     return complete
 
 
@@ -102,6 +101,7 @@ async def _run(
         def stop_now() -> None:
             nonlocal stopped_now
             stopped_now = True
+            _say("stopping at once, as told; replies under way are lost")
             task.cancel()
 
         try:
@@ -138,12 +138,14 @@ async def _until_over(
         raise error from None
 
 
-async def _finish(assembly: Assembly, status: str) -> bool:
+async def _finish(assembly: Assembly, status: Literal["finished", "interrupted"]) -> bool:
     """Whether the end of the run is on record too."""
-    with suppress(RecordingError):
-        await assembly.finish("finished" if status == "finished" else "interrupted")
-        return True
-    return False
+    try:
+        await assembly.finish(status)
+    except RecordingError as error:
+        _say(f"memreplay: {error}")
+        return False
+    return True
 
 
 def _summary(progress: BatchProgress) -> str:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import time
 from collections import Counter
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 
 from tests.cli.conftest import RunCli
-from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer
+from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, failure
 
 COLOURS = ("red", "blue", "green", "black", "white", "pink", "brown", "grey", "teal", "gold")
 
@@ -170,22 +170,20 @@ def test_an_estimate_asks_nothing_records_nothing_and_counts_what_the_run_then_n
 
 
 def test_asking_overlaps_across_conversations(run_cli: RunCli, tmp_path: Path) -> None:
-    """Eight conversations of one question each, asked two at a time at most, would take a second and more."""
-    under_way = most = 0
+    """No reply comes before six conversations of one question each are being asked about."""
+    together, asked = Event(), set()
 
-    def slowly(received: Received) -> Answer:
-        nonlocal under_way, most
-        under_way += 1
-        most = max(most, under_way)
-        time.sleep(0.15)
-        under_way -= 1
-        return answer("0")
+    def waits_for_the_others(received: Received) -> Answer:
+        asked.add(received.prompt.lower().partition("ann")[2][:1])
+        if len(asked - {""}) >= 6:
+            together.set()
+        return answer("0") if together.wait(20) else failure(400, "the others never came")
 
-    with OpenAIServer(slowly) as server:
+    with OpenAIServer(waits_for_the_others) as server:
         model = ("--model", "openai/stub", "--api-base", server.url, "--backend", "full_context")
         dataset = mc10(tmp_path / "d.jsonl", conversations=8, questions=1)
-        assert run_cli(*run_of(dataset, tmp_path, *model)).code == 0
-    assert most > 4
+        ran = run_cli(*run_of(dataset, tmp_path, *model))
+        assert ran.code == 0, ran.err
 
 
 def test_progress_off_a_terminal_is_plain_lines_by_backend(run_cli: RunCli, tmp_path: Path) -> None:
