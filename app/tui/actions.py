@@ -82,7 +82,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "What changed: since the turn before, a bookmark, against another architecture, or off.",
     ),
     Action("replay", "beside", ("D",), "", "Before and after of the focused state, side by side."),
-    Action("replay", "next_page", ("v",), "panels", "The next page of panels: memory, retrieval, trace."),
+    Action("replay", "next_page", ("v",), "page", "The next page of panels: memory, retrieval, trace."),
     Action("replay", "significance", ("s",), "", "Colour the conversation by significance, or not."),
     Action(
         "replay",
