@@ -22,7 +22,9 @@ cli.add_typer(recordings, name="recordings")
 datasets = typer.Typer(help="What can be replayed.", rich_markup_mode=None, invoke_without_command=True)
 cli.add_typer(datasets, name="datasets")
 
-_ONLY_WITH_BATCH = ("output", "resume", "perceive", "fail_under", "answer_key")
+_ONLY_WITH_BATCH = (
+    "output", "resume", "retry_errors", "estimate", "perceive", "sample", "repeats", "fail_under", "answer_key"
+)  # fmt: skip
 
 
 def _show_version(wanted: bool) -> None:
@@ -46,7 +48,11 @@ def replay(
     ] = None,
     backend: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="hybrid, rag, full_context, closed_book, oracle; repeatable."),
+        typer.Option(
+            metavar="NAME",
+            help="hybrid, rag, rag:keyword, rag:fused, full_context, closed_book, oracle, package.module:Class or"
+            " http://host/run_turn; repeatable.",
+        ),
     ] = None,
     model: Annotated[
         list[str] | None,
@@ -67,10 +73,46 @@ def replay(
         int | None,
         typer.Option(metavar="N", help="Most tokens of memory in a prompt; default: what fits the model."),
     ] = None,
+    embedder: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What makes vectors: minilm (default), fastembed:NAME, litellm:NAME."),
+    ] = None,
+    extractor: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="A LiteLLM model that reads facts for hybrid; default: its rules."),
+    ] = None,
+    ablate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Switch off a part of hybrid: promotion, supersession, verbatim, knowledge, shared, personal,"
+            " dense, keyword, speaker, date; repeatable.",
+        ),
+    ] = None,
+    tier_share: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TIER=SHARE",
+            help="The most that a tier of hybrid takes of a recall: personal=0.05, shared=0.1, knowledge=0.1 by"
+            " default; repeatable.",
+        ),
+    ] = None,
     concurrency: Annotated[
-        int | None, typer.Option(metavar="N", help="Model calls under way at once; default 20.")
+        int | None, typer.Option(metavar="N", help="Model calls under way at once; default: as the provider bears.")
+    ] = None,
+    rpm: Annotated[int | None, typer.Option(metavar="N", help="Most requests a minute and model.")] = None,
+    tpm: Annotated[int | None, typer.Option(metavar="N", help="Most tokens a minute and model.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Give a model's call up after this; default 120.")
     ] = None,
     limit: Annotated[int | None, typer.Option(metavar="N", help="Ask only the first N questions.")] = None,
+    sample: Annotated[
+        int | None, typer.Option(metavar="N", help="Ask only N questions, drawn by type from the seed.")
+    ] = None,
+    repeats: Annotated[int | None, typer.Option(metavar="N", help="Ask every question N times.")] = None,
+    shuffle_choices: Annotated[
+        bool, typer.Option("--shuffle-choices", help="Show options in an order drawn from the seed.")
+    ] = False,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of everything that is drawn.")] = None,
     recording: Annotated[
         Path | None, typer.Option(help="The SQLite file; an existing one gains a run. Default: a new one.")
@@ -80,6 +122,12 @@ def replay(
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the newest unfinished run of equal settings.")
+    ] = False,
+    retry_errors: Annotated[
+        bool, typer.Option("--retry-errors", help="With --resume: ask again what ended in an error.")
+    ] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Say what would be asked and what it would cost; ask nothing.")
     ] = False,
     perceive: Annotated[
         bool,
@@ -99,6 +147,9 @@ def replay(
         typer.Option(metavar="FILE", help="Corrections of published answers, for adjusted scores beside the raw."),
     ] = None,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Use no reply that another run paid for.")] = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Reach no network: a call that is not on record is an error.")
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Say which version this is.")
     ] = False,
@@ -124,22 +175,34 @@ def replay(
         redis_ttl=redis_ttl,
         top_k=top_k,
         context_tokens=context_tokens,
+        embedder=embedder,
+        extractor=extractor,
+        ablate=tuple(ablate or ()),
+        tier_share=tuple(tier_share or ()),
         concurrency=concurrency,
+        rpm=rpm,
+        tpm=tpm,
+        timeout=timeout,
         limit=limit,
+        sample=sample,
+        repeats=repeats,
+        shuffle_choices=shuffle_choices or None,
         seed=seed,
         cache=False if no_cache else None,
+        offline=offline or None,
     )
     if batch:
         if against is not None:
             raise UsageError("--against goes with the screen, not with --batch")
         from app.batch.command import BatchOptions, run_batch
+        from app.batch.recorded_run import RunPlan
 
         options = BatchOptions(
             datasets=tuple(dataset or ()),
             evidence=evidence,
             recording=recording,
-            resume=resume,
-            perceive=perceive,
+            plan=RunPlan(perceive=perceive, resume=resume, retry_errors=retry_errors),
+            estimate=estimate,
             outputs=tuple(output or ()),
             fail_under=fail_under,
             answer_key=answer_key,
@@ -213,10 +276,23 @@ def compare(
 
 
 @cli.command()
-def doctor() -> None:
+def doctor(
+    clean: Annotated[
+        bool, typer.Option("--clean", help="Say what runs have left on the servers, and how to remove it.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --clean: remove it.")] = False,
+) -> None:
     """Say which Redis, Qdrant, embedder and model this configuration reaches, and what mends what is missing."""
-    from app.doctor import examine
     from app.settings import read_settings
+
+    if yes and not clean:
+        raise UsageError("--yes goes with --clean")
+    if clean:
+        from app import clean_command
+
+        chosen = clean_command.clean if yes else clean_command.show_leftovers
+        raise typer.Exit(chosen(read_settings()))
+    from app.doctor import examine
 
     raise typer.Exit(examine(read_settings()))
 
@@ -232,6 +308,44 @@ def validate(
     from app.validate_command import validate as check
 
     raise typer.Exit(check(tuple(path or ())))
+
+
+@cli.command("check-backend")
+def check_backend(
+    name: Annotated[str, typer.Argument(metavar="package.module:Class", help="A memory of your own.")],
+) -> None:
+    """Try a memory on the contract, and say in plain words what it does not keep."""
+    from app.check_backend_command import check_backend as check
+
+    raise typer.Exit(check(name))
+
+
+@cli.command("serve-backend")
+def serve_backend(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A memory: hybrid, rag, package.module:Class …")],
+    host: Annotated[
+        str, typer.Option(help="Where to listen; elsewhere than here, a token is needed.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8377,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="MEMREPLAY_SERVE_TOKEN",
+            show_default=False,
+            help="What callers must show; better in the environment.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What answers from the memory; default memreplay/extractive.")
+    ] = None,
+) -> None:
+    """Serve a memory over HTTP, as an agent for benchmark runners. Stores are those that are configured."""
+    from app.serve_backend_command import ServeOptions
+    from app.serve_backend_command import serve_backend as serve
+    from app.settings import read_settings
+
+    settings = read_settings(model=(model,) if model else ())
+    raise typer.Exit(serve(name, settings, ServeOptions(host, port, token)))
 
 
 @datasets.callback()

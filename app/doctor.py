@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+from app.agents.backend import RemoteAgent
+from app.agents.client import AgentError
 from app.answering.model import EXTRACTIVE_MODEL
 from app.answering.reachability import ensure_reachable
-from app.assembly import connections
+from app.embedders import EMBEDDED, ensure_embedder_answers, plain_embedder
 from app.errors import EXIT_DONE, EXIT_MISSING_SERVER_OR_KEY, MemreplayError
 from app.paths import cache_folder, config_file, datasets_folder, recordings_folder
+from app.resources import agents_of, connections
 from app.settings import Settings, without_secrets
 from memory_backends.base import BackendError
-from memory_backends.embedding import MiniLMEmbedder
 from memory_backends.knowledge_store import QdrantConnection
 from memory_backends.operating_memory import RedisConnection
 
@@ -50,8 +52,9 @@ async def _examine(settings: Settings) -> list[Finding]:
     findings = [
         await _reached("Redis", redis, "redis-url", settings.redis_url),
         await _reached("Qdrant", qdrant, "qdrant-url", settings.qdrant_url),
-        await asyncio.to_thread(_embedder),
+        await asyncio.to_thread(_embedder, settings),
     ]
+    findings += [await _agent(name, agent) for name, agent in agents_of(settings).items()]
     for model in settings.model:
         findings.append(await asyncio.to_thread(_model, model, settings.api_base))
     return findings
@@ -70,13 +73,29 @@ async def _reached(
     return Finding(subject, True, connection.description)
 
 
-def _embedder() -> Finding:
+async def _agent(name: str, agent: RemoteAgent) -> Finding:
     try:
-        embedder = MiniLMEmbedder()
+        await agent.client.check()
+    except AgentError as error:
+        return Finding("agent", False, str(error), f"start it, or leave out --backend {name}")
+    finally:
+        await agent.client.aclose()
+    return Finding("agent", True, name)
+
+
+def _embedder(settings: Settings) -> Finding:
+    mend = (
+        "pip install --force-reinstall memreplay"
+        if settings.embedder == EMBEDDED
+        else f"or use the one inside the package: --embedder {EMBEDDED}"
+    )
+    try:
+        embedder = plain_embedder(settings.embedder, settings.api_base)
+        ensure_embedder_answers(settings.embedder, embedder, settings.api_base)
         vectors = embedder.embed(["a fact"])
-    except (BackendError, ImportError, OSError) as error:
-        return Finding("embedder", False, str(error), "pip install --force-reinstall memreplay")
-    return Finding("embedder", True, f"{embedder.name}, {vectors.shape[1]} dimensions, inside the package")
+    except (MemreplayError, BackendError, ImportError, OSError) as error:
+        return Finding("embedder", False, str(error), mend)
+    return Finding("embedder", True, f"{embedder.name}, {vectors.shape[1]} dimensions")
 
 
 def _model(model: str, api_base: str | None) -> Finding:

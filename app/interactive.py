@@ -10,7 +10,7 @@ from app.conversations.models import Conversation
 from app.conversations.registry import load, shipped_datasets
 from app.errors import UsageError
 from app.settings import Settings
-from memory_backends.registry import BACKEND_NAMES
+from memory_backends.registry import known_backends
 
 _NO_TERMINAL = (
     "the screen is drawn on a terminal, through standard error: run it in one, and redirect neither standard input"
@@ -73,7 +73,7 @@ def open_screen(
             assemble=assemble,
             backends=settings.backend,
             model=settings.model[0],
-            all_backends=BACKEND_NAMES,
+            all_backends=tuple(dict.fromkeys([*known_backends(), *settings.backend])),
             against=against,
             keys=settings.keys,
         )

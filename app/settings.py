@@ -46,24 +46,48 @@ class Settings(BaseSettings):
     """A Qdrant server; embedded when absent."""
     qdrant_api_key: SecretStr | None = None
     """The key of the Qdrant server."""
+    agent_token: SecretStr | None = None
+    """Sent as a bearer token to agents, that is to backends named by a URL."""
     redis_ttl: int | None = Field(default=None, ge=1)
     """Seconds after which the Redis keys of a finished run expire; kept when absent."""
     top_k: int = Field(default=10, ge=1)
     """Most hits taken for a question, from all stores together."""
     context_tokens: int | None = Field(default=None, ge=1)
     """Most tokens of memory in a prompt; worked out from the model's window when absent."""
+    embedder: str = "minilm"
+    """What makes vectors: minilm (inside the package), fastembed:NAME or litellm:NAME."""
+    extractor: str | None = None
+    """The LiteLLM model that reads candidate facts for the hybrid memory; its rules when absent."""
+    ablate: Names = ()
+    """Mechanisms of the hybrid memory that are switched off, by name."""
+    tier_share: Names = ()
+    """The most that a tier of the hybrid memory may take of a recall, each as tier=share (0 to 1)."""
     concurrency: int | None = Field(default=None, ge=1)
     """Model calls under way at once."""
+    rpm: int | None = Field(default=None, ge=1)
+    """Most requests a minute to one model."""
+    tpm: int | None = Field(default=None, ge=1)
+    """Most tokens a minute to one model, prompts and replies together."""
+    timeout: float = Field(default=120.0, gt=0)
+    """Seconds after which a model's call is given up."""
     limit: int | None = Field(default=None, ge=1)
     """Ask only the first so many questions."""
+    sample: int | None = Field(default=None, ge=1)
+    """Ask only so many questions, drawn by type."""
+    repeats: int = Field(default=1, ge=1)
+    """How often every question is asked."""
+    shuffle_choices: bool = False
+    """Whether the options of a question are shown in an order drawn from the seed."""
     seed: int = 0
     """Seed of everything that is drawn."""
     cache: bool = True
     """Whether replies paid for by other runs are reused."""
+    offline: bool = False
+    """Whether only replies on record, and the embedded reader, may answer."""
     keys: dict[str, str] = Field(default_factory=dict)
     """Keys of the screen, an action's id (``replay.step``) to keys separated by commas; in the file: ``[keys]``."""
 
-    @field_validator("backend", "model", mode="before")
+    @field_validator("backend", "model", "ablate", "tier_share", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
@@ -74,6 +98,11 @@ class Settings(BaseSettings):
         if not value:
             raise ValueError("name at least one")
         return tuple(dict.fromkeys(value))
+
+    @field_validator("ablate")
+    @classmethod
+    def _sorted(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(sorted(set(value)))
 
     @classmethod
     def settings_customise_sources(
@@ -89,7 +118,7 @@ class Settings(BaseSettings):
 
     def public(self) -> dict[str, Any]:
         """The settings as they may be recorded: no keys, and no passwords in addresses."""
-        values = self.model_dump(mode="json", exclude={"qdrant_api_key", "keys"})
+        values = self.model_dump(mode="json", exclude={"qdrant_api_key", "agent_token", "keys"})
         for name in ("redis_url", "qdrant_url", "api_base"):
             values[name] = without_secrets(values[name])
         return values

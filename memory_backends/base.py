@@ -20,6 +20,15 @@ from memory_backends.operations import Frozen, MemoryTrace, Store
 Role = Literal["user", "assistant"]
 ClosingStatus = Literal["resolved", "cancelled"]
 
+WhyEmpty = Literal["nothing_stored", "below_threshold"]
+"""Why a recall has no hit: memory is empty, or nothing in it is near enough to what was asked."""
+
+MISSED_DEPTH = 30
+"""Candidates below the cut that are kept for a question."""
+
+MISSED_DEPTH_OF_A_TURN = 10
+"""The same for an ordinary turn, of which there are many more."""
+
 TokenCounter = Callable[[str], int]
 """Text to its number of tokens, by the tokenizer of the model that will read it."""
 
@@ -43,7 +52,11 @@ class TextEmbedder(Protocol):
     """A port: texts to vectors."""
 
     name: str
-    dimension: int
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a vector has."""
+        ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of unit length, shape ``(len(texts), dimension)``. May take long: call it in a thread."""
@@ -157,7 +170,10 @@ class Hit(Frozen):
 
 
 class Cut(Frozen):
-    """What did not fit: ``place`` it was cut from, the turns that are wholly or partly gone, its tokens."""
+    """What did not fit: ``place`` it was cut from, the turns that are wholly or partly gone, its tokens.
+
+    Where a log is read whole on every ordinary turn, each turn tells what was newly cut at it.
+    """
 
     place: str
     turns: tuple[str, ...]
@@ -168,11 +184,13 @@ class Recall(Frozen):
     """What a memory gives for a message or a question: ranked hits and the context assembled from them.
 
     ``missed`` are candidates that ranked below the cut, to the depth that the backend states, without their text:
-    why something was not retrieved is answered by its rank in each channel.
+    why something was not retrieved is answered by its rank in each channel. ``why_empty`` is set where there is no
+    hit, by memories that search.
     """
 
     hits: tuple[Hit, ...] = ()
     missed: tuple[Hit, ...] = ()
+    why_empty: WhyEmpty | None = None
     context: str = ""
     tokens: int = 0
     cut: tuple[Cut, ...] = ()

@@ -7,7 +7,7 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from hashlib import blake2b, sha256
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_backends.base import BackendError, TextEmbedder
+from memory_backends.vector_cache import text_key
 
 if TYPE_CHECKING:
     from onnxruntime.capi.onnxruntime_inference_collection import InferenceSession
@@ -83,16 +84,20 @@ class CachedEmbedder(TextEmbedder):
 
     def __init__(self, inner: TextEmbedder, capacity: int = 20_000) -> None:
         self.name = inner.name
-        self.dimension = inner.dimension
         self._inner = inner
         self._capacity = capacity
         self._lock = threading.Lock()
         self._vectors: OrderedDict[bytes, Vector] = OrderedDict()
         self._under_way: dict[bytes, Future[Vector]] = {}
 
+    @property
+    def dimension(self) -> int:
+        """That of the inner embedder."""
+        return self._inner.dimension
+
     def embed(self, texts: Sequence[str]) -> Vector:
         """Vectors of shape ``(len(texts), dimension)``; errors are the inner embedder's."""
-        keys = [blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
+        keys = [text_key(text) for text in texts]
         known: dict[bytes, Vector] = {}
         mine: dict[bytes, str] = {}
         waited: dict[bytes, Future[Vector]] = {}

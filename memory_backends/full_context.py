@@ -61,6 +61,8 @@ class FullContextBackend(MemoryBackend):
         self._tokens = 0
         self._end = 0
         self._session: int | None = None
+        self._turns_cut = 0
+        self._tokens_cut = 0
 
     async def open(self, namespace: Namespace) -> None:
         """No log yet."""
@@ -70,14 +72,20 @@ class FullContextBackend(MemoryBackend):
         self._tokens = 0
         self._end = 0
         self._session = None
+        self._turns_cut = self._tokens_cut = 0
         with self.trace.caused_by("open", ACTOR):
             await self._memory.remove(self._key)
 
     async def perceive(self, message: Message, limit: int, budget: int) -> Recall:
-        """The read that an ordinary turn makes. Its hit has no text: the log is in the trace, piece by piece."""
+        """The read that an ordinary turn makes, told so that a long conversation's trace stays short.
+
+        Its hit has neither text nor turns, since the log is in the trace, piece by piece; its cut names only the
+        turns, and their tokens, that the turn before still had.
+        """
         with self.trace.caused_by("perceive", ACTOR, (message.turn_id,)):
             read = await self._read(budget)
-        return read.model_copy(update={"hits": tuple(hit.model_copy(update={"text": ""}) for hit in read.hits)})
+        bare = tuple(hit.model_copy(update={"text": "", "turns": ()}) for hit in read.hits)
+        return read.model_copy(update={"hits": bare, "cut": self._newly_cut(read.cut)})
 
     async def observe(self, exchange: Exchange) -> None:
         """Append the exchange, unless it stands there already."""
@@ -140,6 +148,13 @@ class FullContextBackend(MemoryBackend):
             tokens=tokens,
         )
         return Recall(hits=(hit,), context=text, tokens=tokens, cut=(cut,) if first else ())
+
+    def _newly_cut(self, cut: tuple[Cut, ...]) -> tuple[Cut, ...]:
+        """What of it was not told by an earlier turn."""
+        turns, tokens = (cut[0].turns, cut[0].tokens) if cut else ((), 0)
+        new = Cut(place=self._opened(), turns=turns[self._turns_cut :], tokens=max(tokens - self._tokens_cut, 0))
+        self._turns_cut, self._tokens_cut = max(self._turns_cut, len(turns)), max(self._tokens_cut, tokens)
+        return (new,) if new.turns else ()
 
     def _tokens_from(self, stretch: _Stretch) -> int:
         """Tokens of a context that begins at this turn, under its date line: fewer the later it begins."""

@@ -34,14 +34,15 @@ from memory_backends.state_patch import patch_between
 __all__ = ["OperatingMemory", "RedisConnection"]
 
 State = TypeVar("State", bound=Record)
-Answer = TypeVar("Answer")
-
 KEYFRAME_EVERY = 64
 """Writes of one key between two whole values in the trace."""
 
 
 class OperatingMemory:
     """What one backend does in Redis. Every method but the ``peek`` ones is noted in the trace.
+
+    A dropped connection is waited for, within bounds, and no write is lost or done twice by it; only a published
+    message may arrive twice. One object writes a key at a time.
 
     Every method may raise :class:`StoreUnavailableError`; the failed command is in the trace with its error.
     """
@@ -52,16 +53,17 @@ class OperatingMemory:
         self._trace = trace
         self._writes: Counter[str] = Counter()
         self._last_written: dict[str, bytes] = {}
+        self._lengths: dict[str, int] = {}
 
     async def read_text(self, key: str) -> str | None:
         """The text at ``key``."""
-        raw, ms = await self._timed("GET", key, self._connection.read, lambda: self._client.get(key))
+        raw, ms = await self._timed("GET", key, lambda: self._client.get(key))
         self._note("GET", key, _read(raw), ms)
         return None if raw is None else _text(raw)
 
     async def read_state(self, key: str, kind: type[State]) -> State | None:
         """The state at ``key``; None where there is none, or where what stands there is no ``kind``."""
-        raw, ms = await self._timed("GET", key, self._connection.read, lambda: self._client.get(key))
+        raw, ms = await self._timed("GET", key, lambda: self._client.get(key))
         state, error = None, None
         if raw is not None:
             try:
@@ -74,9 +76,12 @@ class OperatingMemory:
     async def write_state(self, key: str, state: Record) -> None:
         """Write a state, whatever stood there."""
         text = _json(state)
-        old, ms = await self._timed(
-            "SET", key, self._connection.write, lambda: self._client.set(key, text, get=True)
-        )
+
+        async def again() -> bytes | None:
+            old: bytes | None = await self._client.set(key, text, get=True)
+            return self._last_written.get(key) if old == text.encode() else old
+
+        old, ms = await self._timed("SET", key, lambda: self._client.set(key, text, get=True), again)
         self._note("SET", key, self._change_of_state(key, old, text), ms)
 
     async def compare_and_set_state(self, key: str, expected: Record | None, new: Record) -> bool:
@@ -87,20 +92,26 @@ class OperatingMemory:
         wanted = None if expected is None else json.loads(_json(expected))
 
         async def exchange() -> tuple[bool, bytes | None]:
-            async with self._client.pipeline() as pipeline:
-                await pipeline.watch(key)
-                old = await pipeline.get(key)  # immediate once a key is watched
-                if (None if old is None else _parsed(old)) != wanted:
-                    return False, old
-                pipeline.multi()
-                pipeline.set(key, text)
-                try:
+            try:
+                async with self._client.pipeline() as pipeline:
+                    await pipeline.watch(key)
+                    old = await pipeline.get(key)  # immediate once a key is watched
+                    if (None if old is None else _parsed(old)) != wanted:
+                        return False, old
+                    pipeline.multi()
+                    pipeline.set(key, text)
                     await pipeline.execute()
-                except WatchError:
-                    return False, old
-                return True, old
+                    return True, old
+            except WatchError:
+                # Somebody else wrote it, or the connection dropped: the client says the same of both.
+                return await again()
 
-        (done, old), ms = await self._timed("SET", key, self._connection.write, exchange)
+        async def again() -> tuple[bool, bytes | None]:
+            if await self._client.get(key) == text.encode():
+                return True, None if expected is None else _json(expected).encode()
+            return await exchange()
+
+        (done, old), ms = await self._timed("SET", key, exchange, again)
         if done:
             self._note("SET", key, self._change_of_state(key, old, text), ms)
         else:
@@ -109,9 +120,23 @@ class OperatingMemory:
 
     async def append_text(self, key: str, text: str) -> int:
         """Append to the text at ``key``, which begins empty; the offset at which it stands, in bytes of UTF-8."""
-        length, ms = await self._timed(
-            "APPEND", key, self._connection.write, lambda: self._client.append(key, text)
-        )
+
+        async def first() -> int:
+            if key not in self._lengths:
+                self._lengths[key] = int(await self._client.strlen(key))
+            return int(await self._client.append(key, text))
+
+        async def again() -> int:
+            before, added = self._lengths.get(key), text.encode()
+            length = int(await self._client.strlen(key))
+            if before is None or length == before:
+                return await first()
+            if length == before + len(added) and await self._client.getrange(key, before, -1) == added:
+                return length
+            raise BackendError(f"What stands at {key} is not what stood there before the connection dropped")
+
+        length, ms = await self._timed("APPEND", key, first, again)
+        self._lengths[key] = int(length)
         offset = int(length) - len(text.encode())
         self._note("APPEND", key, AppendChange(offset=offset, text=text), ms)
         return offset
@@ -119,16 +144,12 @@ class OperatingMemory:
     async def publish(self, channel: str, message: Mapping[str, Any]) -> None:
         """Send ``message`` as JSON to whoever listens."""
         text = json.dumps(message, ensure_ascii=False)
-        receivers, ms = await self._timed(
-            "PUBLISH", channel, self._connection.write, lambda: self._client.publish(channel, text)
-        )
+        receivers, ms = await self._timed("PUBLISH", channel, lambda: self._client.publish(channel, text))
         self._note("PUBLISH", channel, PublishChange(message=dict(message), receivers=receivers), ms)
 
     async def expire(self, key: str, seconds: int) -> None:
         """Let ``key`` vanish after ``seconds``. Nothing is noted where there is no such key."""
-        set_, ms = await self._timed(
-            "EXPIRE", key, self._connection.read, lambda: self._client.expire(key, seconds)
-        )
+        set_, ms = await self._timed("EXPIRE", key, lambda: self._client.expire(key, seconds))
         if set_:
             self._note("EXPIRE", key, ExpireChange(seconds=seconds), ms)
 
@@ -136,7 +157,8 @@ class OperatingMemory:
         """Remove keys; say how many there were. Only these are noted."""
         removed = 0
         for key in keys:
-            count, ms = await self._timed("DEL", key, self._connection.read, partial(self._client.delete, key))
+            count, ms = await self._timed("DEL", key, partial(self._client.delete, key))
+            self._lengths[key] = 0
             if count:
                 self._note("DEL", key, RemoveChange(count=count), ms)
                 self._writes.pop(key, None)
@@ -161,13 +183,17 @@ class OperatingMemory:
         self,
         command: str,
         key: str,
-        run: Callable[[Callable[[], Awaitable[Answer]]], Awaitable[Answer]],
-        call: Callable[[], Any],
+        call: Callable[[], Awaitable[Any]],
+        again: Callable[[], Awaitable[Any]] | None = None,
     ) -> tuple[Any, float]:
-        """Run a command; its answer and the milliseconds it took. A failure is noted and raised."""
+        """Run a command; its answer and the milliseconds it took. A failure is noted and raised.
+
+        ``again`` is what to do instead of repeating it after a dropped connection, where repeating does harm.
+        """
         started = perf_counter()
         try:
-            answer = await run(call)
+            work = self._connection.write(call, again) if again else self._connection.read(call)
+            answer = await work
         except BackendError as error:
             self._note(command, key, None, (perf_counter() - started) * 1000, str(error))
             raise

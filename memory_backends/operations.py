@@ -7,7 +7,7 @@ that folding never has to start from the beginning.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Annotated, Any, Literal
@@ -186,7 +186,27 @@ class PromotionDecision(Frozen):
     superseded_id: str | None = None
 
 
-TraceEntry = MemoryOperation | PromotionDecision
+class Extraction(Frozen):
+    """A model was asked for the facts of an exchange: what came of it and what it cost.
+
+    ``turns`` are the exchange's; ``cost_usd`` is None where the price is unknown; ``reused`` says that the reply
+    was paid for before; ``error`` is set where there is no usable reply, and so no fact.
+    """
+
+    kind: Literal["extraction"] = "extraction"
+    model: str
+    turns: tuple[str, ...]
+    facts: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float | None = None
+    ms: float = 0.0
+    reused: bool = False
+    error: str | None = None
+
+
+TraceEntry = MemoryOperation | PromotionDecision | Extraction
 
 
 class Cause(Frozen):
@@ -244,6 +264,14 @@ class MemoryTrace:
     def decide(self, decision: PromotionDecision) -> None:
         """A consolidation agent reports what became of a candidate."""
         self._entries.append(decision)
+
+    def extend(self, entries: Iterable[TraceEntry]) -> None:
+        """Take over what another trace has handed over."""
+        self._entries.extend(entries)
+
+    def extracted(self, extraction: Extraction) -> None:
+        """A memory reports a call of its extractor."""
+        self._entries.append(extraction)
 
     def drain(self) -> tuple[TraceEntry, ...]:
         """Hand over what was noted since the last call, in order."""

@@ -9,21 +9,27 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait
 
 Answer = TypeVar("Answer")
 
-ATTEMPTS = 4
+ATTEMPTS = 10
+"""With the waits between them, a server may be away for six seconds."""
+
+ATTEMPTS_TO_REACH = 4
+"""Where it is only asked whether a server is there: less than a second."""
 
 
-async def patiently(call: Callable[[], Awaitable[Answer]], may_pass: Callable[[BaseException], bool]) -> Answer:
-    """Await ``call()``, up to four times with 0.1, 0.2 and 0.4 s between, while ``may_pass`` says so of its error.
+async def patiently(
+    call: Callable[[], Awaitable[Answer]], may_pass: Callable[[BaseException], bool], attempts: int = ATTEMPTS
+) -> Answer:
+    """Await ``call()``, again with 0.1, 0.2, 0.4 … 1 s between, while ``may_pass`` says so of its error.
 
     The last error is raised as it is.
     """
-    attempts = AsyncRetrying(
-        stop=stop_after_attempt(ATTEMPTS),
+    retrying = AsyncRetrying(
+        stop=stop_after_attempt(attempts),
         wait=wait_exponential(multiplier=0.1, max=1),
         retry=retry_if_exception(may_pass),
         reraise=True,
     )
-    async for attempt in attempts:
+    async for attempt in retrying:
         with attempt:
             return await call()
     raise AssertionError("the last attempt returns or raises")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from memory_backends.base import StoreAddressError, StoreUnavailableError
-from memory_backends.patience import patiently
+from memory_backends.patience import ATTEMPTS, ATTEMPTS_TO_REACH, patiently
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -21,14 +21,16 @@ REPLY_SECONDS = 15
 class QdrantConnection:
     """A way to Qdrant that several conversations share. Nothing is sent before the first use.
 
-    ``description`` is ``embedded`` or ``host:port``: fit to be shown, without the key.
+    ``description`` is ``embedded`` or ``host:port``: fit to be shown, without the key. ``attempts`` bounds how
+    often a command is tried while the server does not answer.
     """
 
-    def __init__(self, url: str | None, api_key: str | None, description: str) -> None:
+    def __init__(self, url: str | None, api_key: str | None, description: str, attempts: int = ATTEMPTS) -> None:
         self._url = url
         self._api_key = api_key
         self._shared: QdrantClient | None = None
         self.description = description
+        self._attempts = attempts
 
     @classmethod
     def embedded(cls) -> QdrantConnection:
@@ -36,7 +38,7 @@ class QdrantConnection:
         return cls(None, None, "embedded")
 
     @classmethod
-    def to(cls, url: str, api_key: str | None = None) -> QdrantConnection:
+    def to(cls, url: str, api_key: str | None = None, attempts: int = ATTEMPTS) -> QdrantConnection:
         """A server at ``http://host[:port]``, or ``https://`` for TLS."""
         expected = "expected http://host[:port] or https://…"
         try:
@@ -46,7 +48,7 @@ class QdrantConnection:
             raise StoreAddressError(f"The Qdrant address cannot be read; {expected}") from error
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise StoreAddressError(f"The Qdrant address is not a URL; {expected}")
-        return cls(url, api_key, f"{parts.hostname}:{port}")
+        return cls(url, api_key, f"{parts.hostname}:{port}", attempts)
 
     @property
     def is_shared(self) -> bool:
@@ -69,7 +71,8 @@ class QdrantConnection:
         """Raise :class:`StoreUnavailableError` unless the server answers and lets us in."""
         if self.is_shared:
             client = await asyncio.to_thread(self.client)
-            await self.run(lambda: asyncio.to_thread(client.get_collections))
+            attempts = min(self._attempts, ATTEMPTS_TO_REACH)
+            await self._run(lambda: asyncio.to_thread(client.get_collections), attempts)
 
     async def aclose(self) -> None:
         """Hang up."""
@@ -79,10 +82,13 @@ class QdrantConnection:
 
     async def run(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
         """Await a call of the client. Every command we use may be repeated, and is, a few times."""
+        return await self._run(call, self._attempts)
+
+    async def _run(self, call: Callable[[], Awaitable[Answer]], attempts: int) -> Answer:
         from qdrant_client.http.exceptions import ApiException
 
         try:
-            return await patiently(call, _may_pass)
+            return await patiently(call, _may_pass, attempts)
         except (ApiException, OSError) as error:
             raise StoreUnavailableError(f"Qdrant at {self.description} {_reason(error)}") from error
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from memory_backends.base import BackendError, StoreAddressError, StoreUnavailableError
-from memory_backends.patience import patiently
+from memory_backends.patience import ATTEMPTS, ATTEMPTS_TO_REACH, patiently
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -17,20 +16,19 @@ Answer = TypeVar("Answer")
 
 CONNECT_SECONDS = 3.0
 REPLY_SECONDS = 15.0
-IDLE_SECONDS = 5.0
-"""A connection unused for so long is tried with a PING before something is written through it."""
 
 
 class RedisConnection:
     """A way to Redis that several conversations share. Nothing is sent before the first use.
 
-    ``description`` is ``embedded`` or ``host:port/db``: fit to be shown, without user or password.
+    ``description`` is ``embedded`` or ``host:port/db``: fit to be shown, without user or password. ``attempts``
+    bounds how often a command is tried while the server does not answer.
     """
 
-    def __init__(self, client: Redis, description: str) -> None:
+    def __init__(self, client: Redis, description: str, attempts: int = ATTEMPTS) -> None:
         self.client = client
         self.description = description
-        self._last_used = perf_counter()
+        self._attempts = attempts
 
     @classmethod
     def embedded(cls) -> RedisConnection:
@@ -40,8 +38,11 @@ class RedisConnection:
         return cls(FakeAsyncRedis(server=FakeServer()), "embedded")
 
     @classmethod
-    def to(cls, url: str) -> RedisConnection:
-        """A server at ``redis://[user:password@]host[:port][/db]``, or ``rediss://`` for TLS."""
+    def to(cls, url: str, attempts: int = ATTEMPTS) -> RedisConnection:
+        """A server at ``redis://[user:password@]host[:port][/db]``, or ``rediss://`` for TLS.
+
+        A certificate of one's own authority is named with ``?ssl_ca_certs=PATH``.
+        """
         from redis.asyncio import Redis
         from redis.asyncio.retry import Retry
         from redis.backoff import NoBackoff
@@ -63,37 +64,48 @@ class RedisConnection:
             )
         except ValueError as error:
             raise StoreAddressError(f"The Redis address cannot be read; {expected}") from error
-        return cls(client, description)
+        return cls(client, description, attempts)
 
     async def check(self) -> None:
         """Raise :class:`StoreUnavailableError` unless the server answers and lets us in."""
-        await self.read(self.client.ping)
+        attempts = min(self._attempts, ATTEMPTS_TO_REACH)
+        await self._guarded(lambda: patiently(self.client.ping, _may_pass, attempts))
 
     async def aclose(self) -> None:
         """Hang up."""
         await self.client.aclose()
 
     async def read(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Run a command that may be repeated, with a few retries."""
-        return await self._guarded(lambda: patiently(call, _may_pass))
+        """Run a command that may be repeated without harm."""
+        return await self._guarded(lambda: patiently(call, _may_pass, self._attempts))
 
-    async def write(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Run a command that must not be repeated, over a connection that was alive a moment ago."""
-        if perf_counter() - self._last_used > IDLE_SECONDS:
-            await self.check()
-        return await self._guarded(call)
+    async def write(self, call: Callable[[], Awaitable[Answer]], again: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Run a command whose mere repetition would do harm.
+
+        When the connection drops, nobody knows whether it was carried out. Then ``again`` runs: it has to find
+        that out and do only what is left to do, and may itself be repeated.
+        """
+        return await self._guarded(lambda: self._once_then_again(call, again))
+
+    async def _once_then_again(
+        self, call: Callable[[], Awaitable[Answer]], again: Callable[[], Awaitable[Answer]]
+    ) -> Answer:
+        try:
+            return await call()
+        except Exception as error:
+            if not _may_pass(error):
+                raise
+        return await patiently(again, _may_pass, self._attempts)
 
     async def _guarded(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
         from redis.exceptions import RedisError
 
         try:
-            answer = await call()
+            return await call()
         except (RedisError, OSError) as error:
             raise StoreUnavailableError(f"Redis at {self.description} {_reason(error)}") from error
         except UnicodeEncodeError as error:
             raise BackendError("A text with half a surrogate pair cannot be stored as UTF-8") from error
-        self._last_used = perf_counter()
-        return answer
 
 
 def _may_pass(error: BaseException) -> bool:
@@ -106,10 +118,16 @@ def _may_pass(error: BaseException) -> bool:
 
 def _reason(error: Exception) -> str:
     """What is wrong, in words. A server's own sentence names no secret, the client's names only the address."""
-    from redis.exceptions import AuthenticationError, ResponseError
+    from redis.exceptions import AuthenticationError, NoPermissionError, ResponseError
 
+    if isinstance(error, NoPermissionError):
+        return "says that this user may not do that: its access list needs " + str(error).partition("'")[2].strip(
+            "'"
+        )
     if isinstance(error, AuthenticationError) or "NOAUTH" in str(error) or "WRONGPASS" in str(error):
         return "refuses the user or password"
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return "shows a certificate that is not trusted; name its authority with ?ssl_ca_certs=PATH"
     if isinstance(error, ResponseError):
         return f"refuses: {error}"
     return "does not answer"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from memory_backends.base import BackendError, Clock, MemoryBackend, TextEmbedder, TokenCounter
+from memory_backends.base import BackendError, Clock, Exchange, MemoryBackend, TextEmbedder, TokenCounter
 from memory_backends.controls import ClosedBookBackend, OracleBackend
+from memory_backends.extraction import FactExtractor
 from memory_backends.full_context import FullContextBackend
+from memory_backends.hybrid_options import HybridOptions
 from memory_backends.knowledge_store import QdrantConnection
 from memory_backends.operating_memory import RedisConnection
-from memory_backends.rag import RagBackend
+from memory_backends.plugins import announced, create_plugin, is_plugin, load_plugin
 
 ARCHITECTURES = ("hybrid", "rag", "full_context")
 """What is compared by default."""
@@ -23,7 +25,8 @@ Evidence = Mapping[str, tuple[str, ...]]
 class Resources:
     """What memories are made of; one for all conversations of a run.
 
-    ``ttl_seconds`` is set on the Redis keys of a conversation when it is closed; None keeps them.
+    ``ttl_seconds`` is set on the Redis keys of a conversation when it is closed; None keeps them. ``extractor``
+    reads the candidate facts of the hybrid memory; None leaves it to the rules.
     """
 
     redis: RedisConnection
@@ -32,25 +35,59 @@ class Resources:
     count_tokens: TokenCounter
     clock: Clock
     ttl_seconds: int | None = None
+    hybrid: HybridOptions = field(default_factory=HybridOptions)
+    extractor: FactExtractor | None = None
+
+
+Maker = Callable[[Resources, Evidence], MemoryBackend]
 
 
 class UnknownBackendError(BackendError):
     """A name that no memory has."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"There is no backend named {name!r}; there are {', '.join(BACKEND_NAMES)}")
+        super().__init__(
+            f"There is no backend named {name!r}; there are {', '.join(known_backends())}, "
+            "your own class as package.module:Class, and an agent as http://host/run_turn"
+        )
+
+
+def known_backends() -> tuple[str, ...]:
+    """Names of all memories: ours, then those that installed packages have announced."""
+    return tuple(dict.fromkeys([*BACKEND_NAMES, *sorted(announced())]))
 
 
 def check_backend_name(name: str) -> None:
-    """Raise :class:`UnknownBackendError` where no memory has this name."""
-    if name not in _MAKERS:
+    """Make sure that there is such a memory; a plugged-in one is imported.
+
+    Raises:
+        UnknownBackendError: no memory has this name.
+        PluginError: it cannot be plugged in.
+    """
+    if name in _MAKERS:
+        return
+    if name.partition(":")[0] in _MAKERS or not is_plugin(name):
         raise UnknownBackendError(name)
+    load_plugin(name)
 
 
 def create_backend(name: str, resources: Resources, evidence: Evidence) -> MemoryBackend:
-    """A new memory for one conversation. Raises :class:`UnknownBackendError`."""
+    """A new memory for one conversation. Raises what :func:`check_backend_name` does."""
     check_backend_name(name)
-    return _MAKERS[name](resources, evidence)
+    make = _MAKERS.get(name)
+    return make(resources, evidence) if make else create_plugin(name, resources)
+
+
+def texts_to_embed(names: Sequence[str], exchanges: Sequence[Exchange]) -> list[str]:
+    """What memories of these names will embed of a conversation: to be embedded in one go, ahead of its replay."""
+    texts = [exchange.text for exchange in exchanges] if _EMBEDS_EXCHANGES & set(names) else []
+    if "hybrid" in names:
+        from memory_backends.hybrid.candidates import candidates_of
+        from memory_backends.hybrid.verbatim import sentences_in
+
+        texts += [sentence for exchange in exchanges for sentence in sentences_in(exchange)]
+        texts += [candidate.content for exchange in exchanges for candidate in candidates_of(exchange)]
+    return list(dict.fromkeys(texts))
 
 
 def _hybrid(resources: Resources, evidence: Evidence) -> MemoryBackend:
@@ -59,8 +96,20 @@ def _hybrid(resources: Resources, evidence: Evidence) -> MemoryBackend:
     return HybridBackend(resources)
 
 
-def _rag(resources: Resources, evidence: Evidence) -> MemoryBackend:
-    return RagBackend(resources.qdrant, resources.embedder, resources.count_tokens, resources.clock)
+def _rag(name: str) -> Maker:
+    def make(resources: Resources, evidence: Evidence) -> MemoryBackend:
+        from memory_backends import rag, rag_retrieval  # the keyword search takes long to import
+
+        retrievers: Mapping[str, Callable[[], rag_retrieval.ExchangeRetriever]] = {
+            "rag": lambda: rag_retrieval.DenseRetriever(resources.embedder),
+            "rag:keyword": rag_retrieval.KeywordRetriever,
+            "rag:fused": lambda: rag_retrieval.FusedRetriever(resources.embedder),
+        }
+        return rag.RagBackend(
+            name, resources.qdrant, resources.embedder, resources.count_tokens, resources.clock, retrievers[name]
+        )
+
+    return make
 
 
 def _full_context(resources: Resources, evidence: Evidence) -> MemoryBackend:
@@ -75,12 +124,16 @@ def _oracle(resources: Resources, evidence: Evidence) -> MemoryBackend:
     return OracleBackend(evidence, resources.count_tokens)
 
 
-_MAKERS: dict[str, Callable[[Resources, Evidence], MemoryBackend]] = {
+_MAKERS: dict[str, Maker] = {
     "hybrid": _hybrid,
-    "rag": _rag,
+    "rag": _rag("rag"),
+    "rag:keyword": _rag("rag:keyword"),
+    "rag:fused": _rag("rag:fused"),
     "full_context": _full_context,
     "closed_book": _closed_book,
     "oracle": _oracle,
 }
+
+_EMBEDS_EXCHANGES = frozenset({"hybrid", "rag", "rag:fused"})
 
 BACKEND_NAMES = tuple(_MAKERS)

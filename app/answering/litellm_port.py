@@ -1,62 +1,98 @@
-"""The one way to a model: LiteLLM, with a time limit, a bounded retry, and failures as data."""
+"""The one way to a model: LiteLLM, with a pace, a time limit, a bounded retry, and failures as data."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Mapping
 from typing import Any
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
-
+from app.answering.gate import HaltedError
 from app.answering.litellm_setup import loaded_litellm
-from app.answering.model import EXTRACTIVE_MODEL, AnswerRequest, Reply, TokenUsage
-from app.answering.prompts import one_line
+from app.answering.model import EXTRACTIVE_MODEL, AnswerRequest, PromptMessage, Reply, TokenUsage
+from app.answering.pacing import Pace, Paces
+from app.answering.provider_errors import failed_reply, is_rate_limit, is_too_much, may_pass, retry_after
 from app.answering.reachability import key_for
-from app.answering.secrets import scrubbed
 
-LONGEST_WAIT = 60.0
-"""Seconds; a provider that asks for more is not waited for."""
+ATTEMPTS = 4
+"""Most attempts at one call, the first one included, whatever fails."""
+
+ATTEMPTS_AGAINST_RATE_LIMIT = 12
+"""Most attempts where the provider only asks for patience."""
+
+TIMEOUT = 120.0
+"""Seconds that one attempt may take."""
 
 _FIRST_WAIT = 0.5
-_LONGEST_REASON = 300
-_RETRIED_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+_LONGEST_BACK_OFF = 30.0
+_CHARACTERS_A_TOKEN = 4
 
 
 class LiteLLMModel:
     """Asks any model that LiteLLM knows, the embedded reader included.
 
-    ``timeout`` in seconds bounds one attempt; ``attempts`` counts the first one. ``sleep`` can be replaced.
+    ``timeout`` in seconds bounds one attempt; ``attempts`` counts the first one. ``paces`` may be shared with
+    whoever wants to know how many calls there can be at once.
     """
 
-    def __init__(
-        self, timeout: float = 120.0, attempts: int = 4, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    ) -> None:
+    def __init__(self, timeout: float = TIMEOUT, attempts: int = ATTEMPTS, paces: Paces | None = None) -> None:
         self._timeout = timeout
         self._attempts = attempts
-        self._sleep = sleep
+        self._paces = paces or Paces()
+        self._litellm: Any = None
 
     async def answer(self, request: AnswerRequest) -> Reply:
-        """Ask once, again after passing failures. Every failure comes back as a reply with its reason."""
-        try:
-            litellm = await asyncio.to_thread(loaded_litellm)
-            retrying = AsyncRetrying(
-                stop=stop_after_attempt(self._attempts),
-                wait=_wait,
-                retry=retry_if_exception(_passes),
-                sleep=self._sleep,
-                reraise=True,
-            )
-            return await retrying(self._attempt, litellm, request)
-        except Exception as error:
-            return _failure(error, self._timeout)
+        """Ask once, again after passing failures. Every failure comes back as a reply with its reason.
 
-    async def _attempt(self, litellm: Any, request: AnswerRequest) -> Reply:
+        Raises:
+            HaltedError: the run ends, and no call is under way.
+        """
+        try:
+            if self._litellm is None:
+                self._litellm = await asyncio.to_thread(loaded_litellm)
+            return await self._patiently(request)
+        except HaltedError:
+            raise
+        except Exception as error:
+            return failed_reply(error, self._timeout)
+
+    async def _patiently(self, request: AnswerRequest) -> Reply:
+        pace = self._paces.of(request.model)
+        attempt, rate_limited = 0, 0
+        while True:
+            try:
+                return await self._attempt(request, pace)
+            except HaltedError:
+                raise
+            except Exception as error:
+                if is_rate_limit(error):
+                    rate_limited += 1
+                else:
+                    attempt += 1
+                if not may_pass(error) or attempt >= self._attempts or rate_limited >= ATTEMPTS_AGAINST_RATE_LIMIT:
+                    raise
+                seconds = _back_off(attempt + rate_limited, retry_after(error))
+            await pace.rest(seconds)
+
+    async def _attempt(self, request: AnswerRequest, pace: Pace) -> Reply:
+        expected = _expected_tokens(request)
+        async with pace.call(expected) as begun:
+            try:
+                reply = await self._call(request)
+            except Exception as error:
+                if is_too_much(error):
+                    pace.turned_away(begun, min(retry_after(error) or 0.0, _LONGEST_BACK_OFF * 2))
+                raise
+            used = reply.usage.prompt + reply.usage.completion
+            pace.kept_up(used - expected if used else 0)
+            return reply
+
+    async def _call(self, request: AnswerRequest) -> Reply:
         started = time.perf_counter()
-        call = litellm.acompletion(
+        call = self._litellm.acompletion(
             model=request.model,
-            messages=[{"role": message.role, "content": message.content} for message in request.messages],
+            messages=[_as_sent(message, marked=request.marks_prefix) for message in request.messages],
             api_base=request.api_base,
             api_key=key_for(request.model, request.api_base) if request.model != EXTRACTIVE_MODEL else None,
             timeout=self._timeout,
@@ -67,7 +103,33 @@ class LiteLLMModel:
         )
         response = await asyncio.wait_for(call, self._timeout)
         elapsed = (time.perf_counter() - started) * 1000
-        return _reply(litellm, request, response, elapsed)
+        return _reply(self._litellm, request, response, elapsed)
+
+
+def _as_sent(message: PromptMessage, *, marked: bool) -> Mapping[str, Any]:
+    """The message for LiteLLM; marked, all but its last segment is a block that the provider shall keep."""
+    if not marked or len(message.segments) < 2:
+        return {"role": message.role, "content": message.content}
+    shared, rest = "".join(message.segments[:-1]), message.segments[-1]
+    return {
+        "role": message.role,
+        "content": [
+            {"type": "text", "text": shared, "cache_control": {"type": "ephemeral"}},
+            {"type": "text", "text": rest},
+        ],
+    }
+
+
+def _expected_tokens(request: AnswerRequest) -> int:
+    """About what a call will use; the true number is known when it is back."""
+    characters = sum(len(segment) for message in request.messages for segment in message.segments)
+    return characters // _CHARACTERS_A_TOKEN + int(request.parameters.get("max_tokens") or 0)
+
+
+def _back_off(attempts: int, asked: float | None) -> float:
+    """Seconds before the next attempt: what the provider asked for, else doubled each time; with jitter."""
+    doubled = min(_FIRST_WAIT * 2 ** (attempts - 1), _LONGEST_BACK_OFF)
+    return (asked if asked is not None else doubled) + random.uniform(0, doubled / 2)
 
 
 def _reply(litellm: Any, request: AnswerRequest, response: Any, elapsed: float) -> Reply:
@@ -93,52 +155,13 @@ def _reply(litellm: Any, request: AnswerRequest, response: Any, elapsed: float) 
 
 
 def _cost(litellm: Any, model: str, response: Any) -> float | None:
-    """In US dollars; None where LiteLLM knows no price. The embedded reader is truly free."""
+    """In US dollars, with the lower price of cached tokens; None where LiteLLM knows no price.
+
+    The embedded reader is truly free.
+    """
     if model == EXTRACTIVE_MODEL:
         return 0.0
     try:
         return float(litellm.completion_cost(completion_response=response, model=model))
     except Exception:
         return None
-
-
-def _passes(error: BaseException) -> bool:
-    """Whether a failure may be gone at the next attempt."""
-    if (asked := _retry_after(error)) is not None and asked > LONGEST_WAIT:
-        return False
-    if isinstance(error, TimeoutError) or type(error).__name__ in ("Timeout", "APIConnectionError"):
-        return True
-    return getattr(error, "status_code", None) in _RETRIED_STATUS
-
-
-def _wait(state: RetryCallState) -> float:
-    """Seconds before the next attempt: what the provider asked for, else doubled each time, with jitter."""
-    error = state.outcome.exception() if state.outcome else None
-    asked = _retry_after(error) if error else None
-    doubled = _FIRST_WAIT * 2 ** (state.attempt_number - 1)
-    return (asked if asked is not None else doubled) + random.uniform(0, doubled / 2)
-
-
-def _retry_after(error: BaseException) -> float | None:
-    """Seconds that the provider asks to wait for, if it does."""
-    headers = getattr(getattr(error, "response", None), "headers", None) or {}
-    stated = headers.get("retry-after") or (getattr(error, "litellm_response_headers", None) or {}).get(
-        "retry-after"
-    )
-    try:
-        return max(float(stated), 0.0) if stated is not None else None
-    except ValueError:
-        return None
-
-
-def _failure(error: Exception, timeout: float) -> Reply:
-    name = type(error).__name__
-    reason = scrubbed(one_line(str(error)))[:_LONGEST_REASON]
-    if name == "ContentPolicyViolationError":
-        return Reply(text="", refused=True)
-    if isinstance(error, TimeoutError) or name == "Timeout":
-        return Reply(text=None, error=f"the model did not answer within {timeout:g} s")
-    asked = _retry_after(error)
-    if asked is not None and asked > LONGEST_WAIT:
-        return Reply(text=None, error=f"the provider asks to wait {asked:g} s: {reason}")
-    return Reply(text=None, error=f"{name}: {reason}" if reason else name)

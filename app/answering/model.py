@@ -7,6 +7,8 @@ from typing import Any, Protocol
 from app.conversations.models import Frozen
 
 EXTRACTIVE_MODEL = "memreplay/extractive"
+AGENT_MODEL = "agent"
+"""Stands where a model's name does when a remote agent has answered by itself."""
 
 
 class PromptMessage(Frozen):
@@ -26,13 +28,18 @@ class PromptMessage(Frozen):
 
 
 class AnswerRequest(Frozen):
-    """One call of a model. Two equal requests may share one reply; ``repeat`` keeps wanted repetitions apart."""
+    """One call of a model. Two equal requests may share one reply; ``repeat`` keeps wanted repetitions apart.
+
+    ``marks_prefix`` asks the provider to keep all but the last segment of each message for the calls to come: it
+    changes the price and nothing else.
+    """
 
     model: str
     api_base: str | None
     messages: tuple[PromptMessage, ...]
     parameters: dict[str, Any]
     repeat: int = 0
+    marks_prefix: bool = False
 
 
 class TokenUsage(Frozen):
@@ -47,7 +54,8 @@ class Reply(Frozen):
     """What came of a call: a text, or an error with its reason; never both.
 
     ``refused`` marks a provider's refusal (content filter). ``cost_usd`` is None where the price is unknown.
-    ``ms`` is the time of the call that was paid; ``reused`` says that it was paid by another run.
+    ``ms`` is the time of the call that was paid; ``reused`` says that it was paid by another run. An agent that
+    could not be given a fresh session had heard ``earlier_questions`` and ``earlier_conversations`` by then.
     """
 
     text: str | None
@@ -57,6 +65,8 @@ class Reply(Frozen):
     cost_usd: float | None = None
     ms: float = 0.0
     reused: bool = False
+    earlier_questions: int = 0
+    earlier_conversations: int = 0
 
 
 class AnswerModel(Protocol):

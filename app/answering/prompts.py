@@ -32,16 +32,25 @@ def build_request(
     question: Question, context: str, model: str, api_base: str | None, repeat: int = 0
 ) -> AnswerRequest:
     """The call that puts a question to a model, with what memory gave for it as a segment of its own."""
-    closing = _choice_closing(question.choices) if question.kind == "choice" else _recall_closing()
-    asked = "\n\n" + QUESTION_LABEL + " " + one_line(question.text) + "\n\n" + closing
-    segments = (HISTORY_HEADING + "\n", context if context.strip() else NO_HISTORY, asked)
     return AnswerRequest(
         model=model,
         api_base=api_base,
-        messages=(PromptMessage(role="user", segments=segments),),
+        messages=(after_history(context, question_prompt(question)),),
         parameters={"temperature": 0, "max_tokens": _reply_tokens(question, model)},
         repeat=repeat,
     )
+
+
+def question_prompt(question: Question) -> str:
+    """What stands after the history: the question, its options, and what kind of answer is wanted."""
+    closing = _choice_closing(question.choices) if question.kind == "choice" else _recall_closing()
+    return QUESTION_LABEL + " " + one_line(question.text) + "\n\n" + closing
+
+
+def after_history(context: str, asked: str) -> PromptMessage:
+    """What memory gave, and below it what is asked."""
+    segments = (HISTORY_HEADING + "\n", context if context.strip() else NO_HISTORY, "\n\n" + asked)
+    return PromptMessage(role="user", segments=segments)
 
 
 def longest_reply(model: str) -> int:

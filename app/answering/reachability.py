@@ -55,6 +55,15 @@ def is_local(api_base: str | None) -> bool:
         return "." not in host or host.endswith((".local", ".localhost", ".internal"))
 
 
+def is_loopback(url: str) -> bool:
+    """Whether an address lies on this machine."""
+    host = urlsplit(url).hostname
+    try:
+        return host is None or host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def _missing_keys(model: str) -> list[str]:
     """Environment variables that would hold the key; empty where one is set or none is needed."""
     found = loaded_litellm().validate_environment(model)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from collections.abc import Callable
 from typing import Protocol
 from weakref import WeakValueDictionary
 
@@ -37,6 +38,22 @@ def request_key(request: AnswerRequest) -> str:
     }
     canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
+
+
+class RunReplies:
+    """A part of a cache that one run has to itself. ``run`` gives the run's id."""
+
+    def __init__(self, cache: ReplyCache, run: Callable[[], str]) -> None:
+        self._cache = cache
+        self._run = run
+
+    def get(self, key: str) -> Reply | None:
+        """The reply that this run paid for."""
+        return self._cache.get(f"{self._run()}:{key}")
+
+    def put(self, key: str, reply: Reply) -> None:
+        """Keep a reply for this run."""
+        self._cache.put(f"{self._run()}:{key}", reply)
 
 
 class CachedModel:

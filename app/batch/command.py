@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from app.assembly import Assembly, content_digest, refuse_unknown_backends
-from app.batch.progress import shown_progress
+from app.agents.address import is_agent
+from app.answering.reachability import is_loopback
+from app.assembly import CLOSED_BOOK, Assembly, refuse_unknown_backends
+from app.batch.estimate import Estimate, estimate_run, print_estimate
+from app.batch.recorded_run import RunPlan, run_recorded
+from app.batch.remaining import Asking
 from app.batch.report import results_of_run
-from app.batch.runner import BatchRunner, first_questions
+from app.batch.selection import first_questions, sampled_questions
 from app.batch.writers import check_outputs, print_table, write_results
 from app.conversations.models import Conversation
 from app.conversations.registry import load, shipped_datasets
@@ -21,7 +25,6 @@ from app.errors import (
     EXIT_DONE,
     EXIT_INTERRUPTED,
     EXIT_QUESTION_ERRORS,
-    MemreplayError,
     UsageError,
 )
 from app.paths import recordings_folder
@@ -29,7 +32,7 @@ from app.reading_progress import shown_reading
 from app.recording.store import Recording
 from app.scoring.answer_key import AnswerKey, read_answer_key
 from app.scoring.results import Results
-from app.settings import Settings
+from app.settings import Settings, without_secrets
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,8 @@ class BatchOptions:
     datasets: tuple[str, ...]
     evidence: Path | None
     recording: Path | None
-    resume: bool
-    perceive: bool
+    plan: RunPlan
+    estimate: bool
     outputs: tuple[str, ...]
     fail_under: float | None
     answer_key: Path | None = None
@@ -52,24 +55,19 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     Raises:
         MemreplayError: nothing was asked, since the options, a dataset, a server or a key will not do.
     """
-    if options.resume and options.recording is None:
-        raise UsageError("--resume needs --recording: the file with the run to go on with")
+    _check_options(settings, options)
     refuse_unknown_backends(settings.backend)
     recording = options.recording or new_recording_path()
     outputs = options.outputs or (str(recording.with_suffix(".results.json")),)
     check_outputs(outputs)
-    specs = options.datasets or tuple(entry.id for entry in shipped_datasets())
-    with shown_reading() as opened:
-        conversations = list(first_questions(load(specs, options.evidence, _warn, opened), settings.limit))
-    if not any(conversation.questions for conversation in conversations):
-        raise UsageError("nothing to ask: the chosen datasets hold no questions")
+    conversations = _chosen_conversations(settings, options)
+    if options.estimate:
+        return _estimate(settings, conversations)
     answer_key = _answer_key(options.answer_key)
     if answer_key is not None:
         answer_key.check(conversations)
-    assembly = Assembly(settings, recording)
-    try:
-        asyncio.run(_run(assembly, conversations, options))
-    except KeyboardInterrupt:
+    assembly = Assembly(settings, recording, asked_along=_asked_along(settings.backend), warn=_warn)
+    if not asyncio.run(run_recorded(assembly, conversations, options.plan)):
         print(
             f"interrupted; everything finished so far is saved. Go on with the same options and:"
             f" --recording {recording} --resume",
@@ -79,6 +77,64 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     results = _report(recording, None, outputs, answer_key)
     print(f"recorded in {recording}", file=sys.stderr)
     return _exit_code(results, options.fail_under)
+
+
+def _check_options(settings: Settings, options: BatchOptions) -> None:
+    wrong = {
+        "--resume needs --recording: the file with the run to go on with": options.plan.resume
+        and options.recording is None,
+        "--retry-errors goes with --resume": options.plan.retry_errors and not options.plan.resume,
+        "--limit and --sample both choose the questions; give one of them": bool(
+            settings.limit and settings.sample
+        ),
+        "--offline takes replies from the cache, which --no-cache forbids": settings.offline and not settings.cache,
+        "--estimate starts no run: it goes without --resume": options.estimate and options.plan.resume,
+    }
+    for sentence, applies in wrong.items():
+        if applies:
+            raise UsageError(sentence)
+    for url in (settings.redis_url, settings.qdrant_url) if settings.offline else ():
+        if url is not None and not is_loopback(url):
+            raise UsageError(f"--offline reaches no network, and {without_secrets(url)} is on one")
+
+
+def _chosen_conversations(settings: Settings, options: BatchOptions) -> list[Conversation]:
+    specs = options.datasets or tuple(entry.id for entry in shipped_datasets())
+    with shown_reading() as opened:
+        loaded = load(specs, options.evidence, _warn, opened)
+        if settings.sample is not None:
+            chosen = sampled_questions(loaded, settings.sample, settings.seed)
+        else:
+            chosen = list(first_questions(loaded, settings.limit))
+    if not any(conversation.questions for conversation in chosen):
+        raise UsageError("nothing to ask: the chosen datasets hold no questions")
+    return chosen
+
+
+def _asked_along(backends: Sequence[str]) -> tuple[str, ...]:
+    """Closed book is asked along with every memory: without it a right answer may be a guess.
+
+    What an agent would say without its memory no model can tell.
+    """
+    is_chosen = CLOSED_BOOK in backends
+    memories = [name for name in backends if name not in (CLOSED_BOOK, "oracle") and not is_agent(name)]
+    return (CLOSED_BOOK,) if memories and not is_chosen else ()
+
+
+def _estimate(settings: Settings, conversations: Sequence[Conversation]) -> int:
+    """Embedded stores are as good for it as servers, and it leaves nothing in them."""
+    embedded = settings.model_copy(update={"redis_url": None, "qdrant_url": None})
+    assembly = Assembly(embedded, new_recording_path(), asked_along=_asked_along(settings.backend), warn=_warn)
+    asking = Asking(settings.backend, assembly.asked_along, settings.model, settings.repeats, retry_errors=False)
+
+    async def estimated() -> dict[tuple[str, str], Estimate]:
+        try:
+            return await estimate_run(assembly, conversations, asking)
+        finally:
+            await assembly.finish("interrupted")
+
+    print_estimate(asyncio.run(estimated()))
+    return EXIT_DONE
 
 
 def report_again(path: Path, run_id: str | None, outputs: Sequence[str], answer_key: Path | None = None) -> None:
@@ -96,34 +152,6 @@ def new_recording_path() -> Path:
     """Where a new recording goes: named by the time of its start, to the millisecond."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")[:-3]
     return recordings_folder() / f"{stamp}.sqlite3"
-
-
-async def _run(assembly: Assembly, conversations: Sequence[Conversation], options: BatchOptions) -> None:
-    status = "interrupted"
-    try:
-        await assembly.check()
-        digests = {conversation.id: content_digest(conversation) for conversation in conversations}
-        datasets = list(dict.fromkeys(conversation.dataset for conversation in conversations))
-        assembly.begin_run(digests, datasets, resume=options.resume)
-        questions = sum(len(conversation.questions) for conversation in conversations)
-        total = questions * len(assembly.backend_names) * len(assembly.models)
-        reading = "" if options.perceive else "; what memory would give to ordinary turns is not read (--perceive)"
-        print(f"asking {questions} questions of {len(conversations)} conversations{reading}", file=sys.stderr)
-        with shown_progress(total) as progress:
-            await BatchRunner(assembly, progress, perceive=options.perceive).run(conversations)
-        status = "finished"
-    except* MemreplayError as group:
-        raise _first(group) from None
-    finally:
-        await assembly.finish("finished" if status == "finished" else "interrupted")
-
-
-def _first(group: BaseExceptionGroup[MemreplayError]) -> MemreplayError:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    assert isinstance(error, MemreplayError)
-    return error
 
 
 def _answer_key(path: Path | None) -> AnswerKey | None:

@@ -43,6 +43,8 @@ def remarks(results: Results) -> list[str]:
     """What stands below the tables: each pair in words, and what to hold against the numbers."""
     sentences = [f"{comparison.words}." for comparison in results.comparisons]
     sentences += [_style_sentence(dataset, style) for dataset, style in results.option_style.items()]
+    if any(row.failure == "guessed" and row.closed_book_correct is None for row in results.questions):
+        sentences.append("guessed: or lucky; without an answer by the model alone the two cannot be told apart.")
     if results.answer_key is not None:
         key = results.answer_key
         sentences.append(

@@ -20,7 +20,8 @@ def as_markdown(results: Results) -> str:
 def _lines(results: Results) -> Iterator[str]:
     run = results.run
     questions = len({(row.dataset, row.conversation, row.question_id) for row in results.questions})
-    yield f"## memreplay: {questions} questions of {plain(', '.join(run.datasets))}"
+    counted = "1 question" if questions == 1 else f"{questions} questions"
+    yield f"## memreplay: {counted} of {plain(', '.join(run.datasets))}"
     yield ""
     for heading, columns in (
         ("", score_columns(results)),

@@ -1,102 +1,153 @@
-"""How far a batch has come: on a terminal a bar, elsewhere a plain line now and then. Always on standard error."""
+"""How far a batch has come, on standard error: on a terminal a table, elsewhere a line now and then."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic
-from typing import Protocol, TextIO
+from typing import TextIO
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
 
-from app.scoring.outcomes import Outcome
+from app.answering.model import AGENT_MODEL
+from app.batch.tally import Tally, spoken
+from app.replay.events import AnswerScored, AskEvent, ReplayEvent, ReplyReceived
 
 _SECONDS_BETWEEN_LINES = 10.0
+_REFRESHES_A_SECOND = 2.0
 
 
-class BatchProgress(Protocol):
-    """What the runner tells as it goes."""
+class BatchProgress:
+    """Counts what happens, by backend, or by backend and model where there are several.
 
-    def ingested(self, conversation: str, backends: int, seconds: float) -> None:
-        """A conversation was taken in by so many backends."""
-        ...
+    ``totals`` maps each backend and model to the number of its asks.
+    """
 
-    def answered(self, backend: str, outcome: Outcome) -> None:
-        """A question was asked and scored."""
-        ...
+    def __init__(self, totals: Mapping[tuple[str, str], int]) -> None:
+        self._several_models = len({model for _, model in totals} - {AGENT_MODEL}) > 1
+        self._began = monotonic()
+        self._replies: dict[tuple[str, str, str, int], ReplyReceived] = {}
+        self.tallies = {self._name(*key): Tally(total) for key, total in totals.items()}
+
+    def ingested(self, conversation: str, seconds: float) -> None:
+        """A conversation was taken in."""
+
+    def saw(self, event: ReplayEvent) -> None:
+        """Take in what happened."""
+        if isinstance(event, ReplyReceived):
+            self._replies[_ask(event)] = event
+        elif isinstance(event, AnswerScored):
+            self._add(self._replies.pop(_ask(event)), event, carried=False)
+
+    def carried_over(self, received: ReplyReceived, scored: AnswerScored) -> None:
+        """An answer stood in the recording already."""
+        self._add(received, scored, carried=True)
+
+    @property
+    def overall(self) -> Tally:
+        """All backends and models together."""
+        together = Tally(0)
+        for tally in self.tallies.values():
+            for name in vars(together):
+                setattr(together, name, getattr(together, name) + getattr(tally, name))
+        return together
+
+    @property
+    def seconds(self) -> float:
+        """Time since the beginning."""
+        return monotonic() - self._began
+
+    def time_left(self, tally: Tally) -> str:
+        """Time until all is done, at the rate so far."""
+        rate = tally.rate(self.seconds)
+        return spoken((tally.total - tally.done) / rate) if rate else "–"
+
+    def _add(self, received: ReplyReceived, scored: AnswerScored, *, carried: bool) -> None:
+        tally = self.tallies[self._name(scored.backend, scored.model)]
+        tally.add(scored.score.outcome, received.reply, carried=carried)
+
+    def _name(self, backend: str, model: str) -> str:
+        return f"{backend}@{model}" if self._several_models else backend
 
 
-class _Tally:
-    def __init__(self, total: int) -> None:
-        self.total, self.done, self.correct, self.errors = total, 0, 0, 0
-
-    def add(self, outcome: Outcome) -> None:
-        self.done += 1
-        self.correct += outcome == "correct"
-        self.errors += outcome == "error"
-
-    def __str__(self) -> str:
-        graded = self.done - self.errors
-        return f"{self.correct} of {graded} right" + (f", {self.errors} errors" if self.errors else "")
-
-
-class PlainProgress:
+class PlainProgress(BatchProgress):
     """A line every ten seconds, and one a conversation."""
 
-    def __init__(self, total: int, stream: TextIO) -> None:
-        self._tally, self._stream, self._last = _Tally(total), stream, monotonic()
+    def __init__(self, totals: Mapping[tuple[str, str], int], stream: TextIO) -> None:
+        super().__init__(totals)
+        self._stream, self._last = stream, monotonic()
 
-    def ingested(self, conversation: str, backends: int, seconds: float) -> None:
-        """A conversation was taken in by so many backends."""
-        print(f"{conversation}: taken in by {backends} backends in {seconds:.1f} s", file=self._stream, flush=True)
+    def ingested(self, conversation: str, seconds: float) -> None:
+        """A conversation was taken in."""
+        self._say(f"{conversation}: taken in, {seconds:.1f} s")
 
-    def answered(self, backend: str, outcome: Outcome) -> None:
-        """A question was asked and scored."""
-        self._tally.add(outcome)
-        if monotonic() - self._last >= _SECONDS_BETWEEN_LINES or self._tally.done == self._tally.total:
+    def _add(self, received: ReplyReceived, scored: AnswerScored, *, carried: bool) -> None:
+        super()._add(received, scored, carried=carried)
+        all_done = all(tally.done >= tally.total for tally in self.tallies.values())
+        if all_done or monotonic() - self._last >= _SECONDS_BETWEEN_LINES:
             self._last = monotonic()
-            print(f"asked {self._tally.done}/{self._tally.total}: {self._tally}", file=self._stream, flush=True)
+            self._say(self._line())
+
+    def _line(self) -> str:
+        whole = self.overall
+        rate = f"{whole.rate(self.seconds):.1f}/s, {self.time_left(whole)} left, {whole.cost}"
+        parts = [
+            f"{name} {tally.done}/{tally.total} {tally.right}" + (f" {tally.errors} errors" if tally.errors else "")
+            for name, tally in self.tallies.items()
+        ]
+        return f"{whole.done}/{whole.total} ({rate}): " + "; ".join(parts)
+
+    def _say(self, line: str) -> None:
+        print(line, file=self._stream, flush=True)
 
 
-class BarProgress:
-    """One bar for all questions."""
+class TableProgress(BatchProgress):
+    """A table that is drawn again twice a second."""
 
-    def __init__(self, total: int, progress: Progress) -> None:
-        self._tally, self._progress = _Tally(total), progress
-        self._task = progress.add_task("asking", total=total, note="")
+    def __init__(self, totals: Mapping[tuple[str, str], int]) -> None:
+        super().__init__(totals)
+        self._note = ""
 
-    def ingested(self, conversation: str, backends: int, seconds: float) -> None:
-        """A conversation was taken in by so many backends."""
-        self._progress.update(self._task, note=f"{conversation} taken in, {seconds:.1f} s")
+    def ingested(self, conversation: str, seconds: float) -> None:
+        """A conversation was taken in."""
+        self._note = f"{conversation} taken in, {seconds:.1f} s"
 
-    def answered(self, backend: str, outcome: Outcome) -> None:
-        """A question was asked and scored."""
-        self._tally.add(outcome)
-        self._progress.update(self._task, completed=self._tally.done, note=str(self._tally))
+    def __rich__(self) -> RenderableType:
+        """The table as it stands."""
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        table.add_column("backend")
+        for heading in ("done", "right so far (95 %)", "errors", "cost", "rate", "left"):
+            table.add_column(heading, justify="right")
+        for name, tally in self.tallies.items():
+            table.add_row(
+                Text(name),
+                f"{tally.done}/{tally.total}",
+                tally.right,
+                str(tally.errors),
+                tally.cost,
+                f"{tally.rate(self.seconds):.1f}/s",
+                self.time_left(tally),
+            )
+        return Group(table, Text(self._note))
 
 
 @contextmanager
-def shown_progress(total: int) -> Iterator[BatchProgress]:
+def shown_progress(totals: Mapping[tuple[str, str], int]) -> Iterator[BatchProgress]:
     """Progress as fits where standard error goes."""
     if not sys.stderr.isatty():
-        yield PlainProgress(total, sys.stderr)
+        yield PlainProgress(totals, sys.stderr)
         return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}", markup=False),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        yield BarProgress(total, progress)
+    progress = TableProgress(totals)
+    console = Console(stderr=True)
+    with Live(progress, console=console, refresh_per_second=_REFRESHES_A_SECOND, redirect_stdout=False):
+        yield progress
+
+
+def _ask(event: AskEvent) -> tuple[str, str, str, int]:
+    # Ids of questions are not shared by conversations that are asked about at the same time, but may be by others.
+    return event.backend, event.model, f"{event.conversation}/{event.question_id}", event.repeat

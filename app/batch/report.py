@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from app.answering.model import AGENT_MODEL
 from app.conversations.models import Conversation
 from app.recording.recorder import ASK_KINDS
 from app.recording.store import Recording, RunInfo
@@ -14,9 +15,10 @@ from app.scoring.option_style import OptionStyle, option_style
 from app.scoring.results import KeyFacts, Results, RunFacts, build_results
 from app.scoring.rows import question_row
 from app.scoring.sections import QuestionRow
+from memory_backends.operations import Extraction
 
-_KINDS = (*ASK_KINDS, "observed", "operated", "decided")
-"""What an attribution rests on."""
+_KINDS = (*ASK_KINDS, "observed", "operated", "decided", "extracted")
+"""What an attribution rests on, and what was paid beside the answers."""
 
 _ASKED_ALONG = "closed_book_asked_along"
 """The recorded setting that says that closed book was asked for attribution only, and is no backend of the run."""
@@ -27,9 +29,12 @@ def results_of_run(recording: Recording, run: RunInfo, answer_key: AnswerKey | N
     rows: list[QuestionRow] = []
     style = _Style()
     corrected: set[str] = set()
+    extractions: dict[str, list[Extraction]] = {}
     for conversation_id in recording.conversation_ids(run.id):
         conversation = recording.conversation(run.id, conversation_id)
         timeline = Timeline(conversation, recording.events(run.id, conversation_id, _KINDS))
+        for backend in timeline.backends:
+            extractions.setdefault(backend, []).extend(timeline.extractions(backend))
         rows.extend(_rows(timeline, run, answer_key))
         style.add(conversation)
         if answer_key is not None:
@@ -42,7 +47,7 @@ def results_of_run(recording: Recording, run: RunInfo, answer_key: AnswerKey | N
         settings=run.settings,
         datasets=run.datasets,
     )
-    return build_results(facts, rows, style.by_dataset(), _key_facts(answer_key, len(corrected)))
+    return build_results(facts, rows, style.by_dataset(), _key_facts(answer_key, len(corrected)), extractions)
 
 
 def _key_facts(answer_key: AnswerKey | None, questions: int) -> KeyFacts | None:
@@ -73,15 +78,18 @@ def _rows(timeline: Timeline, run: RunInfo, answer_key: AnswerKey | None) -> Ite
 
 
 def _in_order(timeline: Timeline, run: RunInfo) -> list[Answer]:
-    """The scored answers of the run's own backends."""
-    asked_along = {CLOSED_BOOK} if run.settings.get(_ASKED_ALONG) else set()
+    """The scored answers of the run's own backends; what somebody asked by hand beside them is no result."""
     place = {question.id: index for index, question in enumerate(timeline.conversation.questions)}
-    backends = {name: index for index, name in enumerate(run.settings["backend"])}
-    models = {name: index for index, name in enumerate(run.settings["model"])}
+    asked_along = CLOSED_BOOK if run.settings.get(_ASKED_ALONG) else None
+    backends = {name: index for index, name in enumerate(run.settings["backend"]) if name != asked_along}
+    models = {name: index for index, name in enumerate([*run.settings["model"], AGENT_MODEL])}
     answers = [
         answer
         for answer in timeline.answers()
-        if answer.scored is not None and answer.received is not None and answer.asked.backend not in asked_along
+        if answer.scored is not None
+        and answer.received is not None
+        and not answer.asked.by_hand
+        and answer.asked.backend in backends
     ]
     return sorted(
         answers,

@@ -3,137 +3,156 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
 from time import monotonic
 
+from app.answering.gate import Gate, HaltedError
+from app.answering.model import AGENT_MODEL
 from app.assembly import Assembly
 from app.batch.progress import BatchProgress
+from app.batch.remaining import Asking, remaining_work
 from app.conversations.exchanges import exchanges_of
-from app.conversations.models import Conversation, Question
-from app.recording.recorder import ASK_KINDS
-from app.replay.events import ConversationClosed
-from app.replay.session import Ask, ReplaySession, score_answer
-from app.replay.timeline import Answer, Timeline
-from app.scoring.outcomes import Outcome
+from app.conversations.models import Conversation
+from app.replay.session import Ask, ReplaySession
+from memory_backends.registry import texts_to_embed
 
-CALLS_UNDER_WAY = 20
-"""Model calls at once, where nothing else is asked for."""
+_ASKS_A_CALL = 2
+"""Asks begun for each call that may be under way: while one waits for the model, memory is read for the next."""
 
-_CONVERSATIONS_AT_ONCE = 2
-"""One is being asked about while the next is taken in; more would only hold memory."""
+_CONVERSATIONS_AHEAD = 2
+"""One is being asked about while the next is taken in; more would only hold memory, unless they are short."""
 
+_MOST_CONVERSATIONS = 32
+"""Conversations in memory at once; only many short ones come near."""
 
-def first_questions(conversations: Iterable[Conversation], limit: int | None) -> Iterator[Conversation]:
-    """The conversations with only the first ``limit`` questions of all; those left without any are dropped."""
-    left = limit
-    for conversation in conversations:
-        if left is None:
-            yield conversation
-            continue
-        kept = conversation.questions[:left]
-        left -= len(kept)
-        if kept:
-            yield conversation.model_copy(update={"questions": kept})
-
-
-@dataclass(frozen=True)
-class Remaining:
-    """What is left to do of a conversation: backends to take it in (again), and questions to ask."""
-
-    backends: tuple[str, ...]
-    asks: tuple[Ask, ...]
+_TEXTS_AT_ONCE = 64
+"""Embedded before anybody else may have a say."""
 
 
 class BatchRunner:
     """Runs conversations through an assembly whose run has begun.
 
-    Without ``perceive`` the read path of ordinary turns is skipped, but for backends whose answers depend on it.
+    They are taken in one after the other, in their order, and ahead of the asking, so that no model waits for an
+    embedder. Without ``perceive`` the read path of ordinary turns is skipped, but for backends whose answers depend
+    on it.
     """
 
-    def __init__(self, assembly: Assembly, progress: BatchProgress, *, perceive: bool) -> None:
+    def __init__(self, assembly: Assembly, progress: BatchProgress, asking: Asking, *, perceive: bool) -> None:
         assert assembly.recorder is not None
         self._assembly, self._progress, self._recorder = assembly, progress, assembly.recorder
-        self._perceive = perceive
-        self._slots = asyncio.Semaphore(assembly.settings.concurrency or CALLS_UNDER_WAY)
-        self._ingesting = asyncio.Lock()
-        self._conversations = asyncio.Semaphore(_CONVERSATIONS_AT_ONCE)
+        self._asking, self._perceive = asking, perceive
+        self._lanes = {name: self._lane(name) for name in asking.answerers}
+        self._open = 0
+        self._not_begun: dict[str, Counter[str]] = {}
+        self._progressed = asyncio.Event()
+        self.stopping = False
 
     async def run(self, conversations: Sequence[Conversation]) -> None:
-        """Do all that is not done yet.
+        """Do all that is not done yet, or as much of it as was begun when :meth:`stop` came.
 
         Raises:
             RecordingError: the recording cannot be written any more.
         """
         async with asyncio.TaskGroup() as group:
             for conversation in conversations:
-                group.create_task(self._run_one(conversation))
+                await self._until_asks_run_short()
+                if self.stopping:
+                    return
+                await self._take_up(conversation, group)
 
-    async def _run_one(self, conversation: Conversation) -> None:
-        async with self._conversations:
-            self._recorder.add_conversation(conversation)
-            remaining = self._remaining(conversation)
-            if not remaining.backends:
-                return
-            session = self._assembly.start_session(
-                conversation, backends=remaining.backends, perceive=self._perceive
-            )
-            async with self._ingesting:
-                await self._ingest(conversation, session, len(remaining.backends))
-            async with asyncio.TaskGroup() as group:
-                for ask in remaining.asks:
-                    group.create_task(self._ask(session, ask))
-            await session.close("resolved")
+    def stop(self) -> None:
+        """Begin nothing any more; calls under way are waited for, and their replies kept."""
+        self.stopping = True
+        self._assembly.paces.halt()
+        for lane in self._lanes.values():
+            lane.halt()
+        self._progressed.set()
 
-    async def _ingest(self, conversation: Conversation, session: ReplaySession, backends: int) -> None:
+    async def _take_up(self, conversation: Conversation, group: asyncio.TaskGroup) -> None:
+        self._recorder.add_conversation(conversation)
+        work = remaining_work(conversation, self._recorder, self._asking)
+        for received, scored in work.answered:
+            self._progress.carried_over(received, scored)
+        if not work.backends and not work.asks:
+            return
+        session = self._assembly.start_session(
+            conversation,
+            self._progress.saw,
+            backends=(*work.backends, *self._asking.along),
+            perceive=self._perceive,
+        )
+        self._open += 1
+        if work.asks:
+            self._not_begun[conversation.id] = Counter(_answerer_of(ask) for ask in work.asks)
+        await self._ingest(conversation, session, work.backends)
+        group.create_task(self._question(session, work.asks))
+
+    async def _ingest(self, conversation: Conversation, session: ReplaySession, backends: Sequence[str]) -> None:
         started = monotonic()
-        await self._assembly.embed_ahead([exchange.text for exchange in exchanges_of(conversation)])
+        texts = list(texts_to_embed(backends, exchanges_of(conversation)))
+        texts += [question.text for question in conversation.questions] if texts else []
+        for first in range(0, len(texts), _TEXTS_AT_ONCE):
+            if self.stopping:
+                return
+            await self._assembly.embed_ahead(texts[first : first + _TEXTS_AT_ONCE])
         await session.open()
-        await session.play()
-        self._progress.ingested(conversation.id, backends, monotonic() - started)
+        while not self.stopping:
+            if not await session.step():
+                break
+            # Embedded stores never wait for anything: without this no reply would be read meanwhile.
+            await asyncio.sleep(0)
+        if session.finished:
+            self._progress.ingested(conversation.id, monotonic() - started)
 
-    async def _ask(self, session: ReplaySession, ask: Ask) -> None:
-        async with self._slots:
-            scored = await session.ask(ask.question, ask.backend, ask.model)
-        self._progress.answered(ask.backend, scored.score.outcome)
+    async def _question(self, session: ReplaySession, asks: Sequence[Ask]) -> None:
+        asked = 0
+        if session.finished:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._ask(session, ask)) for ask in asks]
+            asked = sum(task.result() for task in tasks)
+        complete = session.finished and asked == len(asks)
+        if complete or session.position:
+            await session.close("resolved" if complete else "cancelled")
+        self._open -= 1
+        self._progressed.set()
 
-    def _remaining(self, conversation: Conversation) -> Remaining:
-        """What is left of a conversation; what an earlier attempt left half done is taken back first."""
-        answers, closed = self._recorded(conversation)
-        asks: dict[str, list[Ask]] = defaultdict(list)
-        for question in conversation.questions:
-            for backend in self._assembly.backend_names:
-                for model in self._assembly.models:
-                    answer = answers.get((backend, model, question.id))
-                    if answer is None or answer.received is None:
-                        asks[backend].append(Ask(question, backend, model))
-                    else:
-                        self._progress.answered(backend, self._scored(question, answer))
-                    if answer is not None and answer.received is None:
-                        self._recorder.forget_ask(answer.asked)
-        backends = tuple(name for name in self._assembly.backend_names if asks[name] or name not in closed)
-        if backends:
-            self._recorder.forget_ingestion(conversation.id, backends)
-        return Remaining(backends, tuple(ask for name in backends for ask in asks[name]))
+    async def _ask(self, session: ReplaySession, ask: Ask) -> bool:
+        """Whether the question was asked: it is not where the run ends before its turn comes."""
+        try:
+            async with self._lanes[_answerer_of(ask)]:
+                self._begins(session.conversation.id, _answerer_of(ask))
+                await session.ask(ask.question, ask.backend, ask.model, repeat=ask.repeat)
+        except HaltedError:
+            return False
+        return True
 
-    def _scored(self, question: Question, answer: Answer) -> Outcome:
-        """The outcome of a reply on record; scored now where the earlier attempt ended before it was."""
-        if answer.scored is not None:
-            return answer.scored.score.outcome
-        assert answer.received is not None
-        scored = score_answer(question, answer.asked, answer.received.reply)
-        self._recorder.record(scored)
-        return scored.score.outcome
+    def _begins(self, conversation: str, answerer: str) -> None:
+        left = self._not_begun[conversation]
+        left[answerer] -= 1
+        if not left.total():
+            del self._not_begun[conversation]
+        self._progressed.set()
 
-    def _recorded(self, conversation: Conversation) -> tuple[dict[tuple[str, str, str], Answer], set[str]]:
-        reader = self._recorder.reader()
-        kinds = (*ASK_KINDS, "conversation_closed")
-        events = list(reader.events(self._recorder.run_id, conversation.id, kinds))
-        reader.close()
-        closed = {event.backend for event in events if isinstance(event, ConversationClosed)}
-        timeline = Timeline(conversation, events)
-        return {
-            (answer.asked.backend, answer.asked.model, answer.asked.question_id): answer
-            for answer in timeline.answers()
-        }, closed
+    async def _until_asks_run_short(self) -> None:
+        while not self.stopping and not self._short_of_asks():
+            self._progressed.clear()
+            await self._progressed.wait()
+
+    def _short_of_asks(self) -> bool:
+        """Whether no whole conversation is waiting to be asked about, or one does not keep the models busy."""
+        if self._open >= _MOST_CONVERSATIONS:
+            return False
+        waiting = sum(self._not_begun.values(), Counter[str]())
+        return len(self._not_begun) < _CONVERSATIONS_AHEAD or any(
+            waiting[name] < self._assembly.paces.of(name).calls_at_once for name in self._lanes
+        )
+
+    def _lane(self, answerer: str) -> Gate:
+        """The asks of one model or agent, so that a slow one holds back no other."""
+        pace = self._assembly.paces.of(answerer)
+        return Gate(lambda: _ASKS_A_CALL * pace.calls_at_once)
+
+
+def _answerer_of(ask: Ask) -> str:
+    return ask.backend if ask.model == AGENT_MODEL else ask.model

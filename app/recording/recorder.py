@@ -5,13 +5,13 @@ from __future__ import annotations
 import sqlite3
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
-from typing import Any, Literal
+from typing import Any, Final, Literal
 from uuid import uuid4
 
 import orjson
@@ -24,12 +24,18 @@ from app.recording.annotations import RecordedAnnotations, live_annotations
 from app.recording.archive import LiveArchive
 from app.recording.bodies import packed
 from app.recording.interning import intern
+from app.recording.lock import WriterLock
 from app.recording.schema import connect
-from app.recording.store import Recording, RunInfo
+from app.recording.store import Recording, RunInfo, RunStatus
 from app.replay.archive import note_of
 from app.replay.events import AskEvent, BackendEvent, ConversationClosed, Operated, ReplayEvent, ReplyReceived
 
 ASK_KINDS = ("question_asked", "reply_received", "answer_scored")
+
+UNFINISHED: Final[frozenset[RunStatus]] = frozenset({"running", "interrupted"})
+"""What is left of a run that was stopped, or that was killed."""
+
+ANY_STATUS: Final[frozenset[RunStatus]] = UNFINISHED | {"finished"}
 
 _MOST_PENDING_EVENTS = 256
 _LONGEST_PENDING_SECONDS = 1.0
@@ -47,8 +53,9 @@ class RunRecorder:
     :meth:`record` returns. A full disk is a :class:`~app.errors.RecordingError`.
     """
 
-    def __init__(self, db: Database, path: Path, run_id: str) -> None:
+    def __init__(self, db: Database, path: Path, run_id: str, lock: WriterLock) -> None:
         self._db = db
+        self._lock = lock
         self.path = path
         self.run_id = run_id
         self._conversation_keys: dict[str, int] = {
@@ -60,52 +67,55 @@ class RunRecorder:
         self._known_texts: set[str] = set()
         self._keys: dict[str, array[int]] = defaultdict(lambda: array("q"))
         self._live: dict[str, LiveArchive] = {}
+        self._new_texts: set[str] = set()
 
     @classmethod
     def start(cls, path: Path, settings: dict[str, Any], datasets: Sequence[str], identity: str) -> RunRecorder:
         """Begin a new run. ``settings`` must hold no secrets; ``identity`` is their :func:`fingerprint`.
 
         Raises:
-            RecordingError: the file is not a recording, of a newer version, or cannot be written.
+            RecordingError: the file is not a recording, of a newer version, in use, or cannot be written.
         """
-        db = connect(path)
-        run_id = uuid4().hex[:12]
-        with _writing(path):
-            db.table("runs").insert(
-                {
-                    "id": run_id,
-                    "started_at": _now(),
-                    "finished_at": None,
-                    "status": "running",
-                    "version": __version__,
-                    "fingerprint": identity,
-                    "settings": orjson.dumps(settings).decode(),
-                    "datasets": orjson.dumps(list(datasets)).decode(),
-                }
-            )
-        return cls(db, path, run_id)
+        with _opened_alone(path) as (db, lock):
+            run_id = uuid4().hex[:12]
+            with _writing(path):
+                db.table("runs").insert(
+                    {
+                        "id": run_id,
+                        "started_at": _now(),
+                        "finished_at": None,
+                        "status": "running",
+                        "version": __version__,
+                        "fingerprint": identity,
+                        "settings": orjson.dumps(settings).decode(),
+                        "datasets": orjson.dumps(list(datasets)).decode(),
+                    }
+                )
+            return cls(db, path, run_id, lock)
 
     @classmethod
-    def resume(cls, path: Path, identity: str) -> RunRecorder:
-        """Take up the newest unfinished run of equal settings.
+    def resume(cls, path: Path, identity: str, statuses: Collection[RunStatus] = UNFINISHED) -> RunRecorder:
+        """Take up the newest run of equal settings that has one of these statuses.
 
         Raises:
-            RecordingError: there is no such run.
+            RecordingError: there is no such run, or the file is in use.
         """
-        reader = Recording.open(path)
-        unfinished = [run for run in reader.runs() if run.status != "finished" and run.fingerprint == identity]
-        reader.close()
-        if not unfinished:
-            raise RecordingError(f"{path}: no unfinished run of these settings to resume")
-        recorder = cls(connect(path), path, unfinished[-1].id)
-        recorder._set_status("running")
-        return recorder
+        Recording.open(path).close()
+        with _opened_alone(path) as (db, lock):
+            runs = [run for run in Recording(db, path).runs() if run.fingerprint == identity]
+            fit = [run for run in runs if run.status in statuses]
+            if not fit:
+                wanted = "unfinished run" if statuses == UNFINISHED else "run"
+                raise RecordingError(f"{path}: no {wanted} of these settings to resume")
+            recorder = cls(db, path, fit[-1].id, lock)
+            recorder._set_status("running")
+            return recorder
 
     def add_conversation(self, conversation: Conversation) -> None:
         """Keep the conversation itself, so that the file alone can show it. Adding it again changes nothing."""
         if conversation.id in self._conversation_keys:
             return
-        with _writing(self.path), self._db.atomic():
+        with self._atomically():
             body = orjson.dumps(intern(conversation.model_dump(mode="json"), self._keep_text))
             row = {
                 "run_id": self.run_id,
@@ -116,7 +126,7 @@ class RunRecorder:
             }
             key = self._db.table("conversations").insert(row).last_pk
             assert isinstance(key, int)
-            self._conversation_keys[conversation.id] = key
+        self._conversation_keys[conversation.id] = key
 
     def record(self, event: ReplayEvent) -> None:
         """Take an event in. When this returns from a reply, the reply is on disk."""
@@ -126,20 +136,24 @@ class RunRecorder:
             self.flush()
 
     def flush(self) -> None:
-        """Commit what is pending."""
-        pending, self._pending = self._pending, []
+        """Commit what is pending. What could not be committed stays pending."""
         self._last_flush = monotonic()
-        if not pending:
+        if not self._pending:
             return
-        with _writing(self.path), self._db.atomic():
-            for event in pending:
-                row = self._db.conn.execute(
-                    "insert into events (conversation, backend, turn, kind, body, changes)"
-                    " values (:conversation, :backend, :turn, :kind, :body, :changes)",
-                    self._row(event),
-                )
-                assert row.lastrowid is not None
-                self._keys[event.conversation].append(row.lastrowid)
+        with self._atomically():
+            keys = [self._insert(event) for event in self._pending]
+        for event, key in zip(self._pending, keys, strict=True):
+            self._keys[event.conversation].append(key)
+        self._pending = []
+
+    def _insert(self, event: ReplayEvent) -> int:
+        cursor = self._db.conn.execute(
+            "insert into events (conversation, backend, turn, kind, body, changes)"
+            " values (:conversation, :backend, :turn, :kind, :body, :changes)",
+            self._row(event),
+        )
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
 
     def key_of(self, conversation_id: str, number: int) -> int:
         """The key of the ``number``-th event (0-based) that was recorded of a conversation, on disk by then."""
@@ -169,33 +183,47 @@ class RunRecorder:
         key = self._conversation_keys.get(conversation_id)
         if key is None:
             return
-        marks = ", ".join("?" * len(backends))
-        with _writing(self.path), self._db.atomic():
+        with self._atomically():
             self._db.execute(
-                f"delete from events where conversation = ? and (backend is null or backend in ({marks}))"
-                f" and kind not in ({', '.join('?' * len(ASK_KINDS))})",
+                "delete from events where conversation = ?"
+                f" and (backend is null or backend in ({_marks(backends)})) and kind not in ({_marks(ASK_KINDS)})",
                 [key, *backends, *ASK_KINDS],
             )
 
-    def forget_ask(self, event: AskEvent) -> None:
-        """Remove an ask that has no reply: it is asked again."""
-        key = self._conversation_keys[event.conversation]
-        with _writing(self.path), self._db.atomic():
-            self._db.execute(
-                "delete from events where conversation = ? and backend = ? and kind = 'question_asked'"
-                " and json_extract(body, '$.model') = ? and json_extract(body, '$.question_id') = ?"
-                " and json_extract(body, '$.repeat') = ?",
-                [key, event.backend, event.model, event.question_id, event.repeat],
-            )
+    def forget_asks(self, conversation_id: str, asks: Collection[AskEvent]) -> None:
+        """Remove every trace of these asks: they are asked again."""
+        key = self._conversation_keys.get(conversation_id)
+        if key is None or not asks:
+            return
+        unwanted = {(ask.backend, ask.model, ask.question_id, ask.repeat, ask.by_hand) for ask in asks}
+        rows = self._db.execute(
+            f"select key, backend, body from events where conversation = ? and kind in ({_marks(ASK_KINDS)})",
+            [key, *ASK_KINDS],
+        )
+        keys = []
+        for event_key, backend, body in rows:
+            fields = orjson.loads(body)
+            ask = (backend, *(fields[name] for name in ("model", "question_id", "repeat", "by_hand")))
+            if ask in unwanted:
+                keys.append((event_key,))
+        with self._atomically():
+            self._db.conn.executemany("delete from events where key = ?", keys)
 
     def finish(self, status: Literal["finished", "interrupted"]) -> None:
-        """End the run and let go of the file."""
-        self.flush()
-        self._set_status(status)
-        with suppress(sqlite3.OperationalError):
-            # One file, readable from a folder that cannot be written; refused while somebody else reads.
-            self._db.execute("PRAGMA journal_mode = DELETE")
-        self._db.close()
+        """End the run and let go of the file, also where the end cannot be written any more.
+
+        Raises:
+            RecordingError: it cannot; whatever was recorded before can be read.
+        """
+        try:
+            self.flush()
+            self._set_status(status)
+            with suppress(sqlite3.OperationalError):
+                # One file, readable from a folder that cannot be written; refused while somebody else reads.
+                self._db.execute("PRAGMA journal_mode = DELETE")
+        finally:
+            self._db.close()
+            self._lock.release()
         for conversation_id, archive in self._live.items():
             archive.read_from(Recording.open(self.path).archive(self.run_id, conversation_id))
 
@@ -228,9 +256,36 @@ class RunRecorder:
         }
 
     def _keep_text(self, digest: str, text: str) -> None:
-        if digest not in self._known_texts:
+        if digest not in self._known_texts and digest not in self._new_texts:
             self._db.execute("insert or ignore into texts (hash, body) values (?, ?)", [digest, text])
-            self._known_texts.add(digest)
+            self._new_texts.add(digest)
+
+    @contextmanager
+    def _atomically(self) -> Iterator[None]:
+        """One transaction. Texts are known to be in the file only when it is committed."""
+        self._new_texts = set()
+        with _writing(self.path), self._db.atomic():
+            yield
+        self._known_texts |= self._new_texts
+
+
+@contextmanager
+def _opened_alone(path: Path) -> Iterator[tuple[Database, WriterLock]]:
+    """The file, open for writing by nobody else; let go of again where the block fails."""
+    lock = WriterLock.take(path)
+    db: Database | None = None
+    try:
+        db = connect(path)
+        yield db, lock
+    except BaseException:
+        if db is not None:
+            db.close()
+        lock.release()
+        raise
+
+
+def _marks(values: Collection[str]) -> str:
+    return ", ".join("?" * len(values))
 
 
 @contextmanager

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pydantic import ValidationError
 from sqlite_utils import Database, Migrations
 
 from app.answering.model import Reply
@@ -21,35 +23,51 @@ def m001_replies(db: Database) -> None:
 
 
 class SqliteReplyCache:
-    """A reply cache in a SQLite file of the user's cache folder."""
+    """A reply cache in a SQLite file of the user's cache folder.
 
-    def __init__(self, path: Path) -> None:
+    A reply outlives its process when :meth:`put` returns, though not a loss of power: what must is in the
+    recording. A cache that fails in use (a full disk) is done without, and ``warn`` is told once.
+    """
+
+    def __init__(self, path: Path, warn: Callable[[str], None] = lambda sentence: None) -> None:
         """Open or create it.
 
         Raises:
             RecordingError: the file cannot be used.
         """
+        self._path, self._warn = path, warn
+        self._failed = False
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
             self._db = Database(connection)
             self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = NORMAL")
             migrations.apply(self._db)
         except (sqlite3.Error, OSError) as error:
             raise RecordingError(f"{path}: cannot be used as the reply cache: {error}") from None
 
     def get(self, key: str) -> Reply | None:
         """The reply of an identical request, if there was one."""
-        for row in self._db.query("select body from replies where key = ?", [key]):
-            return Reply.model_validate_json(row["body"])
-        return None
+        try:
+            row = self._db.execute("select body from replies where key = ?", [key]).fetchone()
+            return Reply.model_validate_json(row[0]) if row else None
+        except (sqlite3.Error, ValidationError) as error:
+            self._do_without(error)
+            return None
 
     def put(self, key: str, reply: Reply) -> None:
         """Keep a reply."""
-        self._db.table("replies").insert(
-            {"key": key, "body": reply.model_dump_json(), "created_at": datetime.now(UTC).isoformat()},
-            replace=True,
-        )
+        row = [key, reply.model_dump_json(), datetime.now(UTC).isoformat()]
+        try:
+            self._db.execute("insert or replace into replies (key, body, created_at) values (?, ?, ?)", row)
+        except sqlite3.Error as error:
+            self._do_without(error)
+
+    def _do_without(self, error: Exception) -> None:
+        if not self._failed:
+            self._failed = True
+            self._warn(f"{self._path}: the reply cache cannot be used, and is done without: {error}")
 
     def close(self) -> None:
         """Let go of the file."""

@@ -87,11 +87,13 @@ def connect(path: Path) -> Database:
         db = Database(sqlite3.connect(path, isolation_level=None, check_same_thread=False))
         if existed:
             refuse_foreign(db.conn, path)
+        else:
+            # First of all, in one write: a file whose making is cut short must still be known as ours.
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA foreign_keys = ON")
         migrations.apply(db)
-        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     except (sqlite3.Error, OSError) as error:
         raise RecordingError(f"{path}: cannot be opened as a recording: {error}") from None
@@ -102,7 +104,7 @@ def connect_read_only(path: Path) -> Database:
     """Open a recording for reading, also where its folder cannot be written.
 
     Raises:
-        RecordingError: there is no such file, it is not a recording, or one of a newer version.
+        RecordingError: there is no such file, it is not a recording, one of a newer version, or an unfinished one.
     """
     if not path.is_file():
         raise RecordingError(f"{path}: no such recording")
@@ -112,6 +114,8 @@ def connect_read_only(path: Path) -> Database:
         try:
             connection = sqlite3.connect(f"{uri}?{mode}", uri=True, check_same_thread=False)
             refuse_foreign(connection, path)
+            if connection.execute("PRAGMA user_version").fetchone() == (0,):
+                raise RecordingError(f"{path}: no run in it; the program ended while it made the file")
             return Database(connection)
         except sqlite3.OperationalError as error:
             last = error

@@ -13,8 +13,8 @@ from pydantic import Field, TypeAdapter
 from app.answering.model import PromptMessage, Reply
 from app.conversations.models import Frozen
 from app.scoring.outcomes import RetrievalScore, Score
-from memory_backends.base import ClosingStatus, Cut, Hit
-from memory_backends.operations import MemoryOperation, Phase, PromotionDecision
+from memory_backends.base import ClosingStatus, Cut, Hit, WhyEmpty
+from memory_backends.operations import Extraction, MemoryOperation, Phase, PromotionDecision, TraceEntry
 
 
 class Event(Frozen):
@@ -60,6 +60,7 @@ class Perceived(BackendEvent):
     kind: Literal["perceived"] = "perceived"
     hits: tuple[Hit, ...]
     missed: tuple[Hit, ...] = ()
+    why_empty: WhyEmpty | None = None
     cut: tuple[Cut, ...]
     tokens: int
     ms: float
@@ -77,6 +78,13 @@ class Decided(BackendEvent):
 
     kind: Literal["decided"] = "decided"
     decision: PromotionDecision
+
+
+class Extracted(BackendEvent):
+    """A model was asked for the facts of an exchange."""
+
+    kind: Literal["extracted"] = "extracted"
+    extraction: Extraction
 
 
 class Observed(BackendEvent):
@@ -105,17 +113,20 @@ class BackendFailed(BackendEvent):
 class QuestionAsked(AskEvent):
     """A question is on its way: what memory gave for it, and the prompt as it is sent. ``recall_ms`` of wall time.
 
-    ``prompt`` is empty where memory failed: then no model is asked. ``typed`` is the text of a question that the
-    user typed in; None for one of the dataset's.
+    ``prompt`` is empty where memory failed: then no model is asked. ``choice_order`` is set where the options were
+    shown in another order than the dataset's: the dataset's index of each option, as they stood in the prompt.
+    ``typed`` is the text of a question that the user typed in; None for one of the dataset's.
     """
 
     kind: Literal["question_asked"] = "question_asked"
     hits: tuple[Hit, ...]
     missed: tuple[Hit, ...] = ()
+    why_empty: WhyEmpty | None = None
     cut: tuple[Cut, ...]
     context_tokens: int
     prompt: tuple[PromptMessage, ...]
     recall_ms: float
+    choice_order: tuple[int, ...] = ()
     typed: str | None = None
 
 
@@ -147,6 +158,7 @@ ReplayEvent = Annotated[
     | Perceived
     | Operated
     | Decided
+    | Extracted
     | Observed
     | Settled
     | BackendFailed
@@ -159,3 +171,14 @@ ReplayEvent = Annotated[
 
 REPLAY_EVENT: TypeAdapter[ReplayEvent] = TypeAdapter(ReplayEvent)
 """Reads an event back from its JSON form."""
+
+
+def event_of(entry: TraceEntry, conversation: str, turn: int, backend: str) -> Operated | Decided | Extracted:
+    """What a memory noted in its trace, as an event."""
+    match entry:
+        case MemoryOperation():
+            return Operated(conversation=conversation, turn=turn, backend=backend, operation=entry)
+        case PromotionDecision():
+            return Decided(conversation=conversation, turn=turn, backend=backend, decision=entry)
+        case Extraction():
+            return Extracted(conversation=conversation, turn=turn, backend=backend, extraction=entry)

@@ -1,4 +1,4 @@
-"""The text of a Redis key that only grows: its pieces, and how many of them there were when."""
+"""The text of a Redis key that grows by pieces, and now and then begins again."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ class LogHistory:
         self._ends = array("I")
         self._refs = array("q")
         self._pieces: list[str] = []
+        self._starts = array("I")
+        self._start = 0
         self.size = 0
 
     def add(self, turn: int, ref: int, offset: int, text: str) -> None:
@@ -32,29 +34,34 @@ class LogHistory:
         if offset != self.size:
             raise ValueError(f"append at byte {offset} of a log of {self.size} bytes")
         self.size += len(text.encode())
+        self._note(turn, ref, text)
+
+    def clear(self, turn: int, ref: int) -> None:
+        """The key was removed: what is appended from now on begins a new text."""
+        # The entry of a removal begins a text that has no piece yet.
+        self._start, self.size = len(self._turns) + 1, 0
+        self._note(turn, ref, "")
+
+    def _note(self, turn: int, ref: int, piece: str) -> None:
         self._turns.append(turn)
         self._refs.append(ref)
-        self._pieces.append(text)
+        self._pieces.append(piece)
         self._ends.append(self.size)
-
-    def clear(self) -> None:
-        """The key was removed."""
-        self._turns, self._ends, self._refs = array("I"), array("I"), array("q")
-        self._pieces, self.size = [], 0
+        self._starts.append(self._start)
 
     def changed_at(self, turn: int) -> bool:
         """Whether the log grew at exactly this position."""
         return bisect_right(self._turns, turn) > bisect_right(self._turns, turn - 1)
 
     def pieces_at(self, turn: int) -> Sequence[Piece]:
-        """The appended pieces up to ``turn``: a view, whatever their number."""
+        """The pieces that the text has at ``turn``: a view, whatever their number."""
         turns, pieces = self._turns, self._pieces
-        return Lazily(range(bisect_right(turns, turn)), lambda place: (turns[place], pieces[place]))
+        return Lazily(self._there_at(turn), lambda place: (turns[place], pieces[place]))
 
     def value_at(self, turn: int) -> str | Missing:
         """The whole text; :data:`MISSING` where nothing was appended yet."""
-        count = bisect_right(self._turns, turn)
-        return "".join(self._pieces[:count]) if count else MISSING
+        there = self._there_at(turn)
+        return "".join(self._pieces[there.start : there.stop]) if there else MISSING
 
     def size_at(self, turn: int) -> int:
         """Bytes of the text."""
@@ -62,6 +69,10 @@ class LogHistory:
         return self._ends[count - 1] if count else 0
 
     def writes_until(self, turn: int) -> Sequence[tuple[int, int, str]]:
-        """Position, reference and text of the appends up to ``turn``, oldest first."""
+        """Position, reference and text of the appends that make up the text at ``turn``, oldest first."""
+        return [(self._turns[at], self._refs[at], self._pieces[at]) for at in self._there_at(turn)]
+
+    def _there_at(self, turn: int) -> range:
+        """Which pieces make up the text."""
         count = bisect_right(self._turns, turn)
-        return list(zip(self._turns[:count], self._refs[:count], self._pieces[:count], strict=True))
+        return range(self._starts[count - 1] if count else 0, count)

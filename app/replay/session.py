@@ -6,34 +6,32 @@ It knows no screen, no file and no provider: events go to a sink, questions thro
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
-from app.answering.model import AnswerRequest, Reply
+from app.answering.model import AGENT_MODEL, AnswerRequest, Reply
 from app.conversations.exchanges import exchanges_of, message_of
 from app.conversations.models import Conversation, Question
+from app.replay.answer_score import ask_fields, score_answer
 from app.replay.events import (
     AnswerScored,
-    AskEvent,
     BackendFailed,
     ConversationClosed,
     ConversationOpened,
-    Decided,
     Observed,
-    Operated,
     Perceived,
     QuestionAsked,
     ReplayEvent,
     ReplyReceived,
     Settled,
     TurnPlayed,
+    event_of,
 )
-from app.scoring.replies import score_reply
-from app.scoring.retrieval import UNRANKED_BACKENDS, score_retrieval
+from app.replay.shuffling import choice_order, with_order
 from memory_backends.base import BackendError, ClosingStatus, MemoryBackend, Namespace, Recall
-from memory_backends.operations import MemoryOperation, Phase, PromotionDecision
+from memory_backends.operations import Phase
 
 T = TypeVar("T")
 
@@ -43,8 +41,12 @@ EventSink = Callable[[ReplayEvent], None]
 """Takes an event in; when it returns from a :class:`ReplyReceived`, the reply is safe."""
 
 
+@runtime_checkable
 class Answerer(Protocol):
-    """A port: how a question becomes a request, and a request a reply."""
+    """A port: how a question becomes a request, and a request a reply.
+
+    A memory that is an answerer too is an agent: it answers what it is asked by itself.
+    """
 
     def request(self, question: Question, context: str, model: str, repeat: int) -> AnswerRequest:
         """The call that asks this question with this context."""
@@ -66,16 +68,23 @@ class Ask:
     question: Question
     backend: str
     model: str
+    repeat: int = 0
 
 
 @dataclass(frozen=True)
 class ReplayPlan:
-    """What a replay does beside playing: which models it asks, and how many hits memory may take."""
+    """What a replay does beside playing: which models it asks, and how many hits memory may take.
+
+    ``ask_only`` names backends that are asked without hearing the conversation. Options are shown in an order drawn
+    from ``shuffle_seed`` and the question, where it is set.
+    """
 
     run_id: str
     models: tuple[str, ...]
     top_k: int = 10
     perceive: bool = True
+    ask_only: frozenset[str] = frozenset()
+    shuffle_seed: int | None = None
 
 
 class ReplaySession:
@@ -96,6 +105,7 @@ class ReplaySession:
         self.conversation = conversation
         self.position = 0
         self._backends = backends
+        self._listening = {name: backend for name, backend in backends.items() if name not in plan.ask_only}
         self._answerer = answerer
         self._plan = plan
         self._emit = emit
@@ -110,7 +120,7 @@ class ReplaySession:
 
     async def open(self) -> None:
         """Open every backend, empty."""
-        for name, backend in self._backends.items():
+        for name, backend in self._listening.items():
             namespace = Namespace(run_id=self._plan.run_id, conversation_id=self.conversation.id, backend=name)
             await self._guarded(name, "open", backend.open(namespace))
             self._emit(ConversationOpened(conversation=self.conversation.id, turn=0, backend=name))
@@ -121,7 +131,7 @@ class ReplaySession:
             return False
         self.position += 1
         self._emit(TurnPlayed(conversation=self.conversation.id, turn=self.position))
-        for name in self._backends:
+        for name in self._listening:
             async with self._locks[name]:
                 await self._hear(name)
         return True
@@ -138,7 +148,7 @@ class ReplaySession:
         if self._plan.perceive and turn.role == "user":
             message = message_of(self.conversation, turn)
             started = perf_counter()
-            budget = self._answerer.context_budget(self._plan.models[0])
+            budget = self._answerer_of(name).context_budget(self._plan.models[0])
             recall = await self._guarded(name, "perceive", backend.perceive(message, self._plan.top_k, budget))
             if recall is not None:
                 self._emit(
@@ -148,6 +158,7 @@ class ReplaySession:
                         backend=name,
                         hits=recall.hits,
                         missed=recall.missed,
+                        why_empty=recall.why_empty,
                         cut=recall.cut,
                         tokens=recall.tokens,
                         ms=_ms_since(started),
@@ -177,12 +188,15 @@ class ReplaySession:
         self, question: Question, backend: str, model: str, *, repeat: int = 0, by_hand: bool = False
     ) -> AnswerScored:
         """Put a question to one backend as its memory stands, through one model, and score the reply."""
+        model = self._through(backend, model)
         async with self._locks[backend]:
             started = perf_counter()
             recall = await self._recall(question, backend, model)
             recall_ms = _ms_since(started)
         given = recall if isinstance(recall, Recall) else Recall()
-        request = self._answerer.request(question, given.context, model, repeat)
+        answerer = self._answerer_of(backend)
+        order = choice_order(question, self._plan.shuffle_seed)
+        request = answerer.request(with_order(question, order), given.context, model, repeat)
         asked = QuestionAsked(
             conversation=self.conversation.id,
             turn=self.position,
@@ -193,17 +207,19 @@ class ReplaySession:
             by_hand=by_hand,
             hits=given.hits,
             missed=given.missed,
+            why_empty=given.why_empty,
             cut=given.cut,
             context_tokens=given.tokens,
             prompt=request.messages if isinstance(recall, Recall) else (),
             recall_ms=recall_ms,
+            choice_order=order,
         )
         self._emit(asked)
         if isinstance(recall, Recall):
-            reply = await self._answerer.answer(request)
+            reply = await answerer.answer(request)
         else:
             reply = Reply(text=None, error=recall)
-        self._emit(ReplyReceived(**_ask_fields(asked), reply=reply))
+        self._emit(ReplyReceived(**ask_fields(asked), reply=reply))
         scored = score_answer(question, asked, reply)
         self._emit(scored)
         return scored
@@ -212,7 +228,7 @@ class ReplaySession:
         """What memory gives for the question, or the sentence of why it gives nothing."""
         if name in self._broken:
             return self._broken[name]
-        backend, budget = self._backends[name], self._answerer.context_budget(model)
+        backend, budget = self._backends[name], self._answerer_of(name).context_budget(model)
         failed: list[str] = []
         recall = await self._guarded(
             name, "recall", backend.recall(question.text, self._plan.top_k, budget), failed
@@ -220,18 +236,30 @@ class ReplaySession:
         return recall if recall is not None else failed[0]
 
     def asks(self) -> list[Ask]:
-        """Every question of the conversation, of every backend, through every model."""
+        """Every question of the conversation, of every backend, through every model; agents answer themselves."""
         return [
             Ask(question, backend, model)
             for question in self.conversation.questions
             for backend in self._backends
-            for model in self._plan.models
+            for model in self.models_asked_of(backend, self._plan.models)
         ]
+
+    def models_asked_of(self, backend: str, models: Sequence[str]) -> list[str]:
+        """Which of these models a backend's questions go through: all of them, or an agent's through itself."""
+        return list(dict.fromkeys(self._through(backend, model) for model in models))
+
+    def _through(self, name: str, model: str) -> str:
+        """What a backend's question really goes through: an agent asks no model."""
+        return model if self._answerer_of(name) is self._answerer else AGENT_MODEL
+
+    def _answerer_of(self, name: str) -> Answerer:
+        backend = self._backends[name]
+        return backend if isinstance(backend, Answerer) else self._answerer
 
     async def close(self, status: ClosingStatus) -> None:
         """End the conversation in every backend: ``resolved``, or ``cancelled`` where it was abandoned."""
         end = len(self.conversation.turns) + 1
-        for name, backend in self._backends.items():
+        for name, backend in self._listening.items():
             async with self._locks[name]:
                 await self._guarded(name, "close", backend.close(status), turn=end)
             self._emit(ConversationClosed(conversation=self.conversation.id, turn=end, backend=name, status=status))
@@ -260,7 +288,7 @@ class ReplaySession:
             # A plugged-in memory may raise anything; the run and the other memories go on.
             failure = f"{type(error).__name__}: {error}"
         for entry in self._backends[name].trace.drain():
-            self._emit(self._as_event(name, at, entry))
+            self._emit(event_of(entry, self.conversation.id, at, name))
         if failure is not None:
             self._emit(
                 BackendFailed(conversation=self.conversation.id, turn=at, backend=name, phase=phase, error=failure)
@@ -270,24 +298,6 @@ class ReplaySession:
             if failures is not None:
                 failures.append(failure)
         return result
-
-    def _as_event(self, name: str, turn: int, entry: MemoryOperation | PromotionDecision) -> Operated | Decided:
-        if isinstance(entry, MemoryOperation):
-            return Operated(conversation=self.conversation.id, turn=turn, backend=name, operation=entry)
-        return Decided(conversation=self.conversation.id, turn=turn, backend=name, decision=entry)
-
-
-def score_answer(question: Question, asked: QuestionAsked, reply: Reply) -> AnswerScored:
-    """What a reply is worth, and how well memory found the evidence: from what was recorded alone."""
-    return AnswerScored(
-        **_ask_fields(asked),
-        score=score_reply(question, reply),
-        retrieval=score_retrieval(question, asked.hits, asked.backend not in UNRANKED_BACKENDS),
-    )
-
-
-def _ask_fields(asked: QuestionAsked) -> dict[str, Any]:
-    return asked.model_dump(include=set(AskEvent.model_fields))
 
 
 def _ms_since(started: float) -> float:

@@ -77,7 +77,7 @@ class SideSession:
             self._asking = question
             for backend in backends:
                 session = await self._session_at(backend, position, progress)
-                for model in self._plan.models if models is None else models:
+                for model in session.models_asked_of(backend, self._plan.models if models is None else models):
                     await session.ask(question, backend, model, by_hand=True)
 
     async def close(self) -> None:

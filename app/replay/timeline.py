@@ -18,6 +18,7 @@ from app.replay.events import (
     AnswerScored,
     BackendFailed,
     Decided,
+    Extracted,
     Operated,
     Perceived,
     QuestionAsked,
@@ -30,7 +31,7 @@ from app.replay.ledger import Ledger, Track
 from app.replay.logs import LogHistory, Piece
 from app.replay.marks import Marks
 from memory_backends.base import Snapshot
-from memory_backends.operations import Change, MemoryOperation, PromotionDecision
+from memory_backends.operations import Change, Extraction, MemoryOperation, PromotionDecision
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ class Timeline:
         self._logs: dict[str, dict[str, LogHistory]] = defaultdict(dict)
         self._collections: dict[str, dict[str, CollectionHistory]] = defaultdict(dict)
         self._perceived: dict[str, Track] = defaultdict(Track)
+        self._extracted: dict[str, Track] = defaultdict(Track)
         self._failed: dict[str, Track] = defaultdict(Track)
         self._ledgers: dict[str, Ledger] = {}
         self._eventful = Track()
@@ -115,6 +117,8 @@ class Timeline:
                 self._eventful.add(note.turn, note.ref)
             case "perceived":
                 self._perceived[note.backend].add(note.turn, note.ref)
+            case "extracted":
+                self._extracted[note.backend].add(note.turn, note.ref)
             case "backend_failed":
                 self._failed[note.backend].add(note.turn, note.ref)
                 self._eventful.add(note.turn, note.ref)
@@ -129,7 +133,9 @@ class Timeline:
             case "redis", "append":
                 self._logs[backend].setdefault(key, LogHistory()).add(note.turn, note.ref, write.offset, write.text)
             case "redis", "remove" if key in self._logs[backend]:
-                self._logs[backend][key].clear()
+                self._logs[backend][key].clear(note.turn, note.ref)
+                if key in self._states[backend]:
+                    self._states[backend][key].add(note.turn, note.ref, write.pointers, whole=write.whole)
             case "redis", _:
                 history = self._states[backend].get(key)
                 if history is None:
@@ -245,10 +251,18 @@ class Timeline:
         assert isinstance(event, Decided)
         return event.decision
 
+    def extractions(self, backend: str) -> Sequence[Extraction]:
+        """All calls of one backend's extractor, in order."""
+        events = map(self.archive.event, self._extracted[backend].refs)
+        return [event.extraction for event in events if isinstance(event, Extracted)]
+
     def snapshot_at(self, backend: str, turn: int) -> Snapshot:
         """All that the stores of one backend held, folded: equal to what :meth:`snapshot` read there."""
         redis: dict[str, Any] = {key: history.value_at(turn) for key, history in self._states[backend].items()}
-        redis |= {key: history.value_at(turn) for key, history in self._logs[backend].items()}
+        for key, log in self._logs[backend].items():
+            # A key that held a text and then a state has a history of either kind.
+            if (text := log.value_at(turn)) is not MISSING:
+                redis[key] = text
         return Snapshot(
             redis={key: value for key, value in redis.items() if value is not MISSING},
             qdrant={name: history.points_at(turn) for name, history in self._collections[backend].items()},

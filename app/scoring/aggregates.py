@@ -11,6 +11,7 @@ from app.scoring.attribution import LABELS
 from app.scoring.outcomes import Outcome
 from app.scoring.sections import (
     AdjustedResults,
+    ExtractionResults,
     Group,
     Latency,
     MultipleChoiceResults,
@@ -20,6 +21,7 @@ from app.scoring.sections import (
     Tokens,
 )
 from app.scoring.statistics import mean, percentile, wilson_interval
+from memory_backends.operations import Extraction
 
 Rows = Sequence[QuestionRow]
 
@@ -171,4 +173,25 @@ def latency_of(rows: Rows) -> Latency:
         recall_p95=percentile(recall, 95),
         model_p50=percentile(model, 50),
         model_p95=percentile(model, 95),
+    )
+
+
+def extraction_of(calls: Sequence[Extraction]) -> ExtractionResults | None:
+    """A backend's calls of its extractor together; None where it has none."""
+    if not calls:
+        return None
+    costs = [call.cost_usd for call in calls if call.error is None or call.cost_usd is not None]
+    known = [cost for cost in costs if cost is not None]
+    return ExtractionResults(
+        model=calls[0].model,
+        calls=len(calls),
+        reused=sum(call.reused for call in calls),
+        errors=sum(call.error is not None for call in calls),
+        facts=sum(call.facts for call in calls),
+        tokens=Tokens(
+            prompt=sum(call.prompt_tokens for call in calls),
+            completion=sum(call.completion_tokens for call in calls),
+            cached=sum(call.cached_tokens for call in calls),
+        ),
+        cost_usd=sum(known) if costs and len(known) == len(costs) else None,
     )

@@ -12,8 +12,10 @@ without memory the two cannot be told apart: it is ``guessed``, and the sentence
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Literal, get_args
 
+from app.answering.model import AGENT_MODEL
 from app.conversations.models import Frozen, Question
 from app.conversations.normalise import stands_in
 from app.replay.events import QuestionAsked
@@ -63,7 +65,9 @@ class Attribution(Frozen):
 class Attributor:
     """Attributes the answers of one conversation.
 
-    ``suspect_keys`` maps the ids of questions whose published answer is doubted to the reason.
+    ``suspect_keys`` maps the ids of questions whose published answer is doubted to the reason. What the model says
+    without memory is looked up when it is first needed: of a replay that goes on, make a new one when it has got
+    more answers.
     """
 
     def __init__(self, history: MemoryHistory, suspect_keys: Mapping[str, str] | None = None) -> None:
@@ -89,12 +93,18 @@ class Attributor:
 
     def closed_book_is_right(self, asked: QuestionAsked) -> bool | None:
         """Whether the same model answers the question without any memory; None where it was not asked."""
-        for other in self._history.answers():
-            of = other.asked
-            is_same = (of.backend, of.model, of.question_id) == (CLOSED_BOOK, asked.model, asked.question_id)
-            if is_same and not of.by_hand and other.scored is not None and other.scored.score.outcome != "error":
-                return other.scored.score.outcome == "correct"
-        return None
+        return self._closed_book.get((asked.model, asked.question_id))
+
+    @cached_property
+    def _closed_book(self) -> Mapping[tuple[str, str], bool]:
+        """By model and question, whether the first answer without memory that is no error is right."""
+        right: dict[tuple[str, str], bool] = {}
+        for answer in self._history.answers():
+            of, scored = answer.asked, answer.scored
+            if of.backend != CLOSED_BOOK or of.by_hand or scored is None or scored.score.outcome == "error":
+                continue
+            right.setdefault((of.model, of.question_id), scored.score.outcome == "correct")
+        return right
 
     # ---- wrong answers -------------------------------------------------------------------------------------
 
@@ -190,7 +200,9 @@ class Attributor:
         ]
 
     def _is_out_of_sight(self, asked: QuestionAsked) -> bool:
-        """Whether neither writes nor hits of this memory are on record: an agent that answers by itself."""
+        """Whether neither writes nor hits are on record, or an agent has answered by itself."""
+        if asked.model == AGENT_MODEL:
+            return True
         if asked.backend == CLOSED_BOOK or asked.hits or asked.missed or asked.cut:
             return False
         return not self._provenance_at(asked.backend, asked.turn).is_traced

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
+from app.answering.model import AGENT_MODEL
 from app.conversations.models import Frozen
 from app.errors import UsageError
 from app.scoring.comparisons import Comparison, Key, Pair, compare_pairs, verdicts_of
@@ -106,7 +107,7 @@ def compare_runs(first: Rows, second: Rows) -> RunComparison:
 
 def _contestants(rows: Rows) -> dict[str, list[AnswerRow]]:
     contestants: dict[str, list[AnswerRow]] = {}
-    models = {row.model for row in rows}
+    models = {row.model for row in rows} - {AGENT_MODEL}
     for row in rows:
         name = f"{row.backend}@{row.model}" if len(models) > 1 else row.backend
         contestants.setdefault(name, []).append(row)

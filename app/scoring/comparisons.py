@@ -222,16 +222,20 @@ def _words(
     counts = f"{table.only_a} only {pair.a}, {table.only_b} only {pair.b}"
     how_sure = f"p = {p_holm:.2g}, {_how_sure(table, p_holm)}"
     if table.only_a == table.only_b:
-        return f"{pair.a} and {pair.b} have equally many of these {table.n} questions right; {counts}; {how_sure}"
+        return f"{pair.a} and {pair.b} have equally many right {_on(table)}; {counts}; {how_sure}"
     better, worse, (low, high) = pair.a, pair.b, interval
     if difference < 0:
         better, worse, difference, (low, high) = pair.b, pair.a, -difference, (-high, -low)
         counts = f"{table.only_b} only {pair.b}, {table.only_a} only {pair.a}"
     verb = "beats" if p_holm < SIGNIFICANCE_LEVEL else "is ahead of"
     return (
-        f"{better} {verb} {worse} on these {table.n} questions by {100 * difference:.1f} points"
+        f"{better} {verb} {worse} {_on(table)} by {100 * difference:.1f} points"
         f" (95 % {100 * low:.1f} to {100 * high:.1f}); {counts}; {how_sure}"
     )
+
+
+def _on(table: _Table) -> str:
+    return "on this one question" if table.n == 1 else f"on these {table.n} questions"
 
 
 def _how_sure(table: _Table, p_holm: float) -> str:

@@ -1,7 +1,8 @@
 """What a memory had kept of each turn when it was asked: folded from its recorded store commands and decisions.
 
-Nothing is guessed. A stored thing comes from the turns that its ``sources`` name, else from the turns on whose
-account it was written. What an agent notes in its personal state is passing work and keeps nothing.
+Nothing is guessed. A stored thing comes from the turns that its ``sources`` name, a slot of a shared workspace from
+the turn that it names, everything else from the turns on whose account it was written. What an agent notes in its
+personal state is passing work and keeps nothing.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from memory_backends.operations import (
 )
 
 _PASSING_STATE = "personal_state:"
+_SLOTTED_STATE = "shared_state:"
 _SLOT_DEPTH = 3
 """``/shared_data/deadline/value`` lies in the slot ``/shared_data/deadline``: three parts with the empty first."""
 
@@ -138,13 +140,19 @@ class Provenance:
                 self._kept[key, str(offset)] = Kept(turns, verbatim=True)
             case RemoveChange(ids=ids):
                 self._remove(key, ids)
-            case WriteChange(value=value) if not key.startswith(_PASSING_STATE):
+            case WriteChange() | PatchChange() if key.startswith(_PASSING_STATE):
+                pass
+            case WriteChange(value=value) if key.startswith(_SLOTTED_STATE):
                 self._write(key, _slots_with_turns("", value))
-            case PatchChange(steps=steps) if not key.startswith(_PASSING_STATE):
+            case PatchChange(steps=steps) if key.startswith(_SLOTTED_STATE):
                 for step in steps:
                     self._overwrite(key, step)
                 for step in steps:
                     self._write(key, _slots_with_turns(step.path, step.value))
+            case WriteChange() | PatchChange() if turns:
+                before = self._kept.get((key, ""))
+                is_text = isinstance(operation.change, WriteChange) and isinstance(operation.change.value, str)
+                self._kept[key, ""] = Kept(turns | before.turns if before else turns, verbatim=is_text)
             case _:
                 pass
 

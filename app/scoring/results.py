@@ -6,10 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from app.answering.model import AGENT_MODEL
 from app.conversations.models import Frozen
 from app.scoring.aggregates import (
     adjusted_of,
     cost_of,
+    extraction_of,
     failures_of,
     group_of,
     latency_of,
@@ -23,6 +25,7 @@ from app.scoring.headline import Headline, headline_of
 from app.scoring.option_style import OptionStyle
 from app.scoring.sections import (
     AdjustedResults,
+    ExtractionResults,
     Latency,
     MultipleChoiceResults,
     QuestionRow,
@@ -30,6 +33,7 @@ from app.scoring.sections import (
     RetrievalResults,
     Tokens,
 )
+from memory_backends.operations import Extraction
 
 __all__ = ["BackendResults", "KeyFacts", "QuestionRow", "Results", "RunFacts", "build_results", "contestants_of"]
 
@@ -63,6 +67,7 @@ class BackendResults(Frozen):
     latency_ms: Latency
     headline: Headline
     adjusted: AdjustedResults | None
+    extraction: ExtractionResults | None
 
 
 class KeyFacts(Frozen):
@@ -106,7 +111,7 @@ def _rounded(value: Any) -> Any:
 
 def contestants_of(rows: Sequence[QuestionRow]) -> dict[str, list[QuestionRow]]:
     """The rows of each backend, by its name in results, in the order of their first rows."""
-    models = {row.model for row in rows}
+    models = {row.model for row in rows} - {AGENT_MODEL}
     by_name: dict[str, list[QuestionRow]] = {}
     for row in rows:
         name = f"{row.backend}@{row.model}" if len(models) > 1 else row.backend
@@ -119,13 +124,20 @@ def build_results(
     rows: Sequence[QuestionRow],
     option_style: Mapping[str, OptionStyle] | None = None,
     answer_key: KeyFacts | None = None,
+    extractions: Mapping[str, Sequence[Extraction]] | None = None,
 ) -> Results:
-    """The results of a run, from its rows in the order in which they shall stand in the file."""
+    """The results of a run, from its rows in the order in which they shall stand in the file.
+
+    ``extractions`` maps a backend to the calls of its extractor.
+    """
     by_name = contestants_of(rows)
     return Results(
         schema_version=1,
         run=run,
-        backends={name: _backend(its_rows) for name, its_rows in by_name.items()},
+        backends={
+            name: _backend(its_rows, (extractions or {}).get(its_rows[0].backend, ()))
+            for name, its_rows in by_name.items()
+        },
         comparisons=compare_pairs(pairs_within(by_name)),
         option_style=dict(option_style or {}),
         answer_key=answer_key,
@@ -133,7 +145,7 @@ def build_results(
     )
 
 
-def _backend(rows: Sequence[QuestionRow]) -> BackendResults:
+def _backend(rows: Sequence[QuestionRow], extractions: Sequence[Extraction]) -> BackendResults:
     choice = [row for row in rows if row.kind == "choice"]
     recall = [row for row in rows if row.kind == "recall"]
     return BackendResults(
@@ -150,4 +162,5 @@ def _backend(rows: Sequence[QuestionRow]) -> BackendResults:
         latency_ms=latency_of(rows),
         headline=headline_of(rows),
         adjusted=adjusted_of(rows),
+        extraction=extraction_of(extractions),
     )

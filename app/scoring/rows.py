@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.answering.model import Reply
+from app.answering.model import AGENT_MODEL, Reply
 from app.conversations.models import Conversation, Question
 from app.replay.events import AnswerScored, QuestionAsked, ReplyReceived
 from app.scoring.answer_key import Adjusted
@@ -55,7 +55,7 @@ def question_row(
         recall_at_10=recall_at.get(10),
         evidence_in_prompt=retrieval.evidence_in_prompt,
         failure=attribution.label if attribution else None,
-        tokens=_tokens(reply) if model_was_asked else None,
+        tokens=_tokens(reply) if model_was_asked and asked.model != AGENT_MODEL else None,
         cost_usd=reply.cost_usd if model_was_asked else None,
         ms=reply.ms if model_was_asked else None,
         recall_ms=asked.recall_ms,
@@ -74,6 +74,8 @@ def question_row(
         failure_ranks=attribution.ranks if attribution else {},
         closed_book_correct=closed_book_correct,
         adjusted=adjusted,
+        earlier_questions=reply.earlier_questions,
+        earlier_conversations=reply.earlier_conversations,
     )
 
 

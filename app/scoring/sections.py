@@ -47,7 +47,8 @@ class QuestionRow(Frozen):
     ``failure`` is the label of :mod:`app.scoring.attribution`; ``failure_loss`` says of ``not_written`` how it was
     lost, ``failure_detail`` all of it in words, ``failure_ranks`` which rank each missing evidence turn had in each
     retrieval channel. ``closed_book_correct`` is whether the same model is right without any memory. ``adjusted``
-    is the answer by the corrected key, null for a question that the overlay does not correct.
+    is the answer by the corrected key, null for a question that the overlay does not correct. An agent that could
+    not be given a fresh session had ``earlier_questions`` and ``earlier_conversations`` in its memory.
     """
 
     question_id: str
@@ -94,6 +95,8 @@ class QuestionRow(Frozen):
     failure_ranks: Mapping[str, Mapping[str, int]]
     closed_book_correct: bool | None
     adjusted: Adjusted | None
+    earlier_questions: int = 0
+    earlier_conversations: int = 0
 
 
 class Group(Frozen):
@@ -175,3 +178,19 @@ class Latency(Frozen):
     recall_p95: float | None
     model_p50: float | None
     model_p95: float | None
+
+
+class ExtractionResults(Frozen):
+    """What reading candidate facts with a model came to, apart from the answers.
+
+    A reply that was on record counts with what it cost when it was paid, and among the ``reused``; ``cost_usd`` is
+    null where a price is unknown.
+    """
+
+    model: str
+    calls: int
+    reused: int
+    errors: int
+    facts: int
+    tokens: Tokens
+    cost_usd: float | None

@@ -102,9 +102,8 @@ def recorded(path: Path, conversation_id: str) -> ReplaySource:
     except BaseException:
         recording.close()
         raise
-    return ReplaySource(
-        timeline, tuple(timeline.backends), run.settings, notebook=lambda: annotations, close=recording.close
-    )
+    chosen = tuple(name for name in timeline.backends if name in run.settings.get("backend", timeline.backends))
+    return ReplaySource(timeline, chosen, run.settings, notebook=lambda: annotations, close=recording.close)
 
 
 def _open(path: Path) -> Recording:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory_backends.base import (
+    MISSED_DEPTH,
+    MISSED_DEPTH_OF_A_TURN,
     BackendError,
     ClosingStatus,
     Exchange,
@@ -21,19 +25,25 @@ from memory_backends.base import (
     Snapshot,
 )
 from memory_backends.hybrid.archive import archive
-from memory_backends.hybrid.candidates import candidates_of
+from memory_backends.hybrid.candidates import Candidate, candidates_of
 from memory_backends.hybrid.consolidation import ConsolidationAgent
+from memory_backends.hybrid.extracted import candidates_from
+from memory_backends.hybrid.known import KNOWLEDGE_DEPTH
 from memory_backends.hybrid.planner import PlannerAgent
-from memory_backends.hybrid.recall import KNOWLEDGE_DEPTH, Finds, compose
-from memory_backends.hybrid.verbatim import VerbatimMemory
+from memory_backends.hybrid.recall import Finds, Room, compose
+from memory_backends.hybrid.verbatim import CHANNEL_WEIGHTS, VerbatimMemory, channels_kept, sentences_in
 from memory_backends.hybrid.workspace import SharedWorkspace
-from memory_backends.knowledge_store import KnowledgeStore
+from memory_backends.hybrid_options import HybridOptions
+from memory_backends.knowledge_store import Found, KnowledgeStore
 from memory_backends.operating_memory import OperatingMemory
 from memory_backends.operations import MemoryTrace
-from memory_backends.records import KNOWLEDGE_COLLECTION, VERBATIM_COLLECTION
+from memory_backends.records import KNOWLEDGE_COLLECTION, VERBATIM_COLLECTION, PersonalMemoryState
 
 if TYPE_CHECKING:
     from memory_backends.registry import Resources
+
+LINES_COUNTED = 4096
+"""Texts whose number of tokens is remembered."""
 
 COLLECTIONS = (VERBATIM_COLLECTION, KNOWLEDGE_COLLECTION)
 
@@ -67,10 +77,16 @@ class HybridBackend(MemoryBackend):
     def __init__(self, resources: Resources) -> None:
         self.trace = MemoryTrace()
         self._resources = resources
+        # The same lines are weighed for every question.
+        self._count_tokens = lru_cache(maxsize=LINES_COUNTED)(resources.count_tokens)
         self._open_parts: _Parts | None = None
         self._observed: set[str] = set()
         self._consolidating: asyncio.Task[None] | None = None
         self._latest: datetime | None = None
+
+    @property
+    def _options(self) -> HybridOptions:
+        return self._resources.hybrid
 
     async def open(self, namespace: Namespace) -> None:
         """Empty states and collections, and an active event."""
@@ -91,7 +107,7 @@ class HybridBackend(MemoryBackend):
         parts = self._parts()
         with self.trace.caused_by("perceive", parts.planner.agent_id, (message.turn_id,)):
             state = await parts.planner.read()
-            recalled = await self._recall(message.text, limit, budget)
+            recalled = await self._recall(state, message.text, limit, budget, MISSED_DEPTH_OF_A_TURN)
             await parts.planner.think(state, message, recalled)
         return recalled
 
@@ -102,11 +118,14 @@ class HybridBackend(MemoryBackend):
         if parts.verbatim.id_of(exchange) in self._observed:
             return
         with self.trace.caused_by("observe", parts.planner.agent_id, exchange.turn_ids):
-            await parts.verbatim.store(exchange, await self._vector(exchange.text))
-            await parts.planner.stage(exchange, candidates_of(exchange))
+            if self._options.keeps("verbatim"):
+                whole, *sentences = await self._vectors(exchange.text, *sentences_in(exchange))
+                await parts.verbatim.store(exchange, whole, sentences)
+            if self._resources.extractor is None:
+                await self._take_note(exchange, candidates_of(exchange))
         self._observed.add(parts.verbatim.id_of(exchange))
         self._latest = max(filter(None, (self._latest, exchange.said_at)), default=None)
-        self._consolidating = asyncio.create_task(self._consolidate(exchange.turn_ids))
+        self._consolidating = asyncio.create_task(self._consolidate(exchange))
 
     async def settle(self) -> None:
         """Wait for consolidation; what went wrong in it is raised here."""
@@ -119,8 +138,8 @@ class HybridBackend(MemoryBackend):
         await self.settle()
         parts = self._parts()
         with self.trace.caused_by("recall", parts.planner.agent_id):
-            await parts.planner.read()
-            return await self._recall(question, limit, budget)
+            state = await parts.planner.read()
+            return await self._recall(state, question, limit, budget, MISSED_DEPTH)
 
     async def snapshot(self) -> Snapshot:
         """The three states in Redis and both collections."""
@@ -155,35 +174,54 @@ class HybridBackend(MemoryBackend):
         workspace = SharedWorkspace(memory, namespace, made.clock)
         planner = PlannerAgent(memory, workspace, namespace, made.clock)
         consolidation = ConsolidationAgent(
-            memory, store, planner, workspace, made.embedder, self.trace, namespace, made.clock
+            memory, store, planner, workspace, made.embedder, self.trace, namespace, made.clock, made.hybrid
         )
-        return _Parts(
-            memory, store, workspace, planner, consolidation, VerbatimMemory(store, namespace, made.clock)
-        )
+        weights = {name: CHANNEL_WEIGHTS[name] for name in channels_kept(made.hybrid.ablated)}
+        verbatim = VerbatimMemory(store, namespace, made.clock, made.embedder.dimension, weights)
+        return _Parts(memory, store, workspace, planner, consolidation, verbatim)
 
-    async def _consolidate(self, turns: tuple[str, ...]) -> None:
+    async def _consolidate(self, exchange: Exchange) -> None:
         consolidation = self._parts().consolidation
-        with self.trace.caused_by("consolidate", consolidation.agent_id, turns):
+        with self.trace.caused_by("consolidate", consolidation.agent_id, exchange.turn_ids):
+            if self._resources.extractor is not None:
+                facts, extraction = await self._resources.extractor.extract(exchange)
+                self.trace.extracted(extraction)
+                await self._take_note(exchange, candidates_from(exchange, facts, self._resources.extractor.name))
             await consolidation.consolidate(self._latest)
 
-    async def _recall(self, question: str, limit: int, budget: int) -> Recall:
+    async def _take_note(self, exchange: Exchange, candidates: Sequence[Candidate]) -> None:
+        planner = self._parts().planner
+        await planner.stage(exchange, candidates)
+        if self._options.keeps("shared"):
+            await planner.share(candidates)
+
+    async def _recall(
+        self, state: PersonalMemoryState, question: str, limit: int, budget: int, depth: int
+    ) -> Recall:
         """Ask every tier, and put together what they give."""
         if limit < 1:
             return Recall()
         parts = self._parts()
-        vector = await self._vector(question)
+        asked = parts.verbatim.read(question)
+        vector, topic = await self._vectors(asked.text, asked.topic)
+        facts: Sequence[Found] = ()
+        if self._options.keeps("knowledge"):
+            facts = await parts.store.search(KNOWLEDGE_COLLECTION, question, vector, KNOWLEDGE_DEPTH)
+        off = {tier: 0.0 for tier in self._options.shares if not self._options.keeps(tier)}
+        room = Room(limit, budget, {**self._options.shares, **off}, depth)
         finds = Finds(
             question=question,
+            planner=state,
             workspace=await parts.workspace.read(),
-            facts=await parts.store.search(KNOWLEDGE_COLLECTION, question, vector, KNOWLEDGE_DEPTH),
-            exchanges=await parts.verbatim.rank(question, vector),
+            facts=facts,
+            turns=await parts.verbatim.rank(asked, vector, topic, room.turns),
+            date_of=parts.verbatim.date_of,
         )
-        return compose(finds, limit, budget, self._resources.count_tokens)
+        return compose(finds, room, self._count_tokens)
 
-    async def _vector(self, text: str) -> NDArray[np.float32]:
-        vectors = await asyncio.to_thread(self._resources.embedder.embed, [text])
-        vector: NDArray[np.float32] = vectors[0]
-        return vector
+    async def _vectors(self, *texts: str) -> NDArray[np.float32]:
+        """One row a text."""
+        return await asyncio.to_thread(self._resources.embedder.embed, texts)
 
     async def _release(self) -> None:
         """Let go of the stores. Consolidation that is still under way is over before its store is."""

@@ -22,8 +22,8 @@ from memory_backends.hybrid.rules import (
 )
 from memory_backends.hybrid.rules.corrections import is_correction, value_taken_back
 from memory_backends.hybrid.rules.pattern import Rule
-from memory_backends.hybrid.sentences import sentences_of
 from memory_backends.operations import Frozen
+from memory_backends.sentences import sentences_of
 
 RULES: tuple[Rule, ...] = (
     *english_people.RULES,
@@ -103,7 +103,8 @@ class Candidate(Frozen):
 
     ``content`` is ``speaker: sentence``. ``slot`` is where its ``value`` belongs (``user.name``, ``deadline``), if
     anywhere; a slot of ``several`` values keeps them all. ``taken_back`` is the value that it corrects, where it
-    names one. ``certainty`` and ``impact`` are the first two factors of its significance.
+    names one. ``certainty`` and ``impact`` are the first two factors of its significance. ``rule`` is what
+    found it: a rule's name, or the model's, which then gives its ``justification``.
     """
 
     id: str
@@ -120,6 +121,14 @@ class Candidate(Frozen):
     turn_number: int
     said_at: datetime | None
     rule: str
+    justification: str | None = None
+
+    @property
+    def reading(self) -> str:
+        """One sentence's beginning: what was read in it, and by what."""
+        if self.justification is None:
+            return f"Rule “{self.rule}” read {self.value!r}"
+        return f"{self.rule} read {self.value!r} ({self.justification})"
 
 
 def candidates_of(exchange: Exchange) -> tuple[Candidate, ...]:

@@ -21,6 +21,7 @@ from memory_backends.hybrid.facts import folded, says_no_more
 from memory_backends.hybrid.planner import PlannerAgent, staged_candidates
 from memory_backends.hybrid.significance import PROMOTION_THRESHOLD, age_in_days, factors_of, significance
 from memory_backends.hybrid.workspace import SharedWorkspace
+from memory_backends.hybrid_options import HybridOptions
 from memory_backends.knowledge_store import KnowledgeStore, Point
 from memory_backends.operating_memory import OperatingMemory
 from memory_backends.operations import MemoryTrace, PromotionDecision, SignificanceFactors
@@ -49,7 +50,9 @@ class ConsolidationAgent:
         trace: MemoryTrace,
         namespace: Namespace,
         clock: Clock,
+        options: HybridOptions,
     ) -> None:
+        self._options = options
         self._memory = memory
         self._knowledge = knowledge
         self._planner = planner
@@ -70,13 +73,13 @@ class ConsolidationAgent:
         state = await self._own_state()
         dropped: dict[str, int] = state.scratchpad.get("dropped", {})
         judged = [(candidate, self._factors(candidate, dropped, now)) for candidate in candidates]
-        worthy = [candidate for candidate, factors in judged if significance(factors) >= PROMOTION_THRESHOLD]
+        worthy = [candidate for candidate, factors in judged if self._is_worthy(factors)]
         vectors = await self._vectors(worthy)
         tally: dict[str, int] = dict(state.scratchpad.get("decisions", {}))
         for candidate, factors in judged:
             vector = vectors.get(candidate.id)
             if vector is None:
-                decision = _decision(candidate, factors, "DROP", "it is not significant enough")
+                decision = _decision(candidate, factors, "DROP", self._why_dropped())
                 dropped = _with_drop(dropped, candidate)
             else:
                 decision = await self._promote(candidate, factors, vector)
@@ -87,6 +90,13 @@ class ConsolidationAgent:
         scratchpad = {"status": "idle", "last_judged": candidates[-1].id, "decisions": tally, "dropped": dropped}
         updated = {"scratchpad": scratchpad, "last_updated": self._clock()}
         await self._memory.write_state(self.key, state.model_copy(update=updated))
+
+    def _is_worthy(self, factors: SignificanceFactors) -> bool:
+        return self._options.keeps("promotion") and significance(factors) >= PROMOTION_THRESHOLD
+
+    def _why_dropped(self) -> str:
+        on = self._options.keeps("promotion")
+        return "it is not significant enough" if on else "promotion is switched off"
 
     async def _own_state(self) -> PersonalMemoryState:
         state = await self._memory.read_state(self.key, PersonalMemoryState)
@@ -115,6 +125,8 @@ class ConsolidationAgent:
         replaced = next((fact for fact in current if fact is not same), None)
         if not known and candidate.slot is None:
             same, replaced = await self._neighbours(candidate, vector)
+        if not self._options.keeps("supersession"):
+            replaced = None
         if same is not None:
             return await self._merge(candidate, factors, same)
         if any(fact.id == id_ for fact in known):
@@ -174,7 +186,7 @@ class ConsolidationAgent:
             confidence=candidate.certainty,
             significance=significance(factors),
             factors=factors.model_dump(),
-            justification=f"rule “{candidate.rule}”",
+            justification=candidate.justification or f"rule “{candidate.rule}”",
             accesses=factors.accesses,
             created_at=now,
             valid_from=candidate.said_at or now,
@@ -227,7 +239,7 @@ def _decision(
         score=significance(factors),
         threshold=PROMOTION_THRESHOLD,
         decision=decision,
-        justification=f"Rule “{candidate.rule}” read {candidate.value!r}, and {why}.",
+        justification=f"{candidate.reading}, and {why}.",
         knowledge_id=knowledge_id,
         superseded_id=superseded_id,
     )

@@ -56,13 +56,16 @@ class PlannerAgent:
         )
 
     async def stage(self, exchange: Exchange, candidates: Sequence[Candidate]) -> None:
-        """Stage candidates for consolidation, and write what they say into the shared workspace."""
+        """Stage candidates for consolidation, and note them among the latest that it noticed."""
         state = await self.read()
         staged = {candidate.id: _staged(candidate) for candidate in candidates}
         noticed = [*state.scratchpad.get("noticed", []), *(_in_short(candidate) for candidate in candidates)]
         scratchpad = {"status": "listening", "turn": exchange.turn_ids[-1], "noticed": noticed[-MOST_NOTED:]}
         updated = state.model_copy(update={"promotion_candidates": {**state.promotion_candidates, **staged}})
         await self._write(updated, scratchpad)
+
+    async def share(self, candidates: Sequence[Candidate]) -> None:
+        """Write what candidates say into the shared workspace."""
         await self._workspace.note(self.agent_id, candidates)
 
     async def unstage(self, ids: Sequence[str]) -> None:
@@ -102,5 +105,6 @@ def _candidate(id_: str, fields: dict[str, Any]) -> Candidate:
     return Candidate.model_validate({"id": id_, "certainty": fields["confidence"], **rest})
 
 
-def _in_short(candidate: Candidate) -> str:
-    return f"{candidate.slot} = {candidate.value}" if candidate.slot else candidate.content[:80]
+def _in_short(candidate: Candidate) -> dict[str, Any]:
+    text = f"{candidate.slot} = {candidate.value}" if candidate.slot else candidate.content[:LONGEST_QUERY]
+    return {"text": text, "turns": list(candidate.sources)}

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory_backends.hybrid.facts import folded
-from memory_backends.hybrid.keyword_index import terms_of
 from memory_backends.hybrid.workspace import values_of
+from memory_backends.keyword_index import terms_of
 
 _CUES: Mapping[str, str] = {
     "name": "name called nombre llama apellido",

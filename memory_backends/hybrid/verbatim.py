@@ -1,38 +1,58 @@
-"""What was said, word for word: every exchange is a point in Qdrant, found by meaning and by keywords.
+"""What was said, word for word: every exchange is a point in Qdrant; turns are what is found and ranked.
 
-Exchanges are written and ranked; turns are what is scored. A turn's score is the weighted sum of its channels, each
-scaled to 0..1 over all turns; an exchange is as good as its best turn.
+A turn's score is the weighted sum of its channels, each scaled to 0..1 over all turns. The weights are few, round,
+and the same for every kind of question: they were chosen on four of five conversations at a time and held on the
+fifth.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_backends.base import ChannelScore, Clock, Exchange, Namespace
+from memory_backends.base import ChannelScore, Clock, Exchange, Message, Namespace
+from memory_backends.hybrid.asked import Asked, read_question
 from memory_backends.hybrid.facts import folded
-from memory_backends.hybrid.keyword_index import KeywordIndex, Scores, weighted
+from memory_backends.hybrid.turn_index import SentenceIndex
+from memory_backends.keyword_index import KeywordIndex, weighted
 from memory_backends.knowledge_store import KnowledgeStore, Point
+from memory_backends.ranking import Scores, ranks_of, scaled
 from memory_backends.records import VERBATIM_COLLECTION, QdrantDocument
+from memory_backends.sentences import sentences_of
 
 CHANNEL_WEIGHTS: Mapping[str, float] = {
     "dense": 1.0,
     "dense_near": 1.0,
-    "keyword": 1.0,
-    "keyword_near": 1.0,
+    "sentence": 2.0,
+    "sentence_near": 1.0,
+    "keyword": 0.5,
     "keyword_wide": 1.0,
     "session": 0.5,
-    "speaker": 0.5,
+    "speaker": 2.0,
+    "date": 2.0,
+    "asking": -0.5,
 }
 """The channels and what each counts for.
 
-``dense`` is the cosine of the exchange, ``dense_near`` the same averaged with the exchanges beside it; ``keyword``
-is the turn's BM25, ``keyword_near`` and ``keyword_wide`` that of the turn with one and with two neighbours on both
-sides, ``session`` that of its whole session; ``speaker`` is 1 where the question names who said it.
+``dense`` is the cosine of the question and the turn's exchange, ``dense_near`` the same averaged with the exchanges
+beside it; ``sentence`` the cosine of the question's topic and the turn's nearest sentence, ``sentence_near`` the
+same averaged with the turns beside it. ``keyword`` is the BM25 of the turn read with the turn on either side,
+``keyword_wide`` with two on either side, ``session`` that of its whole session. ``speaker`` is 1 where the question
+names who speaks, ``date`` where it names the month; ``asking`` is the share of the turn's sentences that are
+questions, which tell nothing.
 """
+
+_CHANNELS_OF: Mapping[str, frozenset[str]] = {
+    "dense": frozenset({"dense", "dense_near", "sentence", "sentence_near"}),
+    "keyword": frozenset({"keyword", "keyword_wide", "session"}),
+    "speaker": frozenset({"speaker"}),
+    "date": frozenset({"date"}),
+}
+"""The channels that go with a mechanism that is switched off."""
 
 NEIGHBOUR_WEIGHT = 0.5
 SEARCH_DEPTH = 100
@@ -40,38 +60,73 @@ SEARCH_DEPTH = 100
 
 
 @dataclass(frozen=True)
-class RankedExchange:
-    """An exchange and how it was found.
+class Channels:
+    """The scores of all turns in every channel, shape ``(turns,)`` each, and their 1-based ranks there."""
 
-    ``place`` is its 0-based place in the conversation; ``score`` is in 0..1.
+    scores: Mapping[str, Scores]
+    ranks: Mapping[str, NDArray[np.int_]]
+
+    def of(self, place: int) -> dict[str, ChannelScore]:
+        """What every channel made of one turn."""
+        return {
+            name: ChannelScore(rank=int(self.ranks[name][place]), score=round(float(values[place]), 6))
+            for name, values in self.scores.items()
+        }
+
+
+@dataclass(frozen=True)
+class RankedTurn:
+    """A turn and how it was found.
+
+    ``exchange_id`` is the point that it stands in, ``place`` its 0-based place in the conversation; ``score`` is
+    at most 1.
     """
 
-    id: str
+    exchange_id: str
     place: int
-    exchange: Exchange
+    message: Message
     score: float
-    channels: Mapping[str, ChannelScore]
+    found_by: Channels
+
+    @property
+    def channels(self) -> dict[str, ChannelScore]:
+        """Its rank and score in every channel."""
+        return self.found_by.of(self.place)
 
 
 class VerbatimMemory:
     """The exchanges of one conversation, in Qdrant. What is kept here beside them comes from the same writes."""
 
-    def __init__(self, store: KnowledgeStore, namespace: Namespace, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: KnowledgeStore,
+        namespace: Namespace,
+        clock: Clock,
+        dimension: int,
+        weights: Mapping[str, float] = CHANNEL_WEIGHTS,
+    ) -> None:
         self._store = store
         self._namespace = namespace
         self._clock = clock
-        self._exchanges: dict[str, Exchange] = {}
-        self._places: dict[str, int] = {}
-        self._keywords = KeywordIndex()
-        self._owner: list[int] = []
+        self._weights = weights
+        self._exchanges: dict[str, int] = {}
+        self._exchange_sessions: list[int] = []
+        self._messages: list[Message] = []
         self._labels: list[str] = []
+        self._dates: dict[str, datetime | None] = {}
+        self._owner: list[int] = []
+        self._asking: list[float] = []
+        self._keywords = KeywordIndex()
+        self._sentences = SentenceIndex(dimension)
 
     def id_of(self, exchange: Exchange) -> str:
         """The id of the point that it is, or would be, stored as."""
         return self._namespace.point_id("exchange", exchange.turn_number)
 
-    async def store(self, exchange: Exchange, vector: NDArray[np.float32]) -> None:
-        """Write an exchange. Writing it again changes nothing."""
+    async def store(
+        self, exchange: Exchange, vector: NDArray[np.float32], sentences: Sequence[NDArray[np.float32]]
+    ) -> None:
+        """Write an exchange, with the vectors of its :func:`sentences_in`. Writing it again changes nothing."""
         id_ = self.id_of(exchange)
         if id_ in self._exchanges:
             return
@@ -83,75 +138,102 @@ class VerbatimMemory:
         )
         point = Point(id=id_, vector=vector, payload=document.model_dump(mode="json"))
         await self._store.upsert(VERBATIM_COLLECTION, [point])
-        self._places[id_] = len(self._exchanges)
-        self._exchanges[id_] = exchange
+        self._exchanges[id_] = len(self._exchanges)
+        self._exchange_sessions.append(exchange.session)
+        left = list(sentences)
         for message in exchange.messages:
-            self._keywords.add(message.session, message.line)
-            self._owner.append(self._places[id_])
+            said = sentences_of(message.text)
+            self._sentences.add([left.pop(0) for _ in said])
+            self._keywords.add(message.session, message.text)
+            self._messages.append(message)
             self._labels.append(folded(message.label))
+            self._dates[message.turn_id] = message.said_at
+            self._owner.append(self._exchanges[id_])
+            self._asking.append(sum(map(_is_question, said)) / len(said) if said else 0.0)
 
-    async def rank(self, question: str, vector: NDArray[np.float32]) -> list[RankedExchange]:
-        """All exchanges, best first; of two equal ones the earlier first."""
-        found = await self._store.search(VERBATIM_COLLECTION, question, vector, SEARCH_DEPTH)
-        if not found:
+    def read(self, question: str) -> Asked:
+        """The question, as the speakers heard so far make it understood."""
+        return read_question(question, frozenset(self._labels))
+
+    def date_of(self, turn_id: str) -> datetime | None:
+        """When a turn was said; None where it is unknown, or was not heard."""
+        return self._dates.get(turn_id)
+
+    async def rank(
+        self, asked: Asked, vector: NDArray[np.float32], topic: NDArray[np.float32], count: int
+    ) -> list[RankedTurn]:
+        """The ``count`` best turns, best first; of two equal ones the earlier first.
+
+        ``vector`` is that of the question's text, ``topic`` that of its topic.
+        """
+        if not self._messages:
             return []
-        dense = np.full(len(self._exchanges), min(point.score for point in found))
+        found = await self._store.search(VERBATIM_COLLECTION, asked.text, vector, SEARCH_DEPTH)
+        dense = np.full(len(self._exchanges), min((point.score for point in found), default=0.0))
         for point in found:
-            dense[self._places[point.id]] = point.score
-        owner = np.array(self._owner)
-        channels = self._channels(question, dense, owner)
-        turn_scores = sum(
-            (weight * _scaled(channels[name]) for name, weight in CHANNEL_WEIGHTS.items()), np.zeros(len(owner))
+            dense[self._exchanges[point.id]] = point.score
+        channels = self._channels(asked, dense, topic)
+        total = sum(
+            (self._weights[name] * scaled(values) for name, values in channels.items()), np.zeros(len(self))
         )
-        scores = _best_of_each(turn_scores, owner, len(dense)) / sum(CHANNEL_WEIGHTS.values())
-        by_channel = {name: _best_of_each(values, owner, len(dense)) for name, values in channels.items()}
-        ranks = {name: _ranks(values) for name, values in by_channel.items()}
+        scores = total / max(sum(weight for weight in self._weights.values() if weight > 0), 1.0)
+        found_by = Channels(channels, {name: ranks_of(values) for name, values in channels.items()})
         ids = list(self._exchanges)
         return [
-            RankedExchange(
-                id=ids[place],
+            RankedTurn(
+                exchange_id=ids[self._owner[place]],
                 place=int(place),
-                exchange=self._exchanges[ids[place]],
-                score=float(scores[place]),
-                channels={
-                    name: ChannelScore(rank=int(ranks[name][place]), score=float(values[place]))
-                    for name, values in by_channel.items()
-                },
+                message=self._messages[place],
+                score=round(float(scores[place]), 6),
+                found_by=found_by,
             )
-            for place in np.argsort(-scores, kind="stable")
+            for place in np.argsort(-np.round(scores, 9), kind="stable")[:count]
         ]
 
-    def _channels(self, question: str, dense: Scores, owner: NDArray[np.int_]) -> dict[str, Scores]:
-        """Every channel's score of every turn."""
-        sessions = np.array([exchange.session for exchange in self._exchanges.values()])
-        around = [NEIGHBOUR_WEIGHT]
-        smoothed = weighted(dense, sessions, around) / weighted(np.ones(len(dense)), sessions, around)
-        asked = f" {folded(question)} "
-        return {
+    def __len__(self) -> int:
+        """How many turns there are."""
+        return len(self._messages)
+
+    def _channels(self, asked: Asked, dense: Scores, topic: NDArray[np.float32]) -> dict[str, Scores]:
+        """The score of every turn, in the channels that have a weight and tell some turns from others."""
+        owner = np.array(self._owner)
+        sessions = np.array([message.session for message in self._messages])
+        sentence = self._sentences.scores(topic)
+        channels = {
             "dense": dense[owner],
-            "dense_near": smoothed[owner],
-            "keyword": self._keywords.scores(question, reach=0),
-            "keyword_near": self._keywords.scores(question, reach=1),
-            "keyword_wide": self._keywords.scores(question, reach=2),
-            "session": self._keywords.session_scores(question),
-            "speaker": np.array([float(f" {label} " in asked) for label in self._labels]),
+            "dense_near": _smoothed(dense, np.array(self._exchange_sessions))[owner],
+            "sentence": sentence,
+            "sentence_near": _smoothed(sentence, sessions),
+            "keyword": self._keywords.scores(asked.topic, reach=1),
+            "keyword_wide": self._keywords.scores(asked.topic, reach=2),
+            "session": self._keywords.session_scores(asked.topic),
+            "speaker": np.array([float(label in asked.speakers) for label in self._labels]),
+            "date": np.array([float(asked.means_date(message.said_at)) for message in self._messages]),
+            "asking": np.array(self._asking),
+        }
+        return {
+            name: values
+            for name, values in channels.items()
+            if name in self._weights and values.max() > values.min()
         }
 
 
-def _scaled(values: Scores) -> Scores:
-    """Values scaled to 0..1; all 0 where they do not differ."""
-    low, high = values.min(), values.max()
-    return (values - low) / (high - low) if high > low else np.zeros(len(values))
+def channels_kept(ablated: Iterable[str]) -> list[str]:
+    """The channels that are left when these mechanisms are switched off."""
+    off = {channel for mechanism in ablated for channel in _CHANNELS_OF.get(mechanism, ())}
+    return [channel for channel in CHANNEL_WEIGHTS if channel not in off]
 
 
-def _best_of_each(values: Scores, owner: NDArray[np.int_], count: int) -> Scores:
-    best = np.full(count, -np.inf)
-    np.maximum.at(best, owner, values)
-    return best
+def sentences_in(exchange: Exchange) -> list[str]:
+    """The sentences of all its messages, in order: what is embedded beside the exchange itself."""
+    return [sentence for message in exchange.messages for sentence in sentences_of(message.text)]
 
 
-def _ranks(values: Scores) -> NDArray[np.int_]:
-    """1-based ranks, best first."""
-    ranks = np.empty(len(values), dtype=int)
-    ranks[np.argsort(-values, kind="stable")] = np.arange(1, len(values) + 1)
-    return ranks
+def _is_question(sentence: str) -> bool:
+    return sentence.rstrip("\"'”»)").endswith("?")
+
+
+def _smoothed(values: Scores, sessions: NDArray[np.int_]) -> Scores:
+    """Each value averaged with those beside it in its session, which count half."""
+    around = [NEIGHBOUR_WEIGHT]
+    return weighted(values, sessions, around) / weighted(np.ones(len(values)), sessions, around)

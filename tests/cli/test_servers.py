@@ -69,11 +69,11 @@ def test_a_hosted_model_is_sent_the_prompt_and_its_reply_is_scored_and_accounted
             "--model", "openai/gpt-4o-mini", "--api-base", server.url,
             "--recording", recording, "--output", output,
         )  # fmt: skip
-        (request,) = server.requests
+        with_memory, closed_book = sorted(server.requests, key=lambda request: len(request.prompt), reverse=True)
     assert ran.code == 0, ran.err
-    assert request.body["temperature"] == 0
-    prompt = request.body["messages"][-1]["content"]
-    assert "Arnau Ferrusola" in prompt and "first and last name" in prompt
+    assert with_memory.body["temperature"] == closed_book.body["temperature"] == 0
+    assert "Arnau Ferrusola" in with_memory.prompt and "first and last name" in with_memory.prompt
+    assert "Arnau Ferrusola" not in closed_book.prompt and "first and last name" in closed_book.prompt
     results = json.loads(output.read_text())
     (row,) = results["questions"]
     assert (row["outcome"], row["reply"]) == ("correct", "Arnau Ferrusola")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack
 
 import pytest
 from redis import Redis
@@ -15,16 +14,14 @@ from memory_backends.operating_memory import RedisConnection
 from memory_backends.registry import Resources, create_backend
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words
 from tests.stubs.qdrant_server import qdrant_server
+from tests.stubs.valkey import started_valkey
 
 EVIDENCE = {"Where does Marta work?": ("1",), "What is the name of the cat?": ("3", "4")}
 
 
 @pytest.fixture(scope="session")
 def valkey_server() -> Iterator[ValkeyServer]:
-    with ExitStack() as stack:
-        server = ValkeyServer()
-        stack.callback(server.terminate)
-        server.start()
+    with started_valkey() as server:
         yield server
 
 

@@ -42,6 +42,18 @@ def answer(
     return {"status": 200, "headers": {}, "body": json.dumps(body)}
 
 
+def embeddings(vectors: list[list[float]]) -> Answer:
+    """Vectors in reverse order: each names its place, and its place is what counts."""
+    data = [{"object": "embedding", "index": n, "embedding": vector} for n, vector in enumerate(vectors)]
+    body = {
+        "object": "list",
+        "model": "stub",
+        "data": data[::-1],
+        "usage": {"prompt_tokens": 4, "total_tokens": 4},
+    }
+    return {"status": 200, "headers": {}, "body": json.dumps(body)}
+
+
 def failure(status: int, message: str = "no", *, retry_after: str | None = None, code: str | None = None) -> Answer:
     """An error as OpenAI words it."""
     headers = {} if retry_after is None else {"Retry-After": retry_after}

@@ -235,7 +235,7 @@ def _rag(name: str, known: Conversation, turn: Turn) -> Iterator[ReplayEvent]:
 def _full_context(name: str, known: Conversation, turn: Turn) -> Iterator[ReplayEvent]:
     key = f"full_history:run-1/{name}/full_context"
     if turn.role == "user":
-        cut = (Cut(place=key, turns=("1", "2"), tokens=31),) if turn.number >= 7 else ()
+        cut = (Cut(place=key, turns=("1", "2"), tokens=31),) if turn.number == 7 else ()
         yield Perceived(
             conversation=name, turn=turn.number, backend="full_context", hits=(), cut=cut, tokens=90, ms=0.4
         )

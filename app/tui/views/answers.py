@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.answering.model import EXTRACTIVE_MODEL
+from app.answering.model import AGENT_MODEL, EXTRACTIVE_MODEL
 from app.conversations.models import Question
 from app.replay.timeline import Answer, AskKey, Timeline
 from app.scoring.outcomes import Outcome
@@ -82,7 +82,7 @@ class AnswersTable:
 
     def name_of(self, contestant: Contestant) -> str:
         """The architecture, with the model where there are several."""
-        several = len(self.models) > 1
+        several = len(set(self.models) - {AGENT_MODEL}) > 1
         return one_line(f"{contestant.backend}@{contestant.model}" if several else contestant.backend)
 
     def summary(self, contestant: Contestant) -> Summary:

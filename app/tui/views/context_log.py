@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -11,6 +12,7 @@ from app.tui.subjects import PieceSubject
 from app.tui.text import Line, Row, Span, visible, wrapped
 from app.tui.views.base import MARKED, Base
 from app.tui.views.view import View, lines_view, nothing
+from memory_backends.base import Cut
 
 _KEPT = "  "
 _CUT = "× "
@@ -84,8 +86,38 @@ class LogDocument:
         return [(turn.id, self._conversation.label_of(turn)) for turn in turns]
 
 
+class CutSoFar:
+    """What a memory has cut of its log so far. Each read path tells what it newly cut; they are read once."""
+
+    def __init__(self, timeline: Timeline, backend: str) -> None:
+        self._timeline = timeline
+        self._track = timeline.perceived_track(backend)
+        self._turns: list[int] = []
+        self._cut: list[Cut] = []
+
+    def until(self, cursor: int) -> Sequence[Cut]:
+        """The cuts at or before a position, oldest first."""
+        known = len(self._turns)
+        for turn, ref in zip(self._track.turns[known:], self._track.refs[known:], strict=True):
+            if turn > cursor:
+                break
+            cut = self._timeline.perceived(ref).cut
+            self._turns.append(turn)
+            self._cut.append(
+                Cut(
+                    place=cut[0].place if cut else "",
+                    turns=tuple(turn for part in cut for turn in part.turns),
+                    tokens=sum(part.tokens for part in cut),
+                )
+            )
+        return [cut for cut in self._cut[: bisect_right(self._turns, cursor)] if cut.tokens]
+
+
 class LogPanel:
-    """The log with its newest end in view, how many of its tokens stand in the prompt, and how many were cut."""
+    """The log with its newest end in view, how many of its tokens stand in the prompt, and how many were cut.
+
+    Each turn tells what was newly cut at it; what was cut once stays cut.
+    """
 
     name = "context log"
 
@@ -94,6 +126,7 @@ class LogPanel:
         self._timeline = timeline
         self._backend = backend
         self._documents: dict[str, LogDocument] = {}
+        self._cut = CutSoFar(timeline, backend)
 
     def at(self, cursor: int, base: Base = MARKED) -> View:
         """The log at the position."""
@@ -102,7 +135,7 @@ class LogPanel:
         if key is None or not pieces:
             return lines_view(self.name, nothing("not written yet"))
         perceived = self._timeline.perceived_at(self._backend, cursor)
-        cut = perceived.cut if perceived else ()
+        cut = self._cut.until(cursor)
         document = self._document_of(key)
         document.seek(pieces, frozenset(turn for part in cut for turn in part.turns))
         tokens = f"{perceived.tokens:,} tokens in the prompt" if perceived else ""

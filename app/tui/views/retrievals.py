@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from app.conversations.models import Conversation
 from app.replay.events import Perceived
@@ -11,9 +11,15 @@ from app.tui.subjects import StoredSubject
 from app.tui.text import Line, Span, line, one_line
 from app.tui.views.base import MARKED, Base
 from app.tui.views.view import View, lines_view, nothing
-from memory_backends.base import Cut, Hit
+from memory_backends.base import Cut, Hit, WhyEmpty
 
 _ROWS_OF_TEXT = 3
+
+_NO_HIT: Mapping[WhyEmpty | None, str] = {
+    None: "no hit: memory had nothing for this message",
+    "nothing_stored": "no hit: nothing is stored yet",
+    "below_threshold": "no hit: nothing that is stored is near enough to this message",
+}
 
 Channels = Callable[[Hit], str]
 """How a hit's places in the channels are told."""
@@ -37,9 +43,7 @@ class RetrievalsPanel:
             return lines_view("retrievals", nothing("nothing was searched yet"))
         title = f"{self.name} · for turn {perceived.turn}"
         lines = self._lines(perceived, self._compared_with(perceived, base))
-        return lines_view(
-            title, lines or nothing("no hit: memory had nothing for this message"), note=_note(perceived)
-        )
+        return lines_view(title, lines or nothing(_NO_HIT[perceived.why_empty]), note=_note(perceived))
 
     def _lines(self, perceived: Perceived, others: Sequence[Hit] | None) -> list[Line]:
         compared = _hits_compared(perceived, others, self._backend, self._evidence, _ranks)

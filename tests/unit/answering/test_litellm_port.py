@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+from threading import Event
 
 import pytest
 
 from app.answering.choice_parsing import parse_choice
+from app.answering.gate import HaltedError
 from app.answering.litellm_port import LiteLLMModel
 from app.answering.model import EXTRACTIVE_MODEL, Reply
+from app.answering.pacing import Paces
 from app.answering.prompts import build_request
 from app.answering.reachability import ensure_reachable
 from app.conversations.models import Question
 from app.errors import MissingServerOrKeyError, UsageError
-from tests.stubs.openai_server import OpenAIServer, answer, broken_body, failure, hang
+from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, broken_body, failure, hang
 
 CHOICES = ("Sweden", "Norway", "Denmark")
 QUESTION = Question(
@@ -30,18 +34,21 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Sleeper:
-    """Stands in for ``asyncio.sleep``: keeps the seconds, waits for nothing."""
+    """A clock that runs only while somebody sleeps: keeps the seconds, waits for nothing."""
 
     def __init__(self) -> None:
         self.waits: list[float] = []
 
-    async def __call__(self, seconds: float) -> None:
+    def now(self) -> float:
+        return sum(self.waits)
+
+    async def sleep(self, seconds: float) -> None:
         self.waits.append(seconds)
 
 
 async def ask(server: OpenAIServer, model: str = "openai/stub", sleeper: Sleeper | None = None) -> Reply:
     request = build_request(QUESTION, "Ada: I come from Norway.", model, server.url)
-    return await LiteLLMModel(timeout=20.0, sleep=sleeper or Sleeper()).answer(request)
+    return await LiteLLMModel(timeout=20.0, paces=Paces(clock=sleeper or Sleeper())).answer(request)
 
 
 async def test_prompt_temperature_and_cap_are_sent_and_reply_usage_and_time_come_back() -> None:
@@ -170,6 +177,7 @@ def test_a_whole_session_of_asking_is_silent_and_litellm_is_imported_only_then()
 import asyncio, sys
 from app.answering.litellm_port import LiteLLMModel
 from app.answering.litellm_setup import warm_up
+from app.answering.pacing import Paces
 from app.answering.prompts import build_request
 from app.answering.reachability import ensure_reachable
 from app.answering.tokens import token_counter, context_budget
@@ -189,3 +197,61 @@ assert asyncio.run(model.answer(bad)).error
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+async def test_an_empty_account_is_told_at_once() -> None:
+    with OpenAIServer([failure(429, "You exceeded your current quota", code="insufficient_quota")]) as server:
+        reply = await ask(server)
+    assert len(server.requests) == 1
+    assert reply.error is not None and "quota" in reply.error
+
+
+async def test_a_rate_limit_is_borne_with_longer_than_a_failure() -> None:
+    sleeper = Sleeper()
+    with OpenAIServer([*[failure(429, "slow down")] * 8, answer("1")]) as server:
+        reply = await ask(server, sleeper=sleeper)
+    assert (reply.text, len(server.requests)) == ("1", 9)
+    assert max(sleeper.waits) <= 45
+
+
+async def test_a_broken_body_is_tried_again() -> None:
+    with OpenAIServer([broken_body(), answer("1")]) as server:
+        reply = await ask(server)
+    assert (reply.text, len(server.requests)) == ("1", 2)
+
+
+async def test_cached_tokens_cost_less() -> None:
+    with OpenAIServer(
+        [answer("1", prompt_tokens=2000), answer("1", prompt_tokens=2000, cached_tokens=1500)]
+    ) as server:
+        full, cached = [await ask(server, "openai/gpt-4o-mini") for _ in range(2)]
+    assert full.cost_usd is not None and cached.cost_usd is not None
+    assert full.cost_usd - cached.cost_usd == pytest.approx(1500 * (1.5e-07 - 7.5e-08), rel=0.01)
+
+
+async def test_a_marked_beginning_is_a_block_that_the_provider_shall_keep(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    with OpenAIServer([failure(400, "enough seen")]) as server:
+        request = build_request(QUESTION, "Ada: I come from Norway.", "anthropic/claude-sonnet-4-5", server.url)
+        await LiteLLMModel().answer(request.model_copy(update={"marks_prefix": True}))
+    shared, rest = server.requests[0].body["messages"][0]["content"]
+    assert shared["text"] == "Conversation History:\nAda: I come from Norway."
+    assert shared["cache_control"] == {"type": "ephemeral"}
+    assert rest["text"].strip().startswith("Question: Where from?") and "cache_control" not in rest
+
+
+async def test_when_the_run_ends_a_call_that_waits_to_be_tried_again_is_not_made() -> None:
+    paces, asked = Paces(), Event()
+
+    def busy(received: Received) -> Answer:
+        asked.set()
+        return failure(429, "slow down", retry_after="30")
+
+    with OpenAIServer(busy) as server:
+        request = build_request(QUESTION, "", "openai/stub", server.url)
+        asking = asyncio.create_task(LiteLLMModel(paces=paces).answer(request))
+        await asyncio.to_thread(asked.wait)
+        paces.halt()
+        with pytest.raises(HaltedError):
+            await asking
+    assert len(server.requests) == 1

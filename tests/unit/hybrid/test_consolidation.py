@@ -80,6 +80,29 @@ async def test_a_fact_without_a_slot_is_superseded_when_its_value_is_taken_back(
     assert second.decision == "UPDATE" and second.superseded_id == first.knowledge_id
 
 
+async def test_a_near_duplicate_without_a_slot_joins_its_turn_to_the_known_fact(hybrid):
+    said = "There will be eleven of us at table on the boat"
+    first, second = await tell(hybrid, f"{said}.", f"{said}, yes, {said.lower()}.")
+    assert second.decision == "NO-OP" and second.knowledge_id == first.knowledge_id
+    (document,) = (await knowledge(hybrid)).values()
+    assert document.sources == ["1", "3"]
+
+
+async def test_one_that_names_another_number_is_a_fact_of_its_own(hybrid):
+    said = "The Heron ferry to the islands beyond the bay leaves from pier {} on every Tuesday of the summer."
+    first, second = await tell(hybrid, said.replace("{}", "11"), said.replace("{}", "12"))
+    assert (first.decision, second.decision) == ("ADD", "ADD")
+    assert len(await knowledge(hybrid)) == 2
+
+
+async def test_judging_the_same_candidates_again_changes_nothing(hybrid):
+    texts = ("The deadline is 3 May.", "My favourite colour is green.", "The deadline is 9 May.")
+    await tell(hybrid, *texts)
+    once = await hybrid.snapshot()
+    await tell(hybrid, *texts)
+    assert await hybrid.snapshot() == once
+
+
 async def test_what_is_not_significant_is_dropped_and_says_why(hybrid):
     decision = only(await tell(hybrid, "I'm thinking of buying a canoe."))
     assert decision.decision == "DROP" and decision.score < decision.threshold

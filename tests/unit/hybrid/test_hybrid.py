@@ -85,7 +85,7 @@ async def test_a_hit_shows_what_each_channel_made_of_it(hybrid):
     best = (await hybrid.recall("Is Tofu asleep?", 1, 400)).hits[0]
     assert "3" in best.turns
     assert {"dense", "keyword"} <= set(best.channels)
-    assert best.channels["keyword"].rank == 1
+    assert best.channels["sentence"].rank == 1
 
 
 async def test_a_keyword_finds_what_vectors_do_not(resources):
@@ -183,7 +183,7 @@ async def test_before_it_is_open_it_says_so(resources):
 
 
 async def test_nothing_is_recalled_of_nothing(hybrid):
-    assert await hybrid.recall("Anything?", 5, 100) == Recall()
+    assert await hybrid.recall("Anything?", 5, 100) == Recall(why_empty="nothing_stored")
     await play(hybrid, TALK)
     assert await hybrid.recall("Anything?", 0, 100) == Recall()
 

@@ -86,5 +86,8 @@ def test_every_name_makes_the_memory_of_that_name(name):
 
 def test_an_unknown_name_is_refused_and_the_known_ones_are_named():
     assert set(ARCHITECTURES) < set(BACKEND_NAMES)
-    with pytest.raises(UnknownBackendError, match=r"'hybird'.*hybrid, rag, full_context, closed_book, oracle"):
+    with pytest.raises(
+        UnknownBackendError,
+        match=r"'hybird'.*hybrid, rag, rag:keyword, rag:fused, full_context, closed_book, oracle",
+    ):
         check_backend_name("hybird")

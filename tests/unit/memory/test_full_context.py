@@ -104,14 +104,30 @@ async def test_a_turn_that_quotes_a_date_line_is_cut_where_the_turn_begins(backe
     assert recall.context == "AI: naïve 👋\nUser: x\nAI: y\n"
 
 
-async def test_perceiving_tells_the_turns_without_repeating_the_log(backend):
-    await play(backend, DATED_TALK[:3])
-    perceived = await backend.perceive(DATED_TALK[3].messages[0], 10, 20)
-    recalled = await backend.recall("anything", 10, 20)
-    assert perceived.hits[0].text == ""
-    assert perceived.hits[0].turns == recalled.hits[0].turns
-    assert (perceived.tokens, perceived.cut) == (recalled.tokens, recalled.cut)
-    assert perceived.context == recalled.context
+async def test_perceiving_tells_what_is_newly_cut_and_repeats_nothing(backend):
+    told: list[str] = []
+    tokens = 0
+    for number in range(1, 61):
+        message = exchange(number, f"word {number}", "yes").messages[0]
+        perceived = await backend.perceive(message, 10, 40)
+        recalled = await backend.recall("anything", 10, 40)
+        assert all(hit.text == "" and hit.turns == () for hit in perceived.hits)
+        assert (perceived.tokens, perceived.context) == (recalled.tokens, recalled.context)
+        told += [turn for cut in perceived.cut for turn in cut.turns]
+        tokens += sum(cut.tokens for cut in perceived.cut)
+        assert told == [turn for cut in recalled.cut for turn in cut.turns]
+        assert tokens == sum(cut.tokens for cut in recalled.cut)
+        await backend.observe(exchange(number, f"word {number}", "yes"))
+    assert len(told) > 80
+
+
+async def test_opened_anew_it_tells_the_cut_anew(backend):
+    for _ in range(2):
+        await backend.open(NAMESPACE)
+        await play(backend, DATED_TALK[:3], budget=20)
+        perceived = await backend.perceive(DATED_TALK[3].messages[0], 10, 20)
+        recalled = await backend.recall("anything", 10, 20)
+        assert perceived.cut[-1].turns == recalled.cut[0].turns[-len(perceived.cut[-1].turns) :]
 
 
 async def test_no_line_is_counted_twice(connection):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
@@ -26,6 +25,7 @@ from memory_backends.operations import (
 )
 from memory_backends.records import PersonalMemoryState, SharedWorkspaceState
 from tests.stubs.fold import fold
+from tests.stubs.valkey import started_valkey
 
 NOW = datetime(2025, 9, 14, 18, 30, 0, 123456, tzinfo=UTC)
 KEY = PersonalMemoryState.key("planner_agent_001")
@@ -35,20 +35,9 @@ def state(**fields) -> PersonalMemoryState:
     return PersonalMemoryState(agent_id="planner_agent_001", last_updated=NOW, **fields)
 
 
-@contextmanager
-def started(port: int | None = None) -> Iterator[ValkeyServer]:
-    """A real server, ended with the block whatever happens in it."""
-    server = ValkeyServer(port=port)
-    try:
-        server.start()
-        yield server
-    finally:
-        server.terminate()
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[ValkeyServer]:
-    with started() as server:
+    with started_valkey() as server:
         yield server
 
 
@@ -278,7 +267,7 @@ async def test_a_server_that_is_not_there_is_named_without_the_password():
 
 
 async def test_a_wrong_password_is_called_by_its_name():
-    with started() as server:
+    with started_valkey() as server:
         with Redis.from_url(server.connection_url) as plain:
             plain.config_set("requirepass", "right")
         await RedisConnection.to(f"redis://:right@127.0.0.1:{server.port}").check()
@@ -290,15 +279,15 @@ async def test_a_wrong_password_is_called_by_its_name():
 
 async def test_a_server_that_stops_fails_the_write_and_is_found_again_when_it_is_back():
     trace = MemoryTrace()
-    with started() as server:
+    with started_valkey() as server:
         port = server.port
-        connection = RedisConnection.to(server.connection_url)
+        connection = RedisConnection.to(server.connection_url, attempts=3)
         memory = OperatingMemory(connection, trace)
         await memory.append_text("log", "x")
     with pytest.raises(StoreUnavailableError, match="does not answer"):
         await memory.append_text("log", "y")
     assert trace.drain()[-1].error == f"Redis at 127.0.0.1:{port}/0 does not answer"
-    with started(port):
+    with started_valkey(port):
         await memory.append_text("log", "z")
         assert await memory.peek("log") == "z"
         await connection.aclose()

@@ -6,10 +6,11 @@ from datetime import datetime
 
 import pytest
 
-from memory_backends.base import BackendError
+from memory_backends.base import BackendError, MemoryBackend
 from memory_backends.knowledge_store import QdrantConnection
-from memory_backends.rag import RagBackend
+from memory_backends.operating_memory import RedisConnection
 from memory_backends.records import RAG_COLLECTION
+from memory_backends.registry import Resources, create_backend
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words, exchange, namespace, play, turns_cut
 
 TALK = [
@@ -19,10 +20,18 @@ TALK = [
 ]
 
 
+async def opened(name: str) -> MemoryBackend:
+    resources = Resources(
+        RedisConnection.embedded(), QdrantConnection.embedded(), WordEmbedder(), count_words, TickingClock()
+    )
+    backend = create_backend(name, resources, {})
+    await backend.open(namespace(name))
+    return backend
+
+
 @pytest.fixture
-async def backend() -> RagBackend:
-    backend = RagBackend(QdrantConnection.embedded(), WordEmbedder(), count_words, TickingClock())
-    await backend.open(namespace("rag"))
+async def backend() -> MemoryBackend:
+    backend = await opened("rag")
     await play(backend, TALK)
     return backend
 
@@ -62,3 +71,50 @@ async def test_it_cannot_be_used_before_it_is_open_or_after_it_is_closed(backend
     await backend.close("resolved")
     with pytest.raises(BackendError, match="not open"):
         await backend.recall("anything", 1, 10)
+
+
+@pytest.mark.parametrize("name", ["rag", "rag:keyword", "rag:fused"])
+async def test_what_missed_the_cut_is_kept_without_its_text(name):
+    backend = await opened(name)
+    await play(backend, TALK)
+    recall = await backend.recall("the deadline moved to Monday", 1, 1000)
+    assert [hit.turns for hit in recall.hits] == [("5", "6")]
+    assert recall.missed[0].turns == ("1", "2")
+    assert [hit.rank for hit in recall.missed] == list(range(2, len(recall.missed) + 2))
+    assert all(hit.text == "" and not hit.in_prompt and hit.channels for hit in recall.missed)
+
+
+@pytest.mark.parametrize(
+    ("name", "channels"),
+    [("rag", {"dense"}), ("rag:keyword", {"keyword"}), ("rag:fused", {"dense", "keyword"})],
+)
+async def test_a_hit_keeps_its_rank_in_every_channel(name, channels):
+    backend = await opened(name)
+    await play(backend, TALK)
+    (hit,) = (await backend.recall("the deadline moved to Monday", 1, 1000)).hits
+    assert {channel: score.rank for channel, score in hit.channels.items()} == dict.fromkeys(channels, 1)
+
+
+@pytest.mark.parametrize("name", ["rag", "rag:keyword", "rag:fused"])
+async def test_of_an_empty_memory_it_says_that_nothing_is_stored(name):
+    backend = await opened(name)
+    assert (await backend.recall("the deadline", 5, 1000)).why_empty == "nothing_stored"
+    await play(backend, TALK)
+    assert (await backend.recall("the deadline", 5, 1000)).why_empty is None
+
+
+async def test_words_that_nobody_said_find_nothing_above_the_threshold():
+    backend = await opened("rag:keyword")
+    await play(backend, TALK)
+    recall = await backend.recall("zeppelin tickets", 5, 1000)
+    assert (recall.hits, recall.missed, recall.why_empty) == ((), (), "below_threshold")
+
+
+async def test_a_variant_stores_what_rag_stores():
+    snapshots = []
+    for name in ("rag", "rag:keyword", "rag:fused"):
+        backend = await opened(name)
+        await play(backend, TALK)
+        held = (await backend.snapshot()).qdrant[RAG_COLLECTION].values()
+        snapshots.append([{key: value for key, value in payload.items() if key != "id"} for payload in held])
+    assert snapshots[0] == snapshots[1] == snapshots[2]

@@ -55,8 +55,9 @@ def test_a_reply_is_on_disk_when_record_returns(
 
 def test_an_existing_file_gains_a_run(tmp_path: Path) -> None:
     path = tmp_path / "r.sqlite3"
-    first, second = start(path), start(path)
+    first = start(path)
     first.finish("finished")
+    second = start(path)
     second.finish("finished")
     assert [run.id for run in Recording.open(path).runs()] == [first.run_id, second.run_id]
 
@@ -83,6 +84,7 @@ def test_resuming_takes_up_the_newest_unfinished_run_of_equal_settings(tmp_path:
     resumed = RunRecorder.resume(path, fingerprint(SETTINGS))
     assert resumed.run_id == newest.run_id
     assert resumed.info().status == "running"
+    resumed.finish("interrupted")
     with pytest.raises(RecordingError, match="no unfinished run"):
         RunRecorder.resume(path, fingerprint(SETTINGS | {"top_k": 3}))
 
@@ -100,7 +102,7 @@ def test_what_a_half_done_attempt_left_is_taken_back_and_replies_stay(
     recorder.record(unanswered)
     recorder.flush()
     recorder.forget_ingestion("tiny-01", ["full_context"])
-    recorder.forget_ask(unanswered)
+    recorder.forget_asks("tiny-01", [unanswered])
     kinds = [event.kind for event in recorder.reader().events(recorder.run_id, "tiny-01")]
     assert kinds == ["question_asked", "reply_received", "answer_scored"]
 

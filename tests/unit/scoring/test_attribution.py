@@ -269,3 +269,10 @@ async def test_closed_book_counts_for_the_same_question_and_model_only() -> None
 def test_labels_are_tried_in_the_documented_order() -> None:
     wrong = "error unparsed refused key_suspect no_evidence not_written not_retrieved cut stale false_attribution"
     assert " ".join(LABELS) == f"{wrong} misread grounded guessed lucky"
+
+
+async def test_the_way_of_each_evidence_turn_can_be_told_of_a_right_answer_too() -> None:
+    timeline = await played(question(evidence=("1", "5")), real("full_context"), {"full_context": GREEN}, budget=40)
+    first, second = Attributor(timeline).trails(answer_of(timeline, "full_context"))
+    assert (first.turn, first.lost_at) == ("1", "cut")
+    assert (second.turn, second.lost_at) == ("5", None)

@@ -63,7 +63,7 @@ def test_the_words_name_the_better_one_first_whichever_side_it_stands_on() -> No
 
 
 def test_equals_are_called_equal() -> None:
-    assert "equally many of these 2 questions right" in compared((1, True, False), (1, False, True)).words
+    assert "equally many right on these 2 questions" in compared((1, True, False), (1, False, True)).words
 
 
 def test_p_values_are_adjusted_for_the_number_of_pairs() -> None:

@@ -78,6 +78,13 @@ def test_a_slot_that_made_room_is_removed_and_one_of_several_values_keeps_all() 
     assert [one.holds for turn in ("1", "2") for one in kept.kept_of(turn)] == [True, True]
 
 
+def test_another_key_keeps_the_turns_on_whose_account_it_was_written() -> None:
+    text = Provenance(written(WriteChange(value="User: hi"), WriteChange(value="User: hi\nAI: ho"), key="notes"))
+    assert [[one.verbatim for one in text.kept_of(turn)] for turn in ("1", "2", "3")] == [[True], [True], []]
+    state = Provenance(written(WriteChange(value={"mood": "good"}), key="profile"))
+    assert [one.verbatim for one in state.kept_of("1")] == [False]
+
+
 def test_a_command_that_failed_kept_nothing() -> None:
     state = WriteChange(value={"shared_data": {"city": slot("1", "Lugo")}})
     assert not Provenance(written(state, error="connection lost")).is_traced

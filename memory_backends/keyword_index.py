@@ -18,7 +18,7 @@ import Stemmer
 from bm25s.stopwords import STOPWORDS_EN, STOPWORDS_SPANISH
 from numpy.typing import NDArray
 
-Scores = NDArray[np.float64]
+from memory_backends.ranking import Scores
 
 K1 = 1.5
 B = 0.75

@@ -1,0 +1,168 @@
+"""The pace at which a provider is asked: calls at once, quotas a minute, and the pauses it asks for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from time import monotonic
+from typing import Protocol
+
+from app.answering.call_limits import AdaptiveLimit, CallLimit, FixedLimit
+from app.answering.gate import Gate, HaltedError
+from app.answering.model import EXTRACTIVE_MODEL
+from app.answering.rate_limits import RateLimit
+
+
+class Clock(Protocol):
+    """Time, in seconds that never run backwards."""
+
+    def now(self) -> float:
+        """The present."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+
+class RealClock:
+    """The clock of this machine."""
+
+    def now(self) -> float:
+        """Seconds since some moment."""
+        return monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, letting others work."""
+        await asyncio.sleep(seconds)
+
+
+@dataclass(frozen=True)
+class PaceLimits:
+    """``concurrency`` is adaptive where it is None; ``rpm`` and ``tpm`` are one model's a minute."""
+
+    concurrency: int | None = None
+    rpm: int | None = None
+    tpm: int | None = None
+
+
+_REMEMBERED = 0.98
+"""Weight of a call against the next one: the last fifty or so count."""
+
+_TOLERATED_SHARE = 0.1
+
+
+class Pace:
+    """The pace of one model.
+
+    A pause that the provider asks for holds all calls back, not only the one that was told, unless hardly any
+    call was refused lately: a stray refusal is that call's affair.
+    """
+
+    def __init__(self, limit: CallLimit, gate: Gate, rpm: int | None, tpm: int | None, clock: Clock) -> None:
+        self._limit, self._gate, self._clock = limit, gate, clock
+        self._requests = RateLimit(rpm) if rpm else None
+        self._tokens = RateLimit(tpm) if tpm else None
+        self._paused_until = float("-inf")
+        self._calls = self._refusals = 0.0
+        self._halted = asyncio.Event()
+
+    @property
+    def calls_at_once(self) -> int:
+        """Most calls under way at once, at this moment."""
+        return self._limit.size
+
+    @asynccontextmanager
+    async def call(self, tokens: int) -> AsyncIterator[float]:
+        """A place for a call of about so many tokens; gives the moment at which it may begin.
+
+        Raises:
+            HaltedError: the run ends, and the call has not begun.
+        """
+        async with self._gate:
+            await self._rest_for_quotas(tokens)
+            while (seconds := self._paused_until - self._clock.now()) > 0:
+                await self.rest(seconds)
+            yield self._clock.now()
+
+    def kept_up(self, tokens_beyond_estimate: int) -> None:
+        """The call under way came back in order, having used so many tokens more than it was let in with."""
+        if self._tokens is not None:
+            self._tokens.correct(tokens_beyond_estimate)
+        self._remember(refused=0.0)
+        self._limit.finished(self._clock.now(), others_wait=self._gate.waiting > 0)
+
+    def turned_away(self, begun: float, pause: float) -> None:
+        """The call begun then was refused for want of capacity; it waits for ``pause`` seconds."""
+        now = self._clock.now()
+        self._remember(refused=1.0)
+        if self._refusals > _TOLERATED_SHARE * self._calls:
+            self._paused_until = max(self._paused_until, now + pause)
+            self._limit.refused(begun, now)
+
+    def _remember(self, *, refused: float) -> None:
+        self._calls = self._calls * _REMEMBERED + 1.0
+        self._refusals = self._refusals * _REMEMBERED + refused
+
+    async def rest(self, seconds: float) -> None:
+        """Sleep before another attempt.
+
+        Raises:
+            HaltedError: the run ends meanwhile.
+        """
+        sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
+        halted = asyncio.ensure_future(self._halted.wait())
+        try:
+            await asyncio.wait({sleeping, halted}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleeping.cancel()
+            halted.cancel()
+        if self._halted.is_set():
+            raise HaltedError
+
+    def halt(self) -> None:
+        """Begin no call any more; those under way go on."""
+        self._halted.set()
+        self._gate.halt()
+
+    async def _rest_for_quotas(self, tokens: int) -> None:
+        now = self._clock.now()
+        spent = ((self._requests, 1), (self._tokens, tokens))
+        waits = [quota.reserve(amount, now) for quota, amount in spent if quota]
+        if (seconds := max(waits, default=0.0)) > 0:
+            await self.rest(seconds)
+
+
+class Paces:
+    """A pace for each model of a run; a fixed number of calls at once is shared by all of them."""
+
+    def __init__(self, limits: PaceLimits | None = None, clock: Clock | None = None) -> None:
+        self._limits, self._clock = limits or PaceLimits(), clock or RealClock()
+        fixed = self._limits.concurrency
+        self._shared = FixedLimit(fixed) if fixed else None
+        self._shared_gate = Gate(lambda: fixed or 0)
+        self._by_model: dict[str, Pace] = {}
+        self._halted = False
+
+    def of(self, model: str) -> Pace:
+        """The pace of a model, by its LiteLLM name."""
+        if model not in self._by_model:
+            self._by_model[model] = self._new(quotas=model != EXTRACTIVE_MODEL)
+            if self._halted:
+                self._by_model[model].halt()
+        return self._by_model[model]
+
+    def halt(self) -> None:
+        """Begin no call any more, of any model."""
+        self._halted = True
+        for pace in self._by_model.values():
+            pace.halt()
+
+    def _new(self, *, quotas: bool) -> Pace:
+        rpm, tpm = (self._limits.rpm, self._limits.tpm) if quotas else (None, None)
+        if self._shared is not None:
+            return Pace(self._shared, self._shared_gate, rpm, tpm, self._clock)
+        limit = AdaptiveLimit()
+        return Pace(limit, Gate(lambda: limit.size), rpm, tpm, self._clock)

@@ -1,0 +1,77 @@
+"""What a provider's failure means: try again, wait, send less, give up; and how it is told."""
+
+from __future__ import annotations
+
+from app.answering.model import Reply
+from app.answering.prompts import one_line
+from app.answering.secrets import scrubbed
+
+LONGEST_WAIT = 60.0
+"""Seconds; a provider that asks for more is not waited for."""
+
+_LONGEST_REASON = 300
+_RETRIED_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+_TOO_MUCH_STATUS = frozenset({429, 503, 529})
+# The account is empty, which OpenAI says with the status of a rate limit.
+_PAST_WAITING = ("insufficient_quota", "billing_hard_limit")
+
+
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status of a failure, where it has one."""
+    status = getattr(error, "status_code", None)
+    return status if isinstance(status, int) else None
+
+
+def timed_out(error: BaseException) -> bool:
+    """Whether the provider did not answer in time."""
+    return isinstance(error, TimeoutError) or type(error).__name__ == "Timeout"
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether it is the provider's content filter: a reply of its kind."""
+    return type(error).__name__ == "ContentPolicyViolationError"
+
+
+def may_pass(error: BaseException) -> bool:
+    """Whether a failure may be gone at the next attempt."""
+    asked = retry_after(error)
+    if is_refusal(error) or (asked is not None and asked > LONGEST_WAIT):
+        return False
+    if any(mark in f"{error} {getattr(error, 'body', '')}" for mark in _PAST_WAITING):
+        return False
+    return timed_out(error) or type(error).__name__ == "APIConnectionError" or status_of(error) in _RETRIED_STATUS
+
+
+def is_rate_limit(error: BaseException) -> bool:
+    """Whether the provider asks to be asked less often."""
+    return status_of(error) == 429
+
+
+def is_too_much(error: BaseException) -> bool:
+    """Whether the provider has more to do than it can: a rate limit, an overload, a call that hangs."""
+    return timed_out(error) or status_of(error) in _TOO_MUCH_STATUS
+
+
+def retry_after(error: BaseException) -> float | None:
+    """Seconds that the provider asks to wait for, if it does."""
+    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    stated = headers.get("retry-after") or (getattr(error, "litellm_response_headers", None) or {}).get(
+        "retry-after"
+    )
+    try:
+        return max(float(stated), 0.0) if stated is not None else None
+    except ValueError:
+        return None
+
+
+def failed_reply(error: BaseException, timeout: float) -> Reply:
+    """The failure as data: its reason in one line, without keys. ``timeout`` in seconds."""
+    if is_refusal(error):
+        return Reply(text="", refused=True)
+    if timed_out(error):
+        return Reply(text=None, error=f"the model did not answer within {timeout:g} s")
+    name, reason = type(error).__name__, scrubbed(one_line(str(error)))[:_LONGEST_REASON]
+    asked = retry_after(error)
+    if asked is not None and asked > LONGEST_WAIT:
+        return Reply(text=None, error=f"the provider asks to wait {asked:g} s: {reason}")
+    return Reply(text=None, error=f"{name}: {reason}" if reason else name)

@@ -1,0 +1,130 @@
+"""``--estimate``: what a run would ask and cost. Memory is built and read as in the run; no model is asked.
+
+Agents are told nothing either: their questions are counted, and what they cost is their own affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from uuid import uuid4
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from app.agents.address import is_agent, models_asked_of
+from app.answering.model import EXTRACTIVE_MODEL, AnswerRequest, Reply
+from app.answering.model_catalogue import model_facts
+from app.answering.reply_cache import ReplyCache, request_key
+from app.answering.tokens import token_counter
+from app.assembly import Assembly
+from app.batch.remaining import Asking
+from app.conversations.exchanges import exchanges_of
+from app.conversations.models import Conversation
+from app.replay.events import ReplayEvent
+from app.replay.session import ReplaySession
+from memory_backends.registry import texts_to_embed
+
+NOT_ASKED = "not asked: this is an estimate"
+
+
+@dataclass
+class Estimate:
+    """What one backend would need of one model, or of itself where it is an agent.
+
+    ``calls`` are those whose reply is not on record. ``reply_tokens`` is the most that they may take.
+    """
+
+    questions: int = 0
+    calls: int = 0
+    prompt_tokens: int = 0
+    reply_tokens: int = 0
+
+    def price(self, model: str) -> float | None:
+        """The most that it can cost, in US dollars, without any discount; None where the price is unknown."""
+        facts = model_facts(model)
+        if model == EXTRACTIVE_MODEL or not self.calls:
+            return 0.0
+        if facts.prompt_price is None or facts.completion_price is None:
+            return None
+        return self.prompt_tokens * facts.prompt_price + self.reply_tokens * facts.completion_price
+
+
+class EstimatingModel:
+    """Counts what it would be asked; ``current`` is the estimate that it is for."""
+
+    def __init__(self, cache: ReplyCache | None) -> None:
+        self.current = Estimate()
+        self._cache = cache
+        self._seen: set[str] = set()
+        # Contexts that many questions share are counted once.
+        self._tokens = lru_cache(maxsize=1024)(lambda model, text: token_counter(model)(text))
+
+    async def answer(self, request: AnswerRequest) -> Reply:
+        """Nothing, after counting."""
+        key = request_key(request)
+        on_record = self._cache is not None and (key in self._seen or self._cache.get(key) is not None)
+        self._seen.add(key)
+        if not on_record:
+            segments = (segment for message in request.messages for segment in message.segments)
+            self.current.calls += 1
+            self.current.prompt_tokens += sum(self._tokens(request.model, segment) for segment in segments)
+            self.current.reply_tokens += int(request.parameters.get("max_tokens") or 0)
+        return Reply(text=None, error=NOT_ASKED)
+
+
+async def estimate_run(
+    assembly: Assembly, conversations: Sequence[Conversation], asking: Asking
+) -> dict[tuple[str, str], Estimate]:
+    """What each backend would need of each model."""
+    model = EstimatingModel(assembly.reply_cache)
+    backends = (*asking.backends, *asking.along)
+    estimates = {(name, each): Estimate() for name in backends for each in models_asked_of(name, asking.models)}
+    here = [name for name in backends if not is_agent(name)]
+    for conversation in conversations:
+        memories = assembly.backends_for(conversation, here)
+        plan = assembly.plan(f"estimate-{uuid4().hex[:8]}", memories, perceive=False)
+        session = ReplaySession(conversation, memories, assembly.answerer(model), plan, _unrecorded)
+        texts = texts_to_embed(tuple(memories), exchanges_of(conversation))
+        await assembly.embed_ahead(texts + [question.text for question in conversation.questions])
+        await session.open()
+        await session.play()
+        for ask in asking.asks_of(conversation):
+            model.current = estimates[ask.backend, ask.model]
+            model.current.questions += ask.repeat == 0
+            if is_agent(ask.backend):
+                model.current.calls += 1
+                continue
+            await session.ask(ask.question, ask.backend, ask.model, repeat=ask.repeat)
+        await session.close("cancelled")
+    return estimates
+
+
+def print_estimate(estimates: dict[tuple[str, str], Estimate]) -> None:
+    """A table on standard output."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("backend")
+    table.add_column("model")
+    for heading in ("questions", "calls", "prompt tokens", "price at most"):
+        table.add_column(heading, justify="right")
+    prices = []
+    for (backend, model), estimate in estimates.items():
+        prices.append(estimate.price(model))
+        numbers = (estimate.questions, estimate.calls, estimate.prompt_tokens)
+        table.add_row(Text(backend), Text(model), *(f"{number:,}" for number in numbers), _dollars(prices[-1]))
+    console = Console(width=None if Console().is_terminal else 120)
+    console.print(table)
+    known = sum(price for price in prices if price is not None)
+    unknown = ", where the price is known" if None in prices else ""
+    console.print(f"{_dollars(known)} at most{unknown}; replies on record and providers' caches make it less.")
+
+
+def _dollars(price: float | None) -> str:
+    return "unknown" if price is None else f"${price:,.4f}"
+
+
+def _unrecorded(event: ReplayEvent) -> None:
+    """An estimate leaves nothing behind."""

@@ -1,0 +1,133 @@
+"""One run from its first check to its end in the recording, whatever ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from app.assembly import Assembly, content_digest
+from app.batch.interrupts import two_step_interrupt
+from app.batch.progress import BatchProgress, shown_progress
+from app.batch.remaining import Asking
+from app.batch.runner import BatchRunner
+from app.conversations.models import Conversation
+from app.errors import RecordingError
+from app.recording.recorder import ANY_STATUS, UNFINISHED
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """How a batch is run. ``retry_errors`` asks again what ended in an error in the run that is resumed."""
+
+    perceive: bool
+    resume: bool
+    retry_errors: bool
+
+
+async def run_recorded(assembly: Assembly, conversations: Sequence[Conversation], plan: RunPlan) -> bool:
+    """Run and record. False where it was stopped, or where the recording could not be written to the end.
+
+    Raises:
+        MemreplayError: nothing was asked, since a server, a key or the recording is not to be had.
+    """
+    complete = False
+    try:
+        await assembly.check()
+        _begin(assembly, conversations, plan)
+        complete = await _run(assembly, conversations, plan)
+    finally:
+        status = "finished" if complete else "interrupted"
+        complete = await _finish(assembly, status) and complete
+    return complete
+
+
+def _begin(assembly: Assembly, conversations: Sequence[Conversation], plan: RunPlan) -> None:
+    digests = {conversation.id: content_digest(conversation) for conversation in conversations}
+    datasets = list(dict.fromkeys(conversation.dataset for conversation in conversations))
+    statuses = ANY_STATUS if plan.retry_errors else UNFINISHED
+    assembly.begin_run(digests, datasets, resume=statuses if plan.resume else ())
+    questions = sum(len(conversation.questions) for conversation in conversations)
+    notes = [f"asking {questions} questions of {len(conversations)} conversations"]
+    notes += [f"{name} is asked along" for name in assembly.asked_along]
+    if not plan.perceive:
+        notes.append("what memory would give to ordinary turns is not read (--perceive)")
+    _say("; ".join(notes))
+
+
+async def _run(assembly: Assembly, conversations: Sequence[Conversation], plan: RunPlan) -> bool:
+    asking = Asking(
+        backends=assembly.backend_names,
+        along=assembly.asked_along,
+        models=assembly.models,
+        repeats=assembly.settings.repeats,
+        retry_errors=plan.retry_errors,
+    )
+    totals = Counter(
+        (ask.backend, ask.model) for conversation in conversations for ask in asking.asks_of(conversation)
+    )
+    task = asyncio.current_task()
+    assert task is not None
+    stopped_now = False
+    with shown_progress(totals) as progress:
+        runner = BatchRunner(assembly, progress, asking, perceive=plan.perceive)
+
+        def finish_what_is_under_way() -> None:
+            _say("finishing the calls under way; Ctrl-C again stops at once")
+            runner.stop()
+
+        def stop_now() -> None:
+            nonlocal stopped_now
+            stopped_now = True
+            task.cancel()
+
+        try:
+            with two_step_interrupt(finish_what_is_under_way, stop_now):
+                await _until_over(runner, conversations)
+        except asyncio.CancelledError:
+            if not stopped_now:
+                raise
+            task.uncancel()
+            return False
+        except RecordingError as error:
+            _say(f"memreplay: {error}")
+            return False
+    _say(_summary(progress))
+    if (errors := progress.overall.errors) and not runner.stopping:
+        _say(
+            f"{errors} asks ended in an error; to ask them again, give the same options and:"
+            f" --recording {assembly.recording_path} --resume --retry-errors"
+        )
+    return not runner.stopping
+
+
+async def _until_over(runner: BatchRunner, conversations: Sequence[Conversation]) -> None:
+    """Run; of several errors at once, the first is raised."""
+    try:
+        await runner.run(conversations)
+    except BaseExceptionGroup as group:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        raise error from None
+
+
+async def _finish(assembly: Assembly, status: str) -> bool:
+    """Whether the end of the run is on record too."""
+    with suppress(RecordingError):
+        await assembly.finish("finished" if status == "finished" else "interrupted")
+        return True
+    return False
+
+
+def _summary(progress: BatchProgress) -> str:
+    whole = progress.overall
+    kept = f"{whole.reused} replies taken from other runs, {whole.carried} answers from before"
+    return f"{whole.asked} asked now, {kept}; paid {whole.cost}"
+
+
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)

@@ -1,0 +1,236 @@
+"""The rules of the contract, one function each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from memory_backends.base import BackendError, Exchange, MemoryBackend, Snapshot
+from memory_backends.contract.fold import fold
+from memory_backends.contract.materials import TickingClock, count_words
+from memory_backends.contract.rule import BrokenRuleError, Rule, Subject, expect
+from memory_backends.contract.talk import (
+    ANSWER,
+    ANSWER_TURN,
+    HOSTILE_TALK,
+    QUESTION,
+    TALK,
+    WIDE_QUESTION,
+    hear,
+    play,
+    turns_cut,
+    turns_said_in,
+)
+
+_LIMITS = (1, 3, 10)
+_BUDGETS = (0, 7, 25, 60, 1000)
+_ROOMY = 4000
+
+
+async def _opens_empty(subject: Subject) -> None:
+    empty = await (await subject.opened()).snapshot()
+    await play(await subject.opened(), TALK)
+    again = await (await subject.opened()).snapshot()
+    expect(_sizes(again) == _sizes(empty), f"opened again it holds {_told(again)}; new it held {_told(empty)}")
+
+
+async def _holds_what_its_trace_says(subject: Subject) -> None:
+    await _played_and_folded(subject, TALK)
+
+
+async def _survives_hostile_text(subject: Subject) -> None:
+    await _played_and_folded(subject, HOSTILE_TALK)
+
+
+async def _observing_twice_changes_nothing(subject: Subject) -> None:
+    memory = await _after(subject, TALK)
+    once = await memory.snapshot()
+    await hear(memory, TALK)
+    twice = await memory.snapshot()
+    expect(twice == once, f"after the second time it holds {_told(twice)}; after the first it held {_told(once)}")
+
+
+async def _a_recall_leaves_nothing_behind(subject: Subject) -> None:
+    memory = await _after(subject, TALK)
+    before = await memory.snapshot()
+    first = await memory.recall(QUESTION, 10, 60)
+    expect(await memory.snapshot() == before, "a recall changed what snapshot() gives")
+    await memory.recall(QUESTION, 1, 1000)
+    expect(await memory.recall(QUESTION, 10, 60) == first, "the same question later was given something else")
+
+
+async def _keeps_to_limit_and_budget(subject: Subject) -> None:
+    memory = await _after(subject, TALK)
+    for limit in _LIMITS:
+        for budget in _BUDGETS:
+            recall = await memory.recall(QUESTION, limit, budget)
+            asked = f"asked for {limit} hits and {budget} tokens it gave"
+            expect(len(recall.hits) <= limit, f"{asked} {len(recall.hits)} hits")
+            expect(recall.tokens <= budget, f"{asked} {recall.tokens} tokens")
+            counted = count_words(recall.context)
+            expect(counted <= recall.tokens, f"{asked} a context of {counted} tokens and called it {recall.tokens}")
+            ranks = [hit.rank for hit in recall.hits]
+            expect(ranks == list(range(1, len(ranks) + 1)), f"{asked} hits ranked {ranks}, not 1, 2, 3 …")
+
+
+async def _claims_only_what_stands_there(subject: Subject) -> None:
+    memory = await _after(subject, TALK)
+    for budget in _BUDGETS:
+        recall = await memory.recall(QUESTION, 10, budget)
+        for hit in recall.hits:
+            if hit.in_prompt:
+                expect(hit.text in recall.context, f"the text of hit {hit.rank} does not stand in the context")
+            unsaid = set(hit.turns) - turns_said_in(hit.text, TALK)
+            expect(not unsaid, f"hit {hit.rank} names turn {_first(unsaid)}, whose words are not in its text")
+
+
+async def _names_every_turn_that_it_quotes(subject: Subject) -> None:
+    memory = await _after(subject, TALK)
+    for budget in _BUDGETS:
+        recall = await memory.recall(QUESTION, 10, budget)
+        unnamed = turns_said_in(recall.context, TALK) - recall.turns_in_context
+        expect(not unnamed, f"the words of turn {_first(unnamed)} stand in the context, but no hit names that turn")
+
+
+async def _namespaces_do_not_see_each_other(subject: Subject) -> None:
+    mine, theirs = await subject.opened("mine"), await subject.opened("theirs")
+    await play(mine, TALK[:2])
+    await play(theirs, TALK[2:])
+    await play(mine, TALK[2:3])
+    alone = await subject.opened("alone")
+    await play(alone, TALK[:3])
+    for question in (QUESTION, "My cat is called Tofu."):
+        told = await _context(theirs, question)
+        expect("Nimbus" not in told and "Tofu" not in told, "one conversation was told what was said in another")
+        same = await _context(mine, question) == await _context(alone, question)
+        expect(same, "a conversation beside another one is given something else than alone")
+
+
+async def _answers_alike_at_any_time_of_day(subject: Subject) -> None:
+    contexts = []
+    for run, year in enumerate((1999, 2031)):
+        clock = TickingClock(datetime.fromisoformat(f"{year}-02-03T04:05:06+00:00"))
+        memory = await subject.opened(run=f"run{run}", clock=clock)
+        await play(memory, TALK)
+        contexts.append((await memory.recall(QUESTION, 10, 1000)).context)
+        await memory.close("resolved")
+    expect(contexts[0] == contexts[1], "the run or the time of day reaches the context")
+
+
+async def _closes_whatever_happened(subject: Subject) -> None:
+    await subject.make(TickingClock()).close("cancelled")
+    memory = await _after(subject, TALK[:1])
+    await memory.close("cancelled")
+
+
+async def _perceiving_changes_no_answer(subject: Subject) -> None:
+    perceiving, skipping = await subject.opened(run="perceiving"), await subject.opened(run="skipping")
+    await play(perceiving, TALK)
+    await hear(skipping, TALK)
+    given = [(await memory.recall(QUESTION, 10, 60)).context for memory in (perceiving, skipping)]
+    expect(
+        given[0] == given[1] or perceiving.perceive_changes_recall,
+        "it answers differently where turns were perceived; if that is meant: perceive_changes_recall = True",
+    )
+
+
+async def _finds_the_answer(subject: Subject) -> None:
+    memory = await _after(subject, TALK)
+    recall = await memory.recall(QUESTION, 10, 1000)
+    expect(ANSWER in recall.context, f"asked {QUESTION!r} after five exchanges, its context lacks {ANSWER!r}")
+    expect(ANSWER_TURN in recall.turns_in_context, f"no hit names turn {ANSWER_TURN}, which says {ANSWER!r}")
+
+
+async def _reports_what_does_not_fit(subject: Subject) -> None:
+    memory = await _after(subject, TALK)
+    recall = await memory.recall(WIDE_QUESTION, 10, 40)
+    retrieved = {turn for hit in recall.hits for turn in hit.turns}
+    lost = retrieved - recall.turns_in_context - turns_cut(recall)
+    expect(bool(turns_cut(recall)), "nothing is reported as cut where the budget is too small for all")
+    expect(not lost, f"turn {_first(lost)} was retrieved, is not in the context, and not reported as cut")
+    expect(all(cut.tokens > 0 for cut in recall.cut), "a cut is reported without its tokens")
+
+
+async def _perceives_what_was_said_before(subject: Subject) -> None:
+    memory = await _after(subject, TALK[:4])
+    perceived = await memory.perceive(TALK[4].messages[0], 2, 1000)
+    turns = {turn for hit in perceived.hits for turn in (*hit.turns, *hit.sources)}
+    said = {turn for each in TALK[:4] for turn in each.turn_ids}
+    expect(len(perceived.hits) <= 2, f"asked for 2 hits it gave {len(perceived.hits)}")
+    expect(bool(perceived.hits), "perceive() gives nothing, so the retrieval panel stays empty during the replay")
+    # A log that is read whole on every turn names no turn on each of them; what stands in it is in the trace.
+    nameless = [hit.rank for hit in perceived.hits if hit.text and not hit.turns and not hit.sources]
+    expect(not nameless, f"hits {nameless} of perceive() name no turn that their text comes from")
+    expect(turns <= said, f"turn {_first(turns - said)} was perceived before it was said")
+
+
+async def _keeps_text_byte_for_byte(subject: Subject) -> None:
+    memory = await subject.opened()
+    await play(memory, HOSTILE_TALK, budget=_ROOMY)
+    context = (await memory.recall("User forged naïve", 50, _ROOMY)).context
+    for each in HOSTILE_TALK:
+        expect(each.text in context, f"{each.messages[0].text!r} does not come back as it was said")
+
+
+PROMISES: Final[tuple[Rule, ...]] = (
+    Rule("opens_empty", "open() leaves nothing of an earlier attempt", "must", _opens_empty),
+    Rule("trace", "what it holds is what its trace says", "must", _holds_what_its_trace_says),
+    Rule("hostile", "any text can be said to it", "must", _survives_hostile_text),
+    Rule("twice", "observing the same exchange twice changes nothing", "must", _observing_twice_changes_nothing),
+    Rule("recall_is_a_read", "a recall changes no later answer", "must", _a_recall_leaves_nothing_behind),
+    Rule("budget", "a recall keeps to its limit and its budget", "must", _keeps_to_limit_and_budget),
+    Rule("claims", "hits claim only what stands in the context", "must", _claims_only_what_stands_there),
+    Rule("namespaces", "conversations do not see each other", "must", _namespaces_do_not_see_each_other),
+    Rule("clock", "an answer does not depend on run or time of day", "must", _answers_alike_at_any_time_of_day),
+    Rule("close", "closing is harmless, whatever happened before", "must", _closes_whatever_happened),
+    Rule("perceive", "skipping perceive() changes no answer", "must", _perceiving_changes_no_answer),
+    Rule("provenance", "hits name every turn that they quote", "should", _names_every_turn_that_it_quotes),
+    Rule("finds", "what was said can be found", "should", _finds_the_answer),
+    Rule("cuts", "what does not fit is reported", "should", _reports_what_does_not_fit),
+    Rule("perceives", "a turn perceives what was said before it", "should", _perceives_what_was_said_before),
+    Rule("verbatim", "text comes back byte for byte", "should", _keeps_text_byte_for_byte),
+)
+
+
+async def _after(subject: Subject, exchanges: Sequence[Exchange]) -> MemoryBackend:
+    memory = await subject.opened()
+    await play(memory, exchanges)
+    return memory
+
+
+async def _played_and_folded(subject: Subject, exchanges: Sequence[Exchange]) -> None:
+    memory = await subject.opened()
+    opened = await memory.snapshot()
+    await play(memory, exchanges, budget=_ROOMY)
+    if exchanges is TALK:
+        await memory.recall(QUESTION, 10, 1000)
+    held = await memory.snapshot()
+    try:
+        traced = fold(memory.trace.drain(), opened.qdrant)
+    except (KeyError, LookupError) as error:
+        raise BrokenRuleError(f"the trace changes {error}, which it has never written") from None
+    expect(traced == held, f"it holds {_told(held)}; its trace amounts to {_told(traced)}")
+
+
+async def _context(memory: MemoryBackend, question: str) -> str:
+    """What it gives; nothing where it says that it has nothing to give."""
+    try:
+        return (await memory.recall(question, 10, 1000)).context
+    except BackendError:
+        return ""
+
+
+def _sizes(snapshot: Snapshot) -> tuple[set[str], dict[str, int]]:
+    return set(snapshot.redis), {name: len(points) for name, points in snapshot.qdrant.items()}
+
+
+def _told(snapshot: Snapshot) -> str:
+    """A snapshot in few words."""
+    sizes = [f"{key} ({len(str(value))} characters)" for key, value in snapshot.redis.items()]
+    sizes += [f"{name} ({len(points)} points)" for name, points in snapshot.qdrant.items()]
+    return ", ".join(sizes) or "nothing"
+
+
+def _first(turns: set[str]) -> str:
+    return min(turns, default="")

@@ -1,0 +1,1 @@
+"""Memories to start your own from."""

@@ -1,0 +1,99 @@
+"""What a question asks for, beside its words: whom it names, and which months.
+
+Who says something of themselves says "I" and not their own name. So the name of the speaker that a question is
+about says whose turns are meant, and in the topic, which is compared with what was said, there stands "I" or "my".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from memory_backends.hybrid.facts import folded
+
+_MONTHS: Mapping[str, int] = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january enero",
+            "february febrero",
+            "march marzo",
+            "april abril",
+            "may mayo",
+            "june junio",
+            "july julio",
+            "august agosto",
+            "september septiembre",
+            "october octubre",
+            "november noviembre",
+            "december diciembre",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}
+_ALSO_A_WORD = frozenset({"may", "march"})
+"""Months that count as such only beside a number, or after ``in`` or ``of``."""
+
+_WORD = re.compile(r"\w+(?:['’]\w+)?")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_POSSESSIVE = re.compile(r"['’]s$")
+_REPEATED = re.compile(r"\bI(?:\W+(I|my)\b)+")
+_ARTICLE = re.compile(r"\bthe\s+(?=(?:I|my)\b)", re.I)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, read.
+
+    ``topic`` is the question in the words of the speaker that it names; where it names several, without their
+    names; and the question itself where nothing else is in it. ``speakers`` are the folded labels that it names.
+    """
+
+    text: str
+    topic: str
+    speakers: frozenset[str]
+    months: frozenset[int]
+    years: frozenset[int]
+
+    def means_date(self, said_at: datetime | None) -> bool:
+        """Whether something said then lies in a month that the question names."""
+        if said_at is None or said_at.month not in self.months:
+            return False
+        return not self.years or said_at.year in self.years
+
+
+def read_question(text: str, labels: Iterable[str]) -> Asked:
+    """Read a question; ``labels`` are the folded labels of those who speak."""
+    words = folded(text).split()
+    named = frozenset(label for label in labels if label and f" {label} " in f" {' '.join(words)} ")
+    return Asked(
+        text=text,
+        topic=_topic(text, named),
+        speakers=named,
+        months=frozenset(_months(words)),
+        years=frozenset(int(word) for word in words if _YEAR.fullmatch(word)),
+    )
+
+
+def _topic(text: str, named: frozenset[str]) -> str:
+    names = {part for label in named for part in label.split()}
+
+    def in_their_words(word: re.Match[str]) -> str:
+        owned = _POSSESSIVE.search(word[0])
+        if folded(_POSSESSIVE.sub("", word[0])) not in names:
+            return word[0]
+        return "" if len(named) > 1 else "my" if owned else "I"
+
+    topic = _ARTICLE.sub("", _REPEATED.sub(r"\1", _WORD.sub(in_their_words, text)))
+    is_about_something = any(word not in ("I", "my") for word in _WORD.findall(topic))
+    return " ".join(topic.split()) if is_about_something else text
+
+
+def _months(words: list[str]) -> Iterable[int]:
+    for before, word, after in zip(["", *words], words, [*words[1:], ""], strict=False):
+        is_dated = before in ("in", "of") or before.isdigit() or after.isdigit()
+        if word in _MONTHS and (is_dated or word not in _ALSO_A_WORD):
+            yield _MONTHS[word]

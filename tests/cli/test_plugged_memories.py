@@ -1,0 +1,77 @@
+"""``--backend package.module:Class`` and ``check-backend``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import RunCli
+
+NOTEBOOK = "memory_backends.examples.notebook:NotebookMemory"
+STUBS = "tests.stubs.plugins"
+
+
+def test_the_example_is_short_and_keeps_every_promise(run_cli: RunCli) -> None:
+    ran = run_cli("check-backend", NOTEBOOK)
+    assert ran.code == 0, ran.out
+    assert "16 of 16" in ran.out
+    assert "BROKEN" not in ran.out and "note " not in ran.out
+
+
+def test_the_example_is_compared_with_the_others(run_cli: RunCli, tmp_path: Path) -> None:
+    output = tmp_path / "results.json"
+    ran = run_cli(
+        "--batch", "--dataset", "identity-01", "--backend", NOTEBOOK, "--backend", "closed_book",
+        "--recording", tmp_path / "r.sqlite3", "--output", output,
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    backends = json.loads(output.read_text())["backends"]
+    assert backends[NOTEBOOK]["accuracy"] > 0.5
+    assert backends[NOTEBOOK]["retrieval"]["recall_at"]["10"] > 0.5
+
+
+def test_what_a_careless_memory_does_not_keep_is_said_in_words(run_cli: RunCli) -> None:
+    ran = run_cli("check-backend", f"{STUBS}:Careless")
+    assert ran.code == 1
+    for sentence in (
+        "BROKEN  observing the same exchange twice changes nothing",
+        "BROKEN  a recall keeps to its limit and its budget",
+        "asked for 1 hits and 0 tokens it gave 3 tokens",
+        "BROKEN  conversations do not see each other",
+        "one conversation was told what was said in another",
+        "note    hits name every turn that they quote",
+    ):
+        assert sentence in ran.out
+    assert "must be mended" in ran.out.splitlines()[-1]
+
+
+def test_only_what_must_be_kept_decides(run_cli: RunCli) -> None:
+    ran = run_cli("check-backend", "closed_book")
+    assert ran.code == 0
+    assert "note    what was said can be found" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("nowhere:Memory", "no module 'nowhere'"),
+        (f"{STUBS}:FailsToBeMade", "no licence"),
+        (f"{STUBS}:NoMemory", "it has no open()"),
+        ("hybird", "hybird"),
+    ],
+)
+def test_a_memory_that_cannot_be_had_is_one_sentence_and_exit_2(
+    run_cli: RunCli, tmp_path: Path, name: str, says: str
+) -> None:
+    recording = tmp_path / "r.sqlite3"
+    for arguments in (
+        ("check-backend", name),
+        ("--batch", "--dataset", "identity-01", "--backend", name, "--recording", recording),
+    ):
+        ran = run_cli(*arguments)
+        assert (ran.code, ran.out) == (2, "")
+        assert says in ran.err and "Traceback" not in ran.err
+        assert len(ran.err.strip().splitlines()) == 1
+    assert not recording.exists()

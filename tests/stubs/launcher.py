@@ -1,0 +1,141 @@
+"""Runs the command line in processes of their own that can be killed, importing what is slow to import only once.
+
+A helper process imports everything and then forks a child for each run that it is told of, one JSON object a line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+_SLOW_TO_IMPORT = (
+    "app.cli", "app.batch.command", "memory_backends.hybrid", "fakeredis", "qdrant_client", "onnxruntime", "bm25s",
+)  # fmt: skip
+
+
+@dataclass
+class Run:
+    """A child at work. ``log`` holds what it prints, standard output and standard error together."""
+
+    pid: int
+    log: Path
+    helper: subprocess.Popen[str]
+    code: int | None = None
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal, unless it is over."""
+        try:
+            os.kill(self.pid, number)
+        except ProcessLookupError:
+            return
+
+    def wait(self) -> int:
+        """Its exit code; minus the signal where one ended it."""
+        if self.code is None:
+            assert self.helper.stdout is not None
+            self.code = int(json.loads(self.helper.stdout.readline())["code"])
+        return self.code
+
+    @property
+    def said(self) -> str:
+        """What it has printed so far."""
+        return self.log.read_text()
+
+
+class Launcher:
+    """Starts one child at a time, for as long as its ``with`` block lasts; one that is still at work is ended."""
+
+    _last: Run | None = None
+
+    def __enter__(self) -> Launcher:
+        command = [sys.executable, "-m", "tests.stubs.launcher"]
+        root = Path(__file__).resolve().parents[2]
+        self._helper = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end_last()
+        self._helper.communicate()
+
+    def _end_last(self) -> None:
+        if self._last is not None and self._last.code is None:
+            self._last.signal(signal.SIGKILL)
+            self._last.wait()
+
+    def start(self, log: Path, *arguments: object, largest_file: int | None = None) -> Run:
+        """Run ``memreplay`` with these arguments, in the environment as it now is. ``largest_file`` in bytes."""
+        self._end_last()
+        order = {
+            "arguments": list(map(str, arguments)),
+            "environment": dict(os.environ),
+            "log": str(log),
+            "largest_file": largest_file,
+        }
+        assert self._helper.stdin is not None and self._helper.stdout is not None
+        self._helper.stdin.write(json.dumps(order) + "\n")
+        self._helper.stdin.flush()
+        self._last = Run(json.loads(self._helper.stdout.readline())["pid"], log, self._helper)
+        return self._last
+
+    def run(self, log: Path, *arguments: object, largest_file: int | None = None) -> int:
+        """The exit code of a run that is left alone."""
+        return self.start(log, *arguments, largest_file=largest_file).wait()
+
+
+def _child(order: dict[str, Any]) -> None:
+    """Become the command line; never return."""
+    code = 1
+    try:
+        log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        for stream in (1, 2):
+            os.dup2(log, stream)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.environ.clear()
+        os.environ.update(order["environment"])
+        if order["largest_file"]:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (order["largest_file"], order["largest_file"]))
+        sys.argv = ["memreplay", *order["arguments"]]
+        from app.__main__ import main
+
+        main()
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _serve() -> None:
+    for name in _SLOW_TO_IMPORT:
+        import_module(name)
+    from app.answering.litellm_setup import loaded_litellm
+    from app.answering.tokens import context_window, token_counter
+
+    loaded_litellm()
+    token_counter("openai/stub")("warm")
+    context_window("openai/stub")
+    for line in sys.stdin:
+        order = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            _child(order)
+        print(json.dumps({"pid": pid}), flush=True)
+        _, status = os.waitpid(pid, 0)
+        print(json.dumps({"code": os.waitstatus_to_exitcode(status)}), flush=True)
+
+
+if __name__ == "__main__":
+    _serve()

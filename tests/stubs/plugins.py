@@ -1,0 +1,113 @@
+"""Memories as strangers might write them: good ones, careless ones, and things that are none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memory_backends.base import Exchange, MemoryBackend, Namespace, Recall, Snapshot
+from memory_backends.knowledge_store import KnowledgeStore, Point
+from memory_backends.operations import MemoryTrace
+from memory_backends.registry import Resources
+
+
+class Bare:
+    """No base class, no trace, only what is required. Its state changes in every way that a state can."""
+
+    def __init__(self) -> None:
+        self.state: dict[str, Any] = {}
+        self.points: dict[str, Any] = {}
+
+    async def open(self, namespace: Namespace) -> None:
+        self.state, self.points = {"log": "", "facts": {}}, {}
+
+    async def observe(self, exchange: Exchange) -> None:
+        number = exchange.turn_number
+        self.state["log"] += exchange.text + "\n"
+        self.state["facts"][f"turn {number}"] = {"said": exchange.text, "tags": {number}}
+        self.state["summary"] = f"{number} turns so far"
+        self.state["passing" if number % 4 else "lasting"] = number
+        if not number % 4:
+            self.state.pop("passing", None)
+            self.points.pop(str(number - 2), None)
+        self.points[str(number)] = {"content": exchange.text}
+        kinds = {2: {"mood": "calm"}, 4: "calm", 6: {"mood": number}}
+        self.state["kind"] = kinds.get(number % 8)
+        if number % 8 not in kinds:
+            del self.state["kind"]
+
+    async def recall(self, question: str, limit: int, budget: int) -> Recall:
+        return Recall()
+
+    async def snapshot(self) -> Snapshot:
+        return Snapshot(redis=self.state, qdrant={"notes": self.points})
+
+
+class Careless(Bare):
+    """Breaks what it can: it writes twice, keeps to no budget, and mixes up its conversations."""
+
+    heard: list[str] = []
+
+    async def observe(self, exchange: Exchange) -> None:
+        self.heard.append(exchange.text)
+        await super().observe(exchange)
+
+    async def recall(self, question: str, limit: int, budget: int) -> Recall:
+        return Recall(context=" ".join(self.heard), tokens=3)
+
+
+class GivesText(Bare):
+    async def recall(self, question: str, limit: int, budget: int) -> str:  # type: ignore[override]
+        return "Nimbus Labs"
+
+
+class SnapshotFails(Bare):
+    async def snapshot(self) -> Snapshot:
+        raise OSError("the disk is gone")
+
+
+class HalfOurs(MemoryBackend):
+    """One part in a store of ours, which traces itself, one in a dictionary."""
+
+    def __init__(self, resources: Resources) -> None:
+        self.name, self.trace = "half", MemoryTrace()
+        self._resources = resources
+        self._turns: list[int] = []
+
+    async def open(self, namespace: Namespace) -> None:
+        self._turns = []
+        self._store = KnowledgeStore(self._resources.qdrant, self.trace, namespace, 96)
+        await self._store.open_collection("texts")
+
+    async def observe(self, exchange: Exchange) -> None:
+        vector = self._resources.embedder.embed([exchange.text])[0]
+        id_ = f"00000000-0000-0000-0000-{exchange.turn_number:012}"
+        await self._store.upsert("texts", [Point(id_, vector, {"content": exchange.text})])
+        self._turns.append(exchange.turn_number)
+
+    async def recall(self, question: str, limit: int, budget: int) -> Recall:
+        return Recall()
+
+    async def snapshot(self) -> Snapshot:
+        return Snapshot(redis={"turns": list(self._turns)}, qdrant={"texts": await self._store.dump("texts")})
+
+
+class Synchronous(Bare):
+    def observe(self, exchange: Exchange) -> None:  # type: ignore[override]
+        """No coroutine."""
+
+
+class WantsMuch(Bare):
+    def __init__(self, redis: object, qdrant: object) -> None:
+        super().__init__()
+
+
+class FailsToBeMade(Bare):
+    def __init__(self) -> None:
+        raise ValueError("no licence")
+
+
+class NoMemory:
+    """Of another kind altogether."""
+
+
+a_function = len

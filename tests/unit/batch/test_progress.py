@@ -1,0 +1,70 @@
+"""What a person watching a batch is told."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+from rich.console import Console
+
+from app.answering.model import Reply
+from app.batch.progress import TableProgress
+from app.batch.tally import Tally, spoken
+from app.replay.events import AnswerScored, ReplyReceived
+from app.scoring.outcomes import Outcome, RetrievalScore, Score
+
+
+def answered(
+    progress: TableProgress,
+    place: int,
+    outcome: Outcome,
+    reply: Reply,
+    *,
+    backend: str = "rag",
+    carried: bool = False,
+) -> None:
+    ask = {"conversation": "c", "turn": 1, "backend": backend, "model": "m", "question_id": f"q{place}"}
+    received = ReplyReceived(**ask, reply=reply)
+    scored = AnswerScored(**ask, score=Score(outcome=outcome, score=1.0), retrieval=RetrievalScore())
+    if carried:
+        progress.carried_over(received, scored)
+    else:
+        progress.saw(received)
+        progress.saw(scored)
+
+
+def shown(progress: TableProgress) -> str:
+    out = StringIO()
+    Console(file=out, width=110).print(progress)
+    return out.getvalue()
+
+
+def test_the_table_has_a_row_a_backend_with_right_so_far_errors_and_cost() -> None:
+    progress = TableProgress({("rag", "m"): 4, ("[bold]odd", "m"): 4})
+    answered(progress, 0, "correct", Reply(text="1", cost_usd=0.25))
+    answered(progress, 1, "wrong", Reply(text="1", cost_usd=0.25))
+    answered(progress, 2, "error", Reply(text=None, error="down"))
+    row = next(line for line in shown(progress).splitlines() if line.strip().startswith("rag"))
+    assert "3/4" in row and "50.0 % (9–91)" in row and "$0.5000" in row
+    assert "[bold]odd" in shown(progress)
+
+
+def test_what_other_runs_paid_is_not_paid_again_and_what_this_run_paid_before_is_counted() -> None:
+    progress = TableProgress({("rag", "m"): 3})
+    answered(progress, 0, "correct", Reply(text="1", cost_usd=0.25), carried=True)
+    answered(progress, 1, "correct", Reply(text="1", cost_usd=5.0, reused=True))
+    whole = progress.overall
+    assert (whole.cost, whole.asked, whole.reused, whole.carried) == ("$0.2500", 0, 1, 1)
+
+
+def test_an_unknown_price_is_not_nothing() -> None:
+    tally = Tally(2)
+    tally.add("correct", Reply(text="1", cost_usd=None), carried=False)
+    assert tally.cost == "unknown"
+    tally.add("correct", Reply(text="1", cost_usd=0.5), carried=False)
+    assert tally.cost == "$0.5000+"
+
+
+def test_the_rate_is_of_this_process_alone() -> None:
+    tally = Tally(100, done=60, carried=50)
+    assert tally.rate(5.0) == 2.0
+    assert [spoken(seconds) for seconds in (45, 200, 3900)] == ["45 s", "3:20", "1:05:00"]

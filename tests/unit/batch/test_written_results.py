@@ -1,0 +1,106 @@
+"""Results as CSV and Markdown: everything is there, and nothing in them is carried out."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+
+from app.answering.model import EXTRACTIVE_MODEL
+from app.batch.csv_rows import as_csv
+from app.batch.headline_table import remarks, score_columns, support_columns
+from app.batch.markdown import as_markdown
+from app.scoring.option_style import option_style
+from app.scoring.results import KeyFacts, QuestionRow, Results, RunFacts, build_results
+from tests.unit.scoring.samples import choice, hit, recall, reply, row
+
+RUN = RunFacts(
+    id="r1",
+    started_at="2026-01-01T00:00:00.000Z",
+    finished_at=None,
+    memreplay_version="0.1.0",
+    settings={},
+    datasets=("own|set",),
+)
+FOUND = choice(evidence=("t1", "t2"), evidence_role="supports")
+
+
+def results_of(*rows: QuestionRow) -> Results:
+    return build_results(RUN, rows)
+
+
+def cells(*rows: QuestionRow) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(as_csv(results_of(*rows)), newline="")))
+
+
+def test_csv_has_a_row_for_each_answer_in_the_order_of_the_results() -> None:
+    first, second = cells(row(FOUND, reply("3"), hit(1, "t1")), row(FOUND, reply("0"), backend="hybrid"))
+    assert (first["backend"], first["outcome"], first["predicted"]) == ("rag", "correct", "quince")
+    assert (first["evidence"], first["evidence_in_prompt"], first["hits"]) == ("t1 t2", "false", "1")
+    assert (first["recall_at_10"], first["tokens_prompt"], first["exact_match"]) == ("0.5", "10", "")
+    assert (second["backend"], second["outcome"], second["score"]) == ("hybrid", "wrong", "0.0")
+
+
+def test_csv_carries_attribution_and_the_adjusted_score() -> None:
+    ranks = {"t2": {"dense": 14, "keyword": 3}}
+    (only,) = cells(row(FOUND, reply("0")).model_copy(update={"failure": "not_retrieved", "failure_ranks": ranks}))
+    assert (only["failure"], only["failure_ranks"]) == ("not_retrieved", "t2: dense 14, keyword 3")
+    assert only["adjusted_outcome"] == ""
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "  ="])
+def test_csv_text_that_a_spreadsheet_would_calculate_has_a_quote_before_it(start: str) -> None:
+    (only,) = cells(row(recall(text=f"{start}HYPERLINK(1)"), reply(f"{start}1+1")))
+    assert only["question"] == f"'{start}HYPERLINK(1)" and only["reply"] == f"'{start}1+1"
+
+
+def test_csv_leaves_numbers_and_other_text_as_they_are() -> None:
+    text = 'She said "no; maybe",\nthen = left'
+    (only,) = cells(row(recall(text=text), reply("x")).model_copy(update={"score": -1.5}))
+    assert (only["question"], only["score"]) == (text, "-1.5")
+
+
+def test_markdown_has_the_tables_the_words_and_what_was_run() -> None:
+    text = as_markdown(
+        results_of(
+            row(FOUND, reply("3"), hit(1, "t1", "t2")).model_copy(update={"failure": "grounded"}),
+            row(FOUND, reply("0"), backend="full_context").model_copy(update={"failure": "cut"}),
+        )
+    )
+    assert text.startswith("## memreplay: 1 question of own\\|set\n")
+    assert "| rag | 1/1 | 100.0 % |" in text and "| full\\_context | 0/1 | 0.0 % |" in text
+    heading, columns = "### Where each fact was lost", "| backend | cut | grounded |\n| --- | ---: | ---: |"
+    assert f"{heading}\n\n{columns}\n| rag | 0 | 1 |" in text
+    assert "- rag is ahead of full\\_context on this one question by 100.0 points" in text
+    assert "Run r1, started 2026-01-01T00:00:00.000Z" in text
+
+
+def test_markdown_of_a_hostile_name_makes_no_markup_and_mentions_nobody() -> None:
+    text = as_markdown(results_of(row(choice(), reply("3"), backend="<b>|`x`[y](z) @team\n# h")))
+    assert "| \\<b\\>\\|\\`x\\`\\[y\\](z) @\u200bteam \\# h | 1/1" in text
+
+
+def test_a_column_in_which_nobody_has_anything_is_left_out() -> None:
+    results = results_of(row(recall(), reply("Ida and Bo")))
+    assert set(score_columns(results)) == {"right", "accuracy", "95 %", "errors", "cost"}
+    assert set(support_columns(results)) == {"tokens/right", "cost/right"}
+
+
+@pytest.mark.parametrize(("closed_book", "said"), [(None, True), (True, False)])
+def test_where_the_model_was_not_asked_alone_guessed_is_said_to_be_a_guess(
+    closed_book: bool | None, said: bool
+) -> None:
+    guessed = row(FOUND, reply("3")).model_copy(update={"failure": "guessed", "closed_book_correct": closed_book})
+    assert any("cannot be told apart" in sentence for sentence in remarks(results_of(guessed))) is said
+
+
+def test_what_is_to_be_held_against_the_numbers_stands_below_them() -> None:
+    style = option_style([choice(choices=("red", "Green", "Blue"), correct_index=0)])
+    assert style is not None
+    key = KeyFacts(file="errors.json", corrections=156, questions=3)
+    results = build_results(RUN, [row(choice(), reply("3"), model=EXTRACTIVE_MODEL)], {"own": style}, key)
+    leak, adjusted, reader = remarks(results)
+    assert "in 1 of 1 questions, and is the right one in 1" in leak and "gets 100.0 % (chance 33.3 %)" in leak
+    assert "errors.json" in adjusted and "3 of the questions" in adjusted
+    assert "not a language model" in reader

@@ -1,0 +1,134 @@
+"""What is left of the hybrid memory when a part of it is switched off by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from memory_backends.hybrid import HybridBackend
+from memory_backends.hybrid_options import MECHANISMS, HybridOptionError, hybrid_options
+from memory_backends.operations import PromotionDecision
+from memory_backends.records import (
+    KNOWLEDGE_COLLECTION,
+    VERBATIM_COLLECTION,
+    PersonalMemoryState,
+    SharedWorkspaceState,
+)
+from tests.stubs.memory import exchange, namespace, play
+
+TALK = [
+    exchange(1, "Hello, I'm Marta Ibarra, by the way.", "Nice to meet you, Marta."),
+    exchange(2, "The deadline of the report is Friday.", "I will keep it in mind."),
+    exchange(3, "My cat is called Tofu.", "A lovely name."),
+    exchange(4, "Actually, the deadline is Monday.", "Monday it is."),
+]
+QUESTION = "When is the deadline of the report?"
+PLANNER = PersonalMemoryState.key(namespace("hybrid").agent_id("planner"))
+WORKSPACE = SharedWorkspaceState.key(namespace("hybrid").path)
+
+
+@pytest.fixture
+def without(resources):
+    """Makes a hybrid memory with parts switched off, opened and told the talk."""
+
+    async def make(*names: str, shares: tuple[str, ...] = ()) -> HybridBackend:
+        backend = HybridBackend(replace(resources, hybrid=hybrid_options(names, shares)))
+        await backend.open(namespace("hybrid"))
+        await play(backend, TALK)
+        return backend
+
+    return make
+
+
+async def test_promotion(without):
+    backend = await without("promotion")
+    decisions = [entry for entry in backend.trace.drain() if isinstance(entry, PromotionDecision)]
+    assert decisions and {decision.decision for decision in decisions} == {"DROP"}
+    assert all("switched off" in decision.justification for decision in decisions)
+    held = await backend.snapshot()
+    assert held.qdrant[KNOWLEDGE_COLLECTION] == {}
+    assert held.redis[PLANNER]["promotion_candidates"] == {}
+
+
+async def test_supersession(without):
+    facts = (await (await without("supersession")).snapshot()).qdrant[KNOWLEDGE_COLLECTION].values()
+    assert {fact["value"] for fact in facts if fact["slot"] == "deadline"} == {"Friday", "Monday"}
+    assert all(fact["superseded_by"] is None for fact in facts)
+
+
+async def test_verbatim(without):
+    backend = await without("verbatim")
+    assert (await backend.snapshot()).qdrant[VERBATIM_COLLECTION] == {}
+    recall = await backend.recall(QUESTION, 10, 400)
+    assert recall.hits and recall.turns_in_context == frozenset()
+    await backend.observe(TALK[0])
+    assert (await backend.snapshot()).qdrant[VERBATIM_COLLECTION] == {}
+
+
+async def test_shared(without):
+    backend = await without("shared")
+    assert (await backend.snapshot()).redis[WORKSPACE]["shared_data"] == {}
+    assert not [hit for hit in (await backend.recall(QUESTION, 10, 400)).hits if hit.place == WORKSPACE]
+
+
+@pytest.mark.parametrize(("name", "place"), [("personal", PLANNER), ("knowledge", KNOWLEDGE_COLLECTION)])
+async def test_a_tier_that_is_not_recalled(without, name, place):
+    """Without the words themselves the known things are all that there is to recall."""
+    asked = "Marta Ibarra deadline Monday cat Tofu"
+    rest = ("verbatim", "shared", *({"personal", "knowledge"} - {name}))
+    with_it = await (await without(*rest)).recall("the cat is called Tofu", 10, 400)
+    assert [hit.place for hit in with_it.hits] == [place]
+    assert not (await (await without(name, *rest)).recall(asked, 10, 400)).hits
+
+
+@pytest.mark.parametrize(
+    ("name", "gone", "left"),
+    [
+        ("dense", {"dense", "dense_near", "sentence", "sentence_near"}, "keyword"),
+        ("keyword", {"keyword", "keyword_wide", "session"}, "dense"),
+        ("speaker", {"speaker"}, "dense"),
+        ("date", {"date"}, "dense"),
+    ],
+)
+async def test_channels_that_are_switched_off_are_in_no_ranking(without, name, gone, left):
+    channels = set((await (await without(name)).recall(QUESTION, 5, 400)).hits[0].channels)
+    assert not gone & channels and left in channels
+
+
+async def test_a_share_of_nothing_keeps_a_tier_out(without):
+    backend = await without(shares=("shared=0",))
+    assert (await backend.snapshot()).redis[WORKSPACE]["shared_data"]
+    assert not [hit for hit in (await backend.recall(QUESTION, 10, 400)).hits if hit.place == WORKSPACE]
+
+
+async def test_a_larger_share_lets_more_of_a_tier_in(without):
+    question = "What are the user's name and the cat's name, and when is the deadline?"
+    small = await (await without(shares=("shared=0.05",))).recall(question, 10, 400)
+    large = await (await without(shares=("shared=0.5",))).recall(question, 10, 400)
+    counts = [sum(hit.place == WORKSPACE for hit in recall.hits) for recall in (small, large)]
+    assert counts[0] == 1 < counts[1]
+
+
+@pytest.mark.parametrize("name", ["Promotion", "everything", ""])
+def test_what_there_is_none_of_cannot_be_switched_off(name):
+    with pytest.raises(HybridOptionError, match="there are promotion, supersession"):
+        hybrid_options([name], [])
+
+
+@pytest.mark.parametrize("share", ["shared", "shared=", "shared=2", "verbatim=0.5", "shared=-1", "shared=nan"])
+def test_what_is_no_share_is_refused(share):
+    with pytest.raises(HybridOptionError, match="no share of a tier"):
+        hybrid_options([], [share])
+
+
+def test_shares_are_of_one_whole():
+    with pytest.raises(HybridOptionError, match="more than the whole"):
+        hybrid_options([], ["shared=0.6", "knowledge=0.6"])
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+async def test_the_rest_goes_on_whatever_is_switched_off(without, name):
+    backend = await without(name)
+    assert (await backend.recall(QUESTION, 10, 400)).hits
+    await backend.close("resolved")

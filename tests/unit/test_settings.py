@@ -1,0 +1,56 @@
+"""A setting comes from its flag, else the environment, else the config file, else its default."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.errors import UsageError
+from app.settings import read_settings, without_secrets
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "config.toml"
+    monkeypatch.setenv("MEMREPLAY_CONFIG", str(path))
+    return path
+
+
+def test_a_flag_wins_over_the_environment_and_that_over_the_file(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert read_settings().top_k == 10
+    config.write_text("top_k = 3\nbackend = ['rag']\n")
+    assert (read_settings().top_k, read_settings().backend) == (3, ("rag",))
+    monkeypatch.setenv("MEMREPLAY_TOP_K", "5")
+    monkeypatch.setenv("MEMREPLAY_BACKEND", "hybrid, rag,hybrid")
+    assert (read_settings().top_k, read_settings().backend) == (5, ("hybrid", "rag"))
+    assert (read_settings(top_k=7, backend=()).top_k, read_settings(backend=("oracle",)).backend) == (
+        7,
+        ("oracle",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [("top_k = 0\n", "top_k"), ("topk = 3\n", "topk"), ("top_k = ", "config.toml"), ("backend = []\n", "backend")],
+)
+def test_a_config_file_that_will_not_do_is_told_in_one_sentence(config: Path, content: str, says: str) -> None:
+    config.write_text(content)
+    with pytest.raises(UsageError, match=says) as refused:
+        read_settings()
+    assert "\n" not in str(refused.value)
+
+
+def test_what_is_recorded_of_the_settings_holds_no_secret() -> None:
+    settings = read_settings(
+        redis_url="rediss://me:hunter2@host:6380/1?password=hunter2",
+        qdrant_url="https://hunter2@qdrant:6333",
+        qdrant_api_key="hunter2",
+        api_base="http://user:hunter2@127.0.0.1:8080/v1?key=hunter2",
+    )
+    assert "hunter2" not in str(settings.public())
+    assert settings.public()["redis_url"] == "rediss://host:6380/1"
+    assert "hunter2" not in repr(settings.qdrant_api_key)
+    assert without_secrets(None) is None
