@@ -63,7 +63,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "replay",
         "write",
         ("w",),
-        "who wrote",
+        "who",
         "Who wrote this? To the turn and the command that wrote the selected line.",
     ),
     Action("replay", "return", ("backspace",), "", "Back to where you jumped from."),
