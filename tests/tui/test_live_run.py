@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 
 from app.errors import MissingServerOrKeyError
 from app.recording.store import Recording
+from app.replay.timeline import Timeline
 from app.tui.launch import Launch
 from app.tui.live import LiveRun
 from app.tui.screens.replay import ReplayScreen
@@ -236,7 +237,7 @@ async def test_what_was_played_live_plays_again_from_the_recording_alone(
 
 
 async def test_a_run_can_be_left_before_its_memories_are_open(assembly: StubAssembly) -> None:
-    run = LiveRun(assembly, conversation(), lambda event: None)
+    run = LiveRun(assembly, Timeline(conversation()), lambda event: None)
     await run.abandon()
     await run.abandon()
     assert assembly.status == "interrupted"
