@@ -8,7 +8,7 @@ from textual import events
 from textual.message import Message
 
 from app.tui.text import Line, Span, line, one_line, width_of
-from app.tui.views.architectures import PAGES, Page
+from app.tui.views.pages import PAGES, Page
 from app.tui.widgets.lines_view import LinesView
 
 
