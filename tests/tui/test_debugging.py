@@ -242,7 +242,7 @@ async def test_the_strip_shows_what_happened_and_seeks_where_it_is_clicked(recor
         await pilot.mouse_down("#strip", offset=(20, 1))
         await pilot.hover("#strip", offset=(80, 1))
         await pilot.mouse_up("#strip", offset=(80, 1))
-        assert screen.cursor == 4
+        assert screen.cursor == 5
 
 
 # ---- what changed, and the other pages ----
