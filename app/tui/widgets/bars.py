@@ -15,6 +15,8 @@ from app.tui.widgets.lines_view import LinesView
 class Bar(LinesView, can_focus=False):
     """A single row."""
 
+    SHOWS_PLACE = False
+
     def say(self, *parts: str | Span) -> None:
         """Show one line; what does not fit ends in an ellipsis."""
         self.show([line(*parts, most=1)])
