@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-import numpy as np
-from numpy.typing import NDArray
-
 from memory_backends.operations import Frozen, MemoryTrace, Store
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Role = Literal["user", "assistant"]
 ClosingStatus = Literal["resolved", "cancelled"]

@@ -63,7 +63,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "replay",
         "write",
         ("w",),
-        "who wrote",
+        "who",
         "Who wrote this? To the turn and the command that wrote the selected line.",
     ),
     Action("replay", "return", ("backspace",), "", "Back to where you jumped from."),
@@ -82,7 +82,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "What changed: since the turn before, a bookmark, against another architecture, or off.",
     ),
     Action("replay", "beside", ("D",), "", "Before and after of the focused state, side by side."),
-    Action("replay", "next_page", ("v",), "panels", "The next page of panels: memory, retrieval, trace."),
+    Action("replay", "next_page", ("v",), "page", "The next page of panels: memory, retrieval, trace."),
     Action("replay", "significance", ("s",), "", "Colour the conversation by significance, or not."),
     Action(
         "replay",

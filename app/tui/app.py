@@ -8,43 +8,27 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on, work
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from app.conversations.models import Conversation
 from app.errors import MemreplayError
-from app.tui.actions import Place, actions_of
+from app.tui.actions import actions_of
 from app.tui.launch import Launch, LiveAssembly
-from app.tui.live import LiveRun
-from app.tui.replay_source import ReplaySource, recorded, recorded_conversations
-from app.tui.screens.beside import BesideScreen
-from app.tui.screens.biography import BiographyScreen
-from app.tui.screens.compare import CompareScreen, Opened
-from app.tui.screens.help import HelpScreen
+from app.tui.messages import OneOfTwoWanted
 from app.tui.screens.pick import PickScreen
-from app.tui.screens.replay import ReplayScreen
-from app.tui.screens.results import ResultsScreen
 from app.tui.screens.start import StartScreen
-from app.tui.screens.typing import TypingScreen
-from app.tui.screens.why import WhyScreen
+
+if TYPE_CHECKING:
+    from app.conversations.models import Conversation
+    from app.tui.live import LiveRun
+    from app.tui.replay_source import ReplaySource
 
 _SECONDS_A_TURN = 0.8
-_PLACES: dict[type[Screen[Any]], Place] = {
-    StartScreen: "start",
-    ReplayScreen: "replay",
-    ResultsScreen: "results",
-    HelpScreen: "help",
-    PickScreen: "pick",
-    WhyScreen: "why",
-    BiographyScreen: "biography",
-    CompareScreen: "compare",
-    TypingScreen: "prompt",
-    BesideScreen: "help",
-}
+_SCREENS = ("app.recording.store", "app.tui.screens.replay", "app.tui.screens.compare")
 
 
 class MemreplayApp(App[None]):
@@ -76,7 +60,7 @@ class MemreplayApp(App[None]):
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Every action of the screen, and the themes."""
-        place = _PLACES.get(type(screen))
+        place = getattr(screen, "PLACE", None)
         for action in actions_of(place) if place else ():
             run = partial(screen.run_action, action.call)
             name = action.description.split(".")[0].split(";")[0].split(":")[0]
@@ -96,6 +80,9 @@ class MemreplayApp(App[None]):
     @work(group="opening", exclusive=True)
     async def _open_recording(self, path: Path) -> None:
         try:
+            await _loaded(*_SCREENS)
+            from app.tui.replay_source import recorded, recorded_conversations
+
             ids = await asyncio.to_thread(recorded_conversations, path)
             chosen = await self._choose(f"conversations in {path.name}", ids)
             if chosen is not None:
@@ -109,6 +96,10 @@ class MemreplayApp(App[None]):
 
     @work(group="opening", exclusive=True)
     async def _open_compared(self, left: Path, right: Path) -> None:
+        await _loaded(*_SCREENS)
+        from app.tui.replay_source import recorded, recorded_conversations
+        from app.tui.screens.compare import CompareScreen, Opened
+
         opened = []
         try:
             for path in (left, right):
@@ -125,8 +116,10 @@ class MemreplayApp(App[None]):
             for one in opened:
                 one.source.close()
 
-    @on(CompareScreen.Wanted)
-    def _one_of_two_wanted(self, message: CompareScreen.Wanted) -> None:
+    @on(OneOfTwoWanted)
+    def _one_of_two_wanted(self, message: OneOfTwoWanted) -> None:
+        from app.tui.screens.replay import ReplayScreen
+
         screen = ReplayScreen(message.source, self._seconds_a_turn, partial(self._assembly_for, message.source))
         self.push_screen(screen)
         screen.call_after_refresh(screen.move_to, message.position)
@@ -152,11 +145,13 @@ class MemreplayApp(App[None]):
                 return
             backends = [backends[chosen]]
         try:
-            await asyncio.to_thread(import_module, "app.assembly")
+            await _loaded("app.assembly", *_SCREENS)
             assembly = self._launch.assemble(backends, model)
         except MemreplayError as error:
             self._start.say(str(error), trouble=True)
         else:
+            from app.tui.replay_source import ReplaySource
+
             self._show(ReplaySource.live(conversation, assembly))
 
     async def _choose(self, title: str, names: Sequence[str]) -> int | None:
@@ -165,6 +160,8 @@ class MemreplayApp(App[None]):
         return await self.push_screen_wait(PickScreen(title, names))
 
     def _show(self, source: ReplaySource) -> None:
+        from app.tui.screens.replay import ReplayScreen
+
         self._start.say("")
         self._source = source
         screen = ReplayScreen(source, self._seconds_a_turn, partial(self._assembly_for, source))
@@ -207,3 +204,9 @@ class MemreplayApp(App[None]):
 
 def _extent(conversation: Conversation) -> str:
     return "tests that converse" if conversation.conversing else f"{len(conversation.turns)} turns"
+
+
+async def _loaded(*modules: str) -> None:
+    """Import modules in a thread: no first paint needs them, and the screen stays alive meanwhile."""
+    for name in modules:
+        await asyncio.to_thread(import_module, name)

@@ -31,6 +31,7 @@ Tone = Literal[
     "current",
     "selected",
     "cursor",
+    "thumb",
     "evidence",
     "live",
     "recorded",

@@ -13,6 +13,7 @@ from textual.widgets import OptionList
 from app.tui.app import MemreplayApp
 from app.tui.launch import Launch
 from app.tui.screens.replay import ReplayScreen
+from app.tui.widgets.lines_view import LinesView
 from tests.tui.conftest import replay_of, until
 
 Compare = Callable[..., bool]
@@ -66,3 +67,33 @@ def test_results(snap_compare: Compare, recorded: Launch, size: tuple[int, int])
 
 def test_help(snap_compare: Compare, recorded: Launch) -> None:
     assert snap_compare(MemreplayApp(recorded), terminal_size=(120, 36), run_before=at_turn(6, "?"))
+
+
+async def explained(pilot: Pilot[Any]) -> None:
+    """Why the first answer that is wrong is what it is, worked out."""
+    await at_turn(6, "r", "down", "enter")(pilot)
+    await until(pilot, lambda: "the architectures" in pilot.app.screen.query_one("#verdict", LinesView).text)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_why(snap_compare: Compare, recorded: Launch, size: tuple[int, int]) -> None:
+    assert snap_compare(MemreplayApp(recorded), terminal_size=size, run_before=explained)
+
+
+def test_why_in_a_light_theme(snap_compare: Compare, recorded: Launch) -> None:
+    app = MemreplayApp(recorded)
+    app.theme = "textual-light"
+    assert snap_compare(app, terminal_size=(120, 36), run_before=explained)
+
+
+def test_biography(snap_compare: Compare, recorded: Launch) -> None:
+    async def told(pilot: Pilot[Any]) -> None:
+        await at_turn(3, "f")(pilot)
+        await until(pilot, lambda: "heard" in pilot.app.screen.query_one("#life", LinesView).text)
+
+    assert snap_compare(MemreplayApp(recorded), terminal_size=(120, 36), run_before=told)
+
+
+@pytest.mark.parametrize("page", [1, 2], ids=["retrieval", "trace"])
+def test_other_pages_of_panels(snap_compare: Compare, recorded: Launch, page: int) -> None:
+    assert snap_compare(MemreplayApp(recorded), terminal_size=(160, 45), run_before=at_turn(6, *["v"] * page))

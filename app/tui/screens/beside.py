@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Footer
 
-from app.tui.actions import bindings_of
+from app.tui.actions import Place, bindings_of
 from app.tui.text import one_line
 from app.tui.views.beside import sides
 from app.tui.widgets.lines_view import LinesView
@@ -20,7 +20,8 @@ from app.tui.widgets.lines_view import LinesView
 class BesideScreen(ModalScreen[None]):
     """Two columns whose rows belong together. ``titles`` say which positions they show."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of("help")
+    PLACE: ClassVar[Place] = "help"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
 
     def __init__(self, key: str, before: Any, after: Any, titles: tuple[str, str]) -> None:
         super().__init__()

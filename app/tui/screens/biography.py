@@ -17,7 +17,7 @@ from app.conversations.models import Question, Turn
 from app.replay.biography import Biography, biographies, biography
 from app.replay.retrievals import RetrievalIndex
 from app.replay.timeline import Timeline
-from app.tui.actions import bindings_of
+from app.tui.actions import Place, bindings_of
 from app.tui.destinations import Destination, Position
 from app.tui.export import export_screen
 from app.tui.screens.help import HelpScreen
@@ -31,7 +31,8 @@ from app.tui.widgets.lines_view import LinesView
 class BiographyScreen(Screen[Destination | None]):
     """Ends with where the user wants to look in the replay. ``fact`` is a turn, or a question with its evidence."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of("biography")
+    PLACE: ClassVar[Place] = "biography"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
 
     def __init__(
         self, timeline: Timeline, retrievals: RetrievalIndex, fact: Turn | Question, backend: str | None

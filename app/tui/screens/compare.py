@@ -8,13 +8,13 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Footer
 
 from app.replay.aligning import TurnAlignment, align_questions
-from app.tui.actions import bindings_of
+from app.tui.actions import Place, bindings_of
 from app.tui.export import export_screen
+from app.tui.messages import OneOfTwoWanted
 from app.tui.replay_source import ReplaySource
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.results import QuestionList
@@ -35,15 +35,8 @@ class Opened:
 class CompareScreen(Screen[None]):
     """The questions of two recordings, those first on which they disagree most."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of("compare")
-
-    class Wanted(Message):
-        """One of the two is to be looked at, at a position."""
-
-        def __init__(self, source: ReplaySource, position: int) -> None:
-            super().__init__()
-            self.source = source
-            self.position = position
+    PLACE: ClassVar[Place] = "compare"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
 
     def __init__(self, left: Opened, right: Opened) -> None:
         super().__init__()
@@ -84,11 +77,11 @@ class CompareScreen(Screen[None]):
 
     def action_open_left(self) -> None:
         """Into the first recording."""
-        self.post_message(self.Wanted(self._sides[0].source, self._evidence_at()))
+        self.post_message(OneOfTwoWanted(self._sides[0].source, self._evidence_at()))
 
     def action_open_right(self) -> None:
         """Into the second recording, at the turn that goes with that of the first."""
-        self.post_message(self.Wanted(self._sides[1].source, self._turns.to_right(self._evidence_at())))
+        self.post_message(OneOfTwoWanted(self._sides[1].source, self._turns.to_right(self._evidence_at())))
 
     def action_leave(self) -> None:
         """Back to the start."""

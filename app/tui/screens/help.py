@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Footer
 
-from app.tui.actions import PLACES, actions_of, bindings_of, shown_key
+from app.tui.actions import PLACES, Place, actions_of, bindings_of, shown_key
 from app.tui.text import Line, Span, line, pad
 from app.tui.views.answers import EVIDENCE_LEGEND, LEGEND
 from app.tui.views.conversation import SIGNIFICANCE_LEGEND
@@ -34,7 +34,8 @@ _SIGNS = (
 class HelpScreen(ModalScreen[None]):
     """Keys and signs."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of("help")
+    PLACE: ClassVar[Place] = "help"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
 
     def compose(self) -> ComposeResult:
         """One scrollable list."""

@@ -20,7 +20,7 @@ from app.replay.moving import (
     repeated,
 )
 from app.replay.timeline import Timeline
-from app.tui.actions import bindings_of
+from app.tui.actions import Place, bindings_of
 from app.tui.count import TypedCount
 from app.tui.export import export_screen
 from app.tui.screens.help import HelpScreen
@@ -32,7 +32,8 @@ _SPEEDS = (1, 4, 16)
 class MovingScreen(Screen[None]):
     """A screen with one cursor. What follows the cursor, and what lies beyond the frontier, is for its subclass."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of("replay")
+    PLACE: ClassVar[Place] = "replay"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
     # Not a reactive: that would have the whole screen painted anew at every move.
     cursor: var[int] = var(0, init=False)
 

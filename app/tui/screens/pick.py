@@ -12,14 +12,15 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import OptionList
 
-from app.tui.actions import bindings_of
+from app.tui.actions import Place, bindings_of
 from app.tui.text import one_line
 
 
 class PickScreen(ModalScreen[int | None]):
     """Ends with the place of what was chosen, from 0; None where nothing was."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of("pick")
+    PLACE: ClassVar[Place] = "pick"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
 
     def __init__(self, title: str, names: Sequence[str]) -> None:
         super().__init__()

@@ -12,7 +12,7 @@ from textual.screen import Screen
 from textual.widgets import Footer
 
 from app.replay.timeline import Timeline
-from app.tui.actions import bindings_of
+from app.tui.actions import Place, bindings_of
 from app.tui.destinations import Destination, Evidence
 from app.tui.export import export_screen
 from app.tui.screens.help import HelpScreen
@@ -35,7 +35,8 @@ class QuestionList(LinesView, can_focus=False):
 class ResultsScreen(Screen[Destination | None]):
     """Ends with where the user wants to look, or with None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of("results")
+    PLACE: ClassVar[Place] = "results"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
 
     def __init__(self, timeline: Timeline, table: AnswersTable) -> None:
         super().__init__()

@@ -18,9 +18,8 @@ from textual.widgets.option_list import Option
 
 from app.answering.model import EXTRACTIVE_MODEL
 from app.errors import MemreplayError
-from app.tui.actions import bindings_of
+from app.tui.actions import Place, bindings_of
 from app.tui.launch import Launch, ListedDataset
-from app.tui.screens.help import HelpScreen
 from app.tui.text import Span, one_line
 from app.tui.widgets.bars import Bar
 from app.tui.widgets.memory_list import MemoryList
@@ -41,7 +40,8 @@ _TITLES = (
 class StartScreen(Screen[None]):
     """Asks what to replay. It lists files after its first paint, and leaves the opening to the app."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of("start")
+    PLACE: ClassVar[Place] = "start"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
 
     class ReplayWanted(Message):
         """A live replay of a dataset, by its id or path."""
@@ -106,6 +106,8 @@ class StartScreen(Screen[None]):
             self.app.call_from_thread(self._fill, recordings, datasets)
 
     def _fill(self, recordings: Sequence[Path], datasets: Sequence[ListedDataset]) -> None:
+        if not self.is_attached:
+            return
         self._recordings, self._datasets = recordings, sorted(datasets, key=_by_kind)
         listed = self.query_one("#recordings", OptionList)
         listed.add_options(Option(Content(one_line(path.stem))) for path in recordings)
@@ -168,6 +170,10 @@ class StartScreen(Screen[None]):
 
     def action_help(self) -> None:
         """All keys."""
+        from app.tui.screens.help import (
+            HelpScreen,  # what it stands on is slow to import, and no first paint needs it
+        )
+
         self.app.push_screen(HelpScreen())
 
     def _start(self, dataset: str) -> None:

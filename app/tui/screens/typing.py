@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from app.tui.actions import bindings_of
+from app.tui.actions import Place, bindings_of
 from app.tui.text import Span, one_line
 from app.tui.widgets.bars import Bar
 
@@ -24,7 +24,8 @@ Refusal = Callable[[str], str | None]
 class TypingScreen(ModalScreen[str | None]):
     """Ends with what was typed, or with None. ``value`` stands there from the start, ``note`` says what fits."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of("prompt")
+    PLACE: ClassVar[Place] = "prompt"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
 
     def __init__(self, title: str, note: str, *, value: str = "", refusal: Refusal = lambda text: None) -> None:
         super().__init__()

@@ -17,7 +17,7 @@ from textual.widgets import Footer
 from app.replay.provenance import line_written_by
 from app.replay.side_session import typed_question
 from app.replay.timeline import Answer, Timeline
-from app.tui.actions import bindings_of
+from app.tui.actions import Place, bindings_of
 from app.tui.destinations import Destination, Hearing, Life, Position
 from app.tui.export import export_screen
 from app.tui.origins import origin_words
@@ -34,7 +34,8 @@ from app.tui.widgets.lines_view import LinesView
 class WhyScreen(Screen[Destination | None]):
     """Ends with where the user wants to look in the replay, or with None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of("why")
+    PLACE: ClassVar[Place] = "why"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
 
     def __init__(self, timeline: Timeline, answer: Answer) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Literal, get_args
+from typing import Final
 
 from app.replay.timeline import Timeline
 from app.tui.views.composition import CompositionPanel
 from app.tui.views.context_log import LogPanel
 from app.tui.views.memory import StoresPanel
 from app.tui.views.operations import OperationsPanel
+from app.tui.views.pages import Page
 from app.tui.views.promotions import LedgerPanel, PromotionsPanel
 from app.tui.views.raw_events import RawEventsPanel
 from app.tui.views.retrievals import CandidatesPanel, RetrievalsPanel
@@ -17,8 +18,6 @@ from app.tui.views.stores import StatePanel, WrittenPanel
 from app.tui.views.view import Panel
 
 PanelMaker = Callable[[Timeline, str], Panel]
-Page = Literal["memory", "retrieval", "trace"]
-PAGES: Final[tuple[Page, ...]] = get_args(Page)
 
 _MEMORY: Final[dict[str, tuple[PanelMaker, ...]]] = {
     "hybrid": (

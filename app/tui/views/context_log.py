@@ -6,13 +6,12 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 
-from app.conversations.models import Conversation
+from app.conversations.models import Conversation, Turn
 from app.replay.timeline import Timeline
 from app.tui.subjects import PieceSubject
 from app.tui.text import Line, Row, Span, visible, wrapped
 from app.tui.views.base import MARKED, Base
 from app.tui.views.view import View, lines_view, nothing
-from memory_backends.base import Cut
 
 _KEPT = "  "
 _CUT = "× "
@@ -27,36 +26,36 @@ class LogDocument:
         self._key = key
         self._pieces: list[tuple[int, str]] = []
         self.shown = 0
-        self.cut: frozenset[str] = frozenset()
+        self.cut_to = 0
         self._laid_out = lru_cache(maxsize=512)(self._lay_out)
 
     def __len__(self) -> int:
         return self.shown
 
-    def seek(self, pieces: Sequence[tuple[int, str]], cut: frozenset[str]) -> None:
-        """Show exactly these pieces; those known from before are the same."""
+    def seek(self, pieces: Sequence[tuple[int, str]], cut_to: int) -> None:
+        """Show exactly these pieces, cut up to a turn's number; those known from before are the same."""
         if len(pieces) > len(self._pieces):
             self._pieces += pieces[len(self._pieces) :]
         self.shown = len(pieces)
-        self.cut = cut
+        self.cut_to = cut_to
 
     def height(self, index: int, width: int) -> int:
         """Rows that a piece takes, cut or not."""
-        return len(wrapped(self._lines(index, frozenset()), width))
+        return len(wrapped(self._lines(index, 0), width))
 
     def rows(self, index: int, width: int) -> Sequence[Row]:
         """The rows of a piece; those of turns that were cut carry a sign."""
-        cut_here = self.cut.intersection(turn for turn, _ in self._turns(index))
-        return self._laid_out(index, width, frozenset(cut_here))
+        numbers = [turn.number for turn, _ in self._turns(index)]
+        return self._laid_out(index, width, min(self.cut_to, max(numbers, default=0)))
 
     def subject(self, index: int) -> PieceSubject:
         """The piece of a block."""
         return PieceSubject(self._backend, self._key, index)
 
-    def _lay_out(self, index: int, width: int, cut: frozenset[str]) -> tuple[Row, ...]:
-        return tuple(wrapped(self._lines(index, cut), width))
+    def _lay_out(self, index: int, width: int, cut_to: int) -> tuple[Row, ...]:
+        return tuple(wrapped(self._lines(index, cut_to), width))
 
-    def _lines(self, index: int, cut: frozenset[str]) -> list[Line]:
+    def _lines(self, index: int, cut_to: int) -> list[Line]:
         text = self._pieces[index][1]
         turns = self._turns(index)
         lines: list[Line] = []
@@ -65,7 +64,7 @@ class LogDocument:
         for part in text.removesuffix("\n").split("\n"):
             if turn + 1 < len(turns) and part.startswith(waiting[turn + 1]):
                 turn += 1
-            gone = turns[max(turn, 0)][0] in cut if turns else False
+            gone = turns[max(turn, 0)][0].number <= cut_to if turns else False
             label = waiting[turn] if turn >= 0 and part.startswith(waiting[turn]) else ""
             spans = (
                 Span(_CUT if gone else _KEPT, "removed" if gone else "plain"),
@@ -75,42 +74,46 @@ class LogDocument:
             lines.append(Line(spans, hang=2))
         return lines
 
-    def _turns(self, index: int) -> list[tuple[str, str]]:
-        """Id and label of the turns that a piece was appended for: those since the piece before."""
+    def _turns(self, index: int) -> list[tuple[Turn, str]]:
+        """The turns, each with its label, that a piece was appended for: those since the piece before."""
         position = self._pieces[index][0]
         earlier = index
         while earlier and self._pieces[earlier - 1][0] == position:
             earlier -= 1
         first = self._pieces[earlier - 1][0] if earlier else 0
         turns = self._conversation.turns[first:position]
-        return [(turn.id, self._conversation.label_of(turn)) for turn in turns]
+        return [(turn, self._conversation.label_of(turn)) for turn in turns]
 
 
-class CutSoFar:
-    """What a memory has cut of its log so far. Each read path tells what it newly cut; they are read once."""
+class CutBoundary:
+    """How far a log is cut: its oldest text goes first, and each read path tells what was newly cut at it.
+
+    So the latest that cut anything tells it all. Read paths that cut nothing are looked at once.
+    """
 
     def __init__(self, timeline: Timeline, backend: str) -> None:
         self._timeline = timeline
         self._track = timeline.perceived_track(backend)
-        self._turns: list[int] = []
-        self._cut: list[Cut] = []
+        self._known: dict[int, int] = {}
 
-    def until(self, cursor: int) -> Sequence[Cut]:
-        """The cuts at or before a position, oldest first."""
-        known = len(self._turns)
-        for turn, ref in zip(self._track.turns[known:], self._track.refs[known:], strict=True):
-            if turn > cursor:
+    def at(self, cursor: int) -> int:
+        """The number of the last turn that is wholly or partly cut at a position; 0 where none is."""
+        start = bisect_right(self._track.turns, cursor) - 1
+        place = start
+        while place >= 0 and place not in self._known:
+            last = self._last_cut(self._track.refs[place])
+            if last:
+                self._known[place] = last
                 break
-            cut = self._timeline.perceived(ref).cut
-            self._turns.append(turn)
-            self._cut.append(
-                Cut(
-                    place=cut[0].place if cut else "",
-                    turns=tuple(turn for part in cut for turn in part.turns),
-                    tokens=sum(part.tokens for part in cut),
-                )
-            )
-        return [cut for cut in self._cut[: bisect_right(self._turns, cursor)] if cut.tokens]
+            place -= 1
+        boundary = self._known.get(place, 0)
+        self._known.update(dict.fromkeys(range(place + 1, start + 1), boundary))
+        return boundary
+
+    def _last_cut(self, ref: int) -> int:
+        known = self._timeline.conversation.turns_by_id
+        cut = self._timeline.perceived(ref).cut
+        return max((known[turn].number for part in cut for turn in part.turns if turn in known), default=0)
 
 
 class LogPanel:
@@ -126,7 +129,7 @@ class LogPanel:
         self._timeline = timeline
         self._backend = backend
         self._documents: dict[str, LogDocument] = {}
-        self._cut = CutSoFar(timeline, backend)
+        self._boundary = CutBoundary(timeline, backend)
 
     def at(self, cursor: int, base: Base = MARKED) -> View:
         """The log at the position."""
@@ -135,11 +138,11 @@ class LogPanel:
         if key is None or not pieces:
             return lines_view(self.name, nothing("not written yet"))
         perceived = self._timeline.perceived_at(self._backend, cursor)
-        cut = self._cut.until(cursor)
+        boundary = self._boundary.at(cursor)
         document = self._document_of(key)
-        document.seek(pieces, frozenset(turn for part in cut for turn in part.turns))
+        document.seek(pieces, boundary)
         tokens = f"{perceived.tokens:,} tokens in the prompt" if perceived else ""
-        gone = f" · × {sum(part.tokens for part in cut):,} cut" if cut else ""
+        gone = f" · × cut up to turn {boundary:,}" if boundary else ""
         size = f"{self._timeline.log_size_at(self._backend, key, cursor):,} bytes"
         note = " · ".join(part for part in (tokens + gone, size) if part)
         return View(f"{self.name} · {visible(key)}", document, note, in_view=len(pieces) - 1)

@@ -46,6 +46,7 @@ class StripView:
         self._timeline = timeline
         self._shares: list[_Share] = []
         self._width = 0
+        self._sessions: dict[int, Line | None] = {}
 
     def refresh(self) -> None:
         """Something happened, or was bookmarked."""
@@ -80,6 +81,11 @@ class StripView:
 
     def sessions(self, width: int) -> Line | None:
         """The row of sessions, each with its date where there is room; None where there is only one, undated."""
+        if width not in self._sessions:
+            self._sessions[width] = self._session_row(width)
+        return self._sessions[width]
+
+    def _session_row(self, width: int) -> Line | None:
         starts = self._timeline.marks.sessions
         if len(starts) < 2 and not any(start.date for start in starts):
             return None

@@ -10,8 +10,9 @@ from textual.content import Content
 
 from app.replay.timeline import Timeline
 from app.tui.text import Span, one_line
-from app.tui.views.architectures import PAGES, Page, panels_of
+from app.tui.views.architectures import panels_of
 from app.tui.views.base import Base
+from app.tui.views.pages import PAGES, Page
 from app.tui.views.view import Panel
 from app.tui.widgets.bars import Bar
 from app.tui.widgets.lines_view import LinesView

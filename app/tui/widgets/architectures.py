@@ -9,8 +9,8 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from app.replay.timeline import Timeline
-from app.tui.views.architectures import PAGES, Page
 from app.tui.views.base import MARKED, Base
+from app.tui.views.pages import PAGES, Page
 from app.tui.widgets.architecture import ArchitecturePane
 from app.tui.widgets.bars import ArchitectureTabs
 

@@ -8,12 +8,14 @@ from textual import events
 from textual.message import Message
 
 from app.tui.text import Line, Span, line, one_line, width_of
-from app.tui.views.architectures import PAGES, Page
+from app.tui.views.pages import PAGES, Page
 from app.tui.widgets.lines_view import LinesView
 
 
 class Bar(LinesView, can_focus=False):
     """A single row."""
+
+    SHOWS_PLACE = False
 
     def say(self, *parts: str | Span) -> None:
         """Show one line; what does not fit ends in an ellipsis."""

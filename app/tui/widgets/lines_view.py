@@ -27,6 +27,8 @@ class LinesView(ScrollView, can_focus=True):
     """Shows a document. What it costs to draw does not depend on how long the document is."""
 
     ALLOW_SELECT = False
+    SHOWS_PLACE: ClassVar[bool] = True
+    """Whether the last cell of its rows shows which part of the document is in view."""
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"tone--{tone}" for tone in TONES}
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("panel")
@@ -55,7 +57,8 @@ class LinesView(ScrollView, can_focus=True):
         self._from_top = True
         self._selected: int | None = None
         self._rows_drawn: list[Row | None] = []
-        self._top_drawn = -1
+        self._place_drawn = -1, range(0)
+        self._thumb_now = range(0)
         self._base: Style | None = None
         self._styles_of_tones: dict[Tone, Style] = {}
 
@@ -74,7 +77,7 @@ class LinesView(ScrollView, can_focus=True):
     @property
     def layout_now(self) -> Layout:
         """Where the blocks stand at the present width."""
-        width = max(self.scrollable_content_region.width, 1)
+        width = max(self.scrollable_content_region.width - self.SHOWS_PLACE, 1)
         if self._layout_now.document is not self._document or self._layout_now.width != width:
             self._layout_now = Layout(self._document, width)
         return self._layout_now
@@ -203,8 +206,9 @@ class LinesView(ScrollView, can_focus=True):
         top, height = self.scroll_offset.y, self.scrollable_content_region.height
         rows = [self._row_at(row) for row in range(top, top + height)]
         before, self._rows_drawn = self._rows_drawn, rows
-        if top != self._top_drawn or len(before) != height:
-            self._top_drawn = top
+        thumb = self._thumb
+        if (top, thumb) != self._place_drawn or len(before) != height:
+            self._place_drawn = top, thumb
             self.refresh()
             return
         changed = [row for row in range(height) if rows[row] != before[row]]
@@ -224,6 +228,10 @@ class LinesView(ScrollView, can_focus=True):
         """Tell which block was clicked."""
         offset = event.get_content_offset(self)
         if offset is None:
+            return
+        if self.SHOWS_PLACE and offset.x >= self.layout_now.width:
+            self._scroll_to_row(offset.y * self.layout_now.total // max(1, self.scrollable_content_region.height))
+            self._repaint()
             return
         block = self.layout_now.block_at(offset.y + self.scroll_offset.y)
         if block is None:
@@ -245,19 +253,34 @@ class LinesView(ScrollView, can_focus=True):
         """Draw rows of the viewport. What styles come to is worked out once, and not for every frame."""
         if self._base is None:
             self._base = self.rich_style
+        self._thumb_now = self._thumb
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
         """Draw one row of the viewport."""
-        width = self.scrollable_content_region.width
+        width = self.layout_now.width
         base = self._base or self.rich_style
         row = self._row_at(y + self.scroll_offset.y)
+        place = (
+            [Segment(" ", base + self._tone("thumb") if y in self._thumb_now else base)] if self.SHOWS_PLACE else []
+        )
         if row is None:
-            return Strip.blank(width, base)
+            return Strip([Segment(" " * width, base), *place], width + len(place))
         if row.fill is not None:
             base = base + self._tone(row.fill)
         segments = [Segment(span.text, base + self._tone(span.tone)) for span in row.spans]
-        return Strip(segments).adjust_cell_length(width, base)
+        strip = Strip(segments).adjust_cell_length(width, base)
+        return Strip([*strip, *place], width + len(place))
+
+    @property
+    def _thumb(self) -> range:
+        """The rows of the viewport that show its place in the document; none where all of it is in view."""
+        height, total = self.scrollable_content_region.height, self.layout_now.total
+        if not self.SHOWS_PLACE or total <= height or not height:
+            return range(0)
+        size = max(1, height * height // total)
+        start = (height - size) * min(self.scroll_offset.y, total - height) // (total - height)
+        return range(start, start + size)
 
     def _tone(self, tone: Tone) -> Style:
         if tone not in self._styles_of_tones:

@@ -13,6 +13,8 @@ from app.tui.widgets.lines_view import LinesView
 class TimelineStrip(LinesView, can_focus=False):
     """One row of ticks; a row of sessions above it where the screen is tall enough."""
 
+    SHOWS_PLACE = False
+
     class Sought(Message):
         """A position was pointed at."""
 

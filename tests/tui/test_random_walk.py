@@ -1,0 +1,93 @@
+"""Wherever a random walk leads, every panel shows what a plain fold of the recording says."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.paths import demo_recording
+from app.recording.store import Recording
+from app.replay.events import Operated, ReplayEvent
+from app.replay.timeline import Timeline
+from app.tui.launch import Launch
+from app.tui.screens.replay import ReplayScreen
+from app.tui.text import visible
+from app.tui.views.architectures import panels_of
+from memory_backends.operations import UpsertChange
+from tests.stubs.fold import fold
+from tests.tui.conftest import open_app, replay_of, until
+
+CONVERSATIONS = ("identity-01", "technical-01", "multi-08")
+KEYS = (".", ",", "]", "[", "}", "{", "g", "G", "v", "d", "1", "2", "3", "space")
+WALKS = st.lists(st.sampled_from(KEYS), min_size=4, max_size=10)
+
+
+def played(conversation_id: str) -> tuple[Timeline, list[ReplayEvent]]:
+    """A conversation of the shipped recording, with a timeline of its own."""
+    recording = Recording.open(demo_recording())
+    run = recording.run().id
+    known, events = recording.conversation(run, conversation_id), list(recording.events(run, conversation_id))
+    recording.close()
+    return Timeline(known, events), events
+
+
+def held(events: list[ReplayEvent], backend: str, position: int) -> dict[str, Any]:
+    """What the Redis of a backend held, by the plainest fold."""
+    operated = [
+        event.operation
+        for event in events
+        if isinstance(event, Operated) and event.backend == backend and event.turn <= position
+    ]
+    collections = {operation.key for operation in operated if isinstance(operation.change, UpsertChange)}
+    return dict(fold(operated, collections).redis)
+
+
+def assert_panels_are_the_fold(screen: ReplayScreen, timeline: Timeline, events: list[ReplayEvent]) -> None:
+    for pane in screen.architectures.panes:
+        if not pane.display:
+            continue
+        fresh = panels_of(timeline, pane.backend, screen.architectures.page)
+        for view, panel in zip(pane.panels, fresh, strict=True):
+            document, width = panel.at(screen.cursor, screen.base).document, view.layout_now.width
+            rows = [row for block in range(len(document)) for row in document.rows(block, width)]
+            assert view.text == "\n".join(row.text.rstrip() for row in rows)
+        stored = held(events, pane.backend, screen.cursor)
+        assert dict(screen.timeline.snapshot_at(pane.backend, screen.cursor).redis) == stored
+        if pane.backend == "full_context" and screen.architectures.page == "memory":
+            log = next(view.text for view in pane.panels if view.panel.name == "context log")
+            for text in stored.values():
+                assert "".join(visible(text).split()) == "".join(log.replace("×", "").split())
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+def test_every_panel_is_the_fold_of_the_recording_wherever_a_walk_leads(launch: Launch, name: str) -> None:
+    timeline, events = played(name)
+
+    @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+    @given(WALKS)
+    def walk(keys: list[str]) -> None:
+        asyncio.run(walked(keys))
+
+    async def walked(keys: list[str]) -> None:
+        async with open_app(replace(launch, recording=demo_recording()), (200, 60)) as pilot:
+            await until(pilot, lambda: bool(pilot.app.screen.query("#pick")))
+            await pilot.press(*["down"] * CONVERSATIONS.index(name), "enter")
+            await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
+            await pilot.pause()
+            for key in keys:
+                await pilot.press(key)
+                assert_panels_are_the_fold(replay_of(pilot), timeline, events)
+
+    walk()
+
+
+def test_the_shipped_recording_holds_these_conversations() -> None:
+    recording = Recording.open(Path(demo_recording()))
+    assert tuple(recording.conversation_ids(recording.run().id)) == CONVERSATIONS
+    recording.close()
