@@ -260,7 +260,8 @@ def test_an_error_is_no_wrong_answer_and_nothing_divided_by_nothing_is_a_dash() 
 
 @pytest.mark.parametrize("width", [78, 158])
 def test_results_show_question_type_expectation_and_every_answer(width: int) -> None:
-    shown = text_of(ResultsDocument(AnswersTable(timeline(), 8)), width)
+    table = AnswersTable(timeline(), 8)
+    shown = text_of(ResultsDocument(table, table.questions), width)
     for wanted in ("1. early", "expected Marta Vidal", "✓ hybrid", "! rag", "✗ full_context · evidence ✗", "6543"):
         assert wanted in shown
 
