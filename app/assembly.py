@@ -35,8 +35,8 @@ from app.recording.reply_store import SqliteReplyCache
 from app.recording.store import RunStatus
 from app.replay.annotations import Annotations, SessionAnnotations
 from app.replay.archive import EventArchive
-from app.replay.events import ReplayEvent
-from app.replay.session import EventSink, ReplayPlan, ReplaySession
+from app.replay.events import EventSink, ReplayEvent
+from app.replay.session import ReplayPlan, ReplaySession
 from app.replay.side_session import SideSession
 from app.resources import agents_of, resources_of
 from app.settings import Settings

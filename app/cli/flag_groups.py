@@ -16,7 +16,7 @@ def flags_in_groups(command: Callable[..., None]) -> Callable[..., None]:
     """
     parameters = signature(command, eval_str=True).parameters
     groups: dict[str, type[Any]] = {
-        name: parameter.annotation for name, parameter in parameters.items() if is_dataclass(parameter.annotation)
+        name: parameter.annotation for name, parameter in parameters.items() if _is_group(parameter.annotation)
     }
 
     def flat(**given: Any) -> None:
@@ -32,6 +32,10 @@ def flags_in_groups(command: Callable[..., None]) -> Callable[..., None]:
     flat.__doc__ = command.__doc__
     flat.__signature__ = Signature(flags)  # type: ignore[attr-defined]  # what inspect.signature() reads
     return flat
+
+
+def _is_group(annotation: object) -> bool:
+    return isinstance(annotation, type) and is_dataclass(annotation)
 
 
 def _flags_of(group: type[Any]) -> list[Parameter]:

@@ -25,12 +25,12 @@ from app.replay.events import (
     AgentReplied,
     BenchmarkModelAsked,
     ClockSet,
-    ConversationClosed,
+    EventSink,
     MessagePart,
     MessageSaid,
 )
 from app.replay.growing import grown
-from app.replay.session import Ask, EventSink
+from app.replay.session import Ask
 from memory_backends.base import ClosingStatus, MemoryBackend, Recall
 
 
@@ -121,11 +121,7 @@ class AgentSession:
 
     async def close(self, status: ClosingStatus) -> None:
         """End the conversation: ``resolved``, or ``cancelled`` where it was abandoned."""
-        end = self.position + 1
-        await self._memory.close(status, end)
-        self._emit(
-            ConversationClosed(conversation=self.conversation.id, turn=end, backend=self._name, status=status)
-        )
+        await self._memory.close(status, self.position + 1)
 
     # ---- one turn ------------------------------------------------------------------------------------------
 

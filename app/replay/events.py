@@ -6,6 +6,7 @@ questions asked after the last turn stand at N), N + 1 when the conversation is 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -285,6 +286,9 @@ ReplayEvent = Annotated[
     | ConversationClosed,
     Field(discriminator="kind"),
 ]
+
+EventSink = Callable[[ReplayEvent], None]
+"""Takes an event in; when it returns from a :class:`ReplyReceived`, the reply is safe."""
 
 REPLAY_EVENT: TypeAdapter[ReplayEvent] = TypeAdapter(ReplayEvent)
 """Reads an event back from its JSON form."""
