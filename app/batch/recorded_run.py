@@ -19,7 +19,7 @@ from app.conversations.models import Conversation
 from app.conversing import ConversingAssembly
 from app.dataset_interfaces.sources import TestSource
 from app.errors import RecordingError
-from app.recording.recorder import ANY_STATUS, UNFINISHED
+from app.recording.store import ANY_STATUS, UNFINISHED
 
 
 @dataclass(frozen=True)

@@ -287,6 +287,9 @@ ReplayEvent = Annotated[
     Field(discriminator="kind"),
 ]
 
+ASK_KINDS = ("question_asked", "reply_received", "answer_scored")
+"""The kinds of :class:`AskEvent`, in their order."""
+
 EventSink = Callable[[ReplayEvent], None]
 """Takes an event in; when it returns from a :class:`ReplyReceived`, the reply is safe."""
 
