@@ -22,7 +22,7 @@ from app.conversations.models import Conversation
 from app.errors import RecordingError
 from app.recording.annotations import RecordedAnnotations, live_annotations
 from app.recording.archive import LiveArchive
-from app.recording.bodies import packed
+from app.recording.bodies import packed, unpacked
 from app.recording.interning import intern
 from app.recording.lock import WriterLock
 from app.recording.schema import connect
@@ -43,6 +43,9 @@ ASK_KINDS = ("question_asked", "reply_received", "answer_scored")
 
 _PAID_KINDS = (*ASK_KINDS, "agent_replied", "benchmark_model_asked")
 """What a run has paid for: an interrupted one keeps it."""
+
+PaidByTests = AgentReplied | BenchmarkModelAsked
+"""What a run of tests has paid for."""
 
 UNFINISHED: Final[frozenset[RunStatus]] = frozenset({"running", "interrupted"})
 """What is left of a run that was stopped, or that was killed."""
@@ -220,6 +223,22 @@ class RunRecorder:
                 keys.append((event_key,))
         with self._atomically():
             self._db.conn.executemany("delete from events where key = ?", keys)
+
+    def replace(self, event: PaidByTests, other: PaidByTests | None) -> None:
+        """Put another event, of the same conversation and kind, in the place of one on record; or remove it."""
+        self.flush()
+        conversation, known = self._conversation_keys[event.conversation], Recording(self._db, self.path)
+        rows = self._db.execute(
+            "select key, body from events where conversation = ? and turn = ? and kind = ? order by key",
+            [conversation, event.turn, event.kind],
+        )
+        key = next((key for key, body in rows.fetchall() if unpacked(body, known.text) == event), None)
+        with self._atomically():
+            if other is None:
+                self._db.execute("delete from events where key = ?", [key])
+            else:
+                row = self._row(other) | {"key": key}
+                self._db.execute("update events set turn = :turn, body = :body where key = :key", row)
 
     def finish(self, status: Literal["finished", "interrupted"]) -> None:
         """End the run and let go of the file, also where the end cannot be written any more.
