@@ -45,7 +45,7 @@ async def run_recorded(
     complete = False
     try:
         await assembly.check()
-        tests = TestsRunner(assembly, sources)
+        tests = TestsRunner(assembly, sources, retry_errors=plan.retry_errors)
         await tests.prepare(_say)
         _begin(assembly, conversations, tests, plan)
         complete = await _run(assembly, conversations, tests, plan)

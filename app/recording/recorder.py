@@ -20,7 +20,7 @@ from app.errors import RecordingError
 from app.recording.annotations import RecordedAnnotations, live_annotations
 from app.recording.archive import LiveArchive
 from app.recording.lock import WriterLock
-from app.recording.run_tables import RunTables, insert_run
+from app.recording.run_tables import PaidByTests, RunTables, insert_run
 from app.recording.schema import connect
 from app.recording.store import UNFINISHED, Recording, RunInfo, RunStatus
 from app.replay.events import (
@@ -138,6 +138,11 @@ class RunRecorder:
     def forget_asks(self, conversation_id: str, asks: Collection[AskEvent]) -> None:
         """Remove every trace of these asks: they are asked again."""
         self._tables.forget_asks(conversation_id, asks)
+
+    def replace(self, event: PaidByTests, other: PaidByTests | None) -> None:
+        """Put another event, of the same conversation and kind, in the place of one on record; or remove it."""
+        self.flush()
+        self._tables.replace(event, other)
 
     def finish(self, status: Literal["finished", "interrupted"]) -> None:
         """End the run and let go of the file, also where the end cannot be written any more.

@@ -16,14 +16,25 @@ from sqlite_utils import Database
 from app import __version__
 from app.conversations.models import Conversation
 from app.errors import RecordingError
-from app.recording.bodies import packed
+from app.recording.bodies import packed, unpacked
 from app.recording.interning import intern
-from app.recording.store import RunStatus
+from app.recording.store import Recording, RunStatus
 from app.replay.archive import note_of
-from app.replay.events import ASK_KINDS, AskEvent, BackendEvent, Operated, ReplayEvent
+from app.replay.events import (
+    ASK_KINDS,
+    AgentReplied,
+    AskEvent,
+    BackendEvent,
+    BenchmarkModelAsked,
+    Operated,
+    ReplayEvent,
+)
 
 _PAID_KINDS = (*ASK_KINDS, "agent_replied", "benchmark_model_asked")
 """What a run has paid for: an interrupted one keeps it."""
+
+PaidByTests = AgentReplied | BenchmarkModelAsked
+"""What a run of tests has paid for."""
 
 
 class RunTables:
@@ -97,6 +108,21 @@ class RunTables:
         with self._atomically():
             self._db.conn.executemany("delete from events where key = ?", keys)
 
+    def replace(self, event: PaidByTests, other: PaidByTests | None) -> None:
+        """Put another event, of the same conversation and kind, in the place of one on record; or remove it."""
+        texts = Recording(self._db, self._path).text
+        rows = self._db.execute(
+            "select key, body from events where conversation = ? and turn = ? and kind = ? order by key",
+            [self._keys[event.conversation], event.turn, event.kind],
+        )
+        key = next((key for key, body in rows.fetchall() if unpacked(body, texts) == event), None)
+        with self._atomically():
+            if other is None:
+                self._db.execute("delete from events where key = ?", [key])
+            else:
+                row = self._row(other) | {"key": key}
+                self._db.execute("update events set turn = :turn, body = :body where key = :key", row)
+
     def set_status(self, status: RunStatus) -> None:
         """How far the run is; one that is not running any more is over now."""
         finished = None if status == "running" else _now()
@@ -104,7 +130,16 @@ class RunTables:
             self._db.table("runs").update(self.run_id, {"status": status, "finished_at": finished})
 
     def _insert(self, event: ReplayEvent) -> int:
-        row = {
+        cursor = self._db.conn.execute(
+            "insert into events (conversation, backend, turn, kind, body, changes)"
+            " values (:conversation, :backend, :turn, :kind, :body, :changes)",
+            self._row(event),
+        )
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def _row(self, event: ReplayEvent) -> dict[str, Any]:
+        return {
             "conversation": self._keys[event.conversation],
             "backend": event.backend if isinstance(event, BackendEvent) else None,
             "turn": event.turn,
@@ -112,13 +147,6 @@ class RunTables:
             "body": packed(event, self._keep_text),
             "changes": int(note_of(0, event).write is not None) if isinstance(event, Operated) else None,
         }
-        cursor = self._db.conn.execute(
-            "insert into events (conversation, backend, turn, kind, body, changes)"
-            " values (:conversation, :backend, :turn, :kind, :body, :changes)",
-            row,
-        )
-        assert cursor.lastrowid is not None
-        return cursor.lastrowid
 
     def _keep_text(self, digest: str, text: str) -> None:
         if digest not in self._known_texts and digest not in self._new_texts:

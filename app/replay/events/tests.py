@@ -82,7 +82,8 @@ class MemoryCleared(BackendEvent):
 class BenchmarkModelAsked(BackendEvent):
     """A dataset asked a model, to judge or to play a part: a cost of the benchmark, not of the agent.
 
-    ``model`` is None where the run does not tell. ``cost_usd`` is None where it is unknown.
+    ``model`` is None where the run does not tell. ``cost_usd`` is None where it is unknown. A call that was made
+    again since is not ``used``: all that is left of it is its cost.
     """
 
     kind: Literal["benchmark_model_asked"] = "benchmark_model_asked"
@@ -91,6 +92,7 @@ class BenchmarkModelAsked(BackendEvent):
     reply: str | None
     error: str | None
     cost_usd: float | None
+    used: bool = True
 
 
 class TestScored(BackendEvent):
