@@ -9,7 +9,7 @@ from app.errors import EXIT_INTERRUPTED, MemreplayError
 
 def main() -> None:
     """Run the command line; what a user can mend is one sentence on standard error, never a traceback."""
-    from app.cli import cli
+    from app.cli.program import cli
 
     try:
         cli()

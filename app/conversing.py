@@ -16,9 +16,9 @@ from app.dataset_interfaces.async_steps import on_loop
 from app.dataset_interfaces.definitions import Benchmark
 from app.dataset_interfaces.language_model import LanguageModel, LLMReply, LLMRequest
 from app.dataset_interfaces.sources import TestSource
-from app.replay.agent_plan import AgentPlan, KnownReplies
+from app.replay.agent_plan import AgentPlan
 from app.replay.agent_session import AgentSession
-from app.replay.events import ReplayEvent
+from app.replay.known_replies import KnownReplies
 from app.replay.session import EventSink, ReplaySession
 from app.settings import Settings
 from app.streams import TestStream, wishes_of
@@ -72,11 +72,13 @@ class ConversingAssembly(Assembly):
         return self.start_tests(stream, emit)
 
     def start_tests(
-        self, stream: TestStream, emit: EventSink | None = None, known: Iterable[ReplayEvent] = ()
+        self, stream: TestStream, emit: EventSink | None = None, known: KnownReplies | None = None
     ) -> AgentSession:
-        """A session of a stream. Every event is recorded before it is passed on; ``known`` are those paid for."""
+        """A session of a stream. Every event is recorded before it is passed on; ``known`` is what was paid for."""
         assert self.recorder is not None
         self.recorder.add_conversation(stream.conversation)
+        if self.judge is not None and known is not None:
+            self.judge.rejected |= known.rejected
         plan = AgentPlan(
             run_id=self.recorder.run_id,
             benchmark=self._maker(stream),
@@ -89,7 +91,7 @@ class ConversingAssembly(Assembly):
             ModelAgent(stream.model, self.answer_model, self.settings.api_base, self.settings.context_tokens),
             plan,
             self.recorded(emit),
-            KnownReplies(known),
+            known,
         )
 
     def _maker(self, stream: TestStream) -> Callable[[], Benchmark]:

@@ -14,6 +14,8 @@ class Judge:
         self.name = name
         self._model = model
         self._api_base = api_base
+        self.rejected: set[str] = set()
+        """Replies that were of no use: kept ones are not taken again, and the call is made as another one."""
 
     async def answer(self, request: LLMRequest, repeat: int = 0) -> LLMReply:
         """Ask once. A failure, a refusal included, is a reply with an error; ``repeat`` keeps wanted ones apart."""
@@ -25,6 +27,9 @@ class Judge:
             model=self.name, api_base=self._api_base, messages=messages, parameters=parameters, repeat=repeat
         )
         reply = await self._model.answer(call)
+        while reply.reused and reply.text in self.rejected:
+            call = call.model_copy(update={"repeat": call.repeat + 1})
+            reply = await self._model.answer(call)
         if reply.refused:
             return LLMReply(None, reply.cost_usd, "the provider refused")
         return LLMReply(reply.text, reply.cost_usd, reply.error)

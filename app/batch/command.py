@@ -11,7 +11,7 @@ from pathlib import Path
 
 from app.agents.address import is_agent
 from app.answering.reachability import is_loopback
-from app.assembly import CLOSED_BOOK, Assembly, refuse_unknown_backends
+from app.assembly import Assembly
 from app.batch.estimate import Estimate, estimate_run, print_estimate
 from app.batch.recorded_run import RunPlan, run_recorded
 from app.batch.remaining import Asking
@@ -32,7 +32,9 @@ from app.errors import (
 from app.paths import recordings_folder
 from app.reading_progress import shown_reading
 from app.recording.store import Recording
+from app.run_memories import refuse_unknown_backends
 from app.scoring.answer_key import AnswerKey, read_answer_key
+from app.scoring.attribution import CLOSED_BOOK
 from app.scoring.results import Results
 from app.settings import Settings, without_secrets
 from app.streams import refuse_for_tests

@@ -61,6 +61,11 @@ class BatchProgress:
             case _:
                 pass
 
+    def kept(self, event: ReplayEvent) -> None:
+        """A reply of a run of tests stood in the recording already."""
+        if isinstance(event, AgentReplied):
+            self.tallies[self._name(event.backend, event.model)].pay(event.reply, carried=True)
+
     @property
     def overall(self) -> Tally:
         """All backends and models together."""

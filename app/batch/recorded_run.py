@@ -19,7 +19,7 @@ from app.conversations.models import Conversation
 from app.conversing import ConversingAssembly
 from app.dataset_interfaces.sources import TestSource
 from app.errors import RecordingError
-from app.recording.recorder import ANY_STATUS, UNFINISHED
+from app.recording.store import ANY_STATUS, UNFINISHED
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ async def run_recorded(
     complete = False
     try:
         await assembly.check()
-        tests = TestsRunner(assembly, sources)
+        tests = TestsRunner(assembly, sources, retry_errors=plan.retry_errors)
         await tests.prepare(_say)
         _begin(assembly, conversations, tests, plan)
         complete = await _run(assembly, conversations, tests, plan)

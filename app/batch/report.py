@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from app.answering.model import AGENT_MODEL
 from app.conversations.models import Conversation
-from app.recording.recorder import ASK_KINDS
 from app.recording.store import Recording, RunInfo
+from app.replay.events import ASK_KINDS
 from app.replay.timeline import Answer, Timeline
 from app.scoring.answer_key import AnswerKey
 from app.scoring.attribution import CLOSED_BOOK, Attributor

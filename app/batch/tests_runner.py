@@ -11,7 +11,9 @@ from app.answering.gate import HaltedError
 from app.batch.progress import BatchProgress
 from app.conversing import ConversingAssembly
 from app.dataset_interfaces.sources import TestSource
+from app.recording.run_tables import PaidByTests
 from app.replay.events import BenchmarkModelAsked, ConversationClosed, ReplayEvent
+from app.replay.known_replies import KnownReplies, failed_replies
 from app.scoring.rows_of_tests import TEST_KINDS
 from app.streams import TestStream, streams_of
 
@@ -26,8 +28,10 @@ class TestsRunner:
 
     __test__ = False
 
-    def __init__(self, assembly: ConversingAssembly, sources: Sequence[TestSource]) -> None:
-        self._assembly, self.sources = assembly, sources
+    def __init__(
+        self, assembly: ConversingAssembly, sources: Sequence[TestSource], *, retry_errors: bool = False
+    ) -> None:
+        self._assembly, self.sources, self._retry_errors = assembly, sources, retry_errors
         self.totals: Counter[tuple[str, str]] = Counter()
         """Tests to be scored, by memory and model."""
         self._streams: list[TestStream] = []
@@ -73,20 +77,44 @@ class TestsRunner:
             recorder = self._assembly.recorder
             assert recorder is not None
             known = self._recorded(stream)
-            if any(isinstance(event, ConversationClosed) for event in known):
+            mended = self._retry_errors and self._without_failures(known)
+            if mended:
+                known = self._recorded(stream)
+            if not mended and any(isinstance(event, ConversationClosed) for event in known):
                 for event in known:
                     progress.tested(event, carried=True)
                 return
             if self._stopping:
                 return
             recorder.forget_ingestion(stream.conversation.id, [stream.backend])
-            session = self._assembly.start_tests(stream, lambda event: progress.tested(event, carried=False), known)
+            for event in known:
+                progress.kept(event)
+            session = self._assembly.start_tests(
+                stream,
+                lambda event: progress.tested(event, carried=False),
+                KnownReplies(known, strict=not self._retry_errors, moved=self._move),
+            )
             with suppress(HaltedError):
                 await session.open()
                 while not self._stopping and await session.step():
                     pass
             if session.finished:
                 await session.close("resolved")
+
+    def _without_failures(self, known: Sequence[ReplayEvent]) -> bool:
+        """Take back what is to be asked again; whether there was anything. What was paid for it stays on record."""
+        recorder = self._assembly.recorder
+        assert recorder is not None
+        replies, calls = failed_replies(known)
+        for reply in replies:
+            recorder.replace(reply, None)
+        for call in calls:
+            recorder.replace(call, call.model_copy(update={"used": False}))
+        return bool(replies or calls)
+
+    def _move(self, event: PaidByTests, turn: int) -> None:
+        assert self._assembly.recorder is not None
+        self._assembly.recorder.replace(event, event.model_copy(update={"turn": turn}))
 
     def _account_for_writing(self) -> None:
         """What the model cost that wrote the tests, in the first conversation of the run."""

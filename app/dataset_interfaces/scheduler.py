@@ -11,6 +11,7 @@ from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
+from app.answering.gate import HaltedError
 from app.dataset_interfaces.actions import (
     SendAndRegisterAction,
     SendMessageAction,
@@ -269,7 +270,7 @@ class Scheduler:
             return act()
         except Ungraded as error:
             test.give_up(str(error))
-        except MemreplayError:
+        except (MemreplayError, HaltedError):
             raise
         except Exception as error:
             test.give_up(f"The dataset's code failed ({type(error).__name__}: {error})")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import orjson
 from sqlite_utils import Database
@@ -20,6 +20,11 @@ from app.replay.events import ReplayEvent
 from app.replay.timeline import Timeline
 
 RunStatus = Literal["running", "finished", "interrupted"]
+
+UNFINISHED: Final[frozenset[RunStatus]] = frozenset({"running", "interrupted"})
+"""What is left of a run that was stopped, or that was killed."""
+
+ANY_STATUS: Final[frozenset[RunStatus]] = UNFINISHED | {"finished"}
 
 
 class RunInfo(Frozen):

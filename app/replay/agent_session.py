@@ -16,21 +16,30 @@ from app.dataset_interfaces.async_steps import AsyncSteps, on_loop
 from app.dataset_interfaces.language_model import LanguageModel
 from app.dataset_interfaces.master_log import EventType, LogEvent
 from app.dataset_interfaces.scheduler import Scheduler
-from app.dataset_interfaces.steps import AgentReply, CallbackDeregistered, CallbackRegistered, Filler, Say, Step
+from app.dataset_interfaces.steps import (
+    AgentReply,
+    CallbackDeregistered,
+    CallbackRegistered,
+    Filler,
+    LlmAsked,
+    Say,
+    Step,
+)
 from app.errors import UsageError
 from app.replay.agent_memory import AgentMemory
 from app.replay.agent_notes import TestNotes
-from app.replay.agent_plan import Agent, AgentPlan, KnownReplies
+from app.replay.agent_plan import Agent, AgentPlan
 from app.replay.events import (
     AgentReplied,
     BenchmarkModelAsked,
     ClockSet,
-    ConversationClosed,
+    EventSink,
     MessagePart,
     MessageSaid,
 )
 from app.replay.growing import grown
-from app.replay.session import Ask, EventSink
+from app.replay.known_replies import KnownReplies
+from app.replay.session import Ask
 from memory_backends.base import ClosingStatus, MemoryBackend, Recall
 
 
@@ -121,11 +130,7 @@ class AgentSession:
 
     async def close(self, status: ClosingStatus) -> None:
         """End the conversation: ``resolved``, or ``cancelled`` where it was abandoned."""
-        end = self.position + 1
-        await self._memory.close(status, end)
-        self._emit(
-            ConversationClosed(conversation=self.conversation.id, turn=end, backend=self._name, status=status)
-        )
+        await self._memory.close(status, self.position + 1)
 
     # ---- one turn ------------------------------------------------------------------------------------------
 
@@ -150,7 +155,7 @@ class AgentSession:
     async def _words(self, message: Say | Filler) -> AgentReply:
         if isinstance(message, Filler):
             return AgentReply(message.reply)
-        known = self._known.reply(self.position, message.message)
+        known = self._known.reply(self.position, self._test_of(message), message.message)
         event = known or await self._ask(message)
         if known is None:
             self._emit(event)
@@ -171,10 +176,14 @@ class AgentSession:
             turn=self.position,
             backend=self._name,
             model=self._agent.name,
-            test_id=message.test_id or next(iter(self._watching), None),
+            test_id=self._test_of(message),
             prompt=prompt,
             reply=reply,
         )
+
+    def _test_of(self, message: Say) -> str | None:
+        """Whose the reply is: that of a test that watches, where the message is of none."""
+        return message.test_id or next(iter(self._watching), None)
 
     def _told(
         self,
@@ -227,6 +236,8 @@ class AgentSession:
                 self._watching.append(step.test_id)
             case CallbackDeregistered() if step.test_id in self._watching:
                 self._watching.remove(step.test_id)
+            case LlmAsked(reused=True):
+                self._known.called(step.test_id, self.position)
             case _:
                 pass
 

@@ -5,40 +5,20 @@ It knows no screen, no file and no provider: events go to a sink, questions thro
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from app.answering.model import AGENT_MODEL, AnswerRequest, Reply
 from app.conversations.exchanges import exchanges_of, message_of
 from app.conversations.models import Conversation, Question
 from app.replay.answer_score import ask_fields, score_answer
-from app.replay.events import (
-    AnswerScored,
-    BackendFailed,
-    ConversationClosed,
-    ConversationOpened,
-    Observed,
-    Perceived,
-    QuestionAsked,
-    ReplayEvent,
-    ReplyReceived,
-    Settled,
-    TurnPlayed,
-    event_of,
-)
+from app.replay.events import AnswerScored, QuestionAsked, ReplyReceived, TurnPlayed
+from app.replay.events import EventSink as EventSink
+from app.replay.played_memory import PlayedMemory, ms_since
 from app.replay.shuffling import choice_order, with_order
-from memory_backends.base import BackendError, ClosingStatus, MemoryBackend, Namespace, Recall
-from memory_backends.operations import Phase
-
-T = TypeVar("T")
-
-_MEMORY_IS_INCOMPLETE_AFTER: frozenset[Phase] = frozenset({"open", "observe", "consolidate"})
-
-EventSink = Callable[[ReplayEvent], None]
-"""Takes an event in; when it returns from a :class:`ReplyReceived`, the reply is safe."""
+from memory_backends.base import ClosingStatus, MemoryBackend, Recall
 
 
 @runtime_checkable
@@ -105,13 +85,14 @@ class ReplaySession:
         self.conversation = conversation
         self.position = 0
         self._backends = backends
-        self._listening = {name: backend for name, backend in backends.items() if name not in plan.ask_only}
+        self._memories = {
+            name: PlayedMemory(conversation.id, name, backend, emit) for name, backend in backends.items()
+        }
+        self._listening = {name: memory for name, memory in self._memories.items() if name not in plan.ask_only}
         self._answerer = answerer
         self._plan = plan
         self._emit = emit
         self._exchange_ending_at = {exchange.turn_number: exchange for exchange in exchanges_of(conversation)}
-        self._locks = {name: asyncio.Lock() for name in backends}
-        self._broken: dict[str, str] = {}
 
     @property
     def finished(self) -> bool:
@@ -120,10 +101,8 @@ class ReplaySession:
 
     async def open(self) -> None:
         """Open every backend, empty."""
-        for name, backend in self._listening.items():
-            namespace = Namespace(run_id=self._plan.run_id, conversation_id=self.conversation.id, backend=name)
-            await self._guarded(name, "open", backend.open(namespace))
-            self._emit(ConversationOpened(conversation=self.conversation.id, turn=0, backend=name))
+        for memory in self._listening.values():
+            await memory.open(self._plan.run_id)
 
     async def step(self) -> bool:
         """Play the next turn to every backend. False where there is none left."""
@@ -131,9 +110,9 @@ class ReplaySession:
             return False
         self.position += 1
         self._emit(TurnPlayed(conversation=self.conversation.id, turn=self.position))
-        for name in self._listening:
-            async with self._locks[name]:
-                await self._hear(name)
+        for name, memory in self._listening.items():
+            async with memory.alone:
+                await self._hear(name, memory)
         return True
 
     async def play(self) -> None:
@@ -141,60 +120,29 @@ class ReplaySession:
         while await self.step():
             pass
 
-    async def _hear(self, name: str) -> None:
-        """One backend hears the current turn: it perceives a user's, and observes a completed exchange."""
-        backend = self._backends[name]
+    async def _hear(self, name: str, memory: PlayedMemory) -> None:
+        """One memory hears the current turn: it perceives a user's, and observes a completed exchange."""
         turn = self.conversation.turns[self.position - 1]
         if self._plan.perceive and turn.role == "user":
             message = message_of(self.conversation, turn)
-            started = perf_counter()
             budget = self._answerer_of(name).context_budget(self._plan.models[0])
-            recall = await self._guarded(name, "perceive", backend.perceive(message, self._plan.top_k, budget))
-            if recall is not None:
-                self._emit(
-                    Perceived(
-                        conversation=self.conversation.id,
-                        turn=self.position,
-                        backend=name,
-                        hits=recall.hits,
-                        missed=recall.missed,
-                        why_empty=recall.why_empty,
-                        cut=recall.cut,
-                        tokens=recall.tokens,
-                        ms=_ms_since(started),
-                    )
-                )
+            await memory.perceive(message, self._plan.top_k, budget, self.position)
         exchange = self._exchange_ending_at.get(self.position)
-        if exchange is None:
-            return
-        started = perf_counter()
-        await self._guarded(name, "observe", backend.observe(exchange))
-        self._emit(
-            Observed(
-                conversation=self.conversation.id,
-                turn=self.position,
-                backend=name,
-                turns=exchange.turn_ids,
-                ms=_ms_since(started),
-            )
-        )
-        started = perf_counter()
-        await self._guarded(name, "consolidate", backend.settle())
-        self._emit(
-            Settled(conversation=self.conversation.id, turn=self.position, backend=name, ms=_ms_since(started))
-        )
+        if exchange is not None:
+            await memory.hear(exchange, self.position)
 
     async def ask(
         self, question: Question, backend: str, model: str, *, repeat: int = 0, by_hand: bool = False
     ) -> AnswerScored:
         """Put a question to one backend as its memory stands, through one model, and score the reply."""
         model = self._through(backend, model)
-        async with self._locks[backend]:
+        answerer, memory = self._answerer_of(backend), self._memories[backend]
+        async with memory.alone:
             started = perf_counter()
-            recall = await self._recall(question, backend, model)
-            recall_ms = _ms_since(started)
+            budget = answerer.context_budget(model)
+            recall = await memory.recall(question.text, self._plan.top_k, budget, self.position)
+            recall_ms = ms_since(started)
         given = recall if isinstance(recall, Recall) else Recall()
-        answerer = self._answerer_of(backend)
         order = choice_order(question, self._plan.shuffle_seed)
         request = answerer.request(with_order(question, order), given.context, model, repeat)
         asked = QuestionAsked(
@@ -224,17 +172,6 @@ class ReplaySession:
         self._emit(scored)
         return scored
 
-    async def _recall(self, question: Question, name: str, model: str) -> Recall | str:
-        """What memory gives for the question, or the sentence of why it gives nothing."""
-        if name in self._broken:
-            return self._broken[name]
-        backend, budget = self._backends[name], self._answerer_of(name).context_budget(model)
-        failed: list[str] = []
-        recall = await self._guarded(
-            name, "recall", backend.recall(question.text, self._plan.top_k, budget), failed
-        )
-        return recall if recall is not None else failed[0]
-
     def asks(self) -> list[Ask]:
         """Every question of the conversation, of every backend, through every model; agents answer themselves."""
         return [
@@ -259,51 +196,5 @@ class ReplaySession:
     async def close(self, status: ClosingStatus) -> None:
         """End the conversation in every backend: ``resolved``, or ``cancelled`` where it was abandoned."""
         end = len(self.conversation.turns) + 1
-        for name, backend in self._listening.items():
-            async with self._locks[name]:
-                await self._guarded(name, "close", backend.close(status), turn=end)
-            self._emit(ConversationClosed(conversation=self.conversation.id, turn=end, backend=name, status=status))
-
-    async def _guarded(
-        self,
-        name: str,
-        phase: Phase,
-        work: Awaitable[T],
-        failures: list[str] | None = None,
-        *,
-        turn: int | None = None,
-    ) -> T | None:
-        """Let a backend work; emit what it did, and its failure where it fails. None where it failed."""
-        at = self.position if turn is None else turn
-        result: T | None = None
-        failure: str | None = None
-        if name in self._broken and phase != "close":
-            _discard(work)
-            return None
-        try:
-            result = await work
-        except BackendError as error:
-            failure = str(error)
-        except Exception as error:
-            # A plugged-in memory may raise anything; the run and the other memories go on.
-            failure = f"{type(error).__name__}: {error}"
-        for entry in self._backends[name].trace.drain():
-            self._emit(event_of(entry, self.conversation.id, at, name))
-        if failure is not None:
-            self._emit(
-                BackendFailed(conversation=self.conversation.id, turn=at, backend=name, phase=phase, error=failure)
-            )
-            if phase in _MEMORY_IS_INCOMPLETE_AFTER:
-                self._broken[name] = f"memory failed at turn {at} ({phase}): {failure}"
-            if failures is not None:
-                failures.append(failure)
-        return result
-
-
-def _ms_since(started: float) -> float:
-    return round((perf_counter() - started) * 1000, 3)
-
-
-def _discard(work: Awaitable[object]) -> None:
-    if isinstance(work, Coroutine):
-        work.close()
+        for memory in self._listening.values():
+            await memory.close(status, end)

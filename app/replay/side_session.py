@@ -18,8 +18,8 @@ from dataclasses import replace
 from hashlib import blake2b
 
 from app.conversations.models import Conversation, Question
-from app.replay.events import AnswerScored, AskEvent, QuestionAsked, ReplayEvent
-from app.replay.session import Answerer, EventSink, ReplayPlan, ReplaySession
+from app.replay.events import AnswerScored, AskEvent, EventSink, QuestionAsked, ReplayEvent
+from app.replay.session import Answerer, ReplayPlan, ReplaySession
 from memory_backends.base import MemoryBackend
 
 TYPED = "typed"

@@ -18,7 +18,8 @@ from types import TracebackType
 from typing import Any
 
 _SLOW_TO_IMPORT = (
-    "app.cli", "app.batch.command", "memory_backends.hybrid", "fakeredis", "qdrant_client", "onnxruntime", "bm25s",
+    "app.cli.program", "app.batch.command", "memory_backends.hybrid", "fakeredis", "qdrant_client", "onnxruntime",
+    "bm25s",
 )  # fmt: skip
 
 

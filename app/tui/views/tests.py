@@ -118,7 +118,7 @@ def notes_of(event: ReplayEvent) -> list[Line]:
             return [_note("⏩ ", f"the clock is set from {_moment(event.before)} to {_moment(event.after)}")]
         case MemoryCleared():
             return [_note("∅ ", "the agent begins afresh, with an empty memory")]
-        case BenchmarkModelAsked():
+        case BenchmarkModelAsked(used=True):
             who = f"the dataset asked {one_line(event.model or 'a model')} for {one_line(event.test_id)}"
             return [_note("⚖ ", f"{who}: {one_line(event.error or event.reply or '')}")]
         case TestScored():

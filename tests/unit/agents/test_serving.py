@@ -21,7 +21,7 @@ from app.answering.model import AGENT_MODEL, EXTRACTIVE_MODEL, Reply
 from app.conversations.registry import load
 from app.replay.events import ReplayEvent, ReplyReceived
 from app.replay.session import ReplayPlan, ReplaySession
-from app.serve_backend_command import MessageReader
+from app.commands.serve_backend import MessageReader
 from memory_backends.base import BackendError, MemoryBackend
 from memory_backends.controls import ClosedBookBackend
 from memory_backends.knowledge_store import QdrantConnection

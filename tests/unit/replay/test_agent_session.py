@@ -15,7 +15,7 @@ from app.dataset_interfaces.definitions import Benchmark
 from app.dataset_interfaces.interface import TestExample
 from app.dataset_interfaces.run_config import SIMULATED_START, RunConfig
 from app.errors import UsageError
-from app.replay.agent_plan import AgentPlan, KnownReplies
+from app.replay.agent_plan import AgentPlan
 from app.replay.agent_session import AgentSession
 from app.replay.events import (
     AgentReplied,
@@ -30,6 +30,7 @@ from app.replay.events import (
     TestScored,
     TestWaited,
 )
+from app.replay.known_replies import KnownReplies
 from app.replay.timeline import Timeline
 from memory_backends.base import BackendError, Exchange, MemoryBackend, Namespace, Recall, Snapshot
 from memory_backends.knowledge_store import QdrantConnection
