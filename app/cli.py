@@ -108,11 +108,15 @@ def replay(
     timeout: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Give a model's call up after this; default 120.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(metavar="N", help="Ask only the first N questions.")] = None,
-    sample: Annotated[
-        int | None, typer.Option(metavar="N", help="Ask only N questions, drawn by type from the seed.")
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", help="Ask only the first N questions, or run the first N tests.")
     ] = None,
-    repeats: Annotated[int | None, typer.Option(metavar="N", help="Ask every question N times.")] = None,
+    sample: Annotated[
+        int | None, typer.Option(metavar="N", help="Only N questions, or N tests, drawn by type from the seed.")
+    ] = None,
+    repeats: Annotated[
+        int | None, typer.Option(metavar="N", help="Ask every question, or run all tests, N times.")
+    ] = None,
     shuffle_choices: Annotated[
         bool, typer.Option("--shuffle-choices", help="Show options in an order drawn from the seed.")
     ] = False,
