@@ -165,8 +165,7 @@ class ResultsScreen(Screen[Destination | None]):
         self._document.point_at_first_wrong()
         questions = self.query_one("#questions", QuestionList)
         questions.bring_into_view(self._document.cursor)
-        questions.refresh()
 
     def _point_at(self, column: int) -> None:
         self._document.column = max(0, min(column, len(self._table.contestants) - 1))
-        self.query_one("#questions", QuestionList).refresh()
+        self.query_one("#questions", QuestionList).repaint()
