@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from pathlib import Path
 
 from app.errors import RecordingError
 from app.paths import demo_recording, recordings_folder
+from app.recording.damage import damage_told
 from app.recording.store import Recording, RunInfo
 
 
@@ -23,13 +25,13 @@ def list_recordings() -> None:
     """One line a run; a file that cannot be read is told on standard error."""
     for path in recording_files():
         try:
-            recording = Recording.open(path)
+            with closing(Recording.open(path)) as recording:
+                runs = recording.runs()
         except RecordingError as error:
             print(f"memreplay: {error}", file=sys.stderr)
             continue
-        for run in recording.runs():
+        for run in runs:
             print(f"{path}\t{_line(run)}")
-        recording.close()
 
 
 def show_recording(path: Path) -> None:
@@ -38,24 +40,25 @@ def show_recording(path: Path) -> None:
     Raises:
         RecordingError: it cannot be read.
     """
-    recording = Recording.open(path)
-    for run in recording.runs():
-        print(_line(run))
-        for name, value in run.settings.items():
-            print(f"  {name}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
-        for conversation_id in recording.conversation_ids(run.id):
-            conversation = recording.conversation(run.id, conversation_id)
-            if conversation.conversing:
-                said = sum(1 for _ in recording.events(run.id, conversation_id, ("message_said",)))
-                scored = sum(1 for _ in recording.events(run.id, conversation_id, ("test_scored",)))
-                print(f"  tests {conversation_id}: {said} turns, {scored} tests over")
-                continue
-            answered = sum(1 for _ in recording.events(run.id, conversation_id, ("answer_scored",)))
-            print(
-                f"  conversation {conversation_id}: {len(conversation.turns)} turns,"
-                f" {len(conversation.questions)} questions, {answered} answers"
-            )
-    recording.close()
+    with closing(Recording.open(path)) as recording, damage_told(path):
+        for run in recording.runs():
+            print(_line(run))
+            for name, value in run.settings.items():
+                print(f"  {name}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
+            for conversation_id in recording.conversation_ids(run.id):
+                print(f"  {_conversation_line(recording, run, conversation_id)}")
+
+
+def _conversation_line(recording: Recording, run: RunInfo, conversation_id: str) -> str:
+    def number_of(kind: str) -> int:
+        return sum(1 for _ in recording.events(run.id, conversation_id, (kind,)))
+
+    conversation = recording.conversation(run.id, conversation_id)
+    if conversation.conversing:
+        said, scored = number_of("message_said"), number_of("test_scored")
+        return f"tests {conversation_id}: {said} turns, {scored} tests over"
+    turns, questions, answers = len(conversation.turns), len(conversation.questions), number_of("answer_scored")
+    return f"conversation {conversation_id}: {turns} turns, {questions} questions, {answers} answers"
 
 
 def _line(run: RunInfo) -> str:
