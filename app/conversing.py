@@ -88,7 +88,13 @@ class ConversingAssembly(Assembly):
         return AgentSession(
             stream.conversation,
             self.backends_for(stream.conversation, [stream.backend]),
-            ModelAgent(stream.model, self.answer_model, self.settings.api_base, self.settings.context_tokens),
+            ModelAgent(
+                stream.model,
+                self.answer_model,
+                self.settings.api_base,
+                self.settings.context_tokens,
+                repeat=stream.repeat,
+            ),
             plan,
             self.recorded(emit),
             known,
@@ -99,7 +105,9 @@ class ConversingAssembly(Assembly):
 
         def make() -> Benchmark:
             benchmark = stream.source.benchmark(wishes_of(self.settings), self._author(loop))
-            chosen = [test for test in benchmark.tests if stream.test_id in (None, test.unique_id)]
+            chosen = [
+                test for test in benchmark.tests if stream.test_ids is None or test.unique_id in stream.test_ids
+            ]
             return Benchmark(benchmark.config, tuple(chosen), benchmark.notes)
 
         return make

@@ -77,11 +77,11 @@ class Settings(BaseSettings):
     timeout: float = Field(default=120.0, gt=0)
     """Seconds after which a model's call is given up."""
     limit: int | None = Field(default=None, ge=1)
-    """Ask only the first so many questions."""
+    """Ask only the first so many questions, or run the first so many tests."""
     sample: int | None = Field(default=None, ge=1)
-    """Ask only so many questions, drawn by type."""
+    """Ask only so many questions, or run so many tests, drawn by type."""
     repeats: int = Field(default=1, ge=1)
-    """How often every question is asked."""
+    """How often every question is asked, and every test run."""
     shuffle_choices: bool = False
     """Whether the options of a question are shown in an order drawn from the seed."""
     seed: int = 0

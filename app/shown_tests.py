@@ -12,8 +12,9 @@ from app.conversations.registry import load
 from app.dataset_interfaces.loading import SHIPPED_DATASETS
 from app.dataset_interfaces.run_config import RunConfig
 from app.dataset_interfaces.sources import TestSource, split_specs
+from app.errors import UsageError
 from app.settings import Settings
-from app.streams import TestStream, empty_conversation, refuse_limit, wishes_of
+from app.streams import TestStream, empty_conversation, refuse_agents, wishes_of
 
 if TYPE_CHECKING:
     from app.conversing import ConversingAssembly
@@ -46,7 +47,9 @@ class ShownTests:
             MemreplayError: a dataset cannot be used.
         """
         named, sources = split_specs(specs)
-        refuse_limit(self._settings, sources)
+        refuse_agents(self._settings, sources)
+        if sources and self._settings.limit is not None:
+            raise UsageError("--limit counts tests with --batch only; for the screen say --examples")
         streams = [stream for source in sources for stream in self._streams_of(source)]
         self._streams |= {stream.conversation.id: stream for stream in streams}
         replayed = list(load(named, evidence, lambda sentence: None)) if named else []
@@ -59,7 +62,9 @@ class ShownTests:
         made = source.benchmark(wishes_of(self._settings), None)
         ids = [test.unique_id for test in made.tests]
         return [
-            TestStream(empty_conversation(f"{source.name}/{name}", source.name, made.config), source, "", "", name)
+            TestStream(
+                empty_conversation(f"{source.name}/{name}", source.name, made.config), source, "", "", (name,)
+            )
             for name in ids
         ]
 

@@ -16,7 +16,10 @@ from app.settings import Settings
 
 @dataclass(frozen=True)
 class TestStream:
-    """What one memory and one model converse about: all tests of a source, or one of them alone."""
+    """What one memory and one model converse about: all tests of a source, or some of them; one where it is alone.
+
+    ``repeat`` counts from 0.
+    """
 
     __test__ = False
 
@@ -24,34 +27,31 @@ class TestStream:
     source: TestSource
     backend: str
     model: str
-    test_id: str | None = None
+    test_ids: tuple[str, ...] | None = None
+    repeat: int = 0
 
 
-def refuse_limit(settings: Settings, sources: Sequence[TestSource]) -> None:
-    """Refuse a number of questions, or an agent, where tests are chosen.
+def refuse_agents(settings: Settings, sources: Sequence[TestSource]) -> None:
+    """Refuse an agent where tests are chosen.
 
     Raises:
         UsageError: there is one.
     """
-    for name in ("limit", "sample"):
-        if sources and getattr(settings, name) is not None:
-            raise UsageError(
-                f"--{name} counts questions; for tests say --examples, the number of tests of each dataset"
-            )
     agents = [name for name in settings.backend if is_agent(name)]
     if sources and agents:
         raise UsageError(f"tests converse with memories; {agents[0]} is an agent")
 
 
-def refuse_for_tests(settings: Settings, sources: Sequence[TestSource]) -> None:
-    """Refuse options that mean nothing for what was chosen.
+def refuse_for_tests(settings: Settings, sources: Sequence[TestSource], conversations: Sequence[str]) -> None:
+    """Refuse options that mean nothing for what was chosen; ``conversations`` name those that are replayed.
 
     Raises:
         UsageError: one does; the sentence names it.
     """
-    refuse_limit(settings, sources)
-    if sources and settings.repeats > 1:
-        raise UsageError("--repeats is for questions; a test is run once")
+    refuse_agents(settings, sources)
+    for name in ("limit", "sample"):
+        if sources and conversations and getattr(settings, name) is not None:
+            raise UsageError(f"--{name} counts questions, or it counts tests: run conversations and tests apart")
     for name in ("examples", "memory_span", "isolated", "judge"):
         if not sources and getattr(settings, name):
             raise UsageError(f"--{name.replace('_', '-')} is for datasets of tests; none was named")
@@ -63,22 +63,28 @@ def wishes_of(settings: Settings) -> Wishes:
 
 
 def streams_of(source: TestSource, benchmark: Benchmark, settings: Settings) -> list[TestStream]:
-    """The streams of a source: one for each memory and model, and for each test where tests run alone.
+    """The streams of a source: one for each memory, model and repeat, and for each test where tests run alone.
 
     Each is a conversation of its own, named ``source@backend`` or ``source/test@backend``, with ``@model`` behind
-    it where there are several.
+    it where there are several, and ``#2`` behind that in the second repeat.
     """
-    alone = [test.unique_id for test in benchmark.tests] if settings.isolated else [None]
+    ids = tuple(test.unique_id for test in benchmark.tests)
+    parts = {f"{source.name}/{test_id}": (test_id,) for test_id in ids} if settings.isolated else {source.name: ids}
     several = len(settings.model) > 1
     streams = []
     for backend in settings.backend:
         for model in settings.model:
-            for test_id in alone:
-                name = source.name if test_id is None else f"{source.name}/{test_id}"
-                full = "@".join([name, backend, model] if several else [name, backend])
-                conversation = empty_conversation(full, source.name, benchmark.config)
-                streams.append(TestStream(conversation, source, backend, model, test_id))
+            for repeat in range(settings.repeats):
+                for name, test_ids in parts.items():
+                    full = "@".join([name, backend, model] if several else [name, backend]) + repeat_mark(repeat)
+                    conversation = empty_conversation(full, source.name, benchmark.config)
+                    streams.append(TestStream(conversation, source, backend, model, test_ids, repeat))
     return streams
+
+
+def repeat_mark(repeat: int) -> str:
+    """What a repeat, counted from 0, adds to the name of a conversation."""
+    return f"#{repeat + 1}" if repeat else ""
 
 
 def empty_conversation(conversation_id: str, dataset: str, config: RunConfig) -> Conversation:

@@ -12,17 +12,24 @@ _SMALLEST_BUDGET = 256
 
 
 class ModelAgent:
-    """Builds requests for one model, one api base and one wish for the budget, and has them answered."""
+    """Builds requests for one model, one api base and one wish for the budget, and has them answered.
 
-    def __init__(self, name: str, model: AnswerModel, api_base: str | None, context_tokens: int | None) -> None:
+    Each ``repeat`` of a run of tests has replies of its own.
+    """
+
+    def __init__(
+        self, name: str, model: AnswerModel, api_base: str | None, context_tokens: int | None, *, repeat: int = 0
+    ) -> None:
         self.name = name
         self._model = model
         self._api_base = api_base
         self._context_tokens = context_tokens
+        self._repeat = repeat
 
     def request(self, message: str, context: str, now: datetime) -> AnswerRequest:
         """The call for the reply to a message, with what memory gave for it."""
-        return build_agent_request(message, context, now, self.name, self._api_base)
+        request = build_agent_request(message, context, now, self.name, self._api_base)
+        return request.model_copy(update={"repeat": self._repeat})
 
     async def answer(self, request: AnswerRequest) -> Reply:
         """Make the call, or take its reply from where it was kept."""

@@ -68,7 +68,7 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     outputs = options.outputs or (_results_beside(recording),)
     check_outputs(outputs, inputs=(recording, *_files_read(options)))
     specs, sources = split_specs(options.datasets or tuple(entry.id for entry in shipped_datasets()))
-    refuse_for_tests(settings, sources)
+    refuse_for_tests(settings, sources, specs)
     conversations = _chosen_conversations(settings, options, specs) if specs else []
     if not sources and not any(conversation.questions for conversation in conversations):
         raise UsageError("nothing to ask: the chosen datasets hold no questions")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from app.batch.headline_table import Columns, failure_columns, remarks, score_columns, support_columns
+from app.batch.tests_table import HEADING, contestants_in_tests, point_rows, test_remarks
 from app.scoring.results import Results
 
 _SPECIAL = re.compile(r"[\\`*_\[\]<>&|#~]")
@@ -20,7 +21,8 @@ def as_markdown(results: Results) -> str:
 def _lines(results: Results) -> Iterator[str]:
     run = results.run
     questions = len({(row.dataset, row.conversation, row.question_id) for row in results.questions})
-    counted = "1 question" if questions == 1 else f"{questions} questions"
+    asked = "test" if all(row.kind == "test" for row in results.questions) and questions else "question"
+    counted = f"1 {asked}" if questions == 1 else f"{questions} {asked}s"
     yield f"## memreplay: {counted} of {plain(', '.join(run.datasets))}"
     yield ""
     for heading, columns in (
@@ -31,11 +33,27 @@ def _lines(results: Results) -> Iterator[str]:
         if columns:
             yield from (heading, "") if heading else ()
             yield from _table(columns, results.backends)
-    for sentence in remarks(results):
+    yield from _tests(results)
+    for sentence in (*remarks(results), *test_remarks(results)):
         yield f"- {plain(sentence)}"
     yield ""
     models = ", ".join(dict.fromkeys(backend.model for backend in results.backends.values()))
     yield plain(f"Run {run.id}, started {run.started_at}, memreplay {run.memreplay_version}, model {models}.")
+
+
+def _tests(results: Results) -> Iterator[str]:
+    """The points of a run of tests: a row a dataset, a column a memory."""
+    names = contestants_in_tests(results)
+    if not names:
+        return
+    by_dataset, totals = point_rows(results)
+    yield from ("### Points by dataset", "")
+    yield f"| {HEADING} | {' | '.join(map(plain, names))} |"
+    yield f"| --- |{' ---: |' * len(names)}"
+    for heading, cells in (*by_dataset.items(), *totals.items()):
+        strong = "**" if heading in totals else ""
+        yield f"| {strong}{plain(heading)}{strong} | {' | '.join(map(plain, cells))} |"
+    yield ""
 
 
 def _table(columns: Columns, backends: Mapping[str, object]) -> Iterator[str]:

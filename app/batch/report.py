@@ -14,7 +14,7 @@ from app.scoring.attribution import CLOSED_BOOK, Attributor
 from app.scoring.option_style import OptionStyle, option_style
 from app.scoring.results import KeyFacts, Results, RunFacts, build_results
 from app.scoring.rows import question_row
-from app.scoring.rows_of_tests import TEST_KINDS, rows_of_tests
+from app.scoring.rows_of_tests import TEST_KINDS, cost_of_writing, rows_of_tests
 from app.scoring.sections import QuestionRow
 from memory_backends.operations import Extraction
 
@@ -31,6 +31,7 @@ def results_of_run(recording: Recording, run: RunInfo, answer_key: AnswerKey | N
     style = _Style()
     corrected: set[str] = set()
     extractions: dict[str, list[Extraction]] = {}
+    written: list[float | None] = []
     for conversation_id in recording.conversation_ids(run.id):
         conversation = recording.conversation(run.id, conversation_id)
         timeline = Timeline(conversation, recording.events(run.id, conversation_id, _KINDS))
@@ -38,7 +39,9 @@ def results_of_run(recording: Recording, run: RunInfo, answer_key: AnswerKey | N
             extractions.setdefault(backend, []).extend(timeline.extractions(backend))
         rows.extend(_rows(timeline, run, answer_key))
         if conversation.conversing:
-            rows.extend(rows_of_tests(conversation, recording.events(run.id, conversation_id, TEST_KINDS)))
+            of_tests = list(recording.events(run.id, conversation_id, TEST_KINDS))
+            rows.extend(rows_of_tests(conversation, of_tests))
+            written.append(cost_of_writing(of_tests))
         style.add(conversation)
         if answer_key is not None:
             corrected.update(q.id for q in conversation.questions if q.id in answer_key.corrections)
@@ -50,7 +53,14 @@ def results_of_run(recording: Recording, run: RunInfo, answer_key: AnswerKey | N
         settings=run.settings,
         datasets=run.datasets,
     )
-    return build_results(facts, rows, style.by_dataset(), _key_facts(answer_key, len(corrected)), extractions)
+    return build_results(
+        facts,
+        rows,
+        style.by_dataset(),
+        _key_facts(answer_key, len(corrected)),
+        extractions,
+        sum(known) if (known := [cost for cost in written if cost is not None]) else None,
+    )
 
 
 def _key_facts(answer_key: AnswerKey | None, questions: int) -> KeyFacts | None:

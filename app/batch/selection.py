@@ -1,12 +1,18 @@
-"""Which questions are asked: all, the first so many, or a sample that has something of every type."""
+"""What is asked: all questions, or tests, the first so many, or a sample that has something of every type."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from random import Random
+from typing import TypeVar
 
 from app.conversations.models import Conversation
+from app.dataset_interfaces.definitions import Benchmark
+from app.settings import Settings
+
+_Place = TypeVar("_Place", bound=Hashable)
 
 
 def first_questions(conversations: Iterable[Conversation], limit: int | None) -> Iterator[Conversation]:
@@ -29,15 +35,40 @@ def sampled_questions(conversations: Iterable[Conversation], size: int, seed: in
     order is the dataset's. The same questions and seed give the same sample.
     """
     every = list(conversations)
-    by_type: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for conversation in every:
-        for question in conversation.questions:
-            by_type[question.type].append((conversation.id, question.id))
-    shares = _shares({name: len(places) for name, places in by_type.items()}, size)
-    drawn = {
-        place for name, places in by_type.items() for place in Random(f"{seed}/{name}").sample(places, shares[name])
-    }
+    drawn = _drawn(
+        (
+            (question.type, (conversation.id, question.id))
+            for conversation in every
+            for question in conversation.questions
+        ),
+        size,
+        seed,
+    )
     return [kept for conversation in every if (kept := _with_only(conversation, drawn)).questions]
+
+
+def chosen_tests(benchmarks: Sequence[Benchmark], settings: Settings) -> list[Benchmark]:
+    """Each with the tests that are left: the first so many of all, or a sample with a share of each dataset."""
+    places = [(at, test) for at, benchmark in enumerate(benchmarks) for test in benchmark.tests]
+    kept = {(at, test.unique_id) for at, test in places[: settings.limit]}
+    if settings.sample is not None:
+        by_dataset = ((test.dataset_name, (at, test.unique_id)) for at, test in places)
+        kept = _drawn(by_dataset, settings.sample, settings.seed)
+    return [
+        replace(benchmark, tests=tuple(test for test in benchmark.tests if (at, test.unique_id) in kept))
+        for at, benchmark in enumerate(benchmarks)
+    ]
+
+
+def _drawn(places: Iterable[tuple[str, _Place]], size: int, seed: int) -> set[_Place]:
+    """A sample of what is given with its type: each type has its share, drawn from the seed."""
+    by_type: dict[str, list[_Place]] = defaultdict(list)
+    for name, place in places:
+        by_type[name].append(place)
+    shares = _shares({name: len(found) for name, found in by_type.items()}, size)
+    return {
+        place for name, found in by_type.items() for place in Random(f"{seed}/{name}").sample(found, shares[name])
+    }
 
 
 def _with_only(conversation: Conversation, wanted: set[tuple[str, str]]) -> Conversation:

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from app.answering.gate import HaltedError
 from app.batch.progress import BatchProgress
+from app.batch.selection import chosen_tests
 from app.conversing import ConversingAssembly
 from app.dataset_interfaces.sources import TestSource
 from app.recording.run_tables import PaidByTests
@@ -44,14 +45,13 @@ class TestsRunner:
         Raises:
             MemreplayError: they cannot be made.
         """
-        for source in self.sources:
-            benchmark = await self._assembly.made(source)
+        made = [await self._assembly.made(source) for source in self.sources]
+        for source, benchmark in zip(self.sources, chosen_tests(made, self._assembly.settings), strict=True):
             for note in benchmark.notes:
                 tell(note)
-            streams = streams_of(source, benchmark, self._assembly.settings)
+            streams = streams_of(source, benchmark, self._assembly.settings) if benchmark.tests else []
             for stream in streams:
-                tests = len(benchmark.tests) if stream.test_id is None else 1
-                self.totals[stream.backend, stream.model] += tests
+                self.totals[stream.backend, stream.model] += len(stream.test_ids or ())
             self._streams += streams
 
     def stop(self) -> None:

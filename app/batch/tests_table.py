@@ -2,47 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from app.batch.headline_table import NOTHING
 from app.scoring.results import Results
 from app.scoring.sections import TestGroup, TestResults
 
+Rows = Mapping[str, Sequence[str]]
+"""By heading, a cell for each memory."""
+
+HEADING = "tests, points of most points"
+
 
 def print_tests(console: Console, results: Results) -> None:
-    """Points by dataset and altogether; then what is to be known of an imported run."""
-    tests = {name: backend.tests for name, backend in results.backends.items() if backend.tests is not None}
+    """Points by dataset and altogether; then what is to be known of them."""
+    names, by_dataset, totals = _parts(results), *point_rows(results)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("tests, points of most points")
-    for name in tests:
+    table.add_column(HEADING)
+    for name in names:
         table.add_column(Text(name), justify="right")
-    for dataset in dict.fromkeys(dataset for part in tests.values() for dataset in part.by_dataset):
-        groups = (part.by_dataset.get(dataset) for part in tests.values())
-        table.add_row(Text(dataset), *(_points(group) for group in groups), end_section=False)
+    for dataset, cells in by_dataset.items():
+        table.add_row(Text(dataset), *cells)
     table.add_section()
-    for heading, cell in _TOTALS.items():
-        cells = [cell(part) for part in tests.values()]
-        if any(cells):
-            table.add_row(heading, *(text or "–" for text in cells))
+    for heading, cells in totals.items():
+        table.add_row(heading, *cells)
     console.print(table)
-    _print_notes(console, tests)
+    for sentence in test_remarks(results):
+        console.print(Text(sentence))
 
 
-def _print_notes(console: Console, tests: Mapping[str, TestResults]) -> None:
-    for part in tests.values():
+def point_rows(results: Results) -> tuple[Rows, Rows]:
+    """The rows by dataset, and those of all tests together; a cell for each of :func:`contestants_in_tests`."""
+    tests = _parts(results)
+    datasets = dict.fromkeys(dataset for part in tests.values() for dataset in part.by_dataset)
+    by_dataset = {name: [_points(part.by_dataset.get(name)) for part in tests.values()] for name in datasets}
+    totals = {heading: [cell(part) for part in tests.values()] for heading, cell in _TOTALS.items()}
+    return by_dataset, {
+        heading: [text or NOTHING for text in cells] for heading, cells in totals.items() if any(cells)
+    }
+
+
+def contestants_in_tests(results: Results) -> list[str]:
+    """The names of those that were tested, in their order; none where there were no tests."""
+    return list(_parts(results))
+
+
+def test_remarks(results: Results) -> list[str]:
+    """What is to be known of an imported run, and of what writing the tests cost."""
+    sentences = []
+    for part in _parts(results).values():
         if part.differing:
-            console.print(Text(f"scored otherwise than recorded: {', '.join(part.differing)}"))
+            sentences.append(f"scored otherwise than recorded: {', '.join(part.differing)}")
         if part.not_recomputed:
-            console.print(Text(f"not scored again, the recorded score stands: {', '.join(part.not_recomputed)}"))
+            sentences.append(f"not scored again, the recorded score stands: {', '.join(part.not_recomputed)}")
+    if results.tests_written_usd is not None:
+        sentences.append(f"writing the tests cost ${results.tests_written_usd:.4f}, once for all memories")
+    return sentences
+
+
+def _parts(results: Results) -> dict[str, TestResults]:
+    return {name: backend.tests for name, backend in results.backends.items() if backend.tests is not None}
 
 
 def _points(group: TestGroup | None) -> str:
     if group is None or not group.total:
-        return "–"
+        return NOTHING
     ungraded = f" ({group.errors} ungraded)" if group.errors else ""
     return f"{group.score:.3g}/{group.max_score:g}{ungraded}" if group.graded else f"ungraded: {group.errors}"
 

@@ -87,7 +87,9 @@ class ModelFlags:
 class QuestionFlags:
     """Which questions are asked, and how they are shown."""
 
-    limit: Annotated[int | None, typer.Option(metavar="N", help="Ask only the first N questions.")] = None
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", help="Ask only the first N questions, or run the first N tests.")
+    ] = None
     shuffle_choices: Annotated[
         bool, typer.Option("--shuffle-choices", help="Show options in an order drawn from the seed.")
     ] = False
@@ -99,9 +101,11 @@ class BatchQuestionFlags:
     """Which questions a batch asks, and how often."""
 
     sample: Annotated[
-        int | None, typer.Option(metavar="N", help="Ask only N questions, drawn by type from the seed.")
+        int | None, typer.Option(metavar="N", help="Only N questions, or N tests, drawn by type from the seed.")
     ] = None
-    repeats: Annotated[int | None, typer.Option(metavar="N", help="Ask every question N times.")] = None
+    repeats: Annotated[
+        int | None, typer.Option(metavar="N", help="Ask every question, or run all tests, N times.")
+    ] = None
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ No model is asked and no text is judged: everything follows from recorded events
 labels of a wrong answer the first that applies holds, in the order of :data:`LABELS`; where several evidence turns
 are missing, the one that was lost at the earliest stage decides.
 
-A right answer is ``grounded`` where all evidence stood in the prompt word for word. Otherwise it is ``guessed``
-where the model is right without any memory too, and ``lucky`` where it is not. Where the model was not asked
-without memory the two cannot be told apart: it is ``guessed``, and the sentence says so.
+A right answer is ``grounded`` where all evidence stood in the prompt word for word, or what was distilled from the
+missing turns stood there and holds the expected answer. Otherwise it is ``guessed`` where the model is right
+without any memory too, and ``lucky`` where it is not. Where the model was not asked without memory the two cannot
+be told apart: it is ``guessed``, and the sentence says so.
 """
 
 from __future__ import annotations
@@ -178,6 +179,8 @@ class Attributor:
         distilled = sorted(missing & turns_distilled_in_prompt(asked))
         if distilled:
             why += f" (a fact distilled from turn {', '.join(distilled)} was)"
+        if missing and len(distilled) == len(missing) and _holds_the_answer(question, asked, missing):
+            return Attribution(label="grounded", detail=f"{why}, and it holds the answer.")
         unaided = self.closed_book_is_right(asked)
         if unaided:
             return Attribution(label="guessed", detail=f"{why}; the model is right without any memory too.")
@@ -215,3 +218,9 @@ class Attributor:
             events = (event for position in positions for event in self._history.events_at(backend, position))
             known = self._provenance[backend, turn] = Provenance(events)
         return known
+
+
+def _holds_the_answer(question: Question, asked: QuestionAsked, turns: frozenset[str]) -> bool:
+    """Whether something in the prompt that was distilled from these turns says the expected answer."""
+    given = (hit.text for hit in asked.hits if hit.in_prompt and not turns.isdisjoint(hit.sources))
+    return any(stands_in(question.expected, text) for text in given)

@@ -34,8 +34,9 @@ class Headline(Frozen):
     ``ci95`` takes questions as independent (Wilson); ``ci95_clustered`` allows for questions of one conversation
     being alike. ``closed_book_accuracy`` is the same model's without memory on the same questions, and
     ``normalised_gain`` how much of what it left the memory gained: (accuracy - closed book) / (1 - closed book).
-    ``grounded_accuracy`` is the share of graded questions with evidence that were answered right with all evidence
-    in the prompt. ``repeats_agree`` is how often two repeats of a question gave the same answer; null without any.
+    ``grounded_accuracy`` is the share of graded questions with evidence whose answers are ``grounded``: right, and
+    the prompt held the evidence, word for word or distilled. ``repeats_agree`` is how often two repeats of a
+    question gave the same answer; null without any.
     """
 
     accuracy: float | None
@@ -69,7 +70,7 @@ def headline_of(rows: Sequence[QuestionRow]) -> Headline:
         conversations=len(by_conversation),
         closed_book_accuracy=closed_book,
         normalised_gain=gain,
-        grounded_accuracy=table.in_prompt_right / table.total if table else None,
+        grounded_accuracy=mean(_grounded(rows)),
         evidence_in_prompt=mean(in_prompt),
         evidence_by_answer=table,
         tokens_per_right=(tokens.prompt + tokens.completion) / everything.correct if everything.correct else None,
@@ -103,6 +104,15 @@ def _evidence_by_answer(rows: Sequence[QuestionRow]) -> EvidenceByAnswer | None:
         missing_right=cells.count((False, True)),
         missing_wrong=cells.count((False, False)),
     )
+
+
+def _grounded(rows: Sequence[QuestionRow]) -> list[float]:
+    """Of each graded question with evidence: whether its answer is grounded."""
+    return [
+        float(row.failure == "grounded")
+        for row in rows
+        if row.evidence_in_prompt is not None and row.outcome != "error"
+    ]
 
 
 def _closed_book(rows: Sequence[QuestionRow]) -> tuple[float | None, float | None]:

@@ -83,7 +83,8 @@ class KeyFacts(Frozen):
 class Results(Frozen):
     """The whole file. ``backends`` are named ``backend``, or ``backend@model`` where a run has several models.
 
-    ``option_style`` says by dataset how far the writing of its options tells the answers.
+    ``option_style`` says by dataset how far the writing of its options tells the answers. ``tests_written_usd`` is
+    what the model cost that wrote tests, before any memory saw them; null where none did, or no price is known.
     """
 
     schema_version: Literal[1]
@@ -92,6 +93,7 @@ class Results(Frozen):
     comparisons: tuple[Comparison, ...]
     option_style: dict[str, OptionStyle]
     answer_key: KeyFacts | None
+    tests_written_usd: float | None = None
     questions: tuple[QuestionRow, ...]
 
     def to_json(self) -> str:
@@ -127,6 +129,7 @@ def build_results(
     option_style: Mapping[str, OptionStyle] | None = None,
     answer_key: KeyFacts | None = None,
     extractions: Mapping[str, Sequence[Extraction]] | None = None,
+    tests_written_usd: float | None = None,
 ) -> Results:
     """The results of a run, from its rows in the order in which they shall stand in the file.
 
@@ -143,6 +146,7 @@ def build_results(
         comparisons=compare_pairs(pairs_within(by_name)),
         option_style=dict(option_style or {}),
         answer_key=answer_key,
+        tests_written_usd=tests_written_usd,
         questions=tuple(rows),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from app.answering.model import Reply
@@ -15,10 +16,12 @@ TEST_KINDS = ("agent_replied", "benchmark_model_asked", "test_scored")
 """The events that the rows are made from."""
 
 _FULL_MARKS = 1 - 1e-6
+_DIGITS = re.compile(r"(\d+)")
+_REPEAT = re.compile(r"#\d+")
 
 
 def rows_of_tests(conversation: Conversation, events: Iterable[ReplayEvent]) -> list[QuestionRow]:
-    """The rows of a conversation's tests, in the order of their ids as the run began them."""
+    """The rows of a conversation's tests, by dataset and then by id: whichever was over first."""
     kept = list(events)
     replies = [event for event in kept if isinstance(event, AgentReplied)]
     asked = [event for event in kept if isinstance(event, BenchmarkModelAsked)]
@@ -30,8 +33,15 @@ def rows_of_tests(conversation: Conversation, events: Iterable[ReplayEvent]) -> 
             [reply for reply in replies if reply.test_id == event.test_id],
             [call for call in asked if call.test_id == event.test_id],
         )
-        for event in scored.values()
+        for event in sorted(scored.values(), key=_place)
     ]
+
+
+def cost_of_writing(events: Iterable[ReplayEvent]) -> float | None:
+    """What the model cost that wrote the tests: its calls are of no test. None where no cost is known."""
+    calls = [event for event in events if isinstance(event, BenchmarkModelAsked) and not event.test_id]
+    costs = [call.cost_usd for call in calls if call.cost_usd is not None]
+    return sum(costs) if costs else None
 
 
 def outcome_of_test(scored: TestScored) -> Outcome:
@@ -49,16 +59,17 @@ def _row(
     asked: Sequence[BenchmarkModelAsked],
 ) -> QuestionRow:
     outcome = outcome_of_test(scored)
+    name, repeat = _name_and_repeat(conversation, scored)
     answered = [event.reply for event in replies if event.prompt]
     costs = [reply.cost_usd for reply in answered if reply.error is None]
     benchmark = [call.cost_usd for call in asked if call.cost_usd is not None]
     return QuestionRow(
         question_id=scored.test_id,
         dataset=conversation.dataset,
-        conversation=_shared_name(conversation, scored),
+        conversation=name,
         backend=scored.backend,
         model=scored.model,
-        repeat=0,
+        repeat=repeat,
         kind="test",
         type=scored.dataset,
         question="\n".join(scored.questions),
@@ -103,9 +114,19 @@ def _row(
     )
 
 
-def _shared_name(conversation: Conversation, scored: TestScored) -> str:
-    """The conversation without whose it is: rows of one test stand beside each other whichever memory had it."""
-    return conversation.id.removesuffix(f"@{scored.model}").removesuffix(f"@{scored.backend}")
+def _place(scored: TestScored) -> tuple[str, list[tuple[int, str]]]:
+    """By dataset, and then by id with numbers as numbers."""
+    parts = _DIGITS.split(scored.test_id)
+    return scored.dataset, [(int(part) if place % 2 else 0, part) for place, part in enumerate(parts)]
+
+
+def _name_and_repeat(conversation: Conversation, scored: TestScored) -> tuple[str, int]:
+    """The conversation without whose it is, and its repeat from 0: rows of one test stand beside each other."""
+    for owner in (f"@{scored.backend}@{scored.model}", f"@{scored.backend}"):
+        name, found, mark = conversation.id.rpartition(owner)
+        if found and (not mark or _REPEAT.fullmatch(mark)):
+            return name, int(mark[1:]) - 1 if mark else 0
+    return conversation.id, 0
 
 
 def _tokens(replies: Sequence[Reply]) -> Tokens:

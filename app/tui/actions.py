@@ -136,6 +136,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("results", "next_answer", ("right", "l"), "", "The next architecture's answer."),
     Action("results", "previous_answer", ("left", "h"), "", "The previous architecture's answer."),
     Action("results", "why", ("enter", "y"), "why", "Why the answer pointed at is what it is."),
+    Action(
+        "results", "filter", ("f",), "filter", "Only questions of one failure, or those that memories disagree on."
+    ),
     Action("results", "jump", ("t",), "evidence", "Into the replay, at the turn that holds the answer."),
     Action("results", "leave", ("escape", "r"), "replay", "Back to the replay."),
     Action("results", "export", ("e",), "svg", "Export the screen as an SVG file."),

@@ -90,9 +90,13 @@ class Layout:
             return None
         return bisect_right(self._starts, row, hi=len(self.document) + 1) - 1
 
-    def row_at(self, row: int) -> Row | None:
-        """A row by its number; None below the last."""
+    def rows_from(self, row: int, count: int) -> list[Row | None]:
+        """So many rows from one on; None for those below the last."""
         block = self.block_at(row)
-        if block is None:
-            return None
-        return self.document.rows(block, self.width)[row - self._starts[block]]
+        rows: list[Row | None] = []
+        if block is not None:
+            skipped = row - self._starts[block]
+            while len(rows) < count and block < len(self.document):
+                rows += self.document.rows(block, self.width)[skipped : skipped + count - len(rows)]
+                block, skipped = block + 1, 0
+        return [*rows, *[None] * (count - len(rows))]

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _SHORT_NAMES: Final[Mapping[str, str]] = {
     "model": "",
+    "ablate": "without ",
+    "extractor": "extractor ",
     "top_k": "top ",
     "context_tokens": "context ",
     "embedder": "",

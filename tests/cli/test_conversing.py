@@ -19,6 +19,18 @@ from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, ha
 from tests.stubs.tests_to_run import python_dataset, small_definitions
 
 THREE = ("--backend", "hybrid", "--backend", "rag", "--backend", "full_context")
+WRITTEN = """
+from dataclasses import dataclass
+
+from app.dataset_interfaces.gpt_generated import GPTGenerated
+
+
+@dataclass
+class Facts(GPTGenerated):
+    name: str = "Facts"
+    description: str = "Facts that a model wrote."
+    generation_file: str = "facts.json"
+"""
 STUB = ("--model", "openai/stub")
 
 
@@ -202,6 +214,36 @@ def test_a_judge_grades_what_cannot_be_compared_and_is_accounted_apart(run_cli: 
     assert "cost of the benchmark" in ran.out
 
 
+def test_the_points_stand_in_the_markdown_and_what_writing_the_tests_cost_stands_apart(
+    run_cli: RunCli, tmp_path: Path
+) -> None:
+    path = tmp_path / "facts.py"
+    path.write_text(WRITTEN, encoding="utf-8")
+    (tmp_path / "data").mkdir()
+    prompts = {part: f"Write the {part}." for part in ("content", "question", "answer")}
+    (tmp_path / "data" / "facts.json").write_text(json.dumps(prompts), encoding="utf-8")
+    facts = {"content": ["The key lies in a drawer."], "question": ["Where is it?"], "answer": ["a drawer"]}
+
+    def writing(received: Received) -> Answer:
+        return answer(json.dumps(facts)) if "parts of a test" in received.prompt else judging(received)
+
+    with OpenAIServer(writing) as server:
+        ran = run_cli(
+            "--batch", "--dataset", path, "--examples", 1, "--memory-span", 200, "--backend", "rag", "--backend",
+            "full_context", *STUB, "--judge", "openai/gpt-4o-mini", "--api-base", server.url,
+            "--recording", tmp_path / "r.sqlite3", "--output", tmp_path / "r.json", "--output", tmp_path / "r.md",
+        )  # fmt: skip
+    assert ran.code == 0, ran.err
+    written = (tmp_path / "r.md").read_text()
+    assert "## memreplay: 1 test of facts" in written
+    assert "| Facts | 1/1 | 1/1 |" in written and "| **cost of the benchmark** | $" in written
+    results = json.loads((tmp_path / "r.json").read_text())
+    assert results["tests_written_usd"] > 0 and "writing the tests cost $" in written
+    costs = [backend["tests"]["benchmark_cost_usd"] for backend in results["backends"].values()]
+    assert costs[0] == costs[1] > 0
+    assert [backend["cost_usd"] for backend in results["backends"].values()] == [None, None]
+
+
 def test_without_a_judge_such_a_test_is_not_graded(run_cli: RunCli, tmp_path: Path) -> None:
     output = tmp_path / "results.json"
     ran = run_cli(
@@ -212,6 +254,44 @@ def test_without_a_judge_such_a_test_is_not_graded(run_cli: RunCli, tmp_path: Pa
     (row,) = json.loads(output.read_text())["questions"]
     assert (row["outcome"], row["score"]) == ("error", None)
     assert "ungraded: 1" in ran.out
+
+
+@pytest.mark.parametrize("choice", [("--limit", 3), ("--sample", 3)])
+def test_a_number_of_tests_can_be_chosen_as_questions_can(
+    run_cli: RunCli, tmp_path: Path, definitions: Path, choice: tuple[object, ...]
+) -> None:
+    output = tmp_path / "results.json"
+    run_cli(
+        "--batch", "--dataset", definitions, "--dataset", "colours", "--examples", 2, "--memory-span", 100, *choice,
+        "--backend", "rag", "--recording", tmp_path / "r.sqlite3", "--output", output,
+    )  # fmt: skip
+    rows = json.loads(output.read_text())["questions"]
+    assert len(rows) == 3
+    if choice[0] == "--limit":
+        assert [row["question_id"] for row in rows] == ["Colours - 0", "Colours - 1", "Unheard - 0"]
+    else:
+        assert sorted(row["type"] for row in rows) == ["Colours", "Colours", "Unheard"]
+
+
+def test_repeats_are_runs_of_their_own_with_replies_of_their_own(run_cli: RunCli, tmp_path: Path) -> None:
+    folder, output = small_definitions(tmp_path / "small", ("Colours",)), tmp_path / "results.json"
+    common = ("--batch", "--dataset", folder, "--backend", "full_context", *STUB, "--repeats", 2)
+    with OpenAIServer(last_colour) as server:
+        ran = run_cli(
+            *common, "--api-base", server.url, "--recording", tmp_path / "r.sqlite3", "--output", output,
+        )  # fmt: skip
+        assert ran.code == 0, ran.err
+        assert len(server.requests) == 2 * 6
+        again = run_cli(*common, "--api-base", server.url, "--isolated", "--recording", tmp_path / "i.sqlite3")
+        assert again.code == 0, again.err
+    results = json.loads(output.read_text())
+    assert [(row["question_id"], row["conversation"], row["repeat"]) for row in results["questions"]] == [
+        ("Colours - 0", "small", 0),
+        ("Colours - 1", "small", 0),
+        ("Colours - 0", "small", 1),
+        ("Colours - 1", "small", 1),
+    ]
+    assert results["backends"]["full_context"]["headline"]["repeats_agree"] == 1
 
 
 def test_conversations_and_tests_can_share_a_run(run_cli: RunCli, tmp_path: Path) -> None:
@@ -249,7 +329,9 @@ def test_shipped_datasets_are_listed_and_none_has_the_name_of_a_conversation(run
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--dataset", "colours", "--limit", "3"), "--examples"),
+        (("--dataset", "colours", "--dataset", "identity-01", "--limit", "3"), "run conversations and tests apart"),
+        (("--dataset", "colours", "--sample", "3", "--limit", "3"), "give one of them"),
+        (("--dataset", "colours", "--estimate"), "what tests will say is not known"),
         (("--dataset", "identity-01", "--examples", "3"), "--examples is for datasets of tests"),
         (("--dataset", "identity-01", "--isolated"), "--isolated is for datasets of tests"),
         (("--dataset", "colours", "--judge", "memreplay/extractive"), "cannot judge"),

@@ -97,7 +97,7 @@ class FactsMemory(MemoryBackend):
             place=COLLECTION,
             rank=rank,
             score=1 / rank,
-            text="a fact",
+            text=self.fates.get(turn, Fate()).value or "a fact",
             sources=(turn,),
             channels=channels,
         )

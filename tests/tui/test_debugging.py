@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, OptionList
 
 from app.recording.annotations import annotations_of
 from app.recording.store import Recording
@@ -103,6 +103,29 @@ async def test_three_keys_lead_from_a_wrong_answer_to_where_it_should_have_been_
         await pilot.press("backspace")
         assert screen.cursor == 1
         assert found(pilot) == ""
+
+
+async def test_results_name_the_failures_and_are_narrowed_by_failure_and_by_disagreement(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        await pilot.press("r")
+        await until(pilot, lambda: "unparsed" in text_of(pilot, "#questions"))
+        await pilot.press("f")
+        picked = pilot.app.screen.query_one(OptionList)
+        names = [str(picked.get_option_at_index(index).prompt) for index in range(picked.option_count)]
+        assert names[:3] == ["all · 3", "disagreement · 3", "not right · 3"]
+        assert {"error · 1", "unparsed · 1"} <= set(names)
+        picked.highlighted = names.index("unparsed · 1")
+        await pilot.press("enter")
+        assert questions_title(pilot) == "questions · unparsed · 1 of 3"
+        shown = text_of(pilot, "#questions")
+        assert "3. " in shown and "Barcelona or Girona" in shown
+        assert "1. " not in shown and "2. " not in shown
+        await pilot.press("enter")
+        await explained(pilot)
+        assert "“Barcelona or Girona”" in text_of(pilot, "#verdict")
+        await pilot.press("escape")
+        await pilot.press("t")
+        assert replay_of(pilot).cursor == 5
 
 
 async def test_why_shows_the_prompt_the_reply_its_reading_and_the_other_architectures(recorded: Launch) -> None:

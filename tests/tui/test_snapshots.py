@@ -62,7 +62,11 @@ def test_replay_with_a_cut_log_and_answers_in_a_light_theme(snap_compare: Compar
 
 @pytest.mark.parametrize("size", SIZES[:2], ids=lambda size: f"{size[0]}x{size[1]}")
 def test_results(snap_compare: Compare, recorded: Launch, size: tuple[int, int]) -> None:
-    assert snap_compare(MemreplayApp(recorded), terminal_size=size, run_before=at_turn(6, "r", "down"))
+    async def attributed(pilot: Pilot[Any]) -> None:
+        await at_turn(6, "r", "down")(pilot)
+        await until(pilot, lambda: "unparsed" in pilot.app.screen.query_one("#questions", LinesView).text)
+
+    assert snap_compare(MemreplayApp(recorded), terminal_size=size, run_before=attributed)
 
 
 def test_help(snap_compare: Compare, recorded: Launch) -> None:

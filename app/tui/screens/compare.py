@@ -110,4 +110,3 @@ class CompareScreen(Screen[None]):
         self._document.cursor = max(0, min(index, len(self._document) - 1))
         questions = self.query_one("#questions", QuestionList)
         questions.bring_into_view(self._document.cursor)
-        questions.refresh()

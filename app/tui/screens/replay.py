@@ -107,9 +107,7 @@ class ReplayScreen(AskingScreen):
         self.paint_header()
         self.strip.move_to(self.cursor, self.frontier)
         self._document.cursor = self.cursor
-        conversation = self.query_one("#conversation", LinesView)
-        conversation.relay()
-        conversation.bring_into_view(max(0, self.cursor - 1))
+        self.query_one("#conversation", LinesView).show(self._document, in_view=max(0, self.cursor - 1))
         self.architectures.move_to(self.cursor, self.base)
         self._paint_answers()
 

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
 from typing import ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Footer
 
-from app.replay.timeline import Timeline
+from app.replay.timeline import AskKey, Timeline
+from app.scoring.attribution import Label
 from app.tui.actions import Place, bindings_of
 from app.tui.destinations import Destination, Evidence
 from app.tui.export import export_screen
 from app.tui.screens.help import HelpScreen
+from app.tui.screens.pick import PickScreen
 from app.tui.screens.why import WhyScreen
 from app.tui.text import Span, one_line
 from app.tui.views.answers import LEGEND, AnswersTable, reader_label, summary_lines
+from app.tui.views.filters import QuestionFilter, filters_of, labels_of
 from app.tui.views.results import ResultsDocument
 from app.tui.widgets.bars import Bar
 from app.tui.widgets.lines_view import LinesView
@@ -43,7 +48,9 @@ class ResultsScreen(Screen[Destination | None]):
         self._timeline = timeline
         self._conversation = timeline.conversation
         self._table = table
-        self._document = ResultsDocument(table)
+        self._labels: Mapping[AskKey, Label] = {}
+        self._filter = QuestionFilter("all", table.questions)
+        self._document = ResultsDocument(table, table.questions)
         self._document.point_at_first_wrong()
 
     def compose(self) -> ComposeResult:
@@ -67,10 +74,30 @@ class ResultsScreen(Screen[Destination | None]):
         lines = summary_lines(self._table)
         scores.styles.height = min(len(lines), 8) + 2
         scores.show(lines)
-        questions = self.query_one("#questions", QuestionList)
-        questions.border_title = Content("questions")
-        questions.show(self._document)
         self.query_one("#legend", Bar).say(Span(f" {LEGEND}", "dim"))
+        self._show_questions()
+        self._attribute()
+
+    @work(group="attribution", exclusive=True)
+    async def _attribute(self) -> None:
+        """Where each fact was lost is worked out meanwhile."""
+        self._labels = await asyncio.to_thread(labels_of, self._timeline, self._table)
+        self._show_questions()
+
+    def _show_questions(self) -> None:
+        """Show what the filter lets through, at the question that was pointed at."""
+        at, column = self._document.question, self._document.column
+        self._document = ResultsDocument(self._table, self._filter.questions, self._labels)
+        self._document.point_at(at)
+        if self._document.question == at:
+            self._document.column = column
+        questions = self.query_one("#questions", QuestionList)
+        everything = self._filter.questions == self._table.questions
+        of_all = f" of {len(self._table.questions)}"
+        questions.border_title = Content(
+            "questions" if everything else f"questions · {self._filter.in_short}{of_all}"
+        )
+        questions.show(self._document, in_view=self._document.cursor if len(self._document) else None)
 
     def action_next(self) -> None:
         """The next question."""
@@ -100,9 +127,21 @@ class ResultsScreen(Screen[Destination | None]):
         if destination is not None:
             self.dismiss(destination)
 
+    def action_filter(self) -> None:
+        """Only questions of one failure, or those that memories disagree on."""
+        filters = filters_of(self._table, self._labels)
+
+        def chosen(index: int | None) -> None:
+            if index is not None:
+                self._filter = filters[index]
+                self._show_questions()
+
+        self.app.push_screen(PickScreen("questions to look at", [one.in_short for one in filters]), chosen)
+
     def action_jump(self) -> None:
         """Into the replay, at the evidence of this question."""
-        self.dismiss(Evidence(self._table.questions[self._document.cursor]))
+        if self._document.question is not None:
+            self.dismiss(Evidence(self._document.question))
 
     def action_leave(self) -> None:
         """Back to where the replay was."""
@@ -126,8 +165,7 @@ class ResultsScreen(Screen[Destination | None]):
         self._document.point_at_first_wrong()
         questions = self.query_one("#questions", QuestionList)
         questions.bring_into_view(self._document.cursor)
-        questions.refresh()
 
     def _point_at(self, column: int) -> None:
         self._document.column = max(0, min(column, len(self._table.contestants) - 1))
-        self.query_one("#questions", QuestionList).refresh()
+        self.query_one("#questions", QuestionList).repaint()

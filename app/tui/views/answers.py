@@ -75,6 +75,10 @@ class AnswersTable:
         """What one contestant made of a question."""
         return self._answers.get((question.id, contestant))
 
+    def all_answers(self) -> Iterable[Answer]:
+        """Every answer."""
+        return self._answers.values()
+
     @property
     def models(self) -> tuple[str, ...]:
         """The models that were asked."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from app.conversations.models import Question
-from app.replay.timeline import Answer
+from app.replay.timeline import Answer, AskKey
+from app.scoring.attribution import Label
 from app.tui.text import Line, Row, Span, Tone, beside, line, one_line, visible, wrapped
-from app.tui.views.answers import AnswersTable, Contestant, sign_of
+from app.tui.views.answers import AnswersTable, Contestant, key_of, sign_of
 
 _NARROWEST_COLUMN = 26
 _ROWS_OF_ANSWER = 4
@@ -16,16 +17,35 @@ _SIGN = 2
 
 
 class ResultsDocument:
-    """Questions beside the answers where there is room for columns, above them where there is not."""
+    """Questions beside the answers where there is room for columns, above them where there is not.
 
-    def __init__(self, table: AnswersTable) -> None:
+    ``labels`` say where the fact of an answer was lost, as far as that has been worked out; ``questions`` are those
+    that are looked at.
+    """
+
+    def __init__(
+        self, table: AnswersTable, questions: Sequence[Question], labels: Mapping[AskKey, Label] | None = None
+    ) -> None:
         self._table = table
+        self._questions = tuple(questions)
+        self._labels = labels or {}
+        self._numbers = {question.id: number for number, question in enumerate(table.questions, start=1)}
         self.cursor = 0
         self.column = 0
         self._laid_out = lru_cache(maxsize=512)(self._lay_out)
 
     def __len__(self) -> int:
-        return len(self._table.questions)
+        return len(self._questions)
+
+    @property
+    def question(self) -> Question | None:
+        """The question that is pointed at; None where none is looked at."""
+        return self._questions[self.cursor] if self._questions else None
+
+    def point_at(self, question: Question | None) -> None:
+        """Point at a question where it is among those looked at, else at the first."""
+        self.cursor = self._questions.index(question) if question in self._questions else 0
+        self.point_at_first_wrong()
 
     def height(self, index: int, width: int) -> int:
         """Rows that a question takes."""
@@ -40,12 +60,14 @@ class ResultsDocument:
 
     def chosen(self) -> Answer | None:
         """The answer that is pointed at."""
-        return self._table.answer(self._table.questions[self.cursor], self._table.contestants[self.column])
+        if self.question is None or not self._table.contestants:
+            return None
+        return self._table.answer(self.question, self._table.contestants[self.column])
 
     def point_at_first_wrong(self) -> None:
         """Point at the first answer to this question that is not right; at the first of all where all are."""
-        question = self._table.questions[self.cursor]
-        answers = [self._table.answer(question, who) for who in self._table.contestants]
+        question = self.question
+        answers = [self._table.answer(question, who) for who in self._table.contestants] if question else []
         wrong = (
             column
             for column, answer in enumerate(answers)
@@ -55,10 +77,10 @@ class ResultsDocument:
 
     def _lay_out(self, index: int, width: int, column_here: int | None) -> tuple[Row, ...]:
         current = column_here is not None
-        question = self._table.questions[index]
-        asked = question_lines(index + 1, question)
+        question = self._questions[index]
+        asked = question_lines(self._numbers[question.id], question)
         answers = [
-            answer_lines(self._table, question, who, pointed_at=column == column_here)
+            answer_lines(self._table, question, who, self._labels, pointed_at=column == column_here)
             for column, who in enumerate(self._table.contestants)
         ]
         inner = width - _SIGN
@@ -88,15 +110,22 @@ def question_lines(number: int, question: Question) -> list[Line]:
 
 
 def answer_lines(
-    table: AnswersTable, question: Question, contestant: Contestant, *, pointed_at: bool
+    table: AnswersTable,
+    question: Question,
+    contestant: Contestant,
+    labels: Mapping[AskKey, Label],
+    *,
+    pointed_at: bool,
 ) -> list[Line]:
-    """An answer: sign and architecture, whether all evidence stood in the prompt, and what was said."""
+    """An answer: sign and architecture, whether all evidence stood in the prompt, what was lost, what was said."""
     answer = table.answer(question, contestant)
     name = Span(f"{'▸' if pointed_at else ' '}{table.name_of(contestant)}", "accent" if pointed_at else "key")
+    label = labels.get(key_of(answer)) if answer is not None else None
     head = [sign_of(answer), name, Span(_evidence(answer), "dim")]
     said = _said(answer)
     body = [line("  ", said, hang=2, most=_ROWS_OF_ANSWER)] if said.text else []
-    return [line(*head, hang=2), *body]
+    told = [line("  ", Span(label, "dim"), hang=2)] if label else []
+    return [line(*head, hang=2), *body, *told]
 
 
 def _evidence(answer: Answer | None) -> str:

@@ -26,7 +26,7 @@ _WORDS: Final[Mapping[Label, str]] = {
     "stale": "an outdated value was answered",
     "false_attribution": "it was never said, and something was answered",
     "misread": "in the prompt, and misread",
-    "grounded": "right, and its evidence stood in the prompt",
+    "grounded": "right, and the prompt held its evidence",
     "guessed": "right without its evidence: guessed",
     "lucky": "right without its evidence: lucky",
 }

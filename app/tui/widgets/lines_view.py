@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.binding import BindingType
 from textual.geometry import Region, Size
@@ -18,9 +16,24 @@ from textual.widget import Widget
 
 from app.tui.actions import bindings_of
 from app.tui.document import Document, Layout, LinesDocument
-from app.tui.text import TONES, Line, Row, Tone
+from app.tui.text import TONES, Line, Row
+from app.tui.widgets.row_painter import Place, RowPainter
 
 _ROWS_ABOVE = 2
+
+
+@dataclass(frozen=True)
+class _Window:
+    """The rows in view, from the document's row ``top`` on, and those of them that show the place in it."""
+
+    width: int
+    top: int
+    rows: tuple[Row | None, ...]
+    place: range | None
+
+    def row(self, at: int) -> tuple[Row | None, Place]:
+        """A row of the viewport by its number, as it is drawn."""
+        return self.rows[at] if at < len(self.rows) else None, None if self.place is None else at in self.place
 
 
 class LinesView(ScrollView, can_focus=True):
@@ -56,11 +69,8 @@ class LinesView(ScrollView, can_focus=True):
         self._in_view: int | None = None
         self._from_top = True
         self._selected: int | None = None
-        self._rows_drawn: list[Row | None] = []
-        self._place_drawn = -1, range(0)
-        self._thumb_now = range(0)
-        self._base: Style | None = None
-        self._styles_of_tones: dict[Tone, Style] = {}
+        self._window = _Window(0, -1, (), None)
+        self._painter = RowPainter(self)
 
     @property
     def document(self) -> Document:
@@ -71,8 +81,7 @@ class LinesView(ScrollView, can_focus=True):
     def text(self) -> str:
         """All rows as plain text, as they stand at the present width."""
         layout = self.layout_now
-        rows = [row.text.rstrip() for block in range(len(self._document)) for row in self._rows(layout, block)]
-        return "\n".join(rows)
+        return "\n".join(row.text.rstrip() for row in layout.rows_from(0, layout.total) if row is not None)
 
     @property
     def layout_now(self) -> Layout:
@@ -111,14 +120,19 @@ class LinesView(ScrollView, can_focus=True):
             top = 0 if self._in_view is None else self.layout_now.start(self._in_view) - _ROWS_ABOVE
             self._scroll_to_row(top)
         elif self._in_view is not None:
-            self.bring_into_view(self._in_view)
-        self._repaint()
+            self._scroll_to_block(self._in_view)
+        self.repaint()
 
     def bring_into_view(self, block: int) -> None:
         """Scroll as little as is needed for a block to be seen whole, with a little of what surrounds it."""
         self._in_view = block
         self._from_top = False
-        if not self.is_attached or not self.size.width or not 0 <= block < len(self._document):
+        if self.is_attached and self.size.width:
+            self._scroll_to_block(block)
+            self.repaint()
+
+    def _scroll_to_block(self, block: int) -> None:
+        if not 0 <= block < len(self._document):
             return
         layout = self.layout_now
         top, bottom = layout.start(block), layout.start(block + 1)
@@ -167,9 +181,10 @@ class LinesView(ScrollView, can_focus=True):
     def select(self, block: int | None) -> None:
         """Select a line, or none."""
         self._selected = block
-        if block is not None:
+        if block is None:
+            self.repaint()
+        else:
             self.bring_into_view(block)
-        self._repaint()
 
     def _select_first_of(self, blocks: Iterable[int]) -> None:
         found = next((block for block in blocks if self._document.subject(block) is not None), None)
@@ -187,33 +202,44 @@ class LinesView(ScrollView, can_focus=True):
 
     def on_focus(self) -> None:
         """The selection shows where the keys go."""
-        self._repaint()
+        self.repaint()
 
     def on_blur(self) -> None:
         """It does not show elsewhere."""
-        self._repaint()
-
-    def _row_at(self, number: int) -> Row | None:
-        row = self.layout_now.row_at(number)
-        if row is None or self._selected is None or not self.has_focus:
-            return row
-        return replace(row, fill="selected") if self.layout_now.block_at(number) == self._selected else row
+        self.repaint()
 
     # ---- drawing -------------------------------------------------------------------------------------------
 
-    def _repaint(self) -> None:
-        """Have those rows drawn again that are not what they were."""
-        top, height = self.scroll_offset.y, self.scrollable_content_region.height
-        rows = [self._row_at(row) for row in range(top, top + height)]
-        before, self._rows_drawn = self._rows_drawn, rows
-        thumb = self._thumb
-        if (top, thumb) != self._place_drawn or len(before) != height:
-            self._place_drawn = top, thumb
+    def repaint(self) -> None:
+        """Have those rows drawn again that are not what they were, in the document or by where it is looked at."""
+        before, self._window = self._window, self._look()
+        now = self._window
+        if (now.top, now.place, len(now.rows)) != (before.top, before.place, len(before.rows)):
             self.refresh()
             return
-        changed = [row for row in range(height) if rows[row] != before[row]]
+        changed = [at for at, (row, was) in enumerate(zip(now.rows, before.rows, strict=True)) if row != was]
         if changed:
-            self.refresh_lines(top + changed[0], changed[-1] - changed[0] + 1)
+            self.refresh_lines(now.top + changed[0], changed[-1] - changed[0] + 1)
+
+    def _look(self) -> _Window:
+        """What is to be seen now."""
+        layout, top, height = self.layout_now, self.scroll_offset.y, self.scrollable_content_region.height
+        rows = layout.rows_from(top, height)
+        if self._selected is not None and self.has_focus and self._selected < len(self._document):
+            first, end = layout.start(self._selected) - top, layout.start(self._selected + 1) - top
+            for at in range(max(first, 0), min(end, height)):
+                row = rows[at]
+                rows[at] = row if row is None else replace(row, fill="selected")
+        return _Window(layout.width, top, tuple(rows), self._place(top, height) if self.SHOWS_PLACE else None)
+
+    def _place(self, top: int, height: int) -> range:
+        """The rows of the viewport that show its place in the document; none where all of it is in view."""
+        total = self.layout_now.total
+        if total <= height or not height:
+            return range(0)
+        size = max(1, height * height // total)
+        start = (height - size) * min(top, total - height) // (total - height)
+        return range(start, start + size)
 
     def _scroll_to_row(self, row: int) -> None:
         furthest = self.layout_now.total - self.scrollable_content_region.height
@@ -221,7 +247,7 @@ class LinesView(ScrollView, can_focus=True):
 
     def on_resize(self, event: events.Resize) -> None:
         """Lay out anew: another width wraps otherwise."""
-        self._rows_drawn = []
+        self._painter.forget()
         self.relay()
 
     def on_click(self, event: events.Click) -> None:
@@ -231,7 +257,7 @@ class LinesView(ScrollView, can_focus=True):
             return
         if self.SHOWS_PLACE and offset.x >= self.layout_now.width:
             self._scroll_to_row(offset.y * self.layout_now.total // max(1, self.scrollable_content_region.height))
-            self._repaint()
+            self.repaint()
             return
         block = self.layout_now.block_at(offset.y + self.scroll_offset.y)
         if block is None:
@@ -246,57 +272,27 @@ class LinesView(ScrollView, can_focus=True):
     def notify_style_update(self) -> None:
         """Another theme, or another state: what styles come to is worked out anew."""
         super().notify_style_update()
-        self._base = None
-        self._styles_of_tones.clear()
+        self._painter.forget()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Draw rows of the viewport. What styles come to is worked out once, and not for every frame."""
-        if self._base is None:
-            self._base = self.rich_style
-        self._thumb_now = self._thumb
-        return super().render_lines(crop)
+        """Draw rows of the widget: the edges as any widget draws them, and between them the document."""
+        if self._window.top != self.scroll_offset.y or self._window.width != self.layout_now.width:
+            self._window = self._look()
+        edges, (width, height) = self.gutter, self.outer_size
+        first, end = max(crop.y, edges.top), min(crop.bottom, height - edges.bottom)
+        if crop.column_span != (0, width) or first >= end:
+            return super().render_lines(crop)
+        sample = super().render_lines(Region(0, edges.top, width, 1))[0]
+        sides = sample.crop(0, edges.left), sample.crop(width - edges.right, width)
+        rows = [self._window.row(at) for at in range(first - edges.top, end - edges.top)]
+        above, below = Region(0, crop.y, width, first - crop.y), Region(0, end, width, crop.bottom - end)
+        return [
+            *(super().render_lines(above) if above else ()),
+            *self._painter.lines(rows, self._window.width, sides),
+            *(super().render_lines(below) if below else ()),
+        ]
 
     def render_line(self, y: int) -> Strip:
         """Draw one row of the viewport."""
-        width = self.layout_now.width
-        base = self._base or self.rich_style
-        row = self._row_at(y + self.scroll_offset.y)
-        place = (
-            [Segment(" ", base + self._tone("thumb") if y in self._thumb_now else base)] if self.SHOWS_PLACE else []
-        )
-        if row is None:
-            return Strip([Segment(" " * width, base), *place], width + len(place))
-        if row.fill is not None:
-            base = base + self._tone(row.fill)
-        segments = [Segment(span.text, base + self._tone(span.tone)) for span in row.spans]
-        strip = Strip(segments).adjust_cell_length(width, base)
-        return Strip([*strip, *place], width + len(place))
-
-    @property
-    def _thumb(self) -> range:
-        """The rows of the viewport that show its place in the document; none where all of it is in view."""
-        height, total = self.scrollable_content_region.height, self.layout_now.total
-        if not self.SHOWS_PLACE or total <= height or not height:
-            return range(0)
-        size = max(1, height * height // total)
-        start = (height - size) * min(self.scroll_offset.y, total - height) // (total - height)
-        return range(start, start + size)
-
-    def _tone(self, tone: Tone) -> Style:
-        if tone not in self._styles_of_tones:
-            self._styles_of_tones[tone] = self._style_of(tone)
-        return self._styles_of_tones[tone]
-
-    def _style_of(self, tone: Tone) -> Style:
-        if tone == "plain":
-            return Style.null()
-        name = f"tone--{tone}"
-        partial = self.get_component_rich_style(name, partial=True)
-        # The partial style says what the tone sets; only the whole one has translucent colours blended.
-        whole = self.get_component_rich_style(name)
-        return partial + Style(
-            color=whole.color if partial.color else None, bgcolor=whole.bgcolor if partial.bgcolor else None
-        )
-
-    def _rows(self, layout: Layout, block: int) -> Sequence[Row]:
-        return self._document.rows(block, layout.width)
+        row, place = self._window.row(y)
+        return self._painter.content(row, self._window.width, place)

@@ -18,10 +18,10 @@ from app.agents.server import MOST_BYTES, MOST_SESSIONS, BackendServer
 from app.answering.answerer import ModelAnswerer
 from app.answering.litellm_port import LiteLLMModel
 from app.answering.model import AGENT_MODEL, EXTRACTIVE_MODEL, Reply
+from app.commands.serve_backend import MessageReader
 from app.conversations.registry import load
 from app.replay.events import ReplayEvent, ReplyReceived
 from app.replay.session import ReplayPlan, ReplaySession
-from app.commands.serve_backend import MessageReader
 from memory_backends.base import BackendError, MemoryBackend
 from memory_backends.controls import ClosedBookBackend
 from memory_backends.knowledge_store import QdrantConnection

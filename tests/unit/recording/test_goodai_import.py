@@ -92,7 +92,7 @@ def test_it_is_stepped_through_like_any_other(run_folder: Path, tmp_path: Path) 
 
 def test_their_score_stands_beside_ours_and_alone_where_there_is_no_class(run_folder: Path, tmp_path: Path) -> None:
     _, results = imported(run_folder, tmp_path / "r.sqlite3")
-    colours, chapter = results.questions
+    chapter, colours = results.questions
     assert (colours.score, colours.recorded_score, colours.outcome) == (1, 1, "correct")
     assert (chapter.score, chapter.recorded_score, chapter.outcome) == (None, 0.5, "wrong")
     assert chapter.error is not None and "no class here" in chapter.error
@@ -109,7 +109,7 @@ def test_a_score_that_we_do_not_come_to_is_marked(run_folder: Path, tmp_path: Pa
     _, results = imported(run_folder, tmp_path / "r.sqlite3")
     tests = results.backends["LTM Agent 1"].tests
     assert tests is not None and tests.differing == ("Colours - 0",)
-    assert (results.questions[0].score, results.questions[0].recorded_score) == (1, 0)
+    assert (results.questions[-1].score, results.questions[-1].recorded_score) == (1, 0)
 
 
 def without_log(folder: Path) -> None:

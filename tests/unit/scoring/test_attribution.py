@@ -207,11 +207,14 @@ async def test_where_the_model_was_not_heard_alone_it_says_that_the_two_cannot_b
     assert found.label == "guessed" and "guessed or lucky" in found.detail
 
 
-async def test_a_right_answer_from_a_distillate_says_so() -> None:
-    memory = FactsMemory({"5": Fate("green")}, given=("5",))
+@pytest.mark.parametrize(("distillate", "label"), [("the shed is green", "grounded"), ("a shed", "lucky")])
+async def test_a_right_answer_from_a_distillate_is_grounded_where_that_holds_it(
+    distillate: str, label: str
+) -> None:
+    memory = FactsMemory({"5": Fate(distillate)}, given=("5",))
     memories = {"facts": memory, **real("closed_book")}
     found = attribution_of(await played(question(), memories, {"facts": GREEN}), "facts")
-    assert found.label == "lucky" and "a fact distilled from turn 5 was" in found.detail
+    assert found.label == label and "a fact distilled from turn 5 was" in found.detail
 
 
 async def test_turning_down_a_bait_that_stood_in_the_prompt_is_grounded() -> None:

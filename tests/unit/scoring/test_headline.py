@@ -20,7 +20,8 @@ def asked(answer: Any, *, in_prompt: bool = True, **changes: Any) -> QuestionRow
 
 
 def test_evidence_in_the_prompt_is_crossed_with_right_answers() -> None:
-    rows = [asked(RIGHT), asked(RIGHT), asked(WRONG), asked(RIGHT, in_prompt=False), asked(ERROR)]
+    grounded = asked(RIGHT, failure="grounded")
+    rows = [grounded, grounded, asked(WRONG), asked(RIGHT, in_prompt=False, failure="lucky"), asked(ERROR)]
     headline = headline_of([*rows, row(choice(), RIGHT)])
     table = headline.evidence_by_answer
     assert table is not None

@@ -36,7 +36,9 @@ def keys(data: dict[str, Any]) -> str:
 
 def test_the_keys_are_the_documented_ones_in_their_order() -> None:
     data = as_json(row(choice(), reply("3")), row(recall(), reply("Ida and Bo")))
-    assert keys(data) == "schema_version run backends comparisons option_style answer_key questions"
+    assert (
+        keys(data) == "schema_version run backends comparisons option_style answer_key tests_written_usd questions"
+    )
     assert data["schema_version"] == 1 and data["comparisons"] == []
     assert keys(data["run"]) == "id started_at finished_at memreplay_version settings datasets"
     backend = data["backends"]["rag"]

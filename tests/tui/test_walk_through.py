@@ -1,0 +1,66 @@
+"""The walk-through of the README: the command and the three keys it names do find the planted bug."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.tui.launch import Launch
+from app.tui.screens.why import WhyScreen
+from app.tui.widgets.lines_view import LinesView
+from tests.conftest import REPOSITORY
+from tests.tui.conftest import open_replay, replay_of, until
+
+SECTION = re.search(r"^## Finding a memory bug\n(.*?)^## ", (REPOSITORY / "README.md").read_text(), re.S | re.M)
+NO_SECTION = "the README has no walk-through"
+
+
+@pytest.fixture
+def walk() -> str:
+    assert SECTION is not None, NO_SECTION
+    return SECTION.group(1)
+
+
+@pytest.fixture
+def bug(walk: str, tmp_path: Path) -> Path:
+    """The recording that the command of the walk-through makes."""
+    command = re.search(r"^\$ memreplay (.*)$", walk, re.MULTILINE)
+    assert command is not None
+    subprocess.run(
+        [sys.executable, "-m", "app", *shlex.split(command.group(1))],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+        check=True,
+        capture_output=True,
+    )
+    return tmp_path / "bug.sqlite3"
+
+
+async def test_three_keys_find_the_fact_that_promotion_dropped(walk: str, bug: Path, launch: Launch) -> None:
+    keys = re.findall(r"^\d\. `(\w+)`", walk, re.MULTILINE)
+    assert len(keys) == 3
+    async with open_replay(replace(launch, recording=bug)) as pilot:
+        for key in keys[:2]:
+            await pilot.press(key)
+            await pilot.pause()
+        await until(pilot, lambda: isinstance(pilot.app.screen, WhyScreen))
+        verdict = pilot.app.screen.query_one("#verdict", LinesView)
+        await until(pilot, lambda: "the architectures" in verdict.text)
+        assert "significance 0.44 is below 0.60" in verdict.text
+        assert "turn 1 is not in this prompt" in pilot.app.screen.query_one("#prompt", LinesView).text
+        await pilot.press(keys[2])
+        await until(pilot, lambda: pilot.app.screen is replay_of(pilot))
+        screen = replay_of(pilot)
+        assert (screen.cursor, screen.architectures.focused_backend) == (2, "hybrid")
+        hybrid = next(pane for pane in screen.architectures.panes if pane.backend == "hybrid")
+        promotions = next(view.text for view in hybrid.panels if view.panel.name == "promotions")
+        assert "DROP" in promotions and "Balgillo" in promotions and "eleven years" in promotions
+        await pilot.press("backspace")
+        assert screen.cursor == 1
