@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -151,6 +153,36 @@ def test_a_recording_with_bad_pages_is_told_in_one_sentence(run_cli: RunCli, rec
 @pytest.mark.parametrize("limit", ["2", "-0.1", "nan"])
 def test_an_accuracy_that_nothing_can_be_below_is_refused(run_cli: RunCli, tmp_path: Path, limit: str) -> None:
     refused(run_cli(*_BATCH, "--recording", tmp_path / "r.sqlite3", "--fail-under", limit), "--fail-under")
+
+
+def _small_files_only() -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+
+def test_a_disk_that_is_full_leaves_no_half_written_results(recording: Path) -> None:
+    output = recording.with_name("out.json")
+    output.write_text("of an earlier run")
+    ran = subprocess.run(
+        [sys.executable, "-m", "app", "report", str(recording), "--output", str(output)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        preexec_fn=_small_files_only,
+    )
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == f"memreplay: --output {output}: cannot be written: File too large\n"
+    assert output.read_text() == "of an earlier run"
+    assert sorted(path.name for path in recording.parent.iterdir()) == ["out.json", "run.json"]
+
+
+@pytest.mark.parametrize("make", [_fifo, _circle])
+def test_a_dataset_that_is_no_file_is_refused(
+    run_cli: RunCli, tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "talk.json"
+    make(path)
+    refused(run_cli(*_BATCH, "--dataset", path, "--recording", tmp_path / "r.sqlite3"), str(path), "neither a file")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
