@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from app.agents.address import is_agent
@@ -30,9 +29,9 @@ from app.errors import (
     EXIT_QUESTION_ERRORS,
     UsageError,
 )
-from app.paths import recordings_folder
 from app.reading_progress import shown_reading
 from app.recording.damage import damage_told
+from app.recording.files import new_recording_path
 from app.recording.store import Recording
 from app.run_memories import refuse_unknown_backends
 from app.scoring.answer_key import AnswerKey, read_answer_key
@@ -93,15 +92,6 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     return _exit_code(results, options.fail_under)
 
 
-def _files_read(options: BatchOptions) -> Iterator[Path]:
-    """Files that are named for reading; an id or a pattern of datasets is none."""
-    for name in options.datasets:
-        yield Path(name)
-    for path in (options.evidence, options.answer_key):
-        if path is not None:
-            yield path
-
-
 def _check_options(settings: Settings, options: BatchOptions) -> None:
     wrong = {
         "--resume needs --recording: the file with the run to go on with": options.plan.resume
@@ -121,6 +111,15 @@ def _check_options(settings: Settings, options: BatchOptions) -> None:
     for url in (settings.redis_url, settings.qdrant_url) if settings.offline else ():
         if url is not None and not is_loopback(url):
             raise UsageError(f"--offline reaches no network, and {without_secrets(url)} is on one")
+
+
+def _files_read(options: BatchOptions) -> Iterator[Path]:
+    """Files that are named for reading; an id or a pattern of datasets is none."""
+    for name in options.datasets:
+        yield Path(name)
+    for path in (options.evidence, options.answer_key):
+        if path is not None:
+            yield path
 
 
 def _chosen_conversations(settings: Settings, options: BatchOptions, specs: Sequence[str]) -> list[Conversation]:
@@ -172,12 +171,6 @@ def _results_beside(recording: Path) -> str:
     if not recording.name:
         raise UsageError(f"{recording}: not a file; expected the name of a recording")
     return str(recording.with_suffix(".results.json"))
-
-
-def new_recording_path() -> Path:
-    """Where a new recording goes: named by the time of its start, to the millisecond."""
-    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")[:-3]
-    return recordings_folder() / f"{stamp}.sqlite3"
 
 
 def _answer_key(path: Path | None) -> AnswerKey | None:

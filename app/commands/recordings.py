@@ -1,4 +1,4 @@
-"""What ``memreplay recordings`` prints."""
+"""``memreplay recordings``: what the recordings hold, printed."""
 
 from __future__ import annotations
 
@@ -7,18 +7,9 @@ from contextlib import closing
 from pathlib import Path
 
 from app.errors import RecordingError
-from app.paths import demo_recording, recordings_folder
 from app.recording.damage import damage_told
+from app.recording.files import recording_files
 from app.recording.store import Recording, RunInfo
-
-
-def recording_files() -> list[Path]:
-    """The shipped demo, then the user's recordings, newest first."""
-    folder = recordings_folder()
-    demo = demo_recording()
-    own = [path for path in folder.glob("*.sqlite3") if path.resolve() != demo.resolve()] if folder.is_dir() else []
-    newest_first = sorted(own, key=lambda path: path.stat().st_mtime, reverse=True)
-    return [path for path in (demo, *newest_first) if path.is_file()]
 
 
 def list_recordings() -> None:
