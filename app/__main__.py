@@ -2,22 +2,54 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 
-from app.errors import EXIT_INTERRUPTED, MemreplayError
+from app.errors import EXIT_DONE, EXIT_INTERRUPTED, EXIT_USAGE, MemreplayError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def main() -> None:
     """Run the command line; what a user can mend is one sentence on standard error, never a traceback."""
+    code: int | str | None = EXIT_DONE
+    try:
+        code = _run()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read has read enough.
+        _let_go_of_standard_output()
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        place = error.filename or "standard output"
+        print(f"memreplay: {place}: cannot be written: {error.strerror}", file=sys.stderr)
+        _let_go_of_standard_output()
+        code = EXIT_USAGE
+    sys.exit(code)
+
+
+def _run() -> int | str | None:
+    """The exit code of what was asked for."""
     from app.cli.program import cli
 
     try:
         cli()
+    except SystemExit as end:
+        return end.code
     except MemreplayError as error:
         print(f"memreplay: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        return error.exit_code
     except KeyboardInterrupt:
-        sys.exit(EXIT_INTERRUPTED)
+        return EXIT_INTERRUPTED
+    return EXIT_DONE
+
+
+def _let_go_of_standard_output() -> None:
+    """Let what is left unwritten go nowhere, or the interpreter would try it once more at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -25,8 +25,14 @@ from app.errors import UsageError
 from app.paths import config_file
 from memory_backends.registry import ARCHITECTURES
 
+_CONFIG_VARIABLE = "MEMREPLAY_CONFIG"
+
 Names = Annotated[tuple[str, ...], NoDecode]
 """Several names; in the environment separated by commas."""
+
+
+_MOST = 2**53 - 1
+"""The largest whole number that every reader of JSON takes for what it is."""
 
 
 class Settings(BaseSettings):
@@ -107,6 +113,13 @@ class Settings(BaseSettings):
             raise ValueError("name at least one")
         return tuple(dict.fromkeys(value))
 
+    @field_validator("*")
+    @classmethod
+    def _recordable(cls, value: Any) -> Any:
+        if isinstance(value, int) and not -_MOST <= value <= _MOST:
+            raise ValueError(f"the number is too large; the largest is {_MOST}")
+        return value
+
     @field_validator("ablate")
     @classmethod
     def _sorted(cls, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -139,6 +152,8 @@ def read_settings(**flags: Any) -> Settings:
         UsageError: a value cannot be used; it says which, from where it may come, and what was expected.
     """
     given = {name: value for name, value in flags.items() if value not in (None, (), [])}
+    if os.environ.get(_CONFIG_VARIABLE) and not _config_path().is_file():
+        raise UsageError(f"{_config_path()}: named by {_CONFIG_VARIABLE}, and there is no such file")
     try:
         return Settings(**given)
     except ValidationError as error:
@@ -161,5 +176,5 @@ def without_secrets(url: str | None) -> str | None:
 
 
 def _config_path() -> Path:
-    named = os.environ.get("MEMREPLAY_CONFIG")
+    named = os.environ.get(_CONFIG_VARIABLE)
     return Path(named) if named else config_file()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from app.agents.address import is_agent
@@ -29,8 +29,9 @@ from app.errors import (
     EXIT_QUESTION_ERRORS,
     UsageError,
 )
-from app.paths import recordings_folder
 from app.reading_progress import shown_reading
+from app.recording.damage import damage_told
+from app.recording.files import new_recording_path
 from app.recording.store import Recording
 from app.run_memories import refuse_unknown_backends
 from app.scoring.answer_key import AnswerKey, read_answer_key
@@ -63,8 +64,8 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     _check_options(settings, options)
     refuse_unknown_backends(settings.backend)
     recording = options.recording or new_recording_path()
-    outputs = options.outputs or (str(recording.with_suffix(".results.json")),)
-    check_outputs(outputs)
+    outputs = options.outputs or (_results_beside(recording),)
+    check_outputs(outputs, inputs=(recording, *_files_read(options)))
     specs, sources = split_specs(options.datasets or tuple(entry.id for entry in shipped_datasets()))
     refuse_for_tests(settings, sources, specs)
     conversations = _chosen_conversations(settings, options, specs) if specs else []
@@ -100,6 +101,8 @@ def _check_options(settings: Settings, options: BatchOptions) -> None:
             settings.limit and settings.sample
         ),
         "--offline takes replies from the cache, which --no-cache forbids": settings.offline and not settings.cache,
+        "--fail-under takes an accuracy, a number from 0 to 1": options.fail_under is not None
+        and not 0 <= options.fail_under <= 1,
         "--estimate starts no run: it goes without --resume": options.estimate and options.plan.resume,
     }
     for sentence, applies in wrong.items():
@@ -108,6 +111,15 @@ def _check_options(settings: Settings, options: BatchOptions) -> None:
     for url in (settings.redis_url, settings.qdrant_url) if settings.offline else ():
         if url is not None and not is_loopback(url):
             raise UsageError(f"--offline reaches no network, and {without_secrets(url)} is on one")
+
+
+def _files_read(options: BatchOptions) -> Iterator[Path]:
+    """Files that are named for reading; an id or a pattern of datasets is none."""
+    for name in options.datasets:
+        yield Path(name)
+    for path in (options.evidence, options.answer_key):
+        if path is not None:
+            yield path
 
 
 def _chosen_conversations(settings: Settings, options: BatchOptions, specs: Sequence[str]) -> list[Conversation]:
@@ -150,15 +162,15 @@ def report_again(path: Path, run_id: str | None, outputs: Sequence[str], answer_
     Raises:
         MemreplayError: the file or an output cannot be used.
     """
-    chosen = tuple(outputs) or (str(path.with_suffix(".results.json")),)
-    check_outputs(chosen)
+    chosen = tuple(outputs) or (_results_beside(path),)
+    check_outputs(chosen, inputs=(path, *([answer_key] if answer_key else ())))
     _report(path, run_id, chosen, _answer_key(answer_key))
 
 
-def new_recording_path() -> Path:
-    """Where a new recording goes: named by the time of its start, to the millisecond."""
-    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")[:-3]
-    return recordings_folder() / f"{stamp}.sqlite3"
+def _results_beside(recording: Path) -> str:
+    if not recording.name:
+        raise UsageError(f"{recording}: not a file; expected the name of a recording")
+    return str(recording.with_suffix(".results.json"))
 
 
 def _answer_key(path: Path | None) -> AnswerKey | None:
@@ -166,11 +178,8 @@ def _answer_key(path: Path | None) -> AnswerKey | None:
 
 
 def _report(path: Path, run_id: str | None, outputs: Sequence[str], answer_key: AnswerKey | None) -> Results:
-    recording = Recording.open(path)
-    try:
+    with closing(Recording.open(path)) as recording, damage_told(path):
         results = results_of_run(recording, recording.run(run_id), answer_key)
-    finally:
-        recording.close()
     write_results(results, outputs)
     if "-" not in outputs:
         print_table(results)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rich import box
@@ -17,6 +16,7 @@ from app.batch.headline_table import Columns, failure_columns, remarks, score_co
 from app.batch.markdown import as_markdown
 from app.batch.tests_table import print_tests
 from app.errors import UsageError
+from app.output_files import refuse_unusable_output, write_whole
 from app.scoring.results import Results
 
 STANDARD_OUTPUT = "-"
@@ -29,21 +29,22 @@ RENDERERS: dict[str, Renderer] = {".json": Results.to_json, ".csv": as_csv, ".md
 """What results are written as, by a file's ending."""
 
 
-def check_outputs(outputs: Sequence[str], endings: Sequence[str] = tuple(RENDERERS)) -> None:
-    """Refuse, before anything is asked, what could not be written afterwards.
+def check_outputs(
+    outputs: Sequence[str], endings: Sequence[str] = tuple(RENDERERS), *, inputs: Iterable[Path]
+) -> None:
+    """Refuse, before anything is asked, what could not be written afterwards, or would overwrite what is read.
 
     Raises:
-        UsageError: an unknown ending, or a folder that is not there.
+        UsageError: an unknown ending, a folder that is not there, or one of ``inputs``.
     """
+    inputs = tuple(inputs)
     for output in outputs:
         if output == STANDARD_OUTPUT:
             continue
-        path = Path(output)
-        if path.suffix not in endings:
-            wrong = path.suffix or "no ending"
+        if Path(output).suffix not in endings:
+            wrong = Path(output).suffix or "no ending"
             raise UsageError(f"--output {output}: cannot write {wrong}; expected {', '.join(endings)}, or -")
-        if path.is_dir() or not path.absolute().parent.is_dir():
-            raise UsageError(f"--output {output}: not a file in an existing folder")
+        refuse_unusable_output(output, inputs)
 
 
 def write_results(results: Results, outputs: Sequence[str]) -> None:
@@ -53,22 +54,6 @@ def write_results(results: Results, outputs: Sequence[str]) -> None:
             sys.stdout.write(results.to_json())
         else:
             write_whole(output, RENDERERS[Path(output).suffix](results))
-
-
-def write_whole(output: str, text: str) -> None:
-    """Write a file; it is replaced whole or not at all.
-
-    Raises:
-        UsageError: it cannot be written.
-    """
-    path = Path(output)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
-        unfinished.write_text(text, encoding="utf-8", newline="")
-        unfinished.replace(path)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise UsageError(f"--output {output}: cannot be written: {error.strerror}") from None
 
 
 def print_table(results: Results) -> None:

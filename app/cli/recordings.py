@@ -20,7 +20,7 @@ def recordings_default(context: typer.Context) -> None:
 @recordings.command("list")
 def recordings_list() -> None:
     """One line a run, of every recording in the recordings folder."""
-    from app.recording.listing import list_recordings
+    from app.commands.recordings import list_recordings
 
     list_recordings()
 
@@ -28,7 +28,7 @@ def recordings_list() -> None:
 @recordings.command("show")
 def recordings_show(file: Annotated[Path, typer.Argument(help="A recording.")]) -> None:
     """What a recording holds: its runs, their settings and conversations."""
-    from app.recording.listing import show_recording
+    from app.commands.recordings import show_recording
 
     show_recording(file)
 

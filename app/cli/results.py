@@ -33,6 +33,6 @@ def compare(
     ] = None,
 ) -> None:
     """Compare two runs on the same questions: how far apart, how sure, and what changed. Asks no model."""
-    from app.batch.compare_command import compare as compare_files
+    from app.commands.compare import compare as compare_files
 
     compare_files(a, b, run_a, run_b, tuple(output or ()))

@@ -22,6 +22,7 @@ from app.conversations.models import Conversation
 from app.conversations.registry import DatasetEntry, load, shipped_datasets
 from app.dataset_interfaces.loading import SHIPPED_DATASETS, ShippedDataset
 from app.errors import DatasetError, UsageError
+from app.output_files import write_whole
 from app.paths import datasets_folder
 from app.reading_progress import shown_reading
 
@@ -101,10 +102,7 @@ def export_conversation(spec: str, conversation_id: str | None, output: Path) ->
         raise UsageError(f"{printable(spec)} holds {len(found)} conversations; name one with --conversation: {ids}")
     conversation = chosen[0]
     text = as_test_conversation_text(conversation)
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--output {output}: cannot be written: {error.strerror}") from None
+    write_whole(str(output), text)
     for phrase in lost_in_export(conversation):
         print(f"left out: {phrase}", file=sys.stderr)
 

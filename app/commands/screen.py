@@ -41,8 +41,7 @@ def open_screen(
     if against is not None and (recording is None or datasets):
         raise UsageError("--against compares two recordings: name the other with --recording, and no --dataset")
     refuse_unknown_keys(settings.keys)
-    from app.batch.command import new_recording_path
-    from app.recording.listing import recording_files
+    from app.recording.files import new_recording_path, recording_files
     from app.recording.store import Recording
     from app.run_memories import refuse_unknown_backends
     from app.shown_tests import ShownTests, listed_tests

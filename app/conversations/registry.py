@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -166,6 +167,8 @@ def _dataset_files(folder: Path) -> list[Path]:
 
 def _not_found(spec: str, ids: Sequence[str]) -> str:
     if "/" in spec or "\\" in spec or spec.endswith(_SUFFIXES):
+        if os.path.lexists(spec):
+            return f"{spec} is neither a file nor a folder."
         return f"There is no file or folder {spec}."
     close = get_close_matches(spec, ids, n=1)
     hint = f'did you mean "{close[0]}"?' if close else f"there are {_listed(ids)}."

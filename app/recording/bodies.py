@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from app.errors import RecordingError
+from app.recording.damage import UNREADABLE, DamagedEventError, in_short
 from app.recording.interning import intern, resolve
 from app.replay.events import REPLAY_EVENT, AskEvent, ReplayEvent
 
@@ -76,22 +76,25 @@ def unpacked(body: str | bytes, look_up: Callable[[str], str]) -> ReplayEvent:
     """The event of a stored body.
 
     Raises:
-        RecordingError: it is damaged.
+        DamagedEventError: it is no event's.
     """
     data = inflated(body)
-    parsed: dict[str, Any] = orjson.loads(data)
-    return REPLAY_EVENT.validate_python(resolve(parsed, look_up) if _REFERENCE in data else parsed)
+    try:
+        parsed: dict[str, Any] = orjson.loads(data)
+        return REPLAY_EVENT.validate_python(resolve(parsed, look_up) if _REFERENCE in data else parsed)
+    except UNREADABLE as error:
+        raise DamagedEventError(f"a damaged event cannot be read: {in_short(error)}") from None
 
 
 def inflated(body: str | bytes) -> bytes:
     """The JSON of a stored body.
 
     Raises:
-        RecordingError: it is damaged.
+        DamagedEventError: it is no event's.
     """
     if isinstance(body, str):
         return body.encode()
     try:
         return zlib.decompressobj(zdict=DICTIONARY).decompress(body)
     except zlib.error as error:
-        raise RecordingError(f"the recording is damaged: an event cannot be read: {error}") from None
+        raise DamagedEventError(f"a damaged event cannot be read: {error}") from None

@@ -81,6 +81,8 @@ def connect(path: Path) -> Database:
     Raises:
         RecordingError: the file is not a recording, or one of a newer version.
     """
+    if path.exists() and not path.is_file():
+        raise RecordingError(f"{path}: not a file; expected a recording, or a name for a new one")
     existed = path.exists() and path.stat().st_size > 0
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,7 +109,9 @@ def connect_read_only(path: Path) -> Database:
         RecordingError: there is no such file, it is not a recording, one of a newer version, or an unfinished one.
     """
     if not path.is_file():
-        raise RecordingError(f"{path}: no such recording")
+        raise RecordingError(
+            f"{path}: {'not a file; expected a recording' if path.exists() else 'no such recording'}"
+        )
     last: Exception | None = None
     uri = path.resolve().as_uri()
     for mode in ("mode=ro", "mode=ro&immutable=1"):

@@ -14,6 +14,7 @@ from app.conversations.models import Conversation, Frozen
 from app.errors import RecordingError
 from app.recording.archive import RecordedArchive
 from app.recording.bodies import unpacked
+from app.recording.damage import damage_told
 from app.recording.interning import resolve
 from app.recording.schema import connect_read_only
 from app.replay.events import ReplayEvent
@@ -62,7 +63,8 @@ class Recording:
 
     def runs(self) -> list[RunInfo]:
         """All runs, oldest first."""
-        return [_run_info(row) for row in self._db.query("select * from runs order by started_at, rowid")]
+        with damage_told(self.path):
+            return [_run_info(row) for row in self._db.query("select * from runs order by started_at, rowid")]
 
     def run(self, run_id: str | None = None) -> RunInfo:
         """One run by its id, or the newest.
@@ -88,8 +90,9 @@ class Recording:
         Raises:
             RecordingError: the run has no such conversation.
         """
-        row = self._db.table("conversations").get(self._key(run_id, conversation_id))
-        return Conversation.model_validate(resolve(orjson.loads(row["body"]), self.text))
+        with damage_told(self.path):
+            row = self._db.table("conversations").get(self._key(run_id, conversation_id))
+            return Conversation.model_validate(resolve(orjson.loads(row["body"]), self.text))
 
     def events(
         self, run_id: str, conversation_id: str, kinds: tuple[str, ...] | None = None
@@ -118,7 +121,10 @@ class Recording:
         Raises:
             RecordingError: the run has no such conversation.
         """
-        return Timeline(self.conversation(run_id, conversation_id), archive=self.archive(run_id, conversation_id))
+        with damage_told(self.path):
+            return Timeline(
+                self.conversation(run_id, conversation_id), archive=self.archive(run_id, conversation_id)
+            )
 
     def close(self) -> None:
         """Let go of the file."""

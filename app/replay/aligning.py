@@ -40,16 +40,11 @@ class TurnAlignment:
     def __init__(self, left: Conversation, right: Conversation) -> None:
         pairs = _same_turns(left, right)
         self._to_right = _filled(len(left.turns), dict(pairs), len(right.turns))
-        self._to_left = _filled(len(right.turns), {b: a for a, b in pairs}, len(left.turns))
         self.paired = len(pairs)
 
     def to_right(self, position: int) -> int:
         """The position of the right one that goes with a position of the left one."""
         return self._to_right[max(0, min(position, len(self._to_right) - 1))]
-
-    def to_left(self, position: int) -> int:
-        """The position of the left one that goes with a position of the right one."""
-        return self._to_left[max(0, min(position, len(self._to_left) - 1))]
 
 
 def align_questions(*timelines: Timeline) -> list[AlignedQuestion]:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from app.conversations.models import Frozen
-from app.replay.timeline import Timeline
 from memory_backends.base import ChannelScore, Hit
 
 Reach = Literal["in_prompt", "cut", "missed", "not_found"]
@@ -29,15 +28,6 @@ class Placing(Frozen):
     score: float | None = None
     channels: Mapping[str, ChannelScore] = {}
     form: Form | None = None
-
-
-def placing_at(timeline: Timeline, backend: str, turn_id: str, position: int) -> Placing | None:
-    """How the read path of an ordinary turn dealt with a turn, in full; None where there was no read path."""
-    perceived = timeline.perceived_at(backend, position)
-    if perceived is None or perceived.turn != position:
-        return None
-    cut = (turn for part in perceived.cut for turn in part.turns)
-    return placing_in(position, turn_id, perceived.hits, perceived.missed, cut)
 
 
 def placing_in(

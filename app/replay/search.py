@@ -55,11 +55,6 @@ class SearchIndex:
         for turn in timeline.conversation.turns:
             self._said[turn.id] = self._add(turn.text, turn.number, ("message", "", ""))
 
-    @property
-    def read_to(self) -> int:
-        """The last position that was read."""
-        return self._read_to
-
     def catch_up(self, most: int | None = None) -> bool:
         """Read on, at most so many positions. True where all that was reached is read.
 

@@ -13,6 +13,7 @@ from app.settings import read_settings, without_secrets
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "config.toml"
+    path.write_text("")
     monkeypatch.setenv("MEMREPLAY_CONFIG", str(path))
     return path
 
@@ -41,6 +42,17 @@ def test_a_config_file_that_will_not_do_is_told_in_one_sentence(config: Path, co
     with pytest.raises(UsageError, match=says) as refused:
         read_settings()
     assert "\n" not in str(refused.value)
+
+
+def test_a_config_file_that_is_named_must_be_there(config: Path) -> None:
+    config.unlink()
+    with pytest.raises(UsageError, match="no such file"):
+        read_settings()
+
+
+def test_a_number_that_no_recording_can_hold_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"seed.*too large"):
+        read_settings(seed=10**20)
 
 
 def test_what_is_recorded_of_the_settings_holds_no_secret() -> None:

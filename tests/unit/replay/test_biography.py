@@ -7,7 +7,7 @@ import pytest
 from app.conversations.models import Conversation, Session, Turn
 from app.replay.biography import answerable_from, biographies, biography
 from app.replay.events import ReplayEvent
-from app.replay.placing import placing_at
+from app.replay.placing import placing_in
 from app.replay.retrievals import RetrievalIndex
 from app.replay.timeline import Timeline
 from memory_backends.records import KNOWLEDGE_COLLECTION
@@ -76,8 +76,13 @@ def test_the_placings_are_those_of_the_read_paths(timeline: Timeline, retrievals
         life = biography(timeline, retrievals, "hybrid", turn)
         ranks = {at: (rank, missed) for at, rank, missed in life.sightings.ranks}
         for position in range(timeline.reached + 1):
-            placing = placing_at(timeline, "hybrid", turn.id, position)
-            if placing is None or placing.reach == "not_found":
+            read = timeline.perceived_at("hybrid", position)
+            if read is None or read.turn != position:
+                assert position not in ranks
+                continue
+            cut = (cut for part in read.cut for cut in part.turns)
+            placing = placing_in(position, turn.id, read.hits, read.missed, cut)
+            if placing.reach == "not_found":
                 assert position not in ranks
             elif placing.rank is not None:
                 assert position in ranks

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import orjson
@@ -12,9 +13,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from app.batch.markdown import plain
 from app.batch.report import results_of_run
-from app.batch.writers import STANDARD_OUTPUT, check_outputs, write_whole
+from app.batch.writers import STANDARD_OUTPUT, check_outputs
 from app.conversations.faults import printable
 from app.errors import UsageError
+from app.output_files import write_whole
+from app.recording.damage import damage_told
 from app.recording.store import Recording
 from app.scoring.changes import KINDS, AnswerRow, Change, Kind, RunComparison, compare_runs
 
@@ -44,7 +47,7 @@ def compare(a: Path, b: Path, run_a: str | None, run_b: str | None, outputs: Seq
     Raises:
         MemreplayError: a file cannot be read, or the two have nothing in common.
     """
-    check_outputs(outputs, (".json", ".md"))
+    check_outputs(outputs, (".json", ".md"), inputs=(a, b))
     compared = compare_runs(rows_of(a, run_a), rows_of(b, run_b))
     if compared.unpaired:
         print(f"not compared, for want of a partner: {', '.join(compared.unpaired)}", file=sys.stderr)
@@ -76,11 +79,8 @@ def rows_of(path: Path, run_id: str | None) -> Sequence[AnswerRow]:
         if run_id is not None:
             raise UsageError(f"{path}: a results file holds one run; --run-a and --run-b choose one of a recording")
         return results.questions
-    recording = Recording.open(path)
-    try:
+    with closing(Recording.open(path)) as recording, damage_told(path):
         rows = results_of_run(recording, recording.run(run_id)).questions
-    finally:
-        recording.close()
     return [AnswerRow.model_validate(row.model_dump(include=set(AnswerRow.model_fields))) for row in rows]
 
 
