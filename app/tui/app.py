@@ -107,7 +107,7 @@ class MemreplayApp(App[None]):
                 chosen = await self._choose(f"{place}: conversations in {path.name}", ids)
                 if chosen is None:
                     break
-                name = ids[chosen] if left == right else path.name
+                name = path.name if left != right else ids[chosen].partition("@")[2] or ids[chosen]
                 opened.append(Opened(name, await asyncio.to_thread(recorded, path, ids[chosen])))
         except MemreplayError as error:
             self._start.say(str(error), trouble=True)

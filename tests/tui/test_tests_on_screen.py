@@ -74,7 +74,7 @@ async def test_a_live_run_shows_messages_waits_filler_and_scores_as_they_come(te
         await pilot.press("G")
         await until(pilot, lambda: screen.player.run.over)
         await until(pilot, lambda: "Colours - 1: 1 of 1" in text_of(pilot, "conversation"))
-        assert "2 of 2 tests over · 2 points" in str(screen.query_one("#answers").border_title)
+        assert "2/2 tests · 2 pts" in str(screen.query_one("#answers").border_title)
         assert "end of the conversation · resolved" in text_of(pilot, "conversation")
 
 
@@ -90,7 +90,7 @@ async def test_looking_back_shows_the_scores_as_they_were(tests_launch: Launch) 
             assert str(screen.query_one("#answers").border_title) == shown.title
         screen.move_to(0)
         await pilot.pause()
-        assert "0 of 1 tests over" in str(screen.query_one("#answers").border_title)
+        assert "0/1 tests" in str(screen.query_one("#answers").border_title)
 
 
 async def test_stopping_keeps_what_was_said_and_stepping_goes_on(tests_launch: Launch) -> None:

@@ -151,7 +151,7 @@ def scores_view(timeline: Timeline, cursor: int) -> View:
             line(Span(f"{sign} ", tone), Span(f"{_short(end)} ", "value"), one_line(event.test_id), most=1)
         )
     points = sum(score for event in over if (score := points_of(event)) is not None)
-    title = f"{len(over)} of {len(begun)} tests over · {points:.3g} points"
+    title = f"{len(over)}/{len(begun)} tests · {points:.3g} pts"
     return lines_view(title, lines, in_view=len(lines) - 1 if lines else None)
 
 
