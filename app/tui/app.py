@@ -102,12 +102,13 @@ class MemreplayApp(App[None]):
 
         opened = []
         try:
-            for path in (left, right):
+            for path, place in ((left, "the first"), (right, "to hold against it")):
                 ids = await asyncio.to_thread(recorded_conversations, path)
-                chosen = await self._choose(f"conversations in {path.name}", ids)
+                chosen = await self._choose(f"{place}: conversations in {path.name}", ids)
                 if chosen is None:
                     break
-                opened.append(Opened(path.name, await asyncio.to_thread(recorded, path, ids[chosen])))
+                name = path.name if left != right else ids[chosen].partition("@")[2] or ids[chosen]
+                opened.append(Opened(name, await asyncio.to_thread(recorded, path, ids[chosen])))
         except MemreplayError as error:
             self._start.say(str(error), trouble=True)
         if len(opened) == 2:

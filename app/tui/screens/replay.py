@@ -12,10 +12,11 @@ from textual.timer import Timer
 from textual.widgets import Footer
 
 from app.replay.annotations import Annotations
-from app.replay.events import AnswerScored, ConversationClosed, QuestionAsked
+from app.replay.events import AnswerScored, ConversationClosed, QuestionAsked, TestScored
 from app.tui.launch import LiveAssembly
 from app.tui.replay_source import ReplaySource
 from app.tui.screens.asking import AskingScreen
+from app.tui.screens.test_scores import TestScoresScreen
 from app.tui.text import Span, one_line
 from app.tui.views.answers import answers_view
 from app.tui.views.conversation import closing_of
@@ -73,6 +74,8 @@ class ReplayScreen(AskingScreen):
         conversation.border_title = Content("conversation")
         for name in ("#trouble", "#found", "#answers"):
             self.query_one(name).display = False
+        self.architectures.display = self.source.shows_memory
+        self.set_class(not self.source.shows_memory, "-without-memory")
         self._document.closed = closing_of(self.timeline)
         self.marks_changed()
         self.load_watches()
@@ -223,11 +226,13 @@ class ReplayScreen(AskingScreen):
             self.maximize(self.focused)
 
     def action_results(self) -> None:
-        """Open the results, as far as there are any; of tests, tell the points."""
-        if self._conversing:
-            self.notify(scores_view(self.timeline, self.timeline.reached).title, markup=False)
-        else:
+        """Open the results, as far as there are any."""
+        if not self._conversing:
             super().action_results()
+        elif any(isinstance(event, TestScored) for event in self.timeline.tests):
+            self.app.push_screen(TestScoresScreen(self.timeline), self.go)
+        else:
+            self.notify("No test is over yet: G plays on to the end of all.", markup=False)
 
     # ---- what the engine tells -----------------------------------------------------------------------------
 
