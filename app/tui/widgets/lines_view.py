@@ -17,7 +17,7 @@ from textual.widget import Widget
 from app.tui.actions import bindings_of
 from app.tui.document import Document, Layout, LinesDocument
 from app.tui.text import TONES, Line, Row
-from app.tui.widgets.row_painter import Place, RowPainter
+from app.tui.widgets.row_painter import Frame, Place, RowPainter
 
 _ROWS_ABOVE = 2
 
@@ -73,6 +73,15 @@ class LinesView(ScrollView, can_focus=True):
         self._painter = RowPainter(self)
 
     @property
+    def allow_vertical_scroll(self) -> bool:
+        """Always, though it has no scrollbar: that is a widget of its own, and would be painted at every move."""
+        return not self.disabled
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Rows of the whole document, where the style sheet lets it be as high as that."""
+        return Layout(self._document, max(width - self.SHOWS_PLACE, 1)).total
+
+    @property
     def document(self) -> Document:
         """What is shown."""
         return self._document
@@ -113,9 +122,11 @@ class LinesView(ScrollView, can_focus=True):
         if not self.is_attached or not self.size.width:
             return
         size = Size(self.scrollable_content_region.width, self.layout_now.total)
-        # Assigned, a virtual size lays the whole screen out anew; here nothing can move by it.
+        if self.styles.is_auto_height and size.height != self.virtual_size.height:
+            self.refresh(layout=True)
+        # Assigned, a virtual size lays the whole screen out anew; few views grow by it.
         self.set_reactive(Widget.virtual_size, size)
-        self._scroll_update(size)
+        self.scroll_y = self.validate_scroll_y(self.scroll_y)
         if self._from_top:
             top = 0 if self._in_view is None else self.layout_now.start(self._in_view) - _ROWS_ABOVE
             self._scroll_to_row(top)
@@ -243,7 +254,9 @@ class LinesView(ScrollView, can_focus=True):
 
     def _scroll_to_row(self, row: int) -> None:
         furthest = self.layout_now.total - self.scrollable_content_region.height
-        self.scroll_to(y=max(0, min(row, furthest)), animate=False)
+        wanted = max(0, min(row, furthest))
+        if not self.scroll_y == self.scroll_target_y == wanted:
+            self.scroll_to(y=wanted, animate=False)
 
     def on_resize(self, event: events.Resize) -> None:
         """Lay out anew: another width wraps otherwise."""
@@ -278,19 +291,20 @@ class LinesView(ScrollView, can_focus=True):
         """Draw rows of the widget: the edges as any widget draws them, and between them the document."""
         if self._window.top != self.scroll_offset.y or self._window.width != self.layout_now.width:
             self._window = self._look()
-        edges, (width, height) = self.gutter, self.outer_size
-        first, end = max(crop.y, edges.top), min(crop.bottom, height - edges.bottom)
-        if crop.column_span != (0, width) or first >= end:
-            return super().render_lines(crop)
-        sample = super().render_lines(Region(0, edges.top, width, 1))[0]
+        frame = self._painter.frame((self._border_title, self._border_subtitle), self._framed)
+        rows = [self._window.row(at) for at in range(self.outer_size.height - len(frame.above) - len(frame.below))]
+        strips = [*frame.above, *self._painter.lines(rows, self._window.width), *frame.below]
+        cut = [strip.crop(*crop.column_span) for strip in strips] if crop.width != self.outer_size.width else strips
+        return cut[crop.y : crop.bottom]
+
+    def _framed(self) -> Frame:
+        """The edges, as any widget draws them."""
+        (width, height), edges = self.outer_size, self.gutter
+        strips = super().render_lines(Region(0, 0, width, height))
+        end = height - edges.bottom
+        sample = strips[edges.top] if edges.top < end else Strip.blank(width)
         sides = sample.crop(0, edges.left), sample.crop(width - edges.right, width)
-        rows = [self._window.row(at) for at in range(first - edges.top, end - edges.top)]
-        above, below = Region(0, crop.y, width, first - crop.y), Region(0, end, width, crop.bottom - end)
-        return [
-            *(super().render_lines(above) if above else ()),
-            *self._painter.lines(rows, self._window.width, sides),
-            *(super().render_lines(below) if below else ()),
-        ]
+        return Frame(tuple(strips[: edges.top]), sides, tuple(strips[end:]))
 
     def render_line(self, y: int) -> Strip:
         """Draw one row of the viewport."""
