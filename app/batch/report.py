@@ -18,8 +18,8 @@ from app.scoring.rows_of_tests import TEST_KINDS, rows_of_tests
 from app.scoring.sections import QuestionRow
 from memory_backends.operations import Extraction
 
-_KINDS = (*ASK_KINDS, "observed", "operated", "decided", "extracted")
-"""What an attribution rests on, and what was paid beside the answers."""
+_KINDS = (*ASK_KINDS, "observed", "decided", "extracted")
+"""What an attribution rests on, beside what was written, and what was paid beside the answers."""
 
 _ASKED_ALONG = "closed_book_asked_along"
 """The recorded setting that says that closed book was asked for attribution only, and is no backend of the run."""
@@ -33,7 +33,7 @@ def results_of_run(recording: Recording, run: RunInfo, answer_key: AnswerKey | N
     extractions: dict[str, list[Extraction]] = {}
     for conversation_id in recording.conversation_ids(run.id):
         conversation = recording.conversation(run.id, conversation_id)
-        timeline = Timeline(conversation, recording.events(run.id, conversation_id, _KINDS))
+        timeline = Timeline(conversation, recording.writes_and(run.id, conversation_id, _KINDS))
         for backend in timeline.backends:
             extractions.setdefault(backend, []).extend(timeline.extractions(backend))
         rows.extend(_rows(timeline, run, answer_key))
