@@ -24,6 +24,7 @@ from app.answering.pacing import PaceLimits, Paces
 from app.answering.reachability import ensure_reachable
 from app.answering.reply_cache import CachedModel, RunReplies
 from app.answering.shared_prefix import SharedPrefixModel
+from app.answering.tokens import token_counter
 from app.conversations.models import Conversation
 from app.embedders import ensure_embedder_answers
 from app.errors import MissingServerOrKeyError, UsageError
@@ -218,6 +219,7 @@ class Assembly:
             perceive=perceive or any(memory.perceive_changes_recall for memory in memories.values()),
             ask_only=frozenset(self.asked_along),
             shuffle_seed=self.settings.seed if self.settings.shuffle_choices else None,
+            counter_of=token_counter,
         )
 
     def live_archive(self, conversation: Conversation) -> EventArchive:
@@ -235,7 +237,12 @@ class Assembly:
             conversation,
             lambda name: self._beside(conversation, name),
             self._answerer,
-            ReplayPlan(recorder.run_id if recorder else "by-hand", self.models, self.settings.top_k),
+            ReplayPlan(
+                recorder.run_id if recorder else "by-hand",
+                self.models,
+                self.settings.top_k,
+                counter_of=token_counter,
+            ),
             _recorded(recorder.record, emit) if recorder else emit,
         )
 

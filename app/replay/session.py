@@ -30,7 +30,7 @@ from app.replay.events import (
     event_of,
 )
 from app.replay.shuffling import choice_order, with_order
-from memory_backends.base import BackendError, ClosingStatus, MemoryBackend, Namespace, Recall
+from memory_backends.base import BackendError, ClosingStatus, MemoryBackend, Namespace, Recall, TokenCounter
 from memory_backends.operations import Phase
 
 T = TypeVar("T")
@@ -76,7 +76,8 @@ class ReplayPlan:
     """What a replay does beside playing: which models it asks, and how many hits memory may take.
 
     ``ask_only`` names backends that are asked without hearing the conversation. Options are shown in an order drawn
-    from ``shuffle_seed`` and the question, where it is set.
+    from ``shuffle_seed`` and the question, where it is set. ``counter_of`` gives the tokenizer of a model, by which
+    memory then measures what it gives to it.
     """
 
     run_id: str
@@ -85,6 +86,7 @@ class ReplayPlan:
     perceive: bool = True
     ask_only: frozenset[str] = frozenset()
     shuffle_seed: int | None = None
+    counter_of: Callable[[str], TokenCounter] | None = None
 
 
 class ReplaySession:
@@ -148,7 +150,7 @@ class ReplaySession:
         if self._plan.perceive and turn.role == "user":
             message = message_of(self.conversation, turn)
             started = perf_counter()
-            budget = self._answerer_of(name).context_budget(self._plan.models[0])
+            budget = self._room_for(name, self._plan.models[0])
             recall = await self._guarded(name, "perceive", backend.perceive(message, self._plan.top_k, budget))
             if recall is not None:
                 self._emit(
@@ -228,12 +230,18 @@ class ReplaySession:
         """What memory gives for the question, or the sentence of why it gives nothing."""
         if name in self._broken:
             return self._broken[name]
-        backend, budget = self._backends[name], self._answerer_of(name).context_budget(model)
+        backend, budget = self._backends[name], self._room_for(name, model)
         failed: list[str] = []
         recall = await self._guarded(
             name, "recall", backend.recall(question.text, self._plan.top_k, budget), failed
         )
         return recall if recall is not None else failed[0]
+
+    def _room_for(self, name: str, model: str) -> int:
+        """Most tokens that a memory may give to this model, which are from now on counted as the model counts."""
+        if self._plan.counter_of is not None and model != AGENT_MODEL:
+            self._backends[name].read_by(self._plan.counter_of(model))
+        return self._answerer_of(name).context_budget(model)
 
     def asks(self) -> list[Ask]:
         """Every question of the conversation, of every backend, through every model; agents answer themselves."""
