@@ -22,24 +22,23 @@ from memory_backends.operations import Extraction
 
 
 class RecordedHistory:
-    """The events of one conversation by backend and position, its answers, and the calls of extractors."""
+    """The events of one conversation by backend and position, its answers, and the calls of extractors.
+
+    ``backends`` are in the order in which they are first heard of.
+    """
 
     def __init__(self, conversation: Conversation, events: Iterable[ReplayEvent]) -> None:
         self.conversation = conversation
+        self.backends: list[str] = []
         self.extractions: dict[str, list[Extraction]] = defaultdict(list)
-        self._at: dict[str, dict[int, list[ReplayEvent]]] = defaultdict(lambda: defaultdict(list))
+        self._at: dict[tuple[str, int], list[ReplayEvent]] = defaultdict(list)
         self._answers: dict[AskKey, Answer] = {}
         for event in events:
             self._take(event)
 
-    @property
-    def backends(self) -> list[str]:
-        """In the order in which they are first heard of."""
-        return list(self._at)
-
     def events_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
         """What one backend did at exactly this position, in order; asks and calls of its extractor are apart."""
-        return self._at[backend].get(turn, ())
+        return self._at.get((backend, turn), ())
 
     def answers(self) -> Iterator[Answer]:
         """All asks, in the order in which they were asked."""
@@ -48,7 +47,8 @@ class RecordedHistory:
     def _take(self, event: ReplayEvent) -> None:
         if not isinstance(event, BackendEvent):
             return
-        done = self._at[event.backend]
+        if event.backend not in self.backends:
+            self.backends.append(event.backend)
         match event:
             case QuestionAsked():
                 self._answers[ask_key(event)] = Answer(asked=event)
@@ -59,4 +59,4 @@ class RecordedHistory:
             case Extracted(extraction=extraction):
                 self.extractions[event.backend].append(extraction)
             case _:
-                done[event.turn].append(event)
+                self._at[event.backend, event.turn].append(event)
