@@ -9,6 +9,7 @@ LONGEST_VALUE = 80
 LONGEST_SLOT = 48
 
 _NOT_WORD = re.compile(r"[^\w]+")
+_DIGIT = re.compile(r"\d")
 _TRIM = " \t\"'“”‘’«»`.,;:!?¡¿()[]*"
 
 
@@ -26,6 +27,16 @@ def clean_value(text: str) -> str:
 def slot_part(text: str) -> str:
     """A piece of text as a part of a slot's name: ``Favourite colour`` → ``favourite_colour``."""
     return folded(text).replace(" ", "_")[:LONGEST_SLOT].strip("_")
+
+
+def same_value(one: str, other: str) -> bool:
+    """Whether two values are the same but for case, accents and punctuation."""
+    return folded(one) == folded(other)
+
+
+def is_of_a_kind(one: str, other: str) -> bool:
+    """Whether one value may stand where the other stood: a number for a number, words for words."""
+    return _DIGIT.search(one) is not None if _DIGIT.search(other) else _DIGIT.search(one) is None
 
 
 def says_no_more(new: str, old: str) -> bool:
