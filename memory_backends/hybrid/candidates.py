@@ -7,11 +7,11 @@ the rule read in it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from memory_backends.base import Exchange, Message
-from memory_backends.hybrid.facts import clean_value, same_value, slot_part
+from memory_backends.hybrid.facts import clean_value, is_of_a_kind, same_value, slot_part
 from memory_backends.hybrid.rules import (
     english,
     english_people,
@@ -108,6 +108,10 @@ _NAMING = frozenset({"name", "employer", "relation", "city", "origin", "company"
 """Rules whose value must be a name."""
 
 
+Match = tuple[Rule, str | None, str]
+"""A rule that matched, the slot and the value."""
+
+
 class Candidate(Frozen):
     """Something that may be worth keeping.
 
@@ -156,7 +160,7 @@ def _of_message(message: Message, present: frozenset[str]) -> Iterator[Candidate
         taken_back = value_taken_back(sentence) or value_put_right(said_before)
         said_before.append(sentence)
         has_slot = False
-        for rule, slot, value in _matches(sentence, who):
+        for rule, slot, value in _in_order(_matches(sentence, who), taken_back):
             if rule.slot is None and (has_slot or is_advice or len(sentence.split()) < SHORTEST_SENTENCE):
                 continue
             if slot is None and taken_back is not None and same_value(value, taken_back):
@@ -195,7 +199,7 @@ def speaker_slot(message: Message) -> str:
     return slot_part(message.label) or message.role
 
 
-def _matches(sentence: str, who: str) -> Iterator[tuple[Rule, str | None, str]]:
+def _matches(sentence: str, who: str) -> Iterator[Match]:
     asks = sentence.rstrip("\"'”»)").endswith("?")
     for rule in RULES:
         if asks and not rule.in_questions:
@@ -206,6 +210,13 @@ def _matches(sentence: str, who: str) -> Iterator[tuple[Rule, str | None, str]]:
                 value = _without_filler(value)
             if value and not (_is_denied(rule, match) or _points_nowhere(match) or _is_no_subject(match)):
                 yield rule, _slot_of(rule.slot, match, who), value
+
+
+def _in_order(found: Iterator[Match], taken_back: str | None) -> Iterable[Match]:
+    """What a sentence says, that without a slot last which is no value for the one that the sentence takes back."""
+    if taken_back is None:
+        return found
+    return sorted(found, key=lambda match: match[1] is None and not is_of_a_kind(match[2], taken_back))
 
 
 def _without_filler(name: str) -> str:

@@ -34,9 +34,15 @@ def same_value(one: str, other: str) -> bool:
     return folded(one) == folded(other)
 
 
-def is_of_a_kind(one: str, other: str) -> bool:
-    """Whether one value may stand where the other stood: a number for a number, words for words."""
-    return _DIGIT.search(one) is not None if _DIGIT.search(other) else _DIGIT.search(one) is None
+def is_of_a_kind(new: str, old: str) -> bool:
+    """Whether ``new`` may stand where ``old`` stood: a number for a number, a name for a name, no phrase."""
+    return _kind(new) == _kind(old) and len(new.split()) <= len(old.split()) + 1
+
+
+def _kind(value: str) -> str:
+    if _DIGIT.search(value):
+        return "number"
+    return "name" if value[:1].isupper() else "word"
 
 
 def says_no_more(new: str, old: str) -> bool:

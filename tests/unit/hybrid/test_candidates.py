@@ -228,6 +228,6 @@ def test_what_is_put_right_after_taking_something_back_names_the_wrong_value():
     assert [(c.value, c.taken_back, c.is_correction) for c in said(said_so) if c.value == "Pulsar"] == [
         ("Pulsar", "Redpanda", True)
     ]
-    assert [c.taken_back for c in said(said_so.replace("Ignore that, I was tired. ", "")) if c.value == "Pulsar"] == [
-        None
-    ]
+    assert [
+        c.taken_back for c in said(said_so.replace("Ignore that, I was tired. ", "")) if c.value == "Pulsar"
+    ] == [None]
