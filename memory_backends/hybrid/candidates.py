@@ -170,7 +170,7 @@ def _of_message(message: Message, present: frozenset[str]) -> Iterator[Candidate
             if rule.name in _NAMING and _is_address(value, present):
                 continue
             key = (slot, value if slot else sentence)
-            if key in seen:
+            if key in seen or (slot is not None and _is_owned_already(slot, value, seen)):
                 continue
             seen.add(key)
             has_slot = True
@@ -227,6 +227,14 @@ def _without_filler(name: str) -> str:
     while words and words[-1].casefold() in _FILLER:
         words.pop()
     return " ".join(words)
+
+
+def _is_owned_already(slot: str, value: str, seen: Iterable[tuple[str | None, str]]) -> bool:
+    """Whether somebody's slot holds it: ``project = X`` says no more than ``user.side_project = X``."""
+    return any(
+        value == other and (held or "").rpartition(".")[2].split("_")[-1] == slot and "." in (held or "")
+        for held, other in seen
+    )
 
 
 def _is_address(name: str, present: frozenset[str]) -> bool:

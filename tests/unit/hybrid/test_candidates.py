@@ -231,3 +231,15 @@ def test_what_is_put_right_after_taking_something_back_names_the_wrong_value():
     assert [
         c.taken_back for c in said(said_so.replace("Ignore that, I was tired. ", "")) if c.value == "Pulsar"
     ] == [None]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "filled"),
+    [
+        ("Mi padre se llama Fermín y lleva un taxi.", {"user.padre": "Fermín"}),
+        ("My side project is called Tidebook: it logs tides.", {"user.side_project": "Tidebook"}),
+        ("The project is called Tidebook.", {"project": "Tidebook"}),
+    ],
+)
+def test_what_is_somebodys_fills_no_second_slot_of_nobodys(sentence, filled):
+    assert slots(sentence) == filled
