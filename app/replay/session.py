@@ -5,7 +5,7 @@ It knows no screen, no file and no provider: events go to a sink, questions thro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Protocol, runtime_checkable
