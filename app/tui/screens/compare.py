@@ -8,18 +8,16 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Footer
 
 from app.tui.actions import Place, bindings_of
-from app.tui.export import export_screen
 from app.tui.messages import OneOfTwoWanted
 from app.tui.replay_source import ReplaySource
-from app.tui.screens.help import HelpScreen
-from app.tui.screens.results import QuestionList
+from app.tui.screens.listing import Listing, ListingScreen
 from app.tui.text import Span, one_line
 from app.tui.views.answers import LEGEND
 from app.tui.views.compared import ComparedQuestions, ComparedTests
+from app.tui.views.listed import ListedDocument
 from app.tui.widgets.bars import Bar
 
 
@@ -31,7 +29,7 @@ class Opened:
     source: ReplaySource
 
 
-class CompareScreen(Screen[None]):
+class CompareScreen(ListingScreen[None]):
     """The questions, or tests, of two recordings, those first on which they disagree most."""
 
     PLACE: ClassVar[Place] = "compare"
@@ -45,10 +43,20 @@ class CompareScreen(Screen[None]):
         self._compared = ComparedTests(*timelines) if conversing else ComparedQuestions(*timelines)
         self._document = self._compared.document
 
+    @property
+    def listed(self) -> ListedDocument:
+        """What is listed."""
+        return self._document
+
+    @property
+    def picture_name(self) -> str:
+        """What an exported picture is called."""
+        return f"{self._sides[0].name}-against-{self._sides[1].name}"
+
     def compose(self) -> ComposeResult:
         """The two names, the questions, the signs."""
         yield Bar(id="header")
-        yield QuestionList(id="questions")
+        yield Listing(id="questions")
         yield Bar(id="legend")
         yield Footer(show_command_palette=False, compact=True)
 
@@ -62,18 +70,10 @@ class CompareScreen(Screen[None]):
             Span(f"  2 {one_line(right.name)}", "strong"),
             Span(f"  {self._compared.turns_in_both} turns in both", "dim"),
         )
-        questions = self.query_one("#questions", QuestionList)
+        questions = self.query_one(Listing)
         questions.border_title = Content(self._compared.tally)
         questions.show(self._document)
         self.query_one("#legend", Bar).say(Span(f" {LEGEND}", "dim"))
-
-    def action_next(self) -> None:
-        """The next of them."""
-        self._choose(self._document.cursor + 1)
-
-    def action_previous(self) -> None:
-        """The one before."""
-        self._choose(self._document.cursor - 1)
 
     def action_open_left(self) -> None:
         """Into the first recording, at what is pointed at."""
@@ -89,19 +89,6 @@ class CompareScreen(Screen[None]):
             side.source.close()
         self.dismiss(None)
 
-    def action_export(self) -> None:
-        """Save the screen as a picture."""
-        export_screen(self, f"{self._sides[0].name}-against-{self._sides[1].name}")
-
-    def action_help(self) -> None:
-        """All keys."""
-        self.app.push_screen(HelpScreen())
-
     def _open(self, side: int) -> None:
         position = self._compared.positions(self._document.cursor)[side] if len(self._document) else 1
         self.post_message(OneOfTwoWanted(self._sides[side].source, position))
-
-    def _choose(self, index: int) -> None:
-        self._document.cursor = max(0, min(index, len(self._document) - 1))
-        questions = self.query_one("#questions", QuestionList)
-        questions.bring_into_view(self._document.cursor)

@@ -6,24 +6,23 @@ import asyncio
 from collections.abc import Mapping
 from typing import ClassVar
 
-from textual import on, work
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Footer
 
 from app.replay.timeline import AskKey, Timeline
 from app.scoring.attribution import Label
 from app.tui.actions import Place, bindings_of
 from app.tui.destinations import Destination, Evidence
-from app.tui.export import export_screen
-from app.tui.screens.help import HelpScreen
+from app.tui.screens.listing import Listing, ListingScreen
 from app.tui.screens.pick import PickScreen
 from app.tui.screens.why import WhyScreen
 from app.tui.text import Span, one_line
 from app.tui.views.answers import LEGEND, AnswersTable, reader_label, summary_lines
 from app.tui.views.filters import QuestionFilter, filters_of, labels_of
+from app.tui.views.listed import ListedDocument
 from app.tui.views.results import ResultsDocument
 from app.tui.widgets.bars import Bar
 from app.tui.widgets.lines_view import LinesView
@@ -33,11 +32,7 @@ class Scores(LinesView, can_focus=False):
     """A line for each architecture."""
 
 
-class QuestionList(LinesView, can_focus=False):
-    """The questions; the screen's keys move through it."""
-
-
-class ResultsScreen(Screen[Destination | None]):
+class ResultsScreen(ListingScreen[Destination | None]):
     """Ends with where the user wants to look, or with None."""
 
     PLACE: ClassVar[Place] = "results"
@@ -53,11 +48,21 @@ class ResultsScreen(Screen[Destination | None]):
         self._document = ResultsDocument(table, table.questions)
         self._document.point_at_first_wrong()
 
+    @property
+    def listed(self) -> ListedDocument:
+        """What is listed."""
+        return self._document
+
+    @property
+    def picture_name(self) -> str:
+        """What an exported picture is called."""
+        return f"{self._conversation.id}-results"
+
     def compose(self) -> ComposeResult:
         """Scores above, questions below."""
         yield Bar(id="header")
         yield Scores(id="scores")
-        yield QuestionList(id="questions")
+        yield Listing(id="questions")
         yield Bar(id="legend")
         yield Footer(show_command_palette=False, compact=True)
 
@@ -91,7 +96,7 @@ class ResultsScreen(Screen[Destination | None]):
         self._document.point_at(at)
         if self._document.question == at:
             self._document.column = column
-        questions = self.query_one("#questions", QuestionList)
+        questions = self.query_one(Listing)
         everything = self._filter.questions == self._table.questions
         of_all = f" of {len(self._table.questions)}"
         questions.border_title = Content(
@@ -99,21 +104,13 @@ class ResultsScreen(Screen[Destination | None]):
         )
         questions.show(self._document, in_view=self._document.cursor if len(self._document) else None)
 
-    def action_next(self) -> None:
-        """The next question."""
-        self._choose(self._document.cursor + 1)
-
-    def action_previous(self) -> None:
-        """The previous question."""
-        self._choose(self._document.cursor - 1)
-
     def action_next_answer(self) -> None:
         """The next architecture's answer."""
-        self._point_at(self._document.column + 1)
+        self._point_at_answer(self._document.column + 1)
 
     def action_previous_answer(self) -> None:
         """The previous architecture's answer."""
-        self._point_at(self._document.column - 1)
+        self._point_at_answer(self._document.column - 1)
 
     def action_why(self) -> None:
         """Why the answer that is pointed at is what it is."""
@@ -147,25 +144,12 @@ class ResultsScreen(Screen[Destination | None]):
         """Back to where the replay was."""
         self.dismiss(None)
 
-    def action_export(self) -> None:
-        """Save the screen as a picture."""
-        export_screen(self, f"{self._conversation.id}-results")
-
-    def action_help(self) -> None:
-        """All keys."""
-        self.app.push_screen(HelpScreen())
-
-    @on(LinesView.BlockClicked)
-    def _clicked(self, message: LinesView.BlockClicked) -> None:
-        if message.view.id == "questions":
-            self._choose(message.block)
-
-    def _choose(self, index: int) -> None:
+    def point_at(self, index: int) -> None:
+        """Point at a question, and there at the first answer that is not right."""
         self._document.cursor = max(0, min(index, len(self._document) - 1))
         self._document.point_at_first_wrong()
-        questions = self.query_one("#questions", QuestionList)
-        questions.bring_into_view(self._document.cursor)
+        super().point_at(index)
 
-    def _point_at(self, column: int) -> None:
-        self._document.column = max(0, min(column, len(self._table.contestants) - 1))
-        self.query_one("#questions", QuestionList).repaint()
+    def _point_at_answer(self, column: int) -> None:
+        self._document.column = column
+        self.query_one(Listing).repaint()

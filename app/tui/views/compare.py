@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 from app.replay.aligning import AlignedQuestion, Contender
 from app.replay.timeline import Answer
-from app.tui.text import Line, Row, Span, Tone, beside, line, one_line
+from app.tui.text import Line, Row, Span, beside, line, one_line
 from app.tui.views.answers import sign_of
+from app.tui.views.listed import ListedDocument
 
 _ROWS_OF_ANSWER = 3
-_SIGN = 2
 
 
-class CompareDocument:
+class CompareDocument(ListedDocument):
     """A block a question: what was asked, then what either recording's architectures answered, side by side."""
 
     def __init__(self, questions: Sequence[AlignedQuestion]) -> None:
+        super().__init__()
         self._questions = questions
-        self.cursor = 0
-        self._laid_out = lru_cache(maxsize=512)(self._lay_out)
 
     def __len__(self) -> int:
         return len(self._questions)
 
-    def height(self, index: int, width: int) -> int:
-        """Rows that a question takes."""
-        return len(self._laid_out(index, width, False))
-
-    def rows(self, index: int, width: int) -> Sequence[Row]:
-        """The rows of a question."""
-        return self._laid_out(index, width, index == self.cursor)
-
-    def subject(self, index: int) -> None:
-        """Nothing: the screen moves through the questions by keys of its own."""
-
-    def _lay_out(self, index: int, width: int, current: bool) -> tuple[Row, ...]:
+    def lay_out(self, index: int, width: int, column: int | None) -> Sequence[Row]:
+        """A question between the two sides."""
         aligned = self._questions[index]
         asked = [
             line(
@@ -45,11 +33,7 @@ class CompareDocument:
             line(Span(one_line(aligned.question.text), "strong")),
             line(Span("expected ", "dim"), Span(one_line(aligned.question.expected), "value"), hang=2),
         ]
-        column = (width - _SIGN) // 3 - 2
-        rows = beside([asked, _side(aligned, 0), _side(aligned, 1)], [column] * 3)
-        fill: Tone | None = "current" if current else None
-        first = Row((Span("▶ " if current else "  ", "accent"), *rows[0].spans), fill)
-        return (first, *(Row((Span("  "), *row.spans), fill) for row in rows[1:]), Row())
+        return beside([asked, _side(aligned, 0), _side(aligned, 1)], [width // 3 - 2] * 3)
 
 
 def tally(questions: Sequence[AlignedQuestion]) -> str:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 from app.conversations.models import Question
 from app.replay.timeline import Answer, AskKey
 from app.scoring.attribution import Label
-from app.tui.text import Line, Row, Span, Tone, beside, line, one_line, visible, wrapped
+from app.tui.text import Line, Row, Span, beside, line, one_line, visible, wrapped
 from app.tui.views.answers import AnswersTable, Contestant, key_of, sign_of
+from app.tui.views.listed import ListedDocument
 
 _NARROWEST_COLUMN = 26
 _ROWS_OF_ANSWER = 4
-_SIGN = 2
 
 
-class ResultsDocument:
+class ResultsDocument(ListedDocument):
     """Questions beside the answers where there is room for columns, above them where there is not.
 
     ``labels`` say where the fact of an answer was lost, as far as that has been worked out; ``questions`` are those
@@ -26,16 +25,24 @@ class ResultsDocument:
     def __init__(
         self, table: AnswersTable, questions: Sequence[Question], labels: Mapping[AskKey, Label] | None = None
     ) -> None:
+        super().__init__()
         self._table = table
         self._questions = tuple(questions)
         self._labels = labels or {}
         self._numbers = {question.id: number for number, question in enumerate(table.questions, start=1)}
-        self.cursor = 0
-        self.column = 0
-        self._laid_out = lru_cache(maxsize=512)(self._lay_out)
+        self._column = 0
 
     def __len__(self) -> int:
         return len(self._questions)
+
+    @property
+    def column(self) -> int:
+        """Whose answer is pointed at."""
+        return self._column
+
+    @column.setter
+    def column(self, place: int) -> None:
+        self._column = max(0, min(place, len(self._table.contestants) - 1))
 
     @property
     def question(self) -> Question | None:
@@ -46,17 +53,6 @@ class ResultsDocument:
         """Point at a question where it is among those looked at, else at the first."""
         self.cursor = self._questions.index(question) if question in self._questions else 0
         self.point_at_first_wrong()
-
-    def height(self, index: int, width: int) -> int:
-        """Rows that a question takes."""
-        return len(self._laid_out(index, width, None))
-
-    def rows(self, index: int, width: int) -> Sequence[Row]:
-        """The rows of a question."""
-        return self._laid_out(index, width, self.column if index == self.cursor else None)
-
-    def subject(self, index: int) -> None:
-        """Nothing: the screen moves through questions and answers by keys of its own."""
 
     def chosen(self) -> Answer | None:
         """The answer that is pointed at."""
@@ -75,28 +71,20 @@ class ResultsDocument:
         )
         self.column = next(wrong, 0)
 
-    def _lay_out(self, index: int, width: int, column_here: int | None) -> tuple[Row, ...]:
-        current = column_here is not None
+    def lay_out(self, index: int, width: int, column: int | None) -> Sequence[Row]:
+        """A question beside its answers where there is room for columns, above them where there is not."""
         question = self._questions[index]
         asked = question_lines(self._numbers[question.id], question)
         answers = [
-            answer_lines(self._table, question, who, self._labels, pointed_at=column == column_here)
-            for column, who in enumerate(self._table.contestants)
+            answer_lines(self._table, question, who, self._labels, pointed_at=place == column)
+            for place, who in enumerate(self._table.contestants)
         ]
-        inner = width - _SIGN
         columns = len(answers) + 1
-        column = (inner - 2 * columns) // columns
-        if column >= _NARROWEST_COLUMN:
-            rows = beside([asked, *answers], [column] * columns)
-        else:
-            rows = wrapped(asked, inner) + [
-                Row((Span("  "), *row.spans)) for lines in answers for row in wrapped(lines, inner - 2)
-            ]
-        sign = Span("▶ " if current else "  ", "accent")
-        fill: Tone | None = "current" if current else None
-        first = Row((sign, *rows[0].spans), fill)
-        rest = [Row((Span("  "), *row.spans), fill) for row in rows[1:]]
-        return (first, *rest, Row())
+        room = (width - 2 * columns) // columns
+        if room >= _NARROWEST_COLUMN:
+            return beside([asked, *answers], [room] * columns)
+        below = [Row((Span("  "), *row.spans)) for lines in answers for row in wrapped(lines, width - 2)]
+        return [*wrapped(asked, width), *below]
 
 
 def question_lines(number: int, question: Question) -> list[Line]:

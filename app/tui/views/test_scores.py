@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from app.replay.events import TestBegan, TestScored
 from app.replay.timeline import Timeline
 from app.scoring.rows_of_tests import differs_from_record, outcome_of_test, place_of_test
 from app.tui.text import Line, Row, Span, Tone, beside, line, one_line
 from app.tui.views.answers import SIGNS
+from app.tui.views.listed import ListedDocument
 
 _ROWS_OF_TEXT = 3
-_SIGN = 2
 _EQUAL = 1e-6
 
 
@@ -70,36 +69,22 @@ def points_in_words(scored: TestScored) -> str:
     return f"{scored.score:.3g} of {scored.max_score:g}{differs}"
 
 
-class ScoresDocument:
+class ScoresDocument(ListedDocument):
     """A block a test: what was asked and expected, and beside it what each run said to it and got for it."""
 
     def __init__(self, tests: Sequence[ListedTest], names: Sequence[str]) -> None:
+        super().__init__()
         self._tests, self._names = tests, names
-        self.cursor = 0
-        self._laid_out = lru_cache(maxsize=512)(self._lay_out)
 
     def __len__(self) -> int:
         return len(self._tests)
 
-    def height(self, index: int, width: int) -> int:
-        """Rows that a test takes."""
-        return len(self._laid_out(index, width, False))
-
-    def rows(self, index: int, width: int) -> Sequence[Row]:
-        """The rows of a test."""
-        return self._laid_out(index, width, index == self.cursor)
-
-    def subject(self, index: int) -> None:
-        """Nothing: the screen moves through the tests by keys of its own."""
-
-    def _lay_out(self, index: int, width: int, current: bool) -> tuple[Row, ...]:
+    def lay_out(self, index: int, width: int, column: int | None) -> Sequence[Row]:
+        """A test, and what each run said to it."""
         test = self._tests[index]
         columns = 1 + len(test.sides)
         sides = [_side(side, name) for side, name in zip(test.sides, self._names, strict=True)]
-        rows = beside([_asked(test), *sides], [(width - _SIGN) // columns - 2] * columns)
-        fill: Tone | None = "current" if current else None
-        first = Row((Span("▶ " if current else "  ", "accent"), *rows[0].spans), fill)
-        return (first, *(Row((Span("  "), *row.spans), fill) for row in rows[1:]), Row())
+        return beside([_asked(test), *sides], [width // columns - 2] * columns)
 
 
 def totals_of(tests: Sequence[ListedTest], side: int) -> list[Line]:

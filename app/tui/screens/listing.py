@@ -1,0 +1,59 @@
+"""A screen with a list through which keys and clicks move: questions, tests, or those of two recordings."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from textual import on
+from textual.screen import Screen, ScreenResultType
+
+from app.tui.export import export_screen
+from app.tui.screens.help import HelpScreen
+from app.tui.views.listed import ListedDocument
+from app.tui.widgets.lines_view import LinesView
+
+
+class Listing(LinesView, can_focus=False):
+    """The list; the screen's keys move through it."""
+
+
+class ListingScreen(Screen[ScreenResultType]):
+    """Moves through a list that its subclass composes as a :class:`Listing` of a document."""
+
+    @property
+    @abstractmethod
+    def listed(self) -> ListedDocument:
+        """What is listed."""
+
+    @property
+    @abstractmethod
+    def picture_name(self) -> str:
+        """What an exported picture is called."""
+
+    def action_next(self) -> None:
+        """The next item."""
+        self.point_at(self.listed.cursor + 1)
+
+    def action_previous(self) -> None:
+        """The previous item."""
+        self.point_at(self.listed.cursor - 1)
+
+    def action_export(self) -> None:
+        """Save the screen as a picture."""
+        export_screen(self, self.picture_name)
+
+    def action_help(self) -> None:
+        """All keys."""
+        self.app.push_screen(HelpScreen())
+
+    def point_at(self, index: int) -> None:
+        """Point at an item, or at the nearest there is, and bring it into view."""
+        self.listed.cursor = max(0, min(index, len(self.listed) - 1))
+        listing = self.query_one(Listing)
+        listing.bring_into_view(self.listed.cursor)
+        listing.repaint()
+
+    @on(LinesView.BlockClicked)
+    def _clicked(self, message: LinesView.BlockClicked) -> None:
+        if isinstance(message.view, Listing):
+            self.point_at(message.block)
