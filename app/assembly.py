@@ -13,6 +13,7 @@ from app.agents.address import models_asked_of
 from app.answering.answerer import ModelAnswerer
 from app.answering.model import AGENT_MODEL, AnswerModel
 from app.answering.reachability import ensure_reachable
+from app.answering.tokens import token_counter
 from app.conversations.models import Conversation
 from app.recording.annotations import annotations_of
 from app.recording.interning import text_hash
@@ -163,6 +164,7 @@ class Assembly:
             perceive=perceive or any(memory.perceive_changes_recall for memory in memories.values()),
             ask_only=frozenset(self.asked_along),
             shuffle_seed=self.settings.seed if self.settings.shuffle_choices else None,
+            counter_of=token_counter,
         )
 
     def live_archive(self, conversation: Conversation) -> EventArchive:
@@ -180,7 +182,12 @@ class Assembly:
             conversation,
             lambda name: self._memories.beside(conversation, name),
             self._answerer,
-            ReplayPlan(recorder.run_id if recorder else "by-hand", self.models, self.settings.top_k),
+            ReplayPlan(
+                recorder.run_id if recorder else "by-hand",
+                self.models,
+                self.settings.top_k,
+                counter_of=token_counter,
+            ),
             _recorded(recorder.record, emit) if recorder else emit,
         )
 

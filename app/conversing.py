@@ -9,7 +9,9 @@ from pathlib import Path
 
 from app.answering.agent import ModelAgent
 from app.answering.judge import Judge, refuse_extractive_judge
+from app.answering.model import AGENT_MODEL
 from app.answering.reachability import ensure_reachable
+from app.answering.tokens import token_counter
 from app.assembly import Assembly
 from app.conversations.models import Conversation
 from app.dataset_interfaces.async_steps import on_loop
@@ -85,9 +87,12 @@ class ConversingAssembly(Assembly):
             top_k=self.settings.top_k,
             judge=self.judge,
         )
+        memories = self.backends_for(stream.conversation, [stream.backend])
+        if stream.model != AGENT_MODEL:
+            memories[stream.backend].read_by(token_counter(stream.model))
         return AgentSession(
             stream.conversation,
-            self.backends_for(stream.conversation, [stream.backend]),
+            memories,
             ModelAgent(
                 stream.model,
                 self.answer_model,

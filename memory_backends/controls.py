@@ -72,6 +72,10 @@ class OracleBackend(MemoryBackend):
         """Keep the messages, by their turn ids."""
         self._heard.update((message.turn_id, message) for message in exchange.messages)
 
+    def read_by(self, count_tokens: TokenCounter) -> None:
+        """The evidence is measured by it."""
+        self._count_tokens = count_tokens
+
     async def recall(self, question: str, limit: int, budget: int) -> Recall:
         """All the evidence in one hit, oldest first; whole turns are left out where the budget is too small.
 

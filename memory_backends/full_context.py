@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from memory_backends.base import (
     BackendError,
@@ -28,24 +29,53 @@ ACTOR = "full_context_agent"
 
 @dataclass(frozen=True)
 class _Stretch:
-    """Where one turn stands in the log: bytes from ``start``, tokens from ``tokens_before``.
+    """Where one turn stands in the log, in bytes.
 
     ``heading`` is the date line of its session, empty where the session has no date. It stands right before the
-    first turn of the session, and is not part of the stretch.
+    first turn of the session, which ``is_under_it``, and is not part of the stretch.
     """
 
     turn: str
     start: int
-    tokens_before: int
+    end: int
     heading: str
-    heading_tokens: int
+    is_under_it: bool
+
+
+@dataclass
+class _Ledger:
+    """The tokens of a log by one counter, counted once a line. ``before[n]`` stand before the ``n``-th turn."""
+
+    count: TokenCounter
+    before: list[int] = field(default_factory=list)
+    headings: dict[str, int] = field(default_factory=lambda: {"": 0})
+    total: int = 0
+
+    def take_in(self, log: bytes, stretches: Sequence[_Stretch]) -> None:
+        """Count what is new."""
+        for stretch in stretches[len(self.before) :]:
+            if stretch.heading not in self.headings:
+                self.headings[stretch.heading] = self.count(stretch.heading)
+            if stretch.is_under_it:
+                self.total += self.headings[stretch.heading]
+            self.before.append(self.total)
+            self.total += self.count(log[stretch.start : stretch.end].decode())
+
+    def tokens_from(self, number: int, stretch: _Stretch) -> int:
+        """Tokens of a context that begins at this turn, under its date line: fewer the later it begins."""
+        return self.headings[stretch.heading] + self.total - self.before[number]
+
+    def first_that_fits(self, stretches: Sequence[_Stretch], budget: int) -> int:
+        """The earliest turn at which a context can begin; their number where none can."""
+        numbers = range(len(stretches))
+        return bisect_left(numbers, True, key=lambda number: self.tokens_from(number, stretches[number]) <= budget)
 
 
 class FullContextBackend(MemoryBackend):
     """One growing text and nothing else. Over the budget, the oldest whole turns are cut.
 
     The log has one line a message, and a line with the date before the first exchange of a dated session. Tokens
-    are counted once a line, when it is appended.
+    are counted once a line and counter, when the log is read.
     """
 
     name = "full_context"
@@ -57,8 +87,8 @@ class FullContextBackend(MemoryBackend):
         self._ttl_seconds = ttl_seconds
         self._key: str | None = None
         self._stretches: list[_Stretch] = []
+        self._ledgers: dict[TokenCounter, _Ledger] = {}
         self._observed: set[str] = set()
-        self._tokens = 0
         self._end = 0
         self._session: int | None = None
         self._turns_cut = 0
@@ -68,8 +98,8 @@ class FullContextBackend(MemoryBackend):
         """No log yet."""
         self._key = ConversationHistoryLog.key(namespace.path)
         self._stretches = []
+        self._ledgers = {}
         self._observed = set()
-        self._tokens = 0
         self._end = 0
         self._session = None
         self._turns_cut = self._tokens_cut = 0
@@ -99,13 +129,15 @@ class FullContextBackend(MemoryBackend):
         start += len(heading.encode()) if opens else 0
         self._session = exchange.session
         self._observed.update(exchange.turn_ids)
-        heading_tokens = self._count_tokens(heading) if heading else 0
-        self._tokens += heading_tokens if opens else 0
         for message, line in zip(exchange.messages, lines, strict=True):
-            self._stretches.append(_Stretch(message.turn_id, start, self._tokens, heading, heading_tokens))
-            self._tokens += self._count_tokens(line)
-            start += len(line.encode())
+            end = start + len(line.encode())
+            self._stretches.append(_Stretch(message.turn_id, start, end, heading, opens))
+            start, opens = end, False
         self._end = start
+
+    def read_by(self, count_tokens: TokenCounter) -> None:
+        """The log is measured by it."""
+        self._count_tokens = count_tokens
 
     async def recall(self, question: str, limit: int, budget: int) -> Recall:
         """The log, as much of its end as fits: one hit."""
@@ -130,13 +162,15 @@ class FullContextBackend(MemoryBackend):
             return Recall()
         if len(log) < self._end:
             raise BackendError(f"The log at {key} is shorter than what was appended to it")
-        first = bisect_left(self._stretches, True, key=lambda stretch: self._tokens_from(stretch) <= budget)
+        ledger = self._ledgers.setdefault(self._count_tokens, _Ledger(self._count_tokens))
+        ledger.take_in(log, self._stretches)
         turns = [stretch.turn for stretch in self._stretches]
+        first = ledger.first_that_fits(self._stretches, budget)
         if first == len(turns):
-            return Recall(cut=(Cut(place=key, turns=tuple(turns), tokens=self._tokens),))
+            return Recall(cut=(Cut(place=key, turns=tuple(turns), tokens=ledger.total),))
         kept = self._stretches[first]
-        text, tokens = kept.heading + log[kept.start :].decode(), self._tokens_from(kept)
-        cut = Cut(place=key, turns=tuple(turns[:first]), tokens=self._tokens - tokens)
+        text, tokens = kept.heading + log[kept.start :].decode(), ledger.tokens_from(first, kept)
+        cut = Cut(place=key, turns=tuple(turns[:first]), tokens=ledger.total - tokens)
         hit = Hit(
             id=key,
             store="redis",
@@ -155,10 +189,6 @@ class FullContextBackend(MemoryBackend):
         new = Cut(place=self._opened(), turns=turns[self._turns_cut :], tokens=max(tokens - self._tokens_cut, 0))
         self._turns_cut, self._tokens_cut = max(self._turns_cut, len(turns)), max(self._tokens_cut, tokens)
         return (new,) if new.turns else ()
-
-    def _tokens_from(self, stretch: _Stretch) -> int:
-        """Tokens of a context that begins at this turn, under its date line: fewer the later it begins."""
-        return stretch.heading_tokens + self._tokens - stretch.tokens_before
 
     def _opened(self) -> str:
         if self._key is None:

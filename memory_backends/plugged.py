@@ -16,6 +16,7 @@ from memory_backends.base import (
     Namespace,
     Recall,
     Snapshot,
+    TokenCounter,
 )
 from memory_backends.operations import MemoryTrace
 from memory_backends.snapshot_diff import COMMAND, SnapshotDiffer
@@ -65,6 +66,11 @@ class PluggedBackend(MemoryBackend):
         if self._has("settle"):
             with self.trace.caused_by("consolidate", self._actor):
                 await self._writing("settle")
+
+    def read_by(self, count_tokens: TokenCounter) -> None:
+        """Told to the inner one, where it cares."""
+        if self._has("read_by"):
+            self._inner.read_by(count_tokens)
 
     async def recall(self, question: str, limit: int, budget: int) -> Recall:
         """As the inner one does."""

@@ -97,6 +97,10 @@ class RagBackend(MemoryBackend):
         self._retriever.add(point_id, exchange)
         self._exchanges[point_id] = exchange
 
+    def read_by(self, count_tokens: TokenCounter) -> None:
+        """Hits and contexts are measured by it."""
+        self._count_tokens = count_tokens
+
     async def recall(self, question: str, limit: int, budget: int) -> Recall:
         """The same search for a question."""
         with self.trace.caused_by("recall", ACTOR):

@@ -26,8 +26,11 @@ class CallLimit(Protocol):
         """A call came back in order; ``others_wait`` says whether the limit held any other back."""
         ...
 
-    def refused(self, begun: float, now: float) -> None:
-        """A call begun at ``begun`` was turned away, since the provider has too much to do."""
+    def refused(self, begun: float, now: float) -> bool:
+        """A call begun at ``begun`` was turned away, since the provider has too much to do.
+
+        Whether the limit is another now.
+        """
         ...
 
 
@@ -40,8 +43,9 @@ class FixedLimit:
     def finished(self, now: float, *, others_wait: bool) -> None:
         """Nothing changes."""
 
-    def refused(self, begun: float, now: float) -> None:
+    def refused(self, begun: float, now: float) -> bool:
         """Nothing changes."""
+        return False
 
 
 class AdaptiveLimit:
@@ -51,13 +55,15 @@ class AdaptiveLimit:
     that was clearly faster than the best one lets the limit grow, by half until the first refusal and by a tenth
     after it; one that was not takes it back, and some rounds later growing is tried again. A server that only
     queues what it is sent (a local model) is thereby not sent more. A refusal takes a quarter off, once for all
-    calls that were under way by then.
+    calls that were under way by then, which comes back by a tenth a round, however fast the round was: of a few
+    replies, some of them late, no rate can be told.
     """
 
     def __init__(self, size: int = FIRST_SIZE) -> None:
         self.size = size
         self._best_size, self._best_rate = size, 0.0
         self._rounds_to_wait = 0
+        self._size_before_refusal = 0
         self._was_refused = False
         self._shrunk_at = -math.inf
         self._round_began: float | None = None
@@ -75,16 +81,21 @@ class AdaptiveLimit:
                 self._judge(self._replies / (now - self._round_began))
                 self._round_began, self._replies = now, 0
 
-    def refused(self, begun: float, now: float) -> None:
+    def refused(self, begun: float, now: float) -> bool:
         """Shrink, unless the refusal is of the same moment as the last one."""
         if begun < self._shrunk_at:
-            return
+            return False
+        self._size_before_refusal = self.size
         self.size = max(1, self.size * 3 // 4)
         self._best_size, self._best_rate, self._rounds_to_wait = self.size, 0.0, 1
         self._was_refused, self._shrunk_at, self._round_began = True, now, None
+        return True
 
     def _judge(self, rate: float) -> None:
-        if self._rounds_to_wait:
+        if self.size < self._size_before_refusal:
+            self._best_size, self._best_rate = self.size, rate
+            self._grow(self._size_before_refusal)
+        elif self._rounds_to_wait:
             self._rounds_to_wait -= 1
             self._best_rate = rate
             if not self._rounds_to_wait:
@@ -95,6 +106,6 @@ class AdaptiveLimit:
         else:
             self.size, self._rounds_to_wait = self._best_size, _ROUNDS_BETWEEN_TRIALS
 
-    def _grow(self) -> None:
+    def _grow(self, largest: int = LARGEST_SIZE) -> None:
         step = self.size // 10 if self._was_refused else self.size // 2
-        self.size = min(LARGEST_SIZE, self.size + max(1, step))
+        self.size = min(largest, self.size + max(1, step))

@@ -83,6 +83,8 @@ class LiteLLMModel:
             except Exception as error:
                 if is_too_much(error):
                     pace.turned_away(begun, min(retry_after(error) or 0.0, _LONGEST_BACK_OFF * 2))
+                else:
+                    pace.failed()
                 raise
             used = reply.usage.prompt + reply.usage.completion
             pace.kept_up(used - expected if used else 0)

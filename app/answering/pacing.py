@@ -48,10 +48,13 @@ class PaceLimits:
     tpm: int | None = None
 
 
-_REMEMBERED = 0.98
-"""Weight of a call against the next one: the last fifty or so count."""
+_REMEMBERED = 0.99
+"""Weight of a call against the next one: the last hundred or so count."""
 
 _TOLERATED_SHARE = 0.1
+
+_CREDIT = 30.0
+"""Calls that are taken to have gone well under a limit that was just lowered."""
 
 
 class Pace:
@@ -94,13 +97,19 @@ class Pace:
         self._remember(refused=0.0)
         self._limit.finished(self._clock.now(), others_wait=self._gate.waiting > 0)
 
+    def failed(self) -> None:
+        """The call under way failed for a reason that asking less would not mend."""
+        self._remember(refused=0.0)
+
     def turned_away(self, begun: float, pause: float) -> None:
         """The call begun then was refused for want of capacity; it waits for ``pause`` seconds."""
         now = self._clock.now()
         self._remember(refused=1.0)
         if self._refusals > _TOLERATED_SHARE * self._calls:
             self._paused_until = max(self._paused_until, now + pause)
-            self._limit.refused(begun, now)
+            if self._limit.refused(begun, now):
+                # What the larger limit brought upon itself is not held against the smaller one.
+                self._calls, self._refusals = _CREDIT, 0.0
 
     def _remember(self, *, refused: float) -> None:
         self._calls = self._calls * _REMEMBERED + 1.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from app.answering.model import Reply
 from app.answering.prompts import one_line
 from app.answering.secrets import scrubbed
@@ -10,6 +12,9 @@ LONGEST_WAIT = 60.0
 """Seconds; a provider that asks for more is not waited for."""
 
 _LONGEST_REASON = 300
+_NAMES_BEFORE_A_REASON = re.compile(r"^(?:(?:litellm\.)?[A-Za-z]+(?:Error|Exception)(?::| -) )+(?=\S)")
+"""LiteLLM names a failure two or three times before it says what the provider said."""
+
 _RETRIED_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 _TOO_MUCH_STATUS = frozenset({429, 503, 529})
 # The account is empty, which OpenAI says with the status of a rate limit.
@@ -70,7 +75,8 @@ def failed_reply(error: BaseException, timeout: float) -> Reply:
         return Reply(text="", refused=True)
     if timed_out(error):
         return Reply(text=None, error=f"the model did not answer within {timeout:g} s")
-    name, reason = type(error).__name__, scrubbed(one_line(str(error)))[:_LONGEST_REASON]
+    said = _NAMES_BEFORE_A_REASON.sub("", one_line(str(error)))
+    name, reason = type(error).__name__, scrubbed(said)[:_LONGEST_REASON]
     asked = retry_after(error)
     if asked is not None and asked > LONGEST_WAIT:
         return Reply(text=None, error=f"the provider asks to wait {asked:g} s: {reason}")

@@ -34,7 +34,12 @@ def token_counter(model: str) -> TokenCounter:
 
     The first count loads the tokenizer's table (about half a second); 20,000 tokens then take some 10 ms.
     """
-    name = "o200k_base" if _O200K.search(model) else "cl100k_base"
+    return _counter("o200k_base" if _O200K.search(model) else "cl100k_base")
+
+
+@lru_cache(maxsize=2)
+def _counter(name: str) -> TokenCounter:
+    """One for each table, so that two models of one tokenizer have the same."""
 
     def count(text: str) -> int:
         return len(_encoding(name).encode_ordinary(text))

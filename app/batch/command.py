@@ -21,7 +21,7 @@ from app.batch.writers import check_outputs, print_table, write_results
 from app.conversations.models import Conversation
 from app.conversations.registry import load, shipped_datasets
 from app.conversing import ConversingAssembly
-from app.dataset_interfaces.sources import split_specs
+from app.dataset_interfaces.sources import TestSource, split_specs
 from app.errors import (
     EXIT_BELOW_THRESHOLD,
     EXIT_DONE,
@@ -78,9 +78,7 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     answer_key = _answer_key(options.answer_key)
     if answer_key is not None:
         answer_key.check(conversations)
-    along = _asked_along(settings.backend) if conversations else ()
-    assembly = ConversingAssembly(settings, recording, asked_along=along, warn=_warn)
-    if not asyncio.run(run_recorded(assembly, conversations, sources, options.plan)):
+    if not _ran_to_its_end(settings, options.plan, conversations, sources, recording):
         print(
             f"interrupted; everything finished so far is saved. Go on with the same options and:"
             f" --recording {recording} --resume",
@@ -90,6 +88,19 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     results = _report(recording, None, outputs, answer_key)
     print(f"recorded in {recording}", file=sys.stderr)
     return _exit_code(results, options.fail_under)
+
+
+def _ran_to_its_end(
+    settings: Settings,
+    plan: RunPlan,
+    conversations: Sequence[Conversation],
+    sources: Sequence[TestSource],
+    recording: Path,
+) -> bool:
+    """Run and record. What it took, the embedder above all, is let go of before the results are made."""
+    along = _asked_along(settings.backend) if conversations else ()
+    assembly = ConversingAssembly(settings, recording, asked_along=along, warn=_warn)
+    return asyncio.run(run_recorded(assembly, conversations, sources, plan))
 
 
 def _check_options(settings: Settings, options: BatchOptions) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 from app.answering.model import EXTRACTIVE_MODEL
 from app.scoring.attribution import LABELS
 from app.scoring.option_style import OptionStyle
 from app.scoring.results import BackendResults, Results
-from app.scoring.sections import Interval, MultipleChoiceResults, RecallResults, TestResults
+from app.scoring.sections import Interval, MultipleChoiceResults, QuestionRow, RecallResults, TestResults
 
 Columns = Mapping[str, Mapping[str, str]]
 """By heading, the cell of each backend."""
@@ -16,6 +17,9 @@ Columns = Mapping[str, Mapping[str, str]]
 CellOf = Callable[[BackendResults], str]
 
 NOTHING = "–"
+
+_REASONS = 3
+_LONGEST_REASON = 120
 
 
 def score_columns(results: Results) -> Columns:
@@ -42,7 +46,13 @@ def failure_columns(results: Results) -> Columns:
 def remarks(results: Results) -> list[str]:
     """What stands below the tables: each pair in words, and what to hold against the numbers."""
     sentences = [f"{comparison.words}." for comparison in results.comparisons]
+    sentences += _error_sentences(results)
     sentences += [_style_sentence(dataset, style) for dataset, style in results.option_style.items()]
+    if unnamed := len({_question_of(row) for row in results.questions if row.failure == "no_evidence"}):
+        sentences.append(
+            f"no evidence: for {unnamed} of the questions the dataset names no turns that hold the answer, so where"
+            " it was lost cannot be told (--evidence joins LoCoMo's to an MC10 file)."
+        )
     if any(row.failure == "guessed" and row.closed_book_correct is None for row in results.questions):
         sentences.append("guessed: or lucky; without an answer by the model alone the two cannot be told apart.")
     if results.answer_key is not None:
@@ -68,6 +78,28 @@ def _columns(results: Results, cells: Mapping[str, CellOf]) -> Columns:
 def share(value: float | None) -> str:
     """A share in per cent."""
     return NOTHING if value is None else f"{100 * value:.1f} %"
+
+
+def _question_of(row: QuestionRow) -> tuple[str, str, str]:
+    return row.dataset, row.conversation, row.question_id
+
+
+def _error_sentences(results: Results) -> list[str]:
+    """How many answers ended in an error, and the commonest reasons."""
+    reasons = Counter(row.error or "no reason given" for row in results.questions if row.outcome == "error")
+    if not reasons:
+        return []
+    told = [f"{_shortened(reason)} ({number})" for reason, number in reasons.most_common(_REASONS)]
+    others = len(reasons) - _REASONS
+    rest = f"; and {others} other reason{'s' * (others > 1)}" if others > 0 else ""
+    return [
+        f"errors: {reasons.total()} of {len(results.questions)} answers ended in one, which is neither right nor"
+        f" wrong: {'; '.join(told)}{rest}. To ask them again: the same options and --resume --retry-errors."
+    ]
+
+
+def _shortened(reason: str) -> str:
+    return reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…"
 
 
 def _style_sentence(dataset: str, style: OptionStyle) -> str:

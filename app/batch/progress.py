@@ -31,7 +31,7 @@ class BatchProgress:
 
     def __init__(self, totals: Mapping[tuple[str, str], int]) -> None:
         self._several_models = len({model for _, model in totals} - {AGENT_MODEL}) > 1
-        self._began = monotonic()
+        self._began: float | None = None
         self._replies: dict[tuple[str, str, str, int], ReplyReceived] = {}
         self.tallies = {self._name(*key): Tally(total) for key, total in totals.items()}
 
@@ -57,6 +57,7 @@ class BatchProgress:
             case TestScored():
                 tally = self.tallies[self._name(event.backend, event.model)]
                 tally.count(outcome_of_test(event), carried=carried)
+                self._begin(carried=carried)
                 self._counted()
             case _:
                 pass
@@ -77,8 +78,8 @@ class BatchProgress:
 
     @property
     def seconds(self) -> float:
-        """Time since the beginning."""
-        return monotonic() - self._began
+        """Time since the first answer that was asked for now: before it, memory was only taking in."""
+        return 0.0 if self._began is None else monotonic() - self._began
 
     def time_left(self, tally: Tally) -> str:
         """Time until all is done, at the rate so far."""
@@ -88,7 +89,12 @@ class BatchProgress:
     def _add(self, received: ReplyReceived, scored: AnswerScored, *, carried: bool) -> None:
         tally = self.tallies[self._name(scored.backend, scored.model)]
         tally.add(scored.score.outcome, received.reply, carried=carried)
+        self._begin(carried=carried)
         self._counted()
+
+    def _begin(self, *, carried: bool) -> None:
+        if self._began is None and not carried:
+            self._began = monotonic()
 
     def _counted(self) -> None:
         """One more is done."""

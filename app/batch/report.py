@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from app.answering.model import AGENT_MODEL
+from app.batch.recorded_history import RecordedHistory
 from app.conversations.models import Conversation
 from app.recording.store import Recording, RunInfo
 from app.replay.events import ASK_KINDS
-from app.replay.timeline import Answer, Timeline
+from app.replay.timeline import Answer
 from app.scoring.answer_key import AnswerKey
 from app.scoring.attribution import CLOSED_BOOK, Attributor
 from app.scoring.option_style import OptionStyle, option_style
@@ -18,8 +20,8 @@ from app.scoring.rows_of_tests import TEST_KINDS, cost_of_writing, rows_of_tests
 from app.scoring.sections import QuestionRow
 from memory_backends.operations import Extraction
 
-_KINDS = (*ASK_KINDS, "observed", "operated", "decided", "extracted")
-"""What an attribution rests on, and what was paid beside the answers."""
+_KINDS = (*ASK_KINDS, "observed", "decided", "extracted")
+"""What an attribution rests on, beside what was written, and what was paid beside the answers."""
 
 _ASKED_ALONG = "closed_book_asked_along"
 """The recorded setting that says that closed book was asked for attribution only, and is no backend of the run."""
@@ -30,14 +32,11 @@ def results_of_run(recording: Recording, run: RunInfo, answer_key: AnswerKey | N
     rows: list[QuestionRow] = []
     style = _Style()
     corrected: set[str] = set()
-    extractions: dict[str, list[Extraction]] = {}
+    extractions: dict[str, list[Extraction]] = defaultdict(list)
     written: list[float | None] = []
     for conversation_id in recording.conversation_ids(run.id):
         conversation = recording.conversation(run.id, conversation_id)
-        timeline = Timeline(conversation, recording.events(run.id, conversation_id, _KINDS))
-        for backend in timeline.backends:
-            extractions.setdefault(backend, []).extend(timeline.extractions(backend))
-        rows.extend(_rows(timeline, run, answer_key))
+        rows.extend(_rows_of(conversation, recording, run, answer_key, extractions))
         if conversation.conversing:
             of_tests = list(recording.events(run.id, conversation_id, TEST_KINDS))
             rows.extend(rows_of_tests(conversation, of_tests))
@@ -69,11 +68,25 @@ def _key_facts(answer_key: AnswerKey | None, questions: int) -> KeyFacts | None:
     return KeyFacts(file=answer_key.path.name, corrections=len(answer_key.corrections), questions=questions)
 
 
-def _rows(timeline: Timeline, run: RunInfo, answer_key: AnswerKey | None) -> Iterator[QuestionRow]:
-    attributor = Attributor(timeline, answer_key.reasons if answer_key else {})
-    conversation = timeline.conversation
+def _rows_of(
+    conversation: Conversation,
+    recording: Recording,
+    run: RunInfo,
+    answer_key: AnswerKey | None,
+    extractions: dict[str, list[Extraction]],
+) -> list[QuestionRow]:
+    """The rows of a conversation. Its events, which are many, are let go of before those of the next are read."""
+    history = RecordedHistory(conversation, recording.writes_and(run.id, conversation.id, _KINDS))
+    for backend, calls in history.extractions.items():
+        extractions[backend] += calls
+    return list(_rows(history, run, answer_key))
+
+
+def _rows(history: RecordedHistory, run: RunInfo, answer_key: AnswerKey | None) -> Iterator[QuestionRow]:
+    attributor = Attributor(history, answer_key.reasons if answer_key else {})
+    conversation = history.conversation
     questions = {question.id: question for question in conversation.questions}
-    for answer in _in_order(timeline, run):
+    for answer in _in_order(history, run):
         assert answer.received is not None and answer.scored is not None
         question = questions[answer.asked.question_id]
         yield question_row(
@@ -90,15 +103,15 @@ def _rows(timeline: Timeline, run: RunInfo, answer_key: AnswerKey | None) -> Ite
         )
 
 
-def _in_order(timeline: Timeline, run: RunInfo) -> list[Answer]:
+def _in_order(history: RecordedHistory, run: RunInfo) -> list[Answer]:
     """The scored answers of the run's own backends; what somebody asked by hand beside them is no result."""
-    place = {question.id: index for index, question in enumerate(timeline.conversation.questions)}
+    place = {question.id: index for index, question in enumerate(history.conversation.questions)}
     asked_along = CLOSED_BOOK if run.settings.get(_ASKED_ALONG) else None
     backends = {name: index for index, name in enumerate(run.settings["backend"]) if name != asked_along}
     models = {name: index for index, name in enumerate([*run.settings["model"], AGENT_MODEL])}
     answers = [
         answer
-        for answer in timeline.answers()
+        for answer in history.answers()
         if answer.scored is not None
         and answer.received is not None
         and not answer.asked.by_hand

@@ -96,6 +96,12 @@ class DatasetInterface(ABC):
         """
         raise NotImplementedError(f"The dataset {self.name} has no callback: use evaluate_correct")
 
+    @property
+    def evaluates_continually(self) -> bool:
+        """Whether tests are scored by a callback: where the dataset has one, that is in lieu of the other."""
+        own = type(self).continual_evaluation_callback is not DatasetInterface.continual_evaluation_callback
+        return own or self.uses_callback
+
     def create_question(self, example: TestExample, statement_times: list[datetime], time_now: datetime) -> str:
         """The question of a temporal test, when it is due.
 

@@ -32,8 +32,9 @@ class DynamicExample(TestExample, ABC):
     wait: ClassVar[type[WaitAction]] = WaitAction
 
     def __post_init__(self) -> None:
-        """Check that there is something to win."""
+        """Check that there is something to win; a class that is no dataclass says so in its body."""
         super().__post_init__()
+        self.max_score = self.max_score or type(self).max_score
         if self.max_score <= 0:
             raise UsageError(f"{type(self).__name__} needs a max_score above 0")
 
@@ -70,6 +71,11 @@ class DynamicDataset(DatasetInterface, ABC):
     """A dataset of dynamic tests: set ``example_cls``."""
 
     example_cls: type[DynamicExample] | None = None
+
+    @property
+    def evaluates_continually(self) -> bool:
+        """Never: each test evaluates itself, and is over when its generator is."""
+        return False
 
     def generate_examples(self, num_examples: int) -> list[TestExample]:
         """As many tests as asked for; each goes its own way."""

@@ -30,6 +30,7 @@ class TestExample:
     ``is_question`` and ``waits`` have an entry a line; a temporal test has one more than ``script``, for the
     question that ``create_question`` makes while the test runs. ``expected_responses`` is what the dataset's
     ``evaluate_correct`` understands. Without ``waits`` the lines are spread evenly over 90 % of the memory span.
+    With ``uses_callback``, as wherever the dataset has a callback, it goes on until the callback ends it.
     ``random`` is seeded with ``unique_id``; ``start_token`` is what had been said in the run when the test began.
     """
 
@@ -55,7 +56,7 @@ class TestExample:
         self._check_script()
         self._actions = self.action_iter()
         if self.dataset_generator is not None:
-            self.random = Random(self.unique_id)
+            self.identify(self.dataset_generator, self.example_id)
 
     @property
     def dataset_name(self) -> str:
@@ -92,23 +93,30 @@ class TestExample:
     def identify(self, dataset: DatasetInterface, example_id: str) -> None:
         """Give the test its dataset and id, before it begins."""
         self.dataset_generator, self.example_id = dataset, example_id
+        self.uses_callback = self.uses_callback or dataset.evaluates_continually
         self.random = Random(self.unique_id)
 
     def action_iter(self) -> Iterator[TestAction]:
         """The script as actions: each message, then its wait where there is one."""
         for message, wait, is_question in zip(self.script, self.waits, self.is_question, strict=False):
-            if self.uses_callback and is_question:
-                yield SendAndRegisterAction(message, is_question=is_question)
-            else:
-                yield SendMessageAction(message, is_question=is_question)
+            yield self._message(message, is_question)
             if wait:
                 yield WaitAction(**wait)
         if self.is_temporal and len(self.is_question) == len(self.script) + 1:
-            yield SendMessageAction("", is_question=self.is_question[-1])
+            yield self._message("", self.is_question[-1])
+
+    def _message(self, message: str, is_question: bool) -> SendMessageAction:
+        kind = SendAndRegisterAction if self.uses_callback and is_question else SendMessageAction
+        return kind(message, is_question=is_question)
 
     def step(self) -> TestAction | None:
-        """The next action; None when there is none left, and then the test is finished."""
+        """The next action; None when there is none left, and then the test is finished.
+
+        Only its callback finishes a test that has one: after the script it waits for one more token, and again.
+        """
         action = next(self._actions, None)
+        if action is None and self.uses_callback:
+            return WaitAction(tokens=1)
         if action is None:
             self.finished = True
         return action
@@ -144,20 +152,12 @@ class TestExample:
 
 @dataclass
 class CallBackTestExample(TestExample):
-    """A test whose score depends on what is said after its script: it goes on until its callback ends it."""
+    """A test whose score depends on what is said after its script, whatever its dataset says."""
 
     def __post_init__(self) -> None:
         """Whatever was given, it uses a callback: nothing else could end it."""
         self.uses_callback = True
         super().__post_init__()
-
-    def step(self) -> TestAction | None:
-        """The next action; after the script, a wait for one more token."""
-        action = super().step()
-        if action is not None:
-            return action
-        self.finished = False
-        return WaitAction(tokens=1)
 
 
 def normalised(score: float, maximum: float, reasons: list[str]) -> Evaluation:

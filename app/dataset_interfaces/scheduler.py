@@ -20,7 +20,7 @@ from app.dataset_interfaces.actions import (
 )
 from app.dataset_interfaces.agenda import Agenda, Fill, JumpTo, Resume, Start
 from app.dataset_interfaces.conversing import LoggedModel, RunRecord
-from app.dataset_interfaces.examples import CallBackTestExample, Evaluation, TestExample, normalised
+from app.dataset_interfaces.examples import Evaluation, TestExample, normalised
 from app.dataset_interfaces.filler import TriviaFiller, shipped_trivia
 from app.dataset_interfaces.journal import Journal
 from app.dataset_interfaces.language_model import LanguageModel
@@ -135,7 +135,7 @@ class Scheduler:
 
     def _wait(self, test: RunningTest, action: WaitAction) -> Steps:
         test.wait(action, self._record.tokens, self._record.now)
-        idles = isinstance(test.example, CallBackTestExample) and test.watches
+        idles = test.example.uses_callback and test.watches
         if idles and test.idles:
             return
         test.idles = idles

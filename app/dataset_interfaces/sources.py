@@ -89,8 +89,9 @@ class PythonDatasets:
     name: str
 
     def digest(self) -> str:
-        """Over the files of the datasets; data that they read is not part of it."""
-        return _digest_of([file_of(named) for named in self.named])
+        """Over the files and names of the datasets; data that they read is not part of it."""
+        classes = " ".join(named.rpartition(".py")[2] for named in self.named)
+        return _digest_of([file_of(named) for named in self.named]) + classes
 
     def benchmark(self, wishes: Wishes, model: LanguageModel | None) -> Benchmark:
         """As many tests of each dataset as are asked for, three without a wish. Executes the files."""
@@ -127,7 +128,7 @@ def split_specs(specs: Iterable[str]) -> tuple[tuple[str, ...], tuple[TestSource
             conversations.append(spec)
     sources: list[TestSource] = list(folders.values())
     if python:
-        sources.append(PythonDatasets(tuple(python), "+".join(python.values())))
+        sources.append(PythonDatasets(tuple(python), "+".join(dict.fromkeys(python.values()))))
     names = [source.name for source in sources]
     if len(set(names)) < len(names):
         raise UsageError(f"two runs of tests would both be called by the name of their folder: {', '.join(names)}")

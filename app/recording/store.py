@@ -98,13 +98,27 @@ class Recording:
         self, run_id: str, conversation_id: str, kinds: tuple[str, ...] | None = None
     ) -> Iterator[ReplayEvent]:
         """What happened in a conversation, by position and then in order; only some kinds if asked."""
+        condition = "" if kinds is None else f" and e.kind in {_listed(kinds)}"
+        return self._events(run_id, conversation_id, condition, kinds or ())
+
+    def writes_and(self, run_id: str, conversation_id: str, kinds: tuple[str, ...]) -> Iterator[ReplayEvent]:
+        """The store commands that changed a store, and events of these kinds, by position and then in order.
+
+        A file of the first format does not say which commands did: there it is all of them.
+        """
+        columns = {column.name for column in self._db.table("events").columns}
+        changed = "(e.changes is null or e.changes = 1)" if "changes" in columns else "true"
+        condition = f" and (e.kind in {_listed(kinds)} or e.kind = 'operated' and {changed})"
+        return self._events(run_id, conversation_id, condition, kinds)
+
+    def _events(
+        self, run_id: str, conversation_id: str, condition: str, values: tuple[str, ...]
+    ) -> Iterator[ReplayEvent]:
         query = (
             "select e.body from events e join conversations c on c.key = e.conversation"
-            " where c.run_id = ? and c.id = ?"
+            f" where c.run_id = ? and c.id = ?{condition} order by e.turn, e.key"
         )
-        if kinds is not None:
-            query += f" and e.kind in ({', '.join('?' * len(kinds))})"
-        for row in self._db.query(f"{query} order by e.turn, e.key", [run_id, conversation_id, *(kinds or ())]):
+        for row in self._db.query(query, [run_id, conversation_id, *values]):
             yield unpacked(row["body"], self.text)
 
     def archive(self, run_id: str, conversation_id: str) -> RecordedArchive:
@@ -140,6 +154,11 @@ class Recording:
         for row in self._db.query("select body from texts where hash = ?", [digest]):
             return str(row["body"])
         raise RecordingError(f"{self.path}: damaged: the text {digest} is missing")
+
+
+def _listed(kinds: tuple[str, ...]) -> str:
+    """As many places for values as there are kinds."""
+    return f"({', '.join('?' * len(kinds))})"
 
 
 def _run_info(row: dict[str, Any]) -> RunInfo:

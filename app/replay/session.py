@@ -18,7 +18,7 @@ from app.replay.events import AnswerScored, QuestionAsked, ReplyReceived, TurnPl
 from app.replay.events import EventSink as EventSink
 from app.replay.played_memory import PlayedMemory, ms_since
 from app.replay.shuffling import choice_order, with_order
-from memory_backends.base import ClosingStatus, MemoryBackend, Recall
+from memory_backends.base import ClosingStatus, MemoryBackend, Recall, TokenCounter
 
 
 @runtime_checkable
@@ -56,7 +56,8 @@ class ReplayPlan:
     """What a replay does beside playing: which models it asks, and how many hits memory may take.
 
     ``ask_only`` names backends that are asked without hearing the conversation. Options are shown in an order drawn
-    from ``shuffle_seed`` and the question, where it is set.
+    from ``shuffle_seed`` and the question, where it is set. ``counter_of`` gives the tokenizer of a model, by which
+    memory then measures what it gives to it.
     """
 
     run_id: str
@@ -65,6 +66,7 @@ class ReplayPlan:
     perceive: bool = True
     ask_only: frozenset[str] = frozenset()
     shuffle_seed: int | None = None
+    counter_of: Callable[[str], TokenCounter] | None = None
 
 
 class ReplaySession:
@@ -125,7 +127,7 @@ class ReplaySession:
         turn = self.conversation.turns[self.position - 1]
         if self._plan.perceive and turn.role == "user":
             message = message_of(self.conversation, turn)
-            budget = self._answerer_of(name).context_budget(self._plan.models[0])
+            budget = self._room_for(name, self._plan.models[0])
             await memory.perceive(message, self._plan.top_k, budget, self.position)
         exchange = self._exchange_ending_at.get(self.position)
         if exchange is not None:
@@ -139,7 +141,7 @@ class ReplaySession:
         answerer, memory = self._answerer_of(backend), self._memories[backend]
         async with memory.alone:
             started = perf_counter()
-            budget = answerer.context_budget(model)
+            budget = self._room_for(backend, model)
             recall = await memory.recall(question.text, self._plan.top_k, budget, self.position)
             recall_ms = ms_since(started)
         given = recall if isinstance(recall, Recall) else Recall()
@@ -171,6 +173,12 @@ class ReplaySession:
         scored = score_answer(question, asked, reply)
         self._emit(scored)
         return scored
+
+    def _room_for(self, name: str, model: str) -> int:
+        """Most tokens that a memory may give to this model, which are from now on counted as the model counts."""
+        if self._plan.counter_of is not None and model != AGENT_MODEL:
+            self._backends[name].read_by(self._plan.counter_of(model))
+        return self._answerer_of(name).context_budget(model)
 
     def asks(self) -> list[Ask]:
         """Every question of the conversation, of every backend, through every model; agents answer themselves."""

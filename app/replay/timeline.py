@@ -161,11 +161,11 @@ class Timeline:
     def _ask(self, event: ReplayEvent) -> None:
         match event:
             case QuestionAsked():
-                self._answers[_key(event)] = Answer(asked=event)
+                self._answers[ask_key(event)] = Answer(asked=event)
             case ReplyReceived():
-                self._answers[_key(event)].received = event
+                self._answers[ask_key(event)].received = event
             case AnswerScored():
-                self._answers[_key(event)].scored = event
+                self._answers[ask_key(event)].scored = event
             case _:
                 pass
 
@@ -324,5 +324,6 @@ class Timeline:
         return next((q for q in self.conversation.questions if q.id == question_id), None)
 
 
-def _key(event: QuestionAsked | ReplyReceived | AnswerScored) -> AskKey:
+def ask_key(event: QuestionAsked | ReplyReceived | AnswerScored) -> AskKey:
+    """The ask of an event."""
     return AskKey(event.backend, event.model, event.question_id, event.repeat, event.turn, event.by_hand)

@@ -24,9 +24,14 @@ def question_row(
     closed_book_correct: bool | None = None,
     adjusted: Adjusted | None = None,
 ) -> QuestionRow:
-    """The row. Where memory could not be read no model was asked, and retrieval is not counted."""
+    """The row. Where memory could not be read no model was asked, and retrieval is not counted.
+
+    What a call took that ended in an error is null, unless the reply tells it all the same.
+    """
     reply, score = received.reply, scored.score
     model_was_asked = bool(asked.prompt)
+    usage = reply.usage
+    is_counted = reply.error is None or usage.prompt + usage.completion > 0
     retrieval = scored.retrieval if model_was_asked else RetrievalScore()
     recall_at = retrieval.recall_at or {}
     return QuestionRow(
@@ -55,9 +60,9 @@ def question_row(
         recall_at_10=recall_at.get(10),
         evidence_in_prompt=retrieval.evidence_in_prompt,
         failure=attribution.label if attribution else None,
-        tokens=_tokens(reply) if model_was_asked and asked.model != AGENT_MODEL else None,
+        tokens=_tokens(reply) if model_was_asked and is_counted and asked.model != AGENT_MODEL else None,
         cost_usd=reply.cost_usd if model_was_asked else None,
-        ms=reply.ms if model_was_asked else None,
+        ms=reply.ms if model_was_asked and (reply.error is None or reply.ms) else None,
         recall_ms=asked.recall_ms,
         other_type=question.other_type,
         location=question.info_location,

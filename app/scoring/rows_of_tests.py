@@ -15,7 +15,8 @@ from app.scoring.statistics import mean
 TEST_KINDS = ("agent_replied", "benchmark_model_asked", "test_scored")
 """The events that the rows are made from."""
 
-_FULL_MARKS = 1 - 1e-6
+_EQUAL = 1e-6
+_FULL_MARKS = 1 - _EQUAL
 _DIGITS = re.compile(r"(\d+)")
 _REPEAT = re.compile(r"#\d+")
 
@@ -33,7 +34,7 @@ def rows_of_tests(conversation: Conversation, events: Iterable[ReplayEvent]) -> 
             [reply for reply in replies if reply.test_id == event.test_id],
             [call for call in asked if call.test_id == event.test_id],
         )
-        for event in sorted(scored.values(), key=_place)
+        for event in sorted(scored.values(), key=place_of_test)
     ]
 
 
@@ -50,6 +51,19 @@ def outcome_of_test(scored: TestScored) -> Outcome:
     if score is None:
         return "error"
     return "correct" if score >= scored.max_score * _FULL_MARKS else "wrong"
+
+
+def place_of_test(scored: TestScored) -> tuple[str, list[tuple[int, str]]]:
+    """By dataset, and then by id with numbers as numbers."""
+    parts = _DIGITS.split(scored.test_id)
+    return scored.dataset, [(int(part) if place % 2 else 0, part) for place, part in enumerate(parts)]
+
+
+def differs_from_record(scored: TestScored) -> bool:
+    """Whether a test has a score on record and we come to another."""
+    if scored.score is None or scored.recorded_score is None:
+        return False
+    return abs(scored.score - scored.recorded_score) > _EQUAL
 
 
 def _row(
@@ -112,12 +126,6 @@ def _row(
         distance_tokens=scored.distance_tokens,
         benchmark_cost_usd=sum(benchmark) if benchmark else None,
     )
-
-
-def _place(scored: TestScored) -> tuple[str, list[tuple[int, str]]]:
-    """By dataset, and then by id with numbers as numbers."""
-    parts = _DIGITS.split(scored.test_id)
-    return scored.dataset, [(int(part) if place % 2 else 0, part) for place, part in enumerate(parts)]
 
 
 def _name_and_repeat(conversation: Conversation, scored: TestScored) -> tuple[str, int]:

@@ -42,7 +42,8 @@ class QuestionRow(Frozen):
     """One question, put to one backend through one model.
 
     ``ms`` is the time of the model's call and ``recall_ms`` that of memory's read path; ``ms``, ``tokens`` and
-    ``cost_usd`` are null where no model was asked. The keys after ``ms`` are what the aggregates are made from.
+    ``cost_usd`` are null where no model was asked, and where a call ended in an error and nothing was told of them.
+    The keys after ``ms`` are what the aggregates are made from.
 
     ``failure`` is the label of :mod:`app.scoring.attribution`; ``failure_loss`` says of ``not_written`` how it was
     lost, ``failure_detail`` all of it in words, ``failure_ranks`` which rank each missing evidence turn had in each

@@ -8,12 +8,15 @@ from typing import Final, Literal
 
 from textual.binding import Binding, BindingType
 
-Place = Literal["start", "replay", "panel", "results", "why", "biography", "compare", "help", "pick", "prompt"]
+Place = Literal[
+    "start", "replay", "panel", "results", "tests", "why", "biography", "compare", "help", "pick", "prompt"
+]
 
 PLACES: Final[dict[Place, str]] = {
     "replay": "Replay",
     "panel": "In a panel",
     "results": "Results",
+    "tests": "Results of tests",
     "why": "Why this answer",
     "biography": "Fact biography",
     "compare": "Two recordings",
@@ -117,7 +120,13 @@ ACTIONS: Final[tuple[Action, ...]] = (
     *(Action("replay", f"digit({digit})", (str(digit),), "", _COUNT) for digit in (6, 7, 8, 9, 0)),
     Action("replay", "app.focus_next", ("tab",), "", "Focus the next panel."),
     Action("replay", "enlarge", ("+",), "", "Enlarge the focused panel; escape returns."),
-    Action("replay", "results", ("r",), "results", "Every question with every architecture's answer."),
+    Action(
+        "replay",
+        "results",
+        ("r",),
+        "results",
+        "Every question with every architecture's answer; of a run of tests, every test.",
+    ),
     Action("replay", "export", ("e",), "", "Export the screen as an SVG file."),
     Action("replay", "help", ("?",), "help", "All keys."),
     Action("replay", "leave", ("escape",), "", "Back to the start screen."),
@@ -144,6 +153,14 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("results", "export", ("e",), "svg", "Export the screen as an SVG file."),
     Action("results", "help", ("?",), "help", "All keys."),
     Action("results", "app.quit", ("q",), "quit", "Quit."),
+    Action("tests", "next", ("down", "j"), "", "The next test."),
+    Action("tests", "previous", ("up", "k"), "", "The previous test."),
+    Action("tests", "to_score", ("enter", "t"), "score", "Into the replay, where the test was scored."),
+    Action("tests", "to_beginning", ("b",), "beginning", "Into the replay, where the test begins."),
+    Action("tests", "leave", ("escape", "r"), "replay", "Back to the replay."),
+    Action("tests", "export", ("e",), "svg", "Export the screen as an SVG file."),
+    Action("tests", "help", ("?",), "help", "All keys."),
+    Action("tests", "app.quit", ("q",), "quit", "Quit."),
     Action(
         "why",
         "write",

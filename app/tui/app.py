@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import Iterable, Sequence
 from functools import partial
 from importlib import import_module
@@ -87,9 +86,6 @@ class MemreplayApp(App[None]):
             chosen = await self._choose(f"conversations in {path.name}", ids)
             if chosen is not None:
                 source = await asyncio.to_thread(recorded, path, ids[chosen])
-                # A long recording is many objects that stay: going through them in search of garbage, again and
-                # again, is what made keypresses slow.
-                gc.freeze()
                 self._show(source)
         except MemreplayError as error:
             self._start.say(str(error), trouble=True)
@@ -102,12 +98,13 @@ class MemreplayApp(App[None]):
 
         opened = []
         try:
-            for path in (left, right):
+            for path, place in ((left, "the first"), (right, "to hold against it")):
                 ids = await asyncio.to_thread(recorded_conversations, path)
-                chosen = await self._choose(f"conversations in {path.name}", ids)
+                chosen = await self._choose(f"{place}: conversations in {path.name}", ids)
                 if chosen is None:
                     break
-                opened.append(Opened(path.name, await asyncio.to_thread(recorded, path, ids[chosen])))
+                name = path.name if left != right else ids[chosen].partition("@")[2] or ids[chosen]
+                opened.append(Opened(name, await asyncio.to_thread(recorded, path, ids[chosen])))
         except MemreplayError as error:
             self._start.say(str(error), trouble=True)
         if len(opened) == 2:
@@ -179,7 +176,6 @@ class MemreplayApp(App[None]):
     # ---- leaving -------------------------------------------------------------------------------------------
 
     def _left(self, _: None) -> None:
-        gc.unfreeze()
         if self._source is not None:
             self._source.close()
             self._source = None

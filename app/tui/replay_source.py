@@ -59,6 +59,11 @@ class ReplaySource:
         return self.notebook()
 
     @property
+    def shows_memory(self) -> bool:
+        """Whether anything is known of a memory: another program's run was recorded without."""
+        return "imported_from" not in self.settings
+
+    @property
     def settings_in_short(self) -> str:
         """The settings that a reader wants to see at a glance."""
         shown = []

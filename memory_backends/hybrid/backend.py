@@ -23,6 +23,7 @@ from memory_backends.base import (
     Namespace,
     Recall,
     Snapshot,
+    TokenCounter,
 )
 from memory_backends.hybrid.archive import archive
 from memory_backends.hybrid.candidates import Candidate, candidates_of
@@ -77,8 +78,8 @@ class HybridBackend(MemoryBackend):
     def __init__(self, resources: Resources) -> None:
         self.trace = MemoryTrace()
         self._resources = resources
-        # The same lines are weighed for every question.
-        self._count_tokens = lru_cache(maxsize=LINES_COUNTED)(resources.count_tokens)
+        self._counters: dict[TokenCounter, TokenCounter] = {}
+        self.read_by(resources.count_tokens)
         self._open_parts: _Parts | None = None
         self._observed: set[str] = set()
         self._consolidating: asyncio.Task[None] | None = None
@@ -132,6 +133,13 @@ class HybridBackend(MemoryBackend):
         task, self._consolidating = self._consolidating, None
         if task is not None:
             await task
+
+    def read_by(self, count_tokens: TokenCounter) -> None:
+        """What every tier gives is measured by it."""
+        if count_tokens not in self._counters:
+            # The same lines are weighed for every question.
+            self._counters[count_tokens] = lru_cache(maxsize=LINES_COUNTED)(count_tokens)
+        self._count_tokens = self._counters[count_tokens]
 
     async def recall(self, question: str, limit: int, budget: int) -> Recall:
         """What all tiers give for a question. It only reads."""

@@ -382,3 +382,32 @@ def test_the_published_definitions_run_to_their_end(run_cli: RunCli, shared_data
     assert ungraded.pop("Locations Directions", 0) <= 3
     assert ungraded == {"Jokes": 3, "Restaurant": 3}
     assert tests["by_dataset"]["Colours"]["score"] == 3
+
+
+def test_datasets_written_from_the_guide_alone_run_side_by_side(run_cli: RunCli, tmp_path: Path) -> None:
+    path, output = REPOSITORY / "tests" / "stubs" / "from_the_guide.py", tmp_path / "results.json"
+    datasets = [f"--dataset={path}:{name}" for name in ("Inventory", "Farewell", "Animals")]
+
+    def talk(received: Received) -> Answer:
+        asked = received.body["messages"][-1]["content"]
+        if received.body["model"] == "gpt-4o-mini":
+            return answer("Yes.")
+        known = {"lamp": "attic", "piano": "hall", "ladder": "cellar", "nimal": "An otter."}
+        told = next((said for word, said in known.items() if word in asked), "Very well.")
+        return answer(f"{told} And goodbye.")
+
+    with OpenAIServer(talk) as server:
+        ran = run_cli(
+            "--batch", *datasets, "--examples", 1, "--memory-span", 300, "--backend", "rag", *STUB,
+            "--judge", "openai/gpt-4o-mini", "--api-base", server.url,
+            "--recording", tmp_path / "r.sqlite3", "--output", output,
+        )  # fmt: skip
+    assert ran.code == 0, ran.err
+    rows = {row["type"]: row for row in json.loads(output.read_text())["questions"]}
+    assert {row["dataset"] for row in rows.values()} == {"from_the_guide"}
+    assert {name: (row["score"], row["reasoning"]) for name, row in rows.items() if name != "Farewell"} == {
+        "Inventory": (1, ["named", "named"]),
+        "Animals": (1, ["It is an animal.", "It was the same."]),
+    }
+    assert rows["Farewell"]["score"] == 1 and "goodbye" in rows["Farewell"]["reasoning"][0]
+    assert rows["Animals"]["benchmark_cost_usd"] > 0 and rows["Inventory"]["benchmark_cost_usd"] is None

@@ -26,7 +26,7 @@ ASKS = 10
 """Five questions to one memory, and to closed book along with it."""
 
 AT_ONCE = 3
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +181,7 @@ def test_ctrl_c_twice_or_a_request_to_terminate_stops_now(
             run.signal(signals[1])
         started = time.monotonic()
         assert run.wait() == 130
-        assert time.monotonic() - started < 20
+        assert time.monotonic() - started < 60
         assert "Traceback" not in run.said and "--resume" in run.said
         server.behaviour = reply_to
         assert run_cli(*options(server, tmp_path, "--no-cache", "--resume")).code == 0

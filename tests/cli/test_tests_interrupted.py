@@ -19,7 +19,7 @@ from tests.stubs.launcher import Launcher, Run
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, failure
 from tests.stubs.tests_to_run import python_dataset, small_definitions
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 JUDGE = "openai/gpt-4o-mini"
 
 

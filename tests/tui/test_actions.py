@@ -18,6 +18,7 @@ from app.tui.screens.pick import PickScreen
 from app.tui.screens.replay import ReplayScreen
 from app.tui.screens.results import ResultsScreen
 from app.tui.screens.start import StartScreen
+from app.tui.screens.test_scores import TestScoresScreen
 from app.tui.screens.typing import TypingScreen
 from app.tui.screens.why import WhyScreen
 from app.tui.widgets.lines_view import LinesView
@@ -27,6 +28,7 @@ SCREENS: dict[Place, type[Screen[Any]]] = {
     "start": StartScreen,
     "replay": ReplayScreen,
     "results": ResultsScreen,
+    "tests": TestScoresScreen,
     "help": HelpScreen,
     "pick": PickScreen,
     "why": WhyScreen,

@@ -10,13 +10,18 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from app.batch.recorded_run import RunPlan, run_recorded
+from app.conversing import ConversingAssembly
+from app.dataset_interfaces.sources import split_specs
 from app.recording.goodai_import import import_goodai_run
 from app.settings import read_settings
 from app.shown_tests import ShownTests, listed_tests
 from app.tui.launch import Launch
 from app.tui.replay_source import recorded, recorded_conversations
+from app.tui.screens.compare import CompareScreen
 from app.tui.screens.pick import PickScreen
 from app.tui.screens.replay import ReplayScreen
+from app.tui.screens.test_scores import TestScoresScreen
 from app.tui.views.tests import TestsDocument, scores_view
 from app.tui.widgets.lines_view import LinesView
 from tests.stubs.tests_to_run import small_definitions
@@ -69,7 +74,7 @@ async def test_a_live_run_shows_messages_waits_filler_and_scores_as_they_come(te
         await pilot.press("G")
         await until(pilot, lambda: screen.player.run.over)
         await until(pilot, lambda: "Colours - 1: 1 of 1" in text_of(pilot, "conversation"))
-        assert "tests · 2 of 2 over · 2 points" in str(screen.query_one("#answers").border_title)
+        assert "2/2 tests · 2 pts" in str(screen.query_one("#answers").border_title)
         assert "end of the conversation · resolved" in text_of(pilot, "conversation")
 
 
@@ -85,7 +90,7 @@ async def test_looking_back_shows_the_scores_as_they_were(tests_launch: Launch) 
             assert str(screen.query_one("#answers").border_title) == shown.title
         screen.move_to(0)
         await pilot.pause()
-        assert "0 of 1 over" in str(screen.query_one("#answers").border_title)
+        assert "0/1 tests" in str(screen.query_one("#answers").border_title)
 
 
 async def test_stopping_keeps_what_was_said_and_stepping_goes_on(tests_launch: Launch) -> None:
@@ -127,11 +132,71 @@ async def test_several_memories_each_have_a_conversation_of_their_own_so_one_is_
         assert replay_of(pilot).source.backends == ("full_context",)
 
 
-async def test_results_of_tests_are_told_where_they_stand(tests_launch: Launch) -> None:
+async def test_results_of_tests_list_every_test_and_lead_to_where_it_was_scored(tests_launch: Launch) -> None:
     async with open_replay(tests_launch, (80, 24)) as pilot:
+        screen = replay_of(pilot)
         await pilot.press("r")
         await pilot.pause()
-        assert isinstance(pilot.app.screen, ReplayScreen)
+        assert isinstance(pilot.app.screen, ReplayScreen), "no test is over yet"
+        await pilot.press("G")
+        await until(pilot, lambda: isinstance(pilot.app.screen, TestScoresScreen))
+        assert "2/2" in pilot.app.screen.query_one("#scores", LinesView).text
+        listed = pilot.app.screen.query_one("#questions", LinesView).text
+        assert "Colours - 0" in listed and "✓ 1 of 1" in listed and "expected Coral" in listed
+        for key, turn in (("enter", 1), ("b", 0)):
+            if not isinstance(pilot.app.screen, TestScoresScreen):
+                await pilot.press("r")
+                await until(pilot, lambda: isinstance(pilot.app.screen, TestScoresScreen))
+            await pilot.press("j", key)
+            await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
+            ends = [event for event in screen.timeline.tests if event.test_id == "Colours - 1"]
+            assert screen.cursor == (ends[1].turn if turn else ends[0].turn + 1)
+
+
+async def recorded_batch(path: Path, folder: Path) -> None:
+    _, sources = split_specs([str(small_definitions(folder, ("Colours",)))])
+    assembly = ConversingAssembly(read_settings(backend=("full_context", "closed_book")), path)
+    assert await run_recorded(assembly, [], sources, RunPlan(perceive=False, resume=False, retry_errors=False))
+
+
+async def test_two_memories_of_one_batch_are_held_against_each_other(launch: Launch, tmp_path: Path) -> None:
+    path = tmp_path / "batch.sqlite3"
+    await recorded_batch(path, tmp_path / "small")
+    async with open_app(replace(launch, recording=path, against=path)) as pilot:
+        await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
+        first = pilot.app.screen
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen) and pilot.app.screen is not first)
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen))
+        tests = pilot.app.screen.query_one("#questions", LinesView)
+        assert "2 tests in both · points differ on 2" in str(tests.border_title)
+        assert "✓ 1 of 1  full_context" in tests.text and "✗ 0 of 1  closed_book" in tests.text
+        await pilot.press("2")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
+        await until(pilot, lambda: "Colours - 0: 0 of 1" in text_of(pilot, "conversation"))
+
+
+async def test_an_imported_run_shows_no_memory_and_marks_scores_that_differ(launch: Launch, tmp_path: Path) -> None:
+    folder, path = tmp_path / "agent", tmp_path / "r.sqlite3"
+    (folder / "Colours").mkdir(parents=True)
+    (folder / "ChapterBreak").mkdir()
+    (folder / "master_log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in LOG))
+    (folder / "Colours" / "0_0.json").write_text(json.dumps(result(0, ["Teal"])))
+    (folder / "ChapterBreak" / "0_0.json").write_text(json.dumps(result(0.5, ["2"])))
+    import_goodai_run(folder, path)
+    async with open_replay(replace(launch, recording=path), (80, 24)) as pilot:
+        assert not replay_of(pilot).architectures.display
+        await pilot.press("G")
+        await pilot.pause()
+        assert "1 ≠0 Colours - 0" in text_of(pilot, "answers")
+        await pilot.press("r")
+        await until(pilot, lambda: isinstance(pilot.app.screen, TestScoresScreen))
+        assert (
+            "1 scored otherwise here · 1 not scored again" in pilot.app.screen.query_one("#scores", LinesView).text
+        )
+        listed = pilot.app.screen.query_one("#questions", LinesView).text
+        assert "1 of 1, recorded as 0" in listed and "0.5 of 1, as recorded" in listed
 
 
 def test_picking_lists_no_folder_and_runs_no_file() -> None:

@@ -11,7 +11,6 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Footer
 
-from app.replay.aligning import TurnAlignment, align_questions
 from app.tui.actions import Place, bindings_of
 from app.tui.export import export_screen
 from app.tui.messages import OneOfTwoWanted
@@ -20,7 +19,7 @@ from app.tui.screens.help import HelpScreen
 from app.tui.screens.results import QuestionList
 from app.tui.text import Span, one_line
 from app.tui.views.answers import LEGEND
-from app.tui.views.compare import CompareDocument, tally
+from app.tui.views.compared import ComparedQuestions, ComparedTests
 from app.tui.widgets.bars import Bar
 
 
@@ -33,7 +32,7 @@ class Opened:
 
 
 class CompareScreen(Screen[None]):
-    """The questions of two recordings, those first on which they disagree most."""
+    """The questions, or tests, of two recordings, those first on which they disagree most."""
 
     PLACE: ClassVar[Place] = "compare"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
@@ -41,9 +40,10 @@ class CompareScreen(Screen[None]):
     def __init__(self, left: Opened, right: Opened) -> None:
         super().__init__()
         self._sides = left, right
-        self._questions = align_questions(left.source.timeline, right.source.timeline)
-        self._document = CompareDocument(self._questions)
-        self._turns = TurnAlignment(left.source.timeline.conversation, right.source.timeline.conversation)
+        timelines = left.source.timeline, right.source.timeline
+        conversing = all(timeline.conversation.conversing for timeline in timelines)
+        self._compared = ComparedTests(*timelines) if conversing else ComparedQuestions(*timelines)
+        self._document = self._compared.document
 
     def compose(self) -> ComposeResult:
         """The two names, the questions, the signs."""
@@ -60,28 +60,28 @@ class CompareScreen(Screen[None]):
             Span(f"  1 {one_line(left.name)}", "strong"),
             Span("  against", "dim"),
             Span(f"  2 {one_line(right.name)}", "strong"),
-            Span(f"  {self._turns.paired} turns in both", "dim"),
+            Span(f"  {self._compared.turns_in_both} turns in both", "dim"),
         )
         questions = self.query_one("#questions", QuestionList)
-        questions.border_title = Content(tally(self._questions))
+        questions.border_title = Content(self._compared.tally)
         questions.show(self._document)
         self.query_one("#legend", Bar).say(Span(f" {LEGEND}", "dim"))
 
     def action_next(self) -> None:
-        """The next question."""
+        """The next of them."""
         self._choose(self._document.cursor + 1)
 
     def action_previous(self) -> None:
-        """The previous question."""
+        """The one before."""
         self._choose(self._document.cursor - 1)
 
     def action_open_left(self) -> None:
-        """Into the first recording."""
-        self.post_message(OneOfTwoWanted(self._sides[0].source, self._evidence_at()))
+        """Into the first recording, at what is pointed at."""
+        self._open(0)
 
     def action_open_right(self) -> None:
-        """Into the second recording, at the turn that goes with that of the first."""
-        self.post_message(OneOfTwoWanted(self._sides[1].source, self._turns.to_right(self._evidence_at())))
+        """Into the second, at what goes with that."""
+        self._open(1)
 
     def action_leave(self) -> None:
         """Back to the start."""
@@ -97,14 +97,9 @@ class CompareScreen(Screen[None]):
         """All keys."""
         self.app.push_screen(HelpScreen())
 
-    def _evidence_at(self) -> int:
-        """Where the answer was said, as a position of the first recording; its end where that is not named."""
-        conversation = self._sides[0].source.timeline.conversation
-        if not self._questions:
-            return 1
-        evidence = self._questions[self._document.cursor].question.evidence
-        turns = [conversation.turns_by_id[turn].number for turn in evidence if turn in conversation.turns_by_id]
-        return min(turns, default=len(conversation.turns))
+    def _open(self, side: int) -> None:
+        position = self._compared.positions(self._document.cursor)[side] if len(self._document) else 1
+        self.post_message(OneOfTwoWanted(self._sides[side].source, position))
 
     def _choose(self, index: int) -> None:
         self._document.cursor = max(0, min(index, len(self._document) - 1))

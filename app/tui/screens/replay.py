@@ -8,15 +8,15 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.timer import Timer
 from textual.widgets import Footer
 
 from app.replay.annotations import Annotations
-from app.replay.events import AnswerScored, ConversationClosed, QuestionAsked
+from app.replay.events import TestScored
+from app.tui.garbage import QuietGarbage
 from app.tui.launch import LiveAssembly
 from app.tui.replay_source import ReplaySource
-from app.tui.screens.asking import AskingScreen
-from app.tui.text import Span, one_line
+from app.tui.screens.playing import PlayingScreen
+from app.tui.screens.test_scores import TestScoresScreen
 from app.tui.views.answers import answers_view
 from app.tui.views.conversation import closing_of
 from app.tui.views.header import header_spans
@@ -24,30 +24,24 @@ from app.tui.views.tests import document_of, first_turn_of, scores_view
 from app.tui.widgets.architectures import Architectures
 from app.tui.widgets.bars import Bar
 from app.tui.widgets.lines_view import LinesView
-from app.tui.widgets.live_player import LivePlayer
 from app.tui.widgets.strip import TimelineStrip
 
-_SECONDS_BETWEEN_PAINTS = 0.1
+_SECONDS_UNTIL_AT_REST = 1.0
 
 
-class ReplayScreen(AskingScreen):
+class ReplayScreen(PlayingScreen):
     """Follows one cursor through a timeline; at the frontier of a live one it has the engine play on."""
 
     VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]
 
     def __init__(self, source: ReplaySource, seconds_a_turn: float, assemble: Callable[[], LiveAssembly]) -> None:
-        self.player = LivePlayer(source) if source.assembly is not None else None
-        tell = self.player.tell if self.player is not None else None
-        super().__init__(source.timeline, seconds_a_turn, assemble, tell)
+        super().__init__(source, seconds_a_turn, assemble)
         self.source = source
         self.architectures = Architectures(self.timeline, source.backends, id="architectures")
         self.strip = TimelineStrip(self.timeline, id="strip")
         self._conversing = self.timeline.conversation.conversing
         self._document = document_of(self.timeline)
-        self._played = 0
-        self._following = True
-        self._continuing = False
-        self._late: Timer | None = None
+        self._garbage = QuietGarbage()
 
     # ---- what stands on the screen -------------------------------------------------------------------------
 
@@ -73,29 +67,27 @@ class ReplayScreen(AskingScreen):
         conversation.border_title = Content("conversation")
         for name in ("#trouble", "#found", "#answers"):
             self.query_one(name).display = False
+        self.architectures.display = self.source.shows_memory
+        self.set_class(not self.source.shows_memory, "-without-memory")
         self._document.closed = closing_of(self.timeline)
         self.marks_changed()
         self.load_watches()
         conversation.show(self._document)
         conversation.focus(scroll_visible=False)
+        self._garbage.begin()
+        self._resting = self.set_interval(_SECONDS_UNTIL_AT_REST, self._at_rest, pause=True)
         if self.player is None:
             self.cursor = min(1, self.frontier)
         self.paint()
 
-    @property
-    def frontier(self) -> int:
-        """The last position that can be looked at without playing on."""
-        return self._played if self.is_live else self.timeline.reached
+    def on_unmount(self) -> None:
+        """Let everything be collected again."""
+        self._garbage.end()
 
-    @property
-    def end(self) -> int:
-        """The last position that playing by itself goes to."""
-        return self.player.run.end if self.player is not None and self.is_live else self.timeline.reached
-
-    @property
-    def is_live(self) -> bool:
-        """Whether there is an engine that can play on."""
-        return self.player is not None and not self.player.run.over
+    def _at_rest(self) -> None:
+        """The cursor has not moved for a while."""
+        self._resting.pause()
+        self._garbage.rest()
 
     @property
     def annotations(self) -> Annotations:
@@ -136,14 +128,32 @@ class ReplayScreen(AskingScreen):
 
     def watch_cursor(self) -> None:
         """Every panel follows."""
+        self._resting.reset()
         self.say("")
         self.paint()
+
+    def happened(self) -> None:
+        """The strip tells of it when it is painted next."""
+        self.strip.happened()
+
+    def conversation_closed(self) -> None:
+        """Below the last turn stands how it ended."""
+        self._document.closed = closing_of(self.timeline)
+
+    def grow_to(self, turns: int) -> None:
+        """Show as many."""
+        self._document.grow_to(turns)
+
+    def paint_progress(self) -> None:
+        """Show header, strip and answers."""
+        self.paint_header()
+        self.strip.move_to(self.cursor, self.frontier)
+        self._paint_answers()
 
     def strip_changed(self) -> None:
         """Something was asked by hand: show it."""
         self.strip.happened()
-        self.strip.move_to(self.cursor, self.frontier)
-        self._paint_answers()
+        self.paint_progress()
 
     def marks_changed(self) -> None:
         """Show the bookmarks on the strip."""
@@ -160,45 +170,7 @@ class ReplayScreen(AskingScreen):
         self._document.by_significance = not self._document.by_significance
         self.paint()
 
-    # ---- moving --------------------------------------------------------------------------------------------
-
-    def move_to(self, position: int) -> None:
-        """Look at a position; nothing is executed by it."""
-        super().move_to(position)
-        self._following = self.cursor == self.frontier
-
-    def play_on(self, turns: int) -> None:
-        """Have the engine play so many turns more."""
-        if self.player is not None and self.is_live:
-            self._following = True
-            self.player.play_to(max(self.player.run.target, self._played) + turns)
-
-    def play_to_the_end(self) -> None:
-        """Have the engine play all that is left and ask the questions."""
-        if self.player is not None and self.is_live:
-            self.player.play_all()
-            self.paint_header()
-
-    def is_busy(self) -> bool:
-        """Whether the engine is playing."""
-        return self.player is not None and self.player.busy
-
-    def action_stop(self) -> None:
-        """Stop playing and asking."""
-        self._continuing = False
-        self.asker.stop()
-        self.pause()
-        if self.player is not None:
-            self.player.stop()
-
-    def no_stop_ahead(self) -> None:
-        """No watch stops before the frontier: a live run plays until one does."""
-        if not self.is_live or self._played >= self.end:
-            super().no_stop_ahead()
-            return
-        self._continuing = True
-        self.move_to(self.frontier)
-        self.play_on(1)
+    # ---- seeking -------------------------------------------------------------------------------------------
 
     @on(LinesView.BlockClicked)
     def _clicked(self, message: LinesView.BlockClicked) -> None:
@@ -223,79 +195,10 @@ class ReplayScreen(AskingScreen):
             self.maximize(self.focused)
 
     def action_results(self) -> None:
-        """Open the results, as far as there are any; of tests, tell the points."""
-        if self._conversing:
-            self.notify(scores_view(self.timeline, self.timeline.reached).title, markup=False)
-        else:
+        """Open the results, as far as there are any."""
+        if not self._conversing:
             super().action_results()
-
-    # ---- what the engine tells -----------------------------------------------------------------------------
-
-    @on(LivePlayer.Happened)
-    def _happened(self, message: LivePlayer.Happened) -> None:
-        event = message.event
-        self.timeline.append(event)
-        self.strip.happened()
-        match event:
-            case QuestionAsked() | AnswerScored():
-                self._catch_up_soon()
-            case ConversationClosed():
-                self._document.closed = closing_of(self.timeline)
-            case _:
-                pass
-
-    @on(LivePlayer.Reached)
-    def _reached(self, message: LivePlayer.Reached) -> None:
-        assert self.player is not None
-        self._played = message.position
-        if self._continuing:
-            self._continue_from(message.position)
-        elif message.position < self.player.run.target:
-            self._catch_up_soon()
+        elif any(isinstance(event, TestScored) for event in self.timeline.tests):
+            self.app.push_screen(TestScoresScreen(self.timeline), self.go)
         else:
-            self._catch_up()
-
-    def _continue_from(self, position: int) -> None:
-        """Stop where a watch fires; else play one turn more."""
-        stop = self.stop_at(position)
-        self._continuing = stop is None and position < self.end
-        if stop is not None:
-            self._catch_up()
-            self.stopped(stop)
-        elif self._continuing:
-            self._catch_up_soon()
-            self.play_on(1)
-        else:
-            self._catch_up()
-
-    def _catch_up_soon(self) -> None:
-        """Show where the engine is, some times a second however fast it goes."""
-        if self._late is None:
-            self._late = self.set_timer(_SECONDS_BETWEEN_PAINTS, self._catch_up)
-
-    def _catch_up(self) -> None:
-        if self._late is not None:
-            self._late.stop()
-            self._late = None
-        self._document.grow_to(self._played)
-        if self._following:
-            self.cursor = self._played
-        self.paint_header()
-        self.strip.move_to(self.cursor, self.frontier)
-        self._paint_answers()
-
-    @on(LivePlayer.Rested)
-    def _rested(self, message: LivePlayer.Rested) -> None:
-        self._played = message.position
-        self._catch_up()
-        if message.completed:
-            self.paint()
-            self.action_results()
-
-    @on(LivePlayer.Failed)
-    def _failed(self, message: LivePlayer.Failed) -> None:
-        self.pause()
-        trouble = self.query_one("#trouble", Bar)
-        trouble.display = True
-        trouble.say(Span(f"! {one_line(message.sentence)}", "bad"))
-        self.paint_header()
+            self.notify("No test is over yet: G plays on to the end of all.", markup=False)

@@ -19,10 +19,11 @@ from app.replay.events import (
     TestWaited,
 )
 from app.replay.timeline import Timeline
-from app.scoring.rows_of_tests import outcome_of_test
+from app.scoring.rows_of_tests import differs_from_record, outcome_of_test
 from app.tui.text import Line, Row, Span, line, one_line, wrapped
 from app.tui.views.answers import SIGNS
 from app.tui.views.conversation import ConversationDocument, Weight
+from app.tui.views.test_scores import points_in_words, points_of
 from app.tui.views.view import View, lines_view
 
 _PARTS: Final[dict[MessagePart, str]] = {
@@ -80,7 +81,10 @@ class TestsDocument(ConversationDocument):
         if said is None or said.test_id is not None or len(rows) <= _ROWS_OF_FILLER:
             return rows
         hidden = len(rows) - _ROWS_OF_FILLER
-        return (*rows[:_ROWS_OF_FILLER], Row((Span(f"  … {hidden} more rows of filler", "dim"),), rows[-1].fill))
+        return (
+            *rows[:_ROWS_OF_FILLER],
+            Row((Span(f"  … {hidden} more row{'s' if hidden > 1 else ''} of filler", "dim"),), rows[-1].fill),
+        )
 
     def _mark(self, turn: Turn, chosen: bool) -> str:
         said = self._said_at(turn.number)
@@ -124,7 +128,7 @@ def notes_of(event: ReplayEvent) -> list[Line]:
         case TestScored():
             sign, tone = SIGNS[outcome_of_test(event)]
             why = one_line("; ".join(event.reasoning) or event.ungraded or "")
-            told = f"{one_line(event.test_id)}: {_points(event)}"
+            told = f"{one_line(event.test_id)}: {points_in_words(event)}"
             spans = (Span(f"  {sign} ", tone), Span(told, "strong"), Span(f" · {why}" if why else "", "dim"))
             return [line(*spans, hang=4, most=_ROWS_OF_NOTE)]
         case _:
@@ -144,16 +148,23 @@ def scores_view(timeline: Timeline, cursor: int) -> View:
             continue
         sign, tone = SIGNS[outcome_of_test(end)]
         lines.append(
-            line(Span(f"{sign} ", tone), one_line(event.test_id), Span(f"  {_points(end)}", "value"), most=1)
+            line(Span(f"{sign} ", tone), Span(f"{_short(end)} ", "value"), one_line(event.test_id), most=1)
         )
-    points = sum(score for event in over if (score := _score(event)) is not None)
-    title = f"tests · {len(over)} of {len(begun)} over · {points:.3g} points"
+    points = sum(score for event in over if (score := points_of(event)) is not None)
+    title = f"{len(over)}/{len(begun)} tests · {points:.3g} pts"
     return lines_view(title, lines, in_view=len(lines) - 1 if lines else None)
 
 
 def first_turn_of(timeline: Timeline, place: int) -> int:
     """The turn at which the test in a line of the panel said something first."""
     return [event for event in timeline.tests if isinstance(event, TestBegan)][place].turn + 1
+
+
+def _short(scored: TestScored) -> str:
+    """Points, and after a sign those on record where they are others."""
+    points = points_of(scored)
+    recorded = f" ≠{scored.recorded_score:.3g}" if differs_from_record(scored) else ""
+    return "–" if points is None else f"{points:.3g}{recorded}"
 
 
 def _note(sign: str, text: str) -> Line:
@@ -168,17 +179,3 @@ def _waits(event: TestWaited) -> str:
 
 def _moment(moment: datetime) -> str:
     return f"{moment.day} {moment:%b %H:%M}"
-
-
-def _score(event: TestScored) -> float | None:
-    return event.recorded_score if event.score is None else event.score
-
-
-def _points(event: TestScored) -> str:
-    if event.score is None and event.recorded_score is None:
-        return "not graded"
-    if event.score is None:
-        return f"{event.recorded_score:.3g} of {event.max_score:g}, as recorded"
-    differs = event.recorded_score is not None and abs(event.score - event.recorded_score) > 1e-6
-    recorded = f", recorded as {event.recorded_score:.3g}" if differs else ""
-    return f"{event.score:.3g} of {event.max_score:g}{recorded}"

@@ -6,7 +6,8 @@ place; here it is kept by the row, sides and filters with it, so that only what 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from rich.segment import Segment
 from rich.style import Style
@@ -20,8 +21,14 @@ _MOST_KEPT = 1024
 Place = bool | None
 """Whether the cell after a row shows the place in the document; None where there is no such cell."""
 
-Sides = tuple[Strip, Strip]
-"""What stands left and right of every row."""
+
+@dataclass(frozen=True)
+class Frame:
+    """What stands around the rows: strips above and below, and the cells left and right of every row."""
+
+    above: tuple[Strip, ...]
+    sides: tuple[Strip, Strip]
+    below: tuple[Strip, ...]
 
 
 class RowPainter:
@@ -31,14 +38,14 @@ class RowPainter:
         self._view = view
         self._base: Style | None = None
         self._tones: dict[Tone, Style] = {}
-        self._sides: Sides | None = None
+        self._frame: tuple[object, Frame] | None = None
         # By identity: to compare rows by what is in them takes as long as to draw them.
         self._kept: dict[tuple[int, Place], tuple[Row | None, Strip]] = {}
 
     def forget(self) -> None:
         """Another theme, another state, another size."""
         self._base = None
-        self._sides = None
+        self._frame = None
         self._tones.clear()
         self._kept.clear()
 
@@ -56,16 +63,19 @@ class RowPainter:
             return strip
         return Strip([*strip, Segment(" ", whole + self._tone("thumb") if place else whole)], width + 1)
 
-    def lines(
-        self, rows: Sequence[tuple[Row | None, Place]], width: int, sides: tuple[Strip, Strip]
-    ) -> list[Strip]:
-        """Rows as they stand on the screen, each between two sides."""
-        if sides != self._sides or len(self._kept) > _MOST_KEPT:
-            self._kept.clear()
-            self._sides = sides
-        return [self._line(row, width, place, sides) for row, place in rows]
+    def frame(self, titles: object, draw: Callable[[], Frame]) -> Frame:
+        """What stands around the rows; drawn again where the titles in it are others."""
+        if self._frame is None or self._frame[0] != titles:
+            self._frame = titles, draw()
+        return self._frame[1]
 
-    def _line(self, row: Row | None, width: int, place: Place, sides: Sides) -> Strip:
+    def lines(self, rows: Sequence[tuple[Row | None, Place]], width: int) -> list[Strip]:
+        """Rows as they stand on the screen, with what is left and right of them."""
+        if len(self._kept) > _MOST_KEPT:
+            self._kept.clear()
+        return [self._line(row, width, place) for row, place in rows]
+
+    def _line(self, row: Row | None, width: int, place: Place) -> Strip:
         kept = self._kept.get((id(row), place))
         if kept is not None and kept[0] is row:
             return kept[1]
@@ -73,7 +83,9 @@ class RowPainter:
         background = self._view.background_colors[1]
         for line_filter in self._view.get_line_filters():
             strip = strip.apply_filter(line_filter, background)
-        strip = Strip.join([sides[0], strip, sides[1]])
+        if self._frame is not None:
+            left, right = self._frame[1].sides
+            strip = Strip.join([left, strip, right])
         self._kept[id(row), place] = row, strip
         return strip
 

@@ -155,6 +155,15 @@ def test_after_a_refusal_the_limit_grows_again_in_small_steps() -> None:
     assert 30 < limit.size < 40
 
 
+def test_what_a_refusal_took_comes_back_and_no_more_where_more_brings_nothing() -> None:
+    limit = AdaptiveLimit(40)
+    limit.refused(begun=-1.0, now=-0.5)
+    play(limit, lambda size: 10.0, 4)
+    assert limit.size == 40
+    play(limit, lambda size: 10.0, 40)
+    assert limit.size <= 44
+
+
 def test_no_minute_has_more_than_its_quota() -> None:
     quota, now, begun = RateLimit(per_minute=30), 0.0, []
     for _ in range(100):
@@ -208,6 +217,33 @@ async def test_a_stray_refusal_holds_nobody_else_back() -> None:
         pace.turned_away(begun, 7.0)
     await calls(pace, 1)
     assert (clock.time, pace.calls_at_once) == (100.0, FIRST_SIZE)
+
+
+async def refused_once(pace: Pace, clock: TickingClock) -> None:
+    clock.time += 1.0
+    async with pace.call(0) as begun:
+        pace.turned_away(begun, 0.0)
+
+
+async def test_among_many_failures_of_another_kind_a_refusal_is_a_stray_one() -> None:
+    clock = TickingClock()
+    pace = Paces(clock=clock).of("m")
+    for _ in range(20):
+        pace.failed()
+    await refused_once(pace, clock)
+    assert pace.calls_at_once == FIRST_SIZE
+
+
+async def test_a_limit_that_was_just_lowered_is_not_lowered_again_for_a_stray_refusal() -> None:
+    clock = TickingClock()
+    pace = Paces(clock=clock).of("m")
+    await refused_once(pace, clock)
+    lowered = pace.calls_at_once
+    await refused_once(pace, clock)
+    assert pace.calls_at_once == lowered < FIRST_SIZE
+    for _ in range(5):
+        await refused_once(pace, clock)
+    assert pace.calls_at_once < lowered
 
 
 async def test_a_fixed_number_is_shared_by_all_models_and_never_changes() -> None:

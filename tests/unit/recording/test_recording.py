@@ -14,7 +14,8 @@ from app.recording.recorder import RunRecorder, fingerprint
 from app.recording.reply_store import SqliteReplyCache
 from app.recording.schema import APPLICATION_ID, SCHEMA_VERSION
 from app.recording.store import Recording
-from app.replay.events import QuestionAsked, ReplayEvent, ReplyReceived
+from app.replay.events import Operated, QuestionAsked, ReplayEvent, ReplyReceived
+from memory_backends.operations import ReadChange
 
 SETTINGS = {"backend": ["full_context"], "model": ["m"]}
 
@@ -37,6 +38,20 @@ def test_events_and_conversation_come_back_as_they_were(
     assert recording.conversation_ids(run.id) == ["tiny-01"]
     assert recording.conversation(run.id, "tiny-01") == conversation
     assert list(recording.events(run.id, "tiny-01")) == events
+
+
+def test_what_was_only_read_from_a_store_can_be_left_out(
+    tmp_path: Path, conversation: Conversation, events: list[ReplayEvent]
+) -> None:
+    (written,) = (event for event in events if isinstance(event, Operated))
+    looked = written.operation.model_copy(update={"command": "GET", "change": ReadChange(found=True, size=9)})
+    recorder = start(tmp_path / "r.sqlite3")
+    recorder.add_conversation(conversation)
+    for event in (*events, written.model_copy(update={"operation": looked})):
+        recorder.record(event)
+    recorder.finish("finished")
+    recording = Recording.open(tmp_path / "r.sqlite3")
+    assert list(recording.writes_and(recorder.run_id, "tiny-01", ("conversation_opened",))) == [events[0], written]
 
 
 def test_a_reply_is_on_disk_when_record_returns(

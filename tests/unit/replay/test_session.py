@@ -207,3 +207,34 @@ async def test_a_recall_that_fails_is_an_error_of_that_question_alone(conversati
     assert first.score.outcome == "error"
     assert second.score.outcome != "error"
     assert faltering.observed == len(exchanges_of(conversation))
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_each_model_is_given_what_it_would_be_given_if_it_were_asked_alone(
+    conversation: Conversation, name: str
+) -> None:
+    counters: dict[str, Callable[[str], int]] = {"by words": count_words, "by letters": len}
+
+    async def asked(*models: str) -> dict[tuple[str, str], QuestionAsked]:
+        events: list[ReplayEvent] = []
+        plan = ReplayPlan(run_id="run", models=models, perceive=False, counter_of=counters.__getitem__)
+        played = ReplaySession(conversation, memories(name), ScriptedAnswerer(budget=400), plan, events.append)
+        await played.open()
+        await played.play()
+        for question in conversation.questions[:3]:
+            for model in models:
+                await played.ask(question, name, model)
+        await played.close("resolved")
+        return {(e.model, e.question_id): e for e in events if isinstance(e, QuestionAsked)}
+
+    together = await asked("by words", "by letters")
+    for model, count in counters.items():
+        alone = await asked(model)
+        assert {key for key in together if key[0] == model} == set(alone)
+        for key, event in alone.items():
+            assert together[key].prompt == event.prompt
+            assert together[key].context_tokens == event.context_tokens == count(context_of(event)) <= 400
+
+
+def context_of(event: QuestionAsked) -> str:
+    return event.prompt[0].segments[0]

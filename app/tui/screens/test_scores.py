@@ -1,0 +1,107 @@
+"""The results of a run of tests: points by dataset, and every test with what was said and why it got its points."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Footer
+
+from app.replay.timeline import Timeline
+from app.tui.actions import Place, bindings_of
+from app.tui.destinations import Destination, Position
+from app.tui.export import export_screen
+from app.tui.screens.help import HelpScreen
+from app.tui.screens.results import QuestionList, Scores
+from app.tui.text import Span, one_line, wrapped
+from app.tui.views.answers import LEGEND
+from app.tui.views.test_scores import ScoresDocument, listed_tests, totals_of
+from app.tui.widgets.bars import Bar
+from app.tui.widgets.lines_view import LinesView
+
+_MOST_ROWS_OF_TOTALS = 5
+_BORDERS = 4
+
+
+class TestScoresScreen(Screen[Destination | None]):
+    """Ends with where the user wants to look, or with None."""
+
+    __test__ = False
+
+    PLACE: ClassVar[Place] = "tests"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
+
+    def __init__(self, timeline: Timeline) -> None:
+        super().__init__()
+        self._conversation = timeline.conversation.id
+        self._tests = listed_tests(timeline)
+        self._document = ScoresDocument(self._tests, ("",))
+
+    def compose(self) -> ComposeResult:
+        """Points above, tests below."""
+        yield Bar(id="header")
+        yield Scores(id="scores")
+        yield QuestionList(id="questions")
+        yield Bar(id="legend")
+        yield Footer(show_command_palette=False, compact=True)
+
+    def on_mount(self) -> None:
+        """Fill it."""
+        self.query_one("#header", Bar).say(
+            Span(" TESTS ", "recorded"), Span(f"  {one_line(self._conversation)}", "strong")
+        )
+        scores = self.query_one("#scores", Scores)
+        scores.border_title = Content("points of most points")
+        scores.show(totals_of(self._tests, 0))
+        tests = self.query_one("#questions", QuestionList)
+        tests.border_title = Content(f"{len(self._tests)} tests that are over")
+        tests.show(self._document)
+        self.query_one("#legend", Bar).say(Span(f" {LEGEND}", "dim"))
+
+    def on_resize(self) -> None:
+        """Give the points as many rows as they take."""
+        rows = len(wrapped(totals_of(self._tests, 0), max(self.size.width - _BORDERS, 1)))
+        self.query_one("#scores", Scores).styles.height = min(rows, _MOST_ROWS_OF_TOTALS) + 2
+
+    def action_next(self) -> None:
+        """The next test."""
+        self._choose(self._document.cursor + 1)
+
+    def action_previous(self) -> None:
+        """The previous test."""
+        self._choose(self._document.cursor - 1)
+
+    def action_to_score(self) -> None:
+        """Into the replay, where the test was scored."""
+        self.dismiss(Position(self._tests[self._document.cursor].some.turn))
+
+    def action_to_beginning(self) -> None:
+        """Into the replay, where the test begins."""
+        self.dismiss(Position(self._tests[self._document.cursor].begun[0]))
+
+    def action_leave(self) -> None:
+        """Back to where the replay was."""
+        self.dismiss(None)
+
+    def action_export(self) -> None:
+        """Save the screen as a picture."""
+        export_screen(self, f"{self._conversation}-tests")
+
+    def action_help(self) -> None:
+        """All keys."""
+        self.app.push_screen(HelpScreen())
+
+    @on(LinesView.BlockClicked)
+    def _clicked(self, message: LinesView.BlockClicked) -> None:
+        if message.view.id == "questions":
+            self._choose(message.block)
+
+    def _choose(self, index: int) -> None:
+        self._document.cursor = max(0, min(index, len(self._document) - 1))
+        tests = self.query_one("#questions", QuestionList)
+        tests.bring_into_view(self._document.cursor)
+        tests.refresh()

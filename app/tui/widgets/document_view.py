@@ -1,0 +1,198 @@
+"""A document on the screen: laid out at the present width, scrolled, and drawn only where it is looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from textual import events
+from textual.geometry import Region, Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.widget import Widget
+
+from app.tui.document import Document, Layout, LinesDocument
+from app.tui.text import TONES, Row
+from app.tui.widgets.row_painter import Frame, Place, RowPainter
+
+_ROWS_ABOVE = 2
+
+
+@dataclass(frozen=True)
+class _Window:
+    """The rows in view, from the document's row ``top`` on, and those of them that show the place in it."""
+
+    width: int
+    top: int
+    rows: tuple[Row | None, ...]
+    place: range | None
+
+    def row(self, at: int) -> tuple[Row | None, Place]:
+        """A row of the viewport by its number, as it is drawn."""
+        return self.rows[at] if at < len(self.rows) else None, None if self.place is None else at in self.place
+
+
+class DocumentView(ScrollView):
+    """Shows a document. What it costs to draw does not depend on how long the document is."""
+
+    ALLOW_SELECT = False
+    SHOWS_PLACE: ClassVar[bool] = True
+    """Whether the last cell of its rows shows which part of the document is in view."""
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"tone--{tone}" for tone in TONES}
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._document: Document = LinesDocument(())
+        self._layout_now = Layout(self._document, 0)
+        self._in_view: int | None = None
+        self._from_top = True
+        self._window = _Window(0, -1, (), None)
+        self._painter = RowPainter(self)
+
+    @property
+    def allow_vertical_scroll(self) -> bool:
+        """Always, though it has no scrollbar: that is a widget of its own, and would be painted at every move."""
+        return not self.disabled
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Rows of the whole document, where the style sheet lets it be as high as that."""
+        return Layout(self._document, max(width - self.SHOWS_PLACE, 1)).total
+
+    @property
+    def document(self) -> Document:
+        """What is shown."""
+        return self._document
+
+    @property
+    def text(self) -> str:
+        """All rows as plain text, as they stand at the present width."""
+        layout = self.layout_now
+        return "\n".join(row.text.rstrip() for row in layout.rows_from(0, layout.total) if row is not None)
+
+    @property
+    def layout_now(self) -> Layout:
+        """Where the blocks stand at the present width."""
+        width = max(self.scrollable_content_region.width - self.SHOWS_PLACE, 1)
+        if self._layout_now.document is not self._document or self._layout_now.width != width:
+            self._layout_now = Layout(self._document, width)
+        return self._layout_now
+
+    @property
+    def highlighted(self) -> int | None:
+        """The block that stands out; None where none does."""
+        return None
+
+    # ---- where it stands -----------------------------------------------------------------------------------
+
+    def relay(self) -> None:
+        """Take up a changed number of blocks, or a changed width, and draw anew."""
+        if not self.is_attached or not self.size.width:
+            return
+        size = Size(self.scrollable_content_region.width, self.layout_now.total)
+        if self.styles.is_auto_height and size.height != self.virtual_size.height:
+            self.refresh(layout=True)
+        # Assigned, a virtual size lays the whole screen out anew; few views grow by it.
+        self.set_reactive(Widget.virtual_size, size)
+        self.scroll_y = self.validate_scroll_y(self.scroll_y)
+        if self._from_top:
+            top = 0 if self._in_view is None else self.layout_now.start(self._in_view) - _ROWS_ABOVE
+            self._scroll_to_row(top)
+        elif self._in_view is not None:
+            self._scroll_to_block(self._in_view)
+        self.repaint()
+
+    def bring_into_view(self, block: int) -> None:
+        """Scroll as little as is needed for a block to be seen whole, with a little of what surrounds it."""
+        self._in_view = block
+        self._from_top = False
+        if self.is_attached and self.size.width:
+            self._scroll_to_block(block)
+            self.repaint()
+
+    def _scroll_to_block(self, block: int) -> None:
+        if not 0 <= block < len(self._document):
+            return
+        layout = self.layout_now
+        top, bottom = layout.start(block), layout.start(block + 1)
+        height = self.scrollable_content_region.height
+        margin = max(0, min(_ROWS_ABOVE, (height - (bottom - top)) // 2))
+        first = self.scroll_offset.y
+        if bottom + margin > first + height:
+            first = bottom + margin - height
+        if top - margin < first:
+            first = top - margin
+        self._scroll_to_row(first)
+
+    # ---- drawing -------------------------------------------------------------------------------------------
+
+    def repaint(self) -> None:
+        """Have those rows drawn again that are not what they were, in the document or by where it is looked at."""
+        before, self._window = self._window, self._look()
+        now = self._window
+        if (now.top, now.place, len(now.rows)) != (before.top, before.place, len(before.rows)):
+            self.refresh()
+            return
+        changed = [at for at, (row, was) in enumerate(zip(now.rows, before.rows, strict=True)) if row != was]
+        if changed:
+            self.refresh_lines(now.top + changed[0], changed[-1] - changed[0] + 1)
+
+    def _look(self) -> _Window:
+        """What is to be seen now."""
+        layout, top, height = self.layout_now, self.scroll_offset.y, self.scrollable_content_region.height
+        rows = layout.rows_from(top, height)
+        block = self.highlighted
+        if block is not None and block < len(self._document):
+            first, end = layout.start(block) - top, layout.start(block + 1) - top
+            for at in range(max(first, 0), min(end, height)):
+                row = rows[at]
+                rows[at] = row if row is None else replace(row, fill="selected")
+        return _Window(layout.width, top, tuple(rows), self._place(top, height) if self.SHOWS_PLACE else None)
+
+    def _place(self, top: int, height: int) -> range:
+        """The rows of the viewport that show its place in the document; none where all of it is in view."""
+        total = self.layout_now.total
+        if total <= height or not height:
+            return range(0)
+        size = max(1, height * height // total)
+        start = (height - size) * min(top, total - height) // (total - height)
+        return range(start, start + size)
+
+    def _scroll_to_row(self, row: int) -> None:
+        furthest = self.layout_now.total - self.scrollable_content_region.height
+        wanted = max(0, min(row, furthest))
+        if not self.scroll_y == self.scroll_target_y == wanted:
+            self.scroll_to(y=wanted, animate=False)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Lay out anew: another width wraps otherwise."""
+        self._painter.forget()
+        self.relay()
+
+    def notify_style_update(self) -> None:
+        """Another theme, or another state: what styles come to is worked out anew."""
+        super().notify_style_update()
+        self._painter.forget()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw rows of the widget: the edges as any widget draws them, and between them the document."""
+        if self._window.top != self.scroll_offset.y or self._window.width != self.layout_now.width:
+            self._window = self._look()
+        frame = self._painter.frame((self._border_title, self._border_subtitle), self._framed)
+        rows = [self._window.row(at) for at in range(self.outer_size.height - len(frame.above) - len(frame.below))]
+        strips = [*frame.above, *self._painter.lines(rows, self._window.width), *frame.below]
+        cut = [strip.crop(*crop.column_span) for strip in strips] if crop.width != self.outer_size.width else strips
+        return cut[crop.y : crop.bottom]
+
+    def _framed(self) -> Frame:
+        """The edges, as any widget draws them."""
+        (width, height), edges = self.outer_size, self.gutter
+        strips = super().render_lines(Region(0, 0, width, height))
+        end = height - edges.bottom
+        sample = strips[edges.top] if edges.top < end else Strip.blank(width)
+        sides = sample.crop(0, edges.left), sample.crop(width - edges.right, width)
+        return Frame(tuple(strips[: edges.top]), sides, tuple(strips[end:]))
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one row of the viewport."""
+        row, place = self._window.row(y)
+        return self._painter.content(row, self._window.width, place)
