@@ -10,11 +10,12 @@ import inspect
 import re
 import sys
 import traceback
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-from memory_backends.base import BackendError
+from memory_backends.base import BackendError, Exchange
 from memory_backends.plugged import PluggedBackend, missing_methods
 
 GROUP = "memreplay.backends"
@@ -67,6 +68,22 @@ def create_plugin(name: str, resources: object) -> PluggedBackend:
     except Exception as error:
         raise PluginError(f"{name} cannot be made: {_told(error)}") from error
     return PluggedBackend(name, made)
+
+
+def plugin_texts(name: str, exchanges: Sequence[Exchange]) -> list[str]:
+    """The texts that a memory says it will embed of a conversation.
+
+    None where it says nothing, and where its ``texts_to_embed`` fails or gives something else than texts: then each
+    is embedded when the memory asks for it, and what is wrong with the memory shows there.
+    """
+    told: Callable[[Sequence[Exchange]], Iterable[object]] | None = getattr(
+        load_plugin(name), "texts_to_embed", None
+    )
+    try:
+        texts = list(told(exchanges)) if told else []
+    except Exception:
+        return []
+    return [text for text in texts if isinstance(text, str)]
 
 
 def _module(name: str, path: str) -> Any:

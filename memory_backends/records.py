@@ -77,9 +77,10 @@ class QdrantDocument(Record):
 class KnowledgeDocument(Record):
     """DD-01: a promoted fact. A point of ``hybrid_knowledge``.
 
-    ``content`` is what was said, with its speaker; ``slot`` and ``value`` what it says of whom. ``sources`` are the
-    turns that say it, ``accesses`` how often it was said again. The fact holds from ``valid_from`` on; one that was
-    corrected stays stored, with ``valid_to`` and the id of the fact that took its place.
+    ``content`` is what was said, with its speaker; ``slot`` and ``value`` what it says of whom. ``sources`` are
+    turns that say it: all, or of many the first and the latest; ``accesses`` is how often it was said again. The
+    fact holds from ``valid_from`` on; one that was corrected stays stored, with ``valid_to`` and the id of the fact
+    that took its place.
     """
 
     kind: Literal["fact"] = "fact"

@@ -12,7 +12,7 @@ from memory_backends.full_context import FullContextBackend
 from memory_backends.hybrid_options import HybridOptions
 from memory_backends.knowledge_store import QdrantConnection
 from memory_backends.operating_memory import RedisConnection
-from memory_backends.plugins import announced, create_plugin, is_plugin, load_plugin
+from memory_backends.plugins import announced, create_plugin, is_plugin, load_plugin, plugin_texts
 
 ARCHITECTURES = ("hybrid", "rag", "full_context")
 """What is compared by default."""
@@ -79,7 +79,11 @@ def create_backend(name: str, resources: Resources, evidence: Evidence) -> Memor
 
 
 def texts_to_embed(names: Sequence[str], exchanges: Sequence[Exchange]) -> list[str]:
-    """What memories of these names will embed of a conversation: to be embedded in one go, ahead of its replay."""
+    """What memories of these names will embed of a conversation: to be embedded in one go, ahead of its replay.
+
+    A plugged-in memory that embeds with ``resources.embedder`` may say so with a static method of this name, from
+    exchanges to texts. It is asked before the replay and outside of any run, and never has to be complete.
+    """
     texts = [exchange.text for exchange in exchanges] if _EMBEDS_EXCHANGES & set(names) else []
     if "hybrid" in names:
         from memory_backends.hybrid.candidates import candidates_of
@@ -87,6 +91,9 @@ def texts_to_embed(names: Sequence[str], exchanges: Sequence[Exchange]) -> list[
 
         texts += [sentence for exchange in exchanges for sentence in sentences_in(exchange)]
         texts += [candidate.content for exchange in exchanges for candidate in candidates_of(exchange)]
+    for name in names:
+        if name not in _MAKERS and is_plugin(name):
+            texts += plugin_texts(name, exchanges)
     return list(dict.fromkeys(texts))
 
 

@@ -7,11 +7,11 @@ the rule read in it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from memory_backends.base import Exchange, Message
-from memory_backends.hybrid.facts import clean_value, slot_part
+from memory_backends.hybrid.facts import clean_value, is_of_a_kind, same_value, slot_part
 from memory_backends.hybrid.rules import (
     english,
     english_people,
@@ -20,7 +20,7 @@ from memory_backends.hybrid.rules import (
     spanish_people,
     technical,
 )
-from memory_backends.hybrid.rules.corrections import is_correction, value_taken_back
+from memory_backends.hybrid.rules.corrections import is_correction, value_put_right, value_taken_back
 from memory_backends.hybrid.rules.pattern import Rule
 from memory_backends.operations import Frozen
 from memory_backends.sentences import sentences_of
@@ -49,7 +49,7 @@ HEDGED = 0.7
 SUGGESTED = 0.6
 """What certainty is multiplied by when an assistant says it: advice is not a fact about the user.
 
-What of it has no slot is no candidate at all.
+What of it has no slot, or is about the assistant, is no candidate at all.
 """
 
 _HEDGE = re.compile(
@@ -80,11 +80,21 @@ _POINTING = frozenset(
     word
     for line in (
         "one ones them it this that these those what which who he she they re problem thing way rest same reason",
-        "que lo eso esto uno una cosa problema",
+        "someone somebody anyone person people man woman guy girl boy lady stuff place",
+        "two three four five six seven eight nine ten other others",
+        "que lo eso esto uno una cosa problema alguien persona hombre mujer chico chica señor señora",
+        "dos tres otro otra",
     )
     for word in line.split()
 )
 """Words that name nothing: no attribute is called so."""
+
+_POSSESSIVE = re.compile(r"['’]s$")
+_ARTICLE_FIRST = re.compile(r"(?:the|our|my|el|la|los|las|mis?|nuestr[oa])\s", re.I)
+_PREPOSITION_LAST = re.compile(
+    r"\b(?:of|in|on|at|to|by|for|from|with|into|onto|under|behind|about|inside|de|en|con|para|por|a|sobre)\s$", re.I
+)
+_LONGEST_PREPOSITION = 8
 
 _SLOT_OF_ATTRIBUTE = {
     "full_name": "<who>.name",
@@ -96,6 +106,10 @@ _SLOT_OF_ATTRIBUTE = {
 
 _NAMING = frozenset({"name", "employer", "relation", "city", "origin", "company", "name mentioned"})
 """Rules whose value must be a name."""
+
+
+Match = tuple[Rule, str | None, str]
+"""A rule that matched, the slot and the value."""
 
 
 class Candidate(Frozen):
@@ -139,17 +153,24 @@ def candidates_of(exchange: Exchange) -> tuple[Candidate, ...]:
 
 def _of_message(message: Message, present: frozenset[str]) -> Iterator[Candidate]:
     seen: set[tuple[str | None, str]] = set()
-    is_advice = _is_advice(message)
+    said_before: list[str] = []
+    is_advice, who = _is_advice(message), speaker_slot(message)
     for whole in sentences_of(message.text):
         sentence = whole[:LONGEST_SENTENCE]
+        taken_back = value_taken_back(sentence) or value_put_right(said_before)
+        said_before.append(sentence)
         has_slot = False
-        for rule, slot, value in _matches(sentence, speaker_slot(message)):
+        for rule, slot, value in _in_order(_matches(sentence, who), taken_back):
             if rule.slot is None and (has_slot or is_advice or len(sentence.split()) < SHORTEST_SENTENCE):
+                continue
+            if slot is None and taken_back is not None and same_value(value, taken_back):
+                continue
+            if is_advice and slot is not None and slot.startswith(f"{who}."):
                 continue
             if rule.name in _NAMING and _is_address(value, present):
                 continue
             key = (slot, value if slot else sentence)
-            if key in seen:
+            if key in seen or (slot is not None and _is_owned_already(slot, value, seen)):
                 continue
             seen.add(key)
             has_slot = True
@@ -164,8 +185,8 @@ def _of_message(message: Message, present: frozenset[str]) -> Iterator[Candidate
                 several=rule.several,
                 certainty=round(rule.certainty * _doubt(sentence, message), 4),
                 impact=rule.impact,
-                is_correction=is_correction(sentence),
-                taken_back=value_taken_back(sentence),
+                is_correction=is_correction(sentence) or taken_back is not None,
+                taken_back=taken_back,
                 sources=(message.turn_id,),
                 turn_number=message.turn_number,
                 said_at=message.said_at,
@@ -178,7 +199,7 @@ def speaker_slot(message: Message) -> str:
     return slot_part(message.label) or message.role
 
 
-def _matches(sentence: str, who: str) -> Iterator[tuple[Rule, str | None, str]]:
+def _matches(sentence: str, who: str) -> Iterator[Match]:
     asks = sentence.rstrip("\"'”»)").endswith("?")
     for rule in RULES:
         if asks and not rule.in_questions:
@@ -187,18 +208,33 @@ def _matches(sentence: str, who: str) -> Iterator[tuple[Rule, str | None, str]]:
             value = clean_value(match["value"])
             if rule.name in _NAMING:
                 value = _without_filler(value)
-            if value and not _is_denied(rule, match) and not _points_nowhere(match):
+            if value and not (_is_denied(rule, match) or _points_nowhere(match) or _is_no_subject(match)):
                 yield rule, _slot_of(rule.slot, match, who), value
 
 
+def _in_order(found: Iterator[Match], taken_back: str | None) -> Iterable[Match]:
+    """What a sentence says, that without a slot last which is no value for the one that the sentence takes back."""
+    if taken_back is None:
+        return found
+    return sorted(found, key=lambda match: match[1] is None and not is_of_a_kind(match[2], taken_back))
+
+
 def _without_filler(name: str) -> str:
-    """A name without the capitalised small words around it: ``But Quique`` → ``Quique``."""
-    words = name.split()
+    """A name without the capitalised small words around it, and owning nothing: ``But Quique's`` → ``Quique``."""
+    words = _POSSESSIVE.sub("", name).split()
     while words and words[0].casefold() in _FILLER:
         words.pop(0)
     while words and words[-1].casefold() in _FILLER:
         words.pop()
     return " ".join(words)
+
+
+def _is_owned_already(slot: str, value: str, seen: Iterable[tuple[str | None, str]]) -> bool:
+    """Whether somebody's slot holds it: ``project = X`` says no more than ``user.side_project = X``."""
+    return any(
+        value == other and (held or "").rpartition(".")[2].split("_")[-1] == slot and "." in (held or "")
+        for held, other in seen
+    )
 
 
 def _is_address(name: str, present: frozenset[str]) -> bool:
@@ -215,6 +251,14 @@ def _is_denied(rule: Rule, match: re.Match[str]) -> bool:
 def _points_nowhere(match: re.Match[str]) -> bool:
     attribute = match.groupdict().get("attribute")
     return attribute is not None and attribute.casefold().split()[-1] in _POINTING
+
+
+def _is_no_subject(match: re.Match[str]) -> bool:
+    """Whether what seems to be described only says where or whose: ``in the book is “X”``."""
+    if "attribute" not in match.groupdict() or not _ARTICLE_FIRST.match(match[0]):
+        return False
+    before = match.string[max(0, match.start() - _LONGEST_PREPOSITION) : match.start()]
+    return bool(_PREPOSITION_LAST.search(before))
 
 
 def _slot_of(template: str | None, match: re.Match[str], who: str) -> str | None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from memory_backends.base import Clock, Namespace, TextEmbedder
 from memory_backends.hybrid.candidates import Candidate
-from memory_backends.hybrid.facts import folded, says_no_more
+from memory_backends.hybrid.facts import folded, is_of_a_kind, same_value, says_no_more
 from memory_backends.hybrid.planner import PlannerAgent, staged_candidates
 from memory_backends.hybrid.significance import PROMOTION_THRESHOLD, age_in_days, factors_of, significance
 from memory_backends.hybrid.workspace import SharedWorkspace
@@ -35,6 +35,9 @@ SAME_MATTER = 0.35
 
 NEIGHBOURS = 5
 MOST_REMEMBERED_DROPS = 32
+
+MOST_SOURCES = 8
+"""Turns that a fact names as its sources: the first that said it, and the latest."""
 
 
 class ConsolidationAgent:
@@ -125,6 +128,8 @@ class ConsolidationAgent:
         replaced = next((fact for fact in current if fact is not same), None)
         if not known and candidate.slot is None:
             same, replaced = await self._neighbours(candidate, vector)
+            if replaced is not None and _puts_right(candidate, replaced):
+                candidate = candidate.model_copy(update={"slot": replaced.slot})
         if not self._options.keeps("supersession"):
             replaced = None
         if same is not None:
@@ -149,6 +154,11 @@ class ConsolidationAgent:
         self, candidate: Candidate, vector: NDArray[np.float32]
     ) -> tuple[KnowledgeDocument | None, KnowledgeDocument | None]:
         """The current fact that says the same, and the one that the candidate takes back, among the nearest."""
+        if candidate.taken_back:
+            slotted = await self._held(list(self._current.values()))
+            for fact in slotted:
+                if fact.superseded_by is None and _puts_right(candidate, fact):
+                    return None, fact
         found = await self._knowledge.search(KNOWLEDGE_COLLECTION, candidate.content, vector, NEIGHBOURS)
         facts = [(point.score, KnowledgeDocument.model_validate(point.payload)) for point in found]
         current = [(score, fact) for score, fact in facts if fact.superseded_by is None]
@@ -163,10 +173,13 @@ class ConsolidationAgent:
     async def _merge(
         self, candidate: Candidate, factors: SignificanceFactors, known: KnowledgeDocument
     ) -> PromotionDecision:
-        """Let the candidate's turns join a known fact's sources; once, however often it is observed."""
+        """Let the candidate's turns join a known fact's sources; once, however often it is observed.
+
+        Of more than :data:`MOST_SOURCES` the first and the latest are kept; ``accesses`` counts them all.
+        """
         if not set(candidate.sources) <= set(known.sources):
             fields = {
-                "sources": list(dict.fromkeys([*known.sources, *candidate.sources])),
+                "sources": _bounded([*known.sources, *candidate.sources]),
                 "accesses": known.accesses + 1,
             }
             await self._knowledge.change_payload(KNOWLEDGE_COLLECTION, known.id, fields)
@@ -203,6 +216,23 @@ class ConsolidationAgent:
 
 def _repeats(candidate: Candidate, fact: KnowledgeDocument) -> bool:
     return candidate.slot is not None and says_no_more(candidate.value, fact.value or "")
+
+
+def _puts_right(candidate: Candidate, fact: KnowledgeDocument) -> bool:
+    """Whether a candidate without a slot takes back just the value that the slot of a fact holds."""
+    wrong = candidate.taken_back
+    return bool(
+        wrong
+        and fact.slot
+        and fact.value
+        and same_value(fact.value, wrong)
+        and is_of_a_kind(candidate.value, fact.value)
+    )
+
+
+def _bounded(sources: Sequence[str]) -> list[str]:
+    first, *rest = dict.fromkeys(sources)
+    return [first, *rest[-(MOST_SOURCES - 1) :]]
 
 
 def _numbers(text: str) -> set[str]:

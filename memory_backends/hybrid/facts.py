@@ -9,6 +9,7 @@ LONGEST_VALUE = 80
 LONGEST_SLOT = 48
 
 _NOT_WORD = re.compile(r"[^\w]+")
+_DIGIT = re.compile(r"\d")
 _TRIM = " \t\"'“”‘’«»`.,;:!?¡¿()[]*"
 
 
@@ -26,6 +27,22 @@ def clean_value(text: str) -> str:
 def slot_part(text: str) -> str:
     """A piece of text as a part of a slot's name: ``Favourite colour`` → ``favourite_colour``."""
     return folded(text).replace(" ", "_")[:LONGEST_SLOT].strip("_")
+
+
+def same_value(one: str, other: str) -> bool:
+    """Whether two values are the same but for case, accents and punctuation."""
+    return folded(one) == folded(other)
+
+
+def is_of_a_kind(new: str, old: str) -> bool:
+    """Whether ``new`` may stand where ``old`` stood: a number for a number, a name for a name, no phrase."""
+    return _kind(new) == _kind(old) and len(new.split()) <= len(old.split()) + 1
+
+
+def _kind(value: str) -> str:
+    if _DIGIT.search(value):
+        return "number"
+    return "name" if value[:1].isupper() else "word"
 
 
 def says_no_more(new: str, old: str) -> bool:

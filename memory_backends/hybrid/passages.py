@@ -18,7 +18,7 @@ from memory_backends.rendering import BETWEEN_HITS, under_date
 TURNS_PER_HIT = 6
 """How far down the ranking, in turns per hit, turns are taken in."""
 
-REACH = 5
+REACH = 8
 """How many places a turn may be from the nearest turn of its passage."""
 
 GAP = "…"

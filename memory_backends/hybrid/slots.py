@@ -43,14 +43,18 @@ class SlotFact:
 
 
 def slots_for(question: str, shared_data: Mapping[str, Any]) -> list[SlotFact]:
-    """Slots that the question asks for, those that were written last first."""
+    """Slots that the question asks for, those that were written last first.
+
+    A name comes last: who asks what something is called asks for the thing, and only else for a name.
+    """
     asked = _terms(question)
     words = f" {folded(question)} "
-    return [
+    facts = [
         SlotFact(name=slot, line=_line(slot, held), sources=tuple(value["turn"] for value in values_of(held)))
         for slot, held in reversed(list(shared_data.items()))
         if _is_asked_for(slot, asked, words)
     ]
+    return sorted(facts, key=lambda fact: fact.name.rpartition(".")[2] == "name")
 
 
 def _is_asked_for(slot: str, asked: set[str], words: str) -> bool:

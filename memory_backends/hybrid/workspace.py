@@ -12,7 +12,7 @@ from typing import Any
 
 from memory_backends.base import BackendError, Clock, Namespace
 from memory_backends.hybrid.candidates import Candidate
-from memory_backends.hybrid.facts import says_no_more
+from memory_backends.hybrid.facts import is_of_a_kind, same_value, says_no_more
 from memory_backends.operating_memory import OperatingMemory
 from memory_backends.records import SharedWorkspaceState, WorkspaceStatus
 
@@ -45,8 +45,11 @@ class SharedWorkspace:
         return _there(await self._memory.read_state(self.key, SharedWorkspaceState), self.key)
 
     async def note(self, agent_id: str, candidates: Iterable[Candidate]) -> None:
-        """Write what an agent found into its slots."""
-        facts = [candidate for candidate in candidates if candidate.slot is not None]
+        """Write what an agent found into its slots.
+
+        What has no slot but takes a value back goes where that value stands.
+        """
+        facts = [candidate for candidate in candidates if candidate.slot or candidate.taken_back]
         if facts:
             await self._update(agent_id, lambda state: _with_facts(state, facts))
 
@@ -81,7 +84,9 @@ def _there(state: SharedWorkspaceState | None, key: str) -> SharedWorkspaceState
 def _with_facts(state: SharedWorkspaceState, facts: Iterable[Candidate]) -> SharedWorkspaceState:
     data: SharedData = dict(state.shared_data)
     for fact in facts:
-        slot = str(fact.slot)
+        slot = fact.slot or _slot_put_right(data, fact)
+        if slot is None:
+            continue
         written = _slot_with(data.get(slot), fact)
         if written is not None:
             data.pop(slot, None)
@@ -89,6 +94,19 @@ def _with_facts(state: SharedWorkspaceState, facts: Iterable[Candidate]) -> Shar
     for slot in list(data)[: max(0, len(data) - MOST_SLOTS)]:
         del data[slot]
     return state.model_copy(update={"shared_data": data})
+
+
+def _slot_put_right(data: SharedData, fact: Candidate) -> str | None:
+    """The slot whose one value a fact without a slot takes back."""
+    wrong = fact.taken_back or ""
+    return next(
+        (
+            slot
+            for slot, held in reversed(data.items())
+            if "value" in held and same_value(held["value"], wrong) and is_of_a_kind(fact.value, wrong)
+        ),
+        None,
+    )
 
 
 def _slot_with(held: dict[str, Any] | None, fact: Candidate) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from memory_backends.base import Exchange, MemoryBackend, Namespace, Recall, Snapshot
@@ -111,3 +112,15 @@ class NoMemory:
 
 
 a_function = len
+
+
+class SaysWhatItEmbeds(Bare):
+    @staticmethod
+    def texts_to_embed(exchanges: Sequence[Exchange]) -> list[str]:
+        return [exchange.text.upper() for exchange in exchanges]
+
+
+class FailsToSayWhatItEmbeds(Bare):
+    @staticmethod
+    def texts_to_embed(exchanges: Sequence[Exchange]) -> list[str]:
+        raise ValueError("not today")

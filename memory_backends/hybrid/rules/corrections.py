@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from memory_backends.hybrid.facts import clean_value
+from memory_backends.hybrid.rules.pattern import PROPER
 
 _MARKER = re.compile(
     r"\b(?:actually|correction|scratch\sthat|strike\sthat|I\smeant|I\smisspoke|make\sthat|I\swas"
@@ -23,6 +25,13 @@ _REPLACED = re.compile(
     r"|\b(?:instead\sof|rather\sthan|en\svez\sde|en\slugar\sde)\s(?:the\s|el\s|la\s)?(?P<other>[\w€$£%:./-]+)"
 )
 
+_RETRACTION = re.compile(
+    r"\b(?:scratch\sthat|strike\sthat|I\smisspoke|I\swas\swrong|my\smistake|ignore\s(?:the|that|what)|forget\swhat"
+    r"|me\sequivoqué|me\she\sequivocado|corrijo|rectifico|olvida\slo)\b",
+    re.IGNORECASE,
+)
+_BELONGS_ELSEWHERE = re.compile(rf"^(?P<value>{PROPER})\s(?:is|was|are|were|es|era|son|eran)\s")
+
 
 def is_correction(sentence: str) -> bool:
     """Whether the sentence takes back something that was said before."""
@@ -34,3 +43,14 @@ def value_taken_back(sentence: str) -> str | None:
     found = _REPLACED.search(sentence)
     value = clean_value(next((text for text in found.groups() if text), "")) if found else ""
     return value or None
+
+
+def value_put_right(before: Sequence[str]) -> str | None:
+    """The value that a message puts right after taking something back, told from the sentences before this one.
+
+    ``Ignore that. Ana is only the deputy. Bea signs.``: at the last sentence it is ``Ana``.
+    """
+    if not before or not any(_RETRACTION.search(sentence) for sentence in before[:-1]):
+        return None
+    found = _BELONGS_ELSEWHERE.match(before[-1])
+    return clean_value(found["value"]) if found else None

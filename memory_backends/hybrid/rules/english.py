@@ -51,7 +51,7 @@ RULES: tuple[Rule, ...] = (
         pattern(
             r"(?P<value>(?:^|\b(?i:please|from\snow\son|rule|and\splease),?:?\s)(?i:(?:please\s)?(?:never"
             r"|always|do\snot|don['’]t)\s(?:ever\s)?"
-            r"(?:call|use|tell|give|answer|reply|write|send|suggest|mention|say|put|add|assume|round|include"
+            r"(?:call|use|tell|give(?!\sup\b)|answer|reply|write|send|suggest|mention|say|put|add|assume|round|include"
             r"|ask|address|explain|show|translate|start|touch))\b.{3,140})"
         ),
         "<who>.instructions",
@@ -101,7 +101,7 @@ RULES: tuple[Rule, ...] = (
         pattern(
             rf"\b(?:[Tt]he|[Oo]ur|[Mm]y)\s(?P<attribute>[a-z][\w-]+)\s(?:is|was)\s(?:to\sbe\s|now\s|actually"
             rf"\s)?(?:called|named)"
-            rf"\s(?P<value>{QUOTED}|{PROPER}|[a-z][\w@./-]+)"
+            rf"\s(?P<value>{QUOTED}|{PROPER}|(?!(?:in|on|at|by|for|to|the|an?|it|that|this)\b)[a-z][\w@./-]+)"
         ),
         "<attribute>",
         0.85,

@@ -16,44 +16,11 @@ _OCCUPATION = (
     r"|guitarist|pianist|violinist"
     r"|bassist|singer|cellist|sailor|skipper|librarian|curator|coach|dancer|actor|producer|welder|gardener|midwife)"
 )
-_ONE_RELATIVE = (
-    r"wife|husband|partner|boyfriend|girlfriend|fianc[ée]e?|mother|mom|mum|father|dad|boss|manager"
-    r"|supervisor|advisor"
-    r"|adviser|mentor|landlord|landlady|co-?founder|therapist|CEO|CTO|tutor|contractor"
-)
-_SOME_RELATIVE = (
-    r"son|daughter|brother|sister|grand(?:mother|father|ma|pa|son|daughter)|gran|nan|aunt|uncle"
-    r"|cousin|niece|nephew|friend"
-    r"|colleague|co-?worker|flatmate|roommate|neighbou?r|kid|child|baby|twin|dog|cat|puppy|kitten"
-    r"|horse|parrot|rabbit"
-    r"|hamster|tortoise|bandmate|teammate|student|client|kids|children|sons|daughters|brothers"
-    r"|sisters|dogs|cats|twins"
-)
-_WHICH = (
-    r"(?:late\s|older\s|younger\s|elder\s|eldest\s|youngest\s|little\s|big\s|baby\s|best\s|new\s|old"
-    r"\s|own\s|ex-?\s?"
-    r"|good\s|dear\s)*"
-)
-_NAMED = r"(?:,?\s(?:who\sis\s|who['’]s\s|is\s)?(?:called|named)|['’]s\sname\sis|\(|,)?"
-_NAMES = rf"{PERSON}(?:\s\(\d+\))?(?:(?:,\s|,?\sand\s){CAP}(?:\s\(\d+\))?){{0,5}}"
-
-_OCCUPATION = (
-    r"(?:\w+(?:eer|ician|ologist|ographer|iatrist|dentist|scientist|artist|journalist|therapist"
-    r"|pharmacist)|teacher|nurse"
-    r"|doctor|surgeon|student|developer|programmer|designer|manager|writer|author|lawyer|chef|baker"
-    r"|driver|farmer|founder"
-    r"|freelancer|architect|analyst|consultant|accountant|professor|researcher|lecturer|counsel"
-    r"(?:l)?or|carpenter|plumber"
-    r"|paramedic|vet|barista|translator|editor|painter|photographer|postdoc|PhD\sstudent|drummer"
-    r"|guitarist|pianist|violinist"
-    r"|bassist|singer|cellist|sailor|skipper|librarian|curator|coach|dancer|actor|producer|welder|gardener|midwife)"
-)
-
 RULES: tuple[Rule, ...] = (
     Rule(
         "name",
         pattern(
-            rf"\b(?i:my\s(?:(?:own|full|real|first|last)\s)*name(?:['’]s|\sis|,)|name['’]s|should\sbe\sme:"
+            rf"\b(?i:my\s(?:(?:own|full|real|first|last)\s)*name(?:['’]s|\sis|,)|(?<!\w\s)name['’]s|should\sbe\sme:"
             rf"|signed(?:\sit)?|I['’]m\scalled|(?<!never\s)(?<!not\s)(?<!n['’]t\s)call\sme)"
             rf"\s(?P<value>{PERSON})"
         ),

@@ -22,16 +22,18 @@ _WHICH = (
     r"\s|own\s|ex-?\s?"
     r"|good\s|dear\s)*"
 )
+_NOT_A_LIST = rf"(?!,\s{PERSON}\s(?:and|&)\s(?:I|me|my)\b)"
+"""What follows is not the next of several people: ``my partner, Ana and I`` names three of them."""
+
 _NAMED = r"(?:,?\s(?:who\sis\s|who['’]s\s|is\s)?(?:called|named)|['’]s\sname\sis|\(|,)?"
 _NAMES = rf"{PERSON}(?:\s\(\d+\))?(?:(?:,\s|,?\sand\s){CAP}(?:\s\(\d+\))?){{0,5}}"
-
-_NAMES = rf"{PERSON}(?:\s\(\d+\))?(?:(?:,\s|,?\sand\s){CAP}(?:\s\(\d+\))?){{0,5}}"
-
 
 RULES: tuple[Rule, ...] = (
     Rule(
         "relation",
-        pattern(rf"\b(?:[Mm]y|[Oo]ur)\s{_WHICH}(?P<relation>{_ONE_RELATIVE}){_NAMED}\s?(?P<value>{PERSON})"),
+        pattern(
+            rf"\b(?:[Mm]y|[Oo]ur)\s{_WHICH}(?P<relation>{_ONE_RELATIVE}){_NOT_A_LIST}{_NAMED}\s?(?P<value>{PERSON})"
+        ),
         "<who>.<relation>",
         0.9,
         0.9,
@@ -40,7 +42,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "relation",
         pattern(
-            rf"\b(?:[Mm]y|[Oo]ur)\s{_WHICH}(?P<relation>{_SOME_RELATIVE}){_NAMED}(?::|\sare)?\s?(?P<value>{_NAMES})"
+            rf"\b(?:[Mm]y|[Oo]ur)\s{_WHICH}(?P<relation>{_SOME_RELATIVE}){_NOT_A_LIST}{_NAMED}"
+            rf"(?::|\sare)?\s?(?P<value>{_NAMES})"
         ),
         "<who>.<relation>",
         0.9,

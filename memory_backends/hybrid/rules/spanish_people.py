@@ -24,9 +24,6 @@ _SOME_RELATIVE = (
 _WHICH = r"(?:mayor\s|menor\s|pequeñ[oa]\s|mejor\s|difunt[oa]\s)*"
 _NAMES = rf"{PERSON}(?:\s\(\d+\))?(?:(?:,\s|\s[ye]\s){CAP}(?:\s\(\d+\))?){{0,5}}"
 
-_NAMES = rf"{PERSON}(?:\s\(\d+\))?(?:(?:,\s|\s[ye]\s){CAP}(?:\s\(\d+\))?){{0,5}}"
-
-
 RULES: tuple[Rule, ...] = (
     Rule(
         "name",

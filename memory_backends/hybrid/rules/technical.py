@@ -82,7 +82,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "setting",
         pattern(
-            r"(?<![\w.-])(?P<attribute>[a-z][a-z0-9]{0,30}(?:[_.-][a-z0-9]{1,30}){1,5})\s?=\s?(?P<value>[^\s,;()]{1,60})"
+            r"(?<![\w.-])(?<!\b(?i:on)\s)(?<!\b(?:AND|SET)\s)(?<!\b(?i:where)\s)(?!(?:self|this|cls)\.)"
+            r"(?P<attribute>[a-z][a-z0-9]{0,30}(?:[_.-][a-z0-9]{1,30}){1,5})\s?=\s?(?P<value>[^\s,;()]{1,60}+)(?!\()"
         ),
         "config.<attribute>",
         0.85,
@@ -110,7 +111,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "version",
         pattern(
-            r"\b(?P<value>[A-Z][\w.+]{1,24}(?:\s(?i:version))?\sv?\d+(?:\.\d+)+(?:-\w+)*)\b(?!\s?(?:%|[ap]m\b"
+            r"\b(?!(?:Section|Chapter|Table|Figure|Step|Part|Page)\b)"
+            r"(?P<value>[A-Z][\w.+]{1,24}(?:\s(?i:version))?\sv?\d+(?:\.\d+)+(?:-\w+)*)\b(?!\s?(?:%|[ap]m\b"
             r"|seconds|hours|days))"
         ),
         "version",

@@ -178,3 +178,68 @@ def test_no_text_takes_long(piece):
     started = time.perf_counter()
     said(piece * 8000)
     assert time.perf_counter() - started < 30
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "In the book is “minä olen”.",
+        "The back of the darn was “better than the front”.",
+        "La otra mitad de la empresa es Delfina Achával.",
+        "I talked to someone named David.",
+        "The other two are Chihuahua mixes.",
+        "Her name's Coco and she's adorable.",
+        "My girlfriend, Toby and I are going camping.",
+        "Never give up, buddy!",
+        "(or whatever the service is called in your file).",
+        "WHERE a.store_id = 14 AND a.state = 'PEND'",
+        "adapter = HTTPAdapter(max_retries=Retry(total=5))",
+        "self.next_at = 0.0",
+        "See Table 2.3 for the counts.",
+    ],
+)
+def test_reads_no_slot_from_what_only_looks_like_a_statement(sentence):
+    filled = slots(sentence)
+    assert not {slot for slot in filled if slot != "config.total"}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "slot", "value"),
+    [
+        ("This is from my daughter Sara's birthday.", "user.daughter", "Sara"),
+        ("My wife Ana and I are going camping.", "user.wife", "Ana"),
+        ("My wife, Ana, and I are going camping.", "user.wife", "Ana"),
+        ("name's Ezekiel Oyelaran.", "user.name", "Ezekiel Oyelaran"),
+        ("It was a gift in my home country, Sweden.", "user.origin", "Sweden"),
+        ("Es de mi abuela Herminia, que vive sola.", "user.abuela", "Herminia"),
+        ("set retry.max_delay = 30s there", "config.retry_max_delay", "30s"),
+    ],
+)
+def test_still_reads_what_looks_alike_and_is_one(sentence, slot, value):
+    assert slots(sentence).get(slot) == value
+
+
+def test_an_assistant_says_nothing_of_itself_worth_keeping():
+    assert said("Don't say a word. I prefer the second of them.", "AI", "assistant") == ()
+
+
+def test_what_is_put_right_after_taking_something_back_names_the_wrong_value():
+    said_so = "Ignore that, I was tired. Redpanda is only on my laptop. Production has run Pulsar for a year."
+    assert [(c.value, c.taken_back, c.is_correction) for c in said(said_so) if c.value == "Pulsar"] == [
+        ("Pulsar", "Redpanda", True)
+    ]
+    assert [
+        c.taken_back for c in said(said_so.replace("Ignore that, I was tired. ", "")) if c.value == "Pulsar"
+    ] == [None]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "filled"),
+    [
+        ("Mi padre se llama Fermín y lleva un taxi.", {"user.padre": "Fermín"}),
+        ("My side project is called Tidebook: it logs tides.", {"user.side_project": "Tidebook"}),
+        ("The project is called Tidebook.", {"project": "Tidebook"}),
+    ],
+)
+def test_what_is_somebodys_fills_no_second_slot_of_nobodys(sentence, filled):
+    assert slots(sentence) == filled

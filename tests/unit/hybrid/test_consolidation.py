@@ -6,7 +6,12 @@ import pytest
 
 from memory_backends.hybrid import HybridBackend
 from memory_backends.operations import PromotionDecision
-from memory_backends.records import KNOWLEDGE_COLLECTION, KnowledgeDocument, PersonalMemoryState
+from memory_backends.records import (
+    KNOWLEDGE_COLLECTION,
+    KnowledgeDocument,
+    PersonalMemoryState,
+    SharedWorkspaceState,
+)
 from tests.stubs.memory import exchange, namespace
 
 
@@ -143,3 +148,35 @@ async def test_the_agents_account_for_what_they_do(hybrid):
     by_phase = {(entry.phase, entry.actor) for entry in hybrid.trace.drain() if entry.kind == "operation"}
     assert ("observe", namespace("hybrid").agent_id("planner")) in by_phase
     assert ("consolidate", namespace("hybrid").agent_id("consolidation")) in by_phase
+
+
+PUT_RIGHT = "Ignore that, I was tired. Redpanda is only on my laptop. Production has run Pulsar for a year."
+
+
+@pytest.mark.parametrize("correction", [PUT_RIGHT, "It has always been Pulsar in production, not Redpanda."])
+async def test_a_value_taken_back_without_its_slot_is_corrected_where_it_stands(hybrid, correction):
+    first, *_ = await tell(hybrid, "The broker is Redpanda.")
+    decisions = await tell(hybrid, correction, first=2)
+    (update,) = [decision for decision in decisions if decision.decision == "UPDATE"]
+    assert update.superseded_id == first.knowledge_id
+    held = await knowledge(hybrid)
+    new = held[update.knowledge_id]
+    assert (new.slot, new.value, new.superseded_by) == ("broker", "Pulsar", None)
+    assert held[first.knowledge_id].superseded_by == new.id
+    workspace = SharedWorkspaceState.key(namespace("hybrid").path)
+    assert (await hybrid.snapshot()).redis[workspace]["shared_data"]["broker"]["value"] == "Pulsar"
+    (last,) = await tell(hybrid, "The broker is Kafka.", first=3)
+    assert last.superseded_id == new.id
+
+
+async def test_a_name_is_not_put_where_a_number_was(hybrid):
+    await tell(hybrid, "The deadline is 25 September.", "I talked to Ana Ruiz in the end, not 25 September.")
+    workspace = SharedWorkspaceState.key(namespace("hybrid").path)
+    assert (await hybrid.snapshot()).redis[workspace]["shared_data"]["deadline"]["value"] == "25 September"
+
+
+async def test_a_fact_said_over_and_over_names_the_first_turn_and_the_latest(hybrid):
+    first, *_ = await tell(hybrid, *["My favourite colour is green."] * 20)
+    document = (await knowledge(hybrid))[first.knowledge_id]
+    assert document.sources == ["1", *(str(number) for number in range(27, 40, 2))]
+    assert document.accesses == 19

@@ -26,11 +26,12 @@ from memory_backends.registry import (
     check_backend_name,
     create_backend,
     known_backends,
+    texts_to_embed,
 )
 from memory_backends.snapshot_diff import plain
 from tests.stubs.answering import ScriptedAnswerer
 from tests.stubs.fold import fold
-from tests.stubs.memory import TickingClock, WordEmbedder, count_words, namespace, play
+from tests.stubs.memory import TickingClock, WordEmbedder, count_words, exchange, namespace, play
 
 STUBS = "tests.stubs.plugins"
 
@@ -184,3 +185,11 @@ async def test_keyframes_keep_the_fold_of_a_long_conversation_short_and_right() 
         await play(memory, [TALK[number % len(TALK)]])
     entries = memory.trace.drain()
     assert plain(fold(entries).model_dump()) == plain((await memory.snapshot()).model_dump())
+
+
+@pytest.mark.parametrize(
+    ("class_name", "texts"),
+    [("SaysWhatItEmbeds", ["USER: HELLO.\nAI: HI."]), ("FailsToSayWhatItEmbeds", []), ("Bare", [])],
+)
+def test_what_a_plug_in_says_it_will_embed_is_embedded_ahead(class_name: str, texts: list[str]) -> None:
+    assert texts_to_embed([f"{STUBS}:{class_name}"], [exchange(1, "Hello.", "Hi.")]) == texts
