@@ -5,14 +5,20 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from io import TextIOWrapper
 
 from app.errors import EXIT_DONE, EXIT_INTERRUPTED, EXIT_USAGE, MemreplayError
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_OF_THE_SYSTEM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENAMETOOLONG)
+"""What no command can foresee everywhere, and a user can mend."""
 
 
 def main() -> None:
     """Run the command line; what a user can mend is one sentence on standard error, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # What the terminal's encoding lacks is shown escaped.
+            stream.reconfigure(errors="backslashreplace")
     code: int | str | None = EXIT_DONE
     try:
         code = _run()
@@ -22,11 +28,11 @@ def main() -> None:
         # Whoever read has read enough.
         _let_go_of_standard_output()
     except OSError as error:
-        if error.errno not in _FULL:
+        if error.errno not in _OF_THE_SYSTEM:
             raise
-        place = error.filename or "standard output"
-        print(f"memreplay: {place}: cannot be written: {error.strerror}", file=sys.stderr)
-        _let_go_of_standard_output()
+        print(f"memreplay: {error.filename or 'standard output'}: {error.strerror}", file=sys.stderr)
+        if error.filename is None:
+            _let_go_of_standard_output()
         code = EXIT_USAGE
     sys.exit(code)
 
@@ -40,7 +46,9 @@ def _run() -> int | str | None:
     except SystemExit as end:
         return end.code
     except MemreplayError as error:
-        print(f"memreplay: {error}", file=sys.stderr)
+        from app.conversations.faults import printable
+
+        print(f"memreplay: {printable(str(error))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED

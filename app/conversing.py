@@ -20,8 +20,9 @@ from app.dataset_interfaces.language_model import LanguageModel, LLMReply, LLMRe
 from app.dataset_interfaces.sources import TestSource
 from app.replay.agent_plan import AgentPlan
 from app.replay.agent_session import AgentSession
+from app.replay.events import EventSink
 from app.replay.known_replies import KnownReplies
-from app.replay.session import EventSink, ReplaySession
+from app.replay.session import ReplaySession
 from app.settings import Settings
 from app.streams import TestStream, wishes_of
 

@@ -56,7 +56,7 @@ def _target(output: str) -> Path:
     # A link that is left leads round in a circle.
     is_free = not path.is_symlink() and not path.exists()
     if not path.parent.is_dir() or not (is_free or path.is_file()):
-        raise UsageError(f"--output {output}: not a file in an existing folder")
+        raise UsageError(f"--output {output}: cannot be written: not a file in an existing folder")
     _unfinished(path).exists()
     return path
 

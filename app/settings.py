@@ -36,7 +36,7 @@ _MOST = 2**53 - 1
 
 
 class Settings(BaseSettings):
-    """The settings of a run. Every field has a flag of the same name."""
+    """The settings of a run. Every field but secrets and ``keys`` has a flag of its name (``cache`` --no-cache)."""
 
     model_config = SettingsConfigDict(env_prefix="MEMREPLAY_", extra="forbid", frozen=True)
 

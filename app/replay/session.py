@@ -14,8 +14,7 @@ from app.answering.model import AGENT_MODEL, AnswerRequest, Reply
 from app.conversations.exchanges import exchanges_of, message_of
 from app.conversations.models import Conversation, Question
 from app.replay.answer_score import ask_fields, score_answer
-from app.replay.events import AnswerScored, QuestionAsked, ReplyReceived, TurnPlayed
-from app.replay.events import EventSink as EventSink
+from app.replay.events import AnswerScored, EventSink, QuestionAsked, ReplyReceived, TurnPlayed
 from app.replay.played_memory import PlayedMemory, ms_since
 from app.replay.shuffling import choice_order, with_order
 from memory_backends.base import ClosingStatus, MemoryBackend, Recall, TokenCounter

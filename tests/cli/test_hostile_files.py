@@ -196,7 +196,7 @@ def test_a_full_standard_output_is_told_in_one_sentence() -> None:
             text=True,
         )
     assert ran.returncode == 2
-    assert ran.stderr == "memreplay: standard output: cannot be written: No space left on device\n"
+    assert ran.stderr == "memreplay: standard output: No space left on device\n"
 
 
 def test_a_reader_that_has_read_enough_is_no_error() -> None:
@@ -211,3 +211,25 @@ def test_a_reader_that_has_read_enough_is_no_error() -> None:
     )
     os.close(writing)
     assert ran.stderr == ""
+
+
+def test_a_name_that_would_write_to_the_terminal_is_shown_escaped(run_cli: RunCli, tmp_path: Path) -> None:
+    path = tmp_path / "a\n\x1b[31mb.json"
+    path.write_text("{")
+    refused(run_cli(*_BATCH, "--dataset", path, "--recording", tmp_path / "r.sqlite3"), "a\\n\\u001b[31mb.json")
+
+
+def test_a_dataset_of_an_impossible_name_is_refused(run_cli: RunCli) -> None:
+    refused(run_cli("validate", "x" * 300 + ".json"), "too long")
+
+
+def test_what_the_encoding_of_the_terminal_lacks_is_shown_escaped(recording: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "app", "report", str(recording), "--output", str(recording.with_name("out.md"))],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "\\u2013" in ran.stdout

@@ -6,8 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from app.cli.setting_flags import (
+    BatchQuestionFlags,
+    MemoryFlags,
+    ModelFlags,
+    QuestionFlags,
+    TestFlags,
+    settings_given,
+)
 from app.errors import UsageError
-from app.settings import read_settings, without_secrets
+from app.settings import Settings, read_settings, without_secrets
 
 
 @pytest.fixture
@@ -48,6 +56,21 @@ def test_a_config_file_that_is_named_must_be_there(config: Path) -> None:
     config.unlink()
     with pytest.raises(UsageError, match="no such file"):
         read_settings()
+
+
+def test_every_setting_but_secrets_and_keys_has_a_flag_of_its_name() -> None:
+    flags = settings_given(
+        MemoryFlags(), ModelFlags(no_cache=True), QuestionFlags(), BatchQuestionFlags(), TestFlags()
+    )
+    assert set(Settings.model_fields) - set(flags) == {"qdrant_api_key", "agent_token", "keys"}
+    assert set(flags) <= set(Settings.model_fields)
+
+
+def test_a_switch_that_was_left_out_may_come_from_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMREPLAY_OFFLINE", "true")
+    monkeypatch.setenv("MEMREPLAY_CACHE", "false")
+    settings = read_settings(**settings_given(ModelFlags(), QuestionFlags(seed=0)))
+    assert (settings.offline, settings.cache, settings.seed) == (True, False, 0)
 
 
 def test_a_number_that_no_recording_can_hold_is_refused() -> None:
