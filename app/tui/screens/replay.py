@@ -29,6 +29,7 @@ from app.tui.widgets.live_player import LivePlayer
 from app.tui.widgets.strip import TimelineStrip
 
 _SECONDS_BETWEEN_PAINTS = 0.1
+_NOTHING_SAID = "step: a first message"
 
 
 class ReplayScreen(AskingScreen):
@@ -72,6 +73,7 @@ class ReplayScreen(AskingScreen):
         """Begin at the beginning; a recording begins at its first turn, so that there is something to see."""
         conversation = self.query_one("#conversation", LinesView)
         conversation.border_title = Content("conversation")
+        conversation.border_subtitle = Content(_NOTHING_SAID if self._conversing and self.is_live else "")
         for name in ("#trouble", "#found", "#answers"):
             self.query_one(name).display = False
         self.architectures.display = self.source.shows_memory
@@ -285,6 +287,8 @@ class ReplayScreen(AskingScreen):
             self._late.stop()
             self._late = None
         self._document.grow_to(self._played)
+        if self._played:
+            self.query_one("#conversation", LinesView).border_subtitle = Content("")
         if self._following:
             self.cursor = self._played
         self.paint_header()
