@@ -51,14 +51,14 @@ def open_screen(
     refuse_unknown_backends(settings.backend)
     if len(settings.model) > 1:
         raise UsageError("the screen asks one model; several --model go with --batch")
-    chosen: Conversation | None = None
+    chosen: tuple[Conversation, ...] = ()
     tests = ShownTests(settings)
     if datasets:
         conversations = tests.load(datasets, evidence)
-        if len(conversations) > 1:
+        if len(conversations) > 1 and not all(conversation.conversing for conversation in conversations):
             ids = ", ".join(conversation.id for conversation in conversations[:12])
             raise UsageError(f"the screen replays one conversation; --dataset names {len(conversations)}: {ids}")
-        chosen = conversations[0]
+        chosen = tuple(conversations)
     elif recording is not None:
         Recording.open(recording).close()
         if against is not None:
@@ -69,7 +69,8 @@ def open_screen(
 
     run_tui(
         Launch(
-            conversation=chosen,
+            conversation=chosen[0] if len(chosen) == 1 else None,
+            one_of=chosen if len(chosen) > 1 else (),
             recording=None if chosen else recording,
             datasets=lambda: [*shipped_datasets(), *listed_tests()],
             load=lambda spec: tests.load([spec], evidence),

@@ -30,6 +30,7 @@ class RunningTest:
 
     def wait(self, action: WaitAction, tokens: int, now: datetime) -> None:
         """Pause from now on, when ``tokens`` have been said in the run."""
+        # GoodAI's published run takes the last reply off a second time, so that its waits end so much earlier.
         share = floor(self.example.dataset_generator.memory_span * action.percentage_finished / 100)
         self.wait_tokens = max(tokens + action.tokens, self.example.start_token + share if share else 0)
         self.wait_until = now + action.time if action.time else None

@@ -58,6 +58,7 @@ def headline_of(rows: Sequence[QuestionRow]) -> Headline:
     """The headline of one backend through one model."""
     everything = group_of(rows)
     tokens, cost = tokens_of(rows), cost_of(rows)
+    used = tokens.prompt + tokens.completion if any(row.tokens is not None for row in rows) else None
     table = _evidence_by_answer(rows)
     by_conversation = _by_conversation(rows)
     closed_book, gain = _closed_book(rows)
@@ -73,7 +74,7 @@ def headline_of(rows: Sequence[QuestionRow]) -> Headline:
         grounded_accuracy=mean(_grounded(rows)),
         evidence_in_prompt=mean(in_prompt),
         evidence_by_answer=table,
-        tokens_per_right=(tokens.prompt + tokens.completion) / everything.correct if everything.correct else None,
+        tokens_per_right=used / everything.correct if everything.correct and used is not None else None,
         cost_usd_per_right=cost / everything.correct if everything.correct and cost is not None else None,
         repeats_agree=_agreement(rows),
     )

@@ -56,6 +56,8 @@ class MemreplayApp(App[None]):
             self._open_recording(self._launch.recording)
         elif self._launch.conversation is not None:
             self._open_conversation(self._launch.conversation, self._launch.backends, self._launch.model)
+        elif self._launch.one_of:
+            self._open_one_of(self._launch.one_of)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Every action of the screen, and the themes."""
@@ -128,10 +130,15 @@ class MemreplayApp(App[None]):
         except MemreplayError as error:
             self._start.say(str(error), trouble=True)
             return
-        names = [f"{conversation.id}  {_extent(conversation)}" for conversation in conversations]
-        chosen = await self._choose(f"conversations in {dataset}", names)
+        chosen = await self._choose(f"conversations in {dataset}", _names(conversations))
         if chosen is not None:
             self._open_conversation(conversations[chosen], backends, model)
+
+    @work(group="opening", exclusive=True)
+    async def _open_one_of(self, conversations: Sequence[Conversation]) -> None:
+        chosen = await self._choose("which one shall be played?", _names(conversations))
+        if chosen is not None:
+            self._open_conversation(conversations[chosen], self._launch.backends, self._launch.model)
 
     @work(group="assembling", exclusive=True)
     async def _open_conversation(self, conversation: Conversation, backends: Sequence[str], model: str) -> None:
@@ -196,6 +203,10 @@ class MemreplayApp(App[None]):
         if run is not None:
             await run.abandon()
         self.exit()
+
+
+def _names(conversations: Sequence[Conversation]) -> list[str]:
+    return [f"{conversation.id}  {_extent(conversation)}" for conversation in conversations]
 
 
 def _extent(conversation: Conversation) -> str:

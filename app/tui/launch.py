@@ -90,8 +90,9 @@ class LiveAssembly(Protocol):
 class Launch:
     """What the start screen offers, and what to open instead of it.
 
-    ``conversation`` goes straight into a live replay, ``recording`` into the newest run of a recording; with
-    ``against`` the two recordings are compared. ``keys`` maps ids of actions to keys, separated by commas.
+    ``conversation`` goes straight into a live replay, as does what is picked from ``one_of``; ``recording`` into
+    the newest run of a recording; with ``against`` the two recordings are compared. ``keys`` maps ids of actions to
+    keys, separated by commas.
     ``datasets`` and ``recordings`` (the shipped demo first) are read after the first paint, in a thread; so is
     ``load``. ``assemble`` takes names of backends and a model.
     """
@@ -104,6 +105,7 @@ class Launch:
     all_backends: tuple[str, ...]
     model: str
     conversation: Conversation | None = None
+    one_of: tuple[Conversation, ...] = ()
     recording: Path | None = None
     against: Path | None = None
     keys: Mapping[str, str] = field(default_factory=dict)

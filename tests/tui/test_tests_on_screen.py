@@ -61,7 +61,9 @@ async def test_a_live_run_shows_messages_waits_filler_and_scores_as_they_come(te
         screen = replay_of(pilot)
         await until(pilot, lambda: not screen.player.busy)
         assert text_of(pilot, "conversation").strip() == ""
+        assert "first message" in str(screen.query_one("#conversation").border_subtitle)
         await step(pilot)
+        assert str(screen.query_one("#conversation").border_subtitle) == ""
         shown = text_of(pilot, "conversation")
         assert "Colours - 0 begins" in shown and "My favourite colour is Red." in shown
         assert "Noted." not in shown
@@ -220,3 +222,20 @@ def test_long_filler_is_cut_and_hostile_text_stays_text(tmp_path: Path) -> None:
     assert all(len(rows) == document.height(index, 60) for index, rows in enumerate(texts))
     assert "[bold]" in "\n".join(texts[2]) and "\x1b" not in "\n".join(map("\n".join, texts))
     assert any("begins afresh" in row for row in texts[0])
+
+
+async def test_of_tests_that_run_alone_one_is_picked(tests_launch: Launch, tmp_path: Path) -> None:
+    shown = ShownTests(read_settings(backend=("full_context",), isolated=True))
+    found = shown.load([str(small_definitions(tmp_path / "alone", ("Colours",)))], None)
+    launch = replace(
+        tests_launch,
+        conversation=None,
+        one_of=tuple(found),
+        assemble=lambda backends, model: shown.assemble(backends, model, tmp_path / "alone.sqlite3"),
+    )
+    async with open_app(launch) as pilot:
+        await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
+        await step(pilot)
+        assert "Colours - 1 begins" in text_of(pilot, "conversation")

@@ -27,6 +27,7 @@ from app.tui.widgets.lines_view import LinesView
 from app.tui.widgets.strip import TimelineStrip
 
 _SECONDS_UNTIL_AT_REST = 1.0
+_NOTHING_SAID = "step: a first message"
 
 
 class ReplayScreen(PlayingScreen):
@@ -65,6 +66,7 @@ class ReplayScreen(PlayingScreen):
         """Begin at the beginning; a recording begins at its first turn, so that there is something to see."""
         conversation = self.query_one("#conversation", LinesView)
         conversation.border_title = Content("conversation")
+        conversation.border_subtitle = Content(_NOTHING_SAID if self._conversing and self.is_live else "")
         for name in ("#trouble", "#found", "#answers"):
             self.query_one(name).display = False
         self.architectures.display = self.source.shows_memory
@@ -143,6 +145,8 @@ class ReplayScreen(PlayingScreen):
     def grow_to(self, turns: int) -> None:
         """Show as many."""
         self._document.grow_to(turns)
+        if turns:
+            self.query_one("#conversation", LinesView).border_subtitle = Content("")
 
     def paint_progress(self) -> None:
         """Show header, strip and answers."""

@@ -7,9 +7,12 @@ import json
 import pytest
 
 from app.dataset_interfaces.definitions import load_definitions
-from app.dataset_interfaces.interface import TestExample
-from app.dataset_interfaces.master_log import MasterLog, read_master_log
+from app.dataset_interfaces.interface import TestExample, WaitAction
+from app.dataset_interfaces.master_log import EventType, MasterLog, read_master_log
 from app.dataset_interfaces.rescoring import rescore
+from app.dataset_interfaces.run_config import SIMULATED_START
+from app.dataset_interfaces.running import RunningTest
+from app.dataset_interfaces.tokens import count_tokens
 from tests.unit.dataset_interfaces.driving import judge, run
 
 pytestmark = pytest.mark.shared_data
@@ -40,3 +43,24 @@ def test_the_published_definitions_run_to_their_end(shared_data):
 
     assert len(done.ended) == 30
     assert definitions.notes == ()
+
+
+def test_percentage_waits_are_the_recorded_ones_but_for_the_last_reply(shared_data):
+    """What has passed since a test began includes the last reply; that run took it off once more."""
+    definitions = load_definitions(shared_data / "goodai" / "benchmark3_1k_definitions")
+    tests = {test.unique_id: RunningTest(test) for test in definitions.tests}
+    waits = {name: iter([wait for wait in one.example.waits if wait]) for name, one in tests.items()}
+    said, last_reply, compared = 0, 0, 0
+    for event in read_master_log(shared_data / "goodai" / "benchmark3_1k_gpt4o" / "master_log.jsonl"):
+        if "message" in event.data:
+            last_reply = count_tokens(event.data["message"])
+            said += last_reply
+        if event.type is EventType.BEGIN:
+            assert event.data["tokens"] == said
+            tests[event.test_id].example.start_token = said
+        if event.type is EventType.WAIT and "percentage_finished" in (wait := next(waits[event.test_id], {})):
+            one = tests[event.test_id]
+            one.wait(WaitAction(percentage_finished=wait["percentage_finished"]), said, SIMULATED_START)
+            assert event.data["tokens"] == max(one.tokens_missing(said) - last_reply, 0)
+            compared += 1
+    assert compared == 119
