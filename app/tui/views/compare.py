@@ -29,6 +29,10 @@ class CompareDocument:
         """Rows that a question takes."""
         return len(self._laid_out(index, width, False))
 
+    def guess(self, index: int, width: int) -> int:
+        """Exactly as many."""
+        return self.height(index, width)
+
     def rows(self, index: int, width: int) -> Sequence[Row]:
         """The rows of a question."""
         return self._laid_out(index, width, index == self.cursor)

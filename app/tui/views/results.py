@@ -31,6 +31,10 @@ class ResultsDocument:
         """Rows that a question takes."""
         return len(self._laid_out(index, width, None))
 
+    def guess(self, index: int, width: int) -> int:
+        """Exactly as many."""
+        return self.height(index, width)
+
     def rows(self, index: int, width: int) -> Sequence[Row]:
         """The rows of a question."""
         return self._laid_out(index, width, self.column if index == self.cursor else None)
