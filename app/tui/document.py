@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from typing import Protocol
 
-from app.tui.text import Line, Row, wrap
+from app.tui.text import Line, Row, wrap, wrapped
 
 _MEASURED_AT_ONCE = 100
 
@@ -75,6 +75,41 @@ class LinesDocument:
 
     def _wrapped(self, index: int, width: int) -> tuple[Row, ...]:
         return tuple(wrap(self.lines[index], width))
+
+
+class MadeDocument:
+    """Blocks of lines that are made when they are looked at: of what is slow to load, and much of it unseen.
+
+    ``make`` gives the lines of a block by its index, ``guessed`` is about the rows of each.
+    """
+
+    def __init__(self, count: int, make: Callable[[int], Sequence[Line]], guessed: int) -> None:
+        self._count = count
+        self._guessed = guessed
+        self._made = lru_cache(maxsize=512)(make)
+        self._laid_out = lru_cache(maxsize=512)(self._lay_out)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def height(self, index: int, width: int) -> int:
+        """Rows that a block takes."""
+        return len(self._laid_out(index, width))
+
+    def guess(self, index: int, width: int) -> int:
+        """The same for all."""
+        return self._guessed
+
+    def rows(self, index: int, width: int) -> Sequence[Row]:
+        """The rows of a block."""
+        return self._laid_out(index, width)
+
+    def subject(self, index: int) -> Hashable | None:
+        """There is nothing to follow."""
+        return None
+
+    def _lay_out(self, index: int, width: int) -> tuple[Row, ...]:
+        return tuple(wrapped(self._made(index), width))
 
 
 class Layout:

@@ -41,6 +41,10 @@ class Terminal:
         os.write(self._side, keys.encode())
         return (self._last_frame(QUIET, started) - started) * 1000
 
+    def send(self, keys: str) -> None:
+        """Press keys and wait for nothing."""
+        os.write(self._side, keys.encode())
+
     def first_frame(self) -> float:
         """When the first frame was painted."""
         painted = None
