@@ -29,7 +29,8 @@ class OverlayArchive:
 
     def at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
         """Everything that one backend did at exactly this position, in order."""
-        return [*self._below.at(backend, turn), *self._above.at(backend, turn)]
+        below, above = self._below.at(backend, turn), self._above.at(backend, turn)
+        return [*below, *above] if above else below
 
     def operated_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
         """The store commands among it: asking leaves none."""

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from app.tui.launch import Launch
+
+if TYPE_CHECKING:
+    from app.tui.app import MemreplayApp
 
 _THREADS = "memreplay-tui"
 _SECONDS_FOR_IDLE_THREADS = 0.2
@@ -27,6 +33,7 @@ def run_tui(launch: Launch) -> None:
     loop = asyncio.new_event_loop()
     loop.set_default_executor(executor)
     asyncio.set_event_loop(loop)
+    _heed_signals(loop, app)
     try:
         app.run(loop=loop)
     finally:
@@ -36,6 +43,15 @@ def run_tui(launch: Launch) -> None:
         sys.stderr.flush()
         os._exit(app.return_code or 0)
     loop.close()
+    if app.return_code:
+        sys.exit(app.return_code)
+
+
+def _heed_signals(loop: asyncio.AbstractEventLoop, app: MemreplayApp) -> None:
+    """Asked from outside to end, or without its terminal, it leaves as it does by its own key."""
+    for name in ("SIGTERM", "SIGHUP"):
+        with suppress(AttributeError, NotImplementedError):
+            loop.add_signal_handler(getattr(signal, name), app.leave)
 
 
 def _still_busy() -> bool:

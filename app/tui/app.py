@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from app.tui.replay_source import ReplaySource
 
 _SECONDS_A_TURN = 0.8
+_INTERRUPTED = 130
 _SCREENS = ("app.recording.store", "app.tui.screens.replay", "app.tui.screens.compare")
 
 
@@ -199,10 +200,18 @@ class MemreplayApp(App[None]):
 
     async def action_quit(self) -> None:
         """Leave at once; a live run is kept as interrupted."""
+        await self._end(0)
+
+    @work(group="leaving")
+    async def leave(self) -> None:
+        """Leave because the system wants it."""
+        await self._end(_INTERRUPTED)
+
+    async def _end(self, code: int) -> None:
         run, self._run = self._run, None
         if run is not None:
             await run.abandon()
-        self.exit()
+        self.exit(return_code=code)
 
 
 def _names(conversations: Sequence[Conversation]) -> list[str]:

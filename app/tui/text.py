@@ -197,6 +197,11 @@ def _broken(source: Line, width: int) -> tuple[Row, ...]:
     return tuple(Row(tuple(_joined(row)), source.fill) for row in rows)
 
 
+def about_rows(text: str, width: int) -> int:
+    """About as many rows as a text from outside takes."""
+    return len(text) // max(width, 1) + text.count("\n") + 1
+
+
 def wrapped(lines: Iterable[Line], width: int) -> list[Row]:
     """The rows of several lines."""
     return [row for source in lines for row in wrap(source, width)]

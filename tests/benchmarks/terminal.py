@@ -16,10 +16,10 @@ import sys
 import termios
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from time import perf_counter
 
-REPOSITORY = Path(__file__).resolve().parent.parent.parent
+from tests.conftest import REPOSITORY
+
 LONGEST = 120.0
 QUIET = 0.12
 """Seconds without a frame after which all is painted that a key brought about."""
@@ -35,11 +35,18 @@ class Terminal:
         self._side = side
         self._tail = b""
 
-    def press(self, keys: str) -> float:
-        """Milliseconds from the key to the end of the last frame that was painted because of it."""
+    def press(self, keys: str, quiet: float = QUIET) -> float:
+        """Milliseconds from the key to the end of the last frame that was painted because of it.
+
+        Afterwards no frame came for ``quiet`` seconds. What takes longer than that to begin needs more of it.
+        """
         started = perf_counter()
         os.write(self._side, keys.encode())
-        return (self._last_frame(QUIET, started) - started) * 1000
+        return (self._last_frame(quiet, started) - started) * 1000
+
+    def send(self, keys: str) -> None:
+        """Press keys and wait for nothing."""
+        os.write(self._side, keys.encode())
 
     def first_frame(self) -> float:
         """When the first frame was painted."""

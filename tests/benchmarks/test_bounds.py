@@ -13,26 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from app.answering.model import Reply
 from app.conversations.models import Conversation
-from app.conversations.registry import load
-from app.recording.recorder import RunRecorder
-from app.replay.session import ReplayPlan, ReplaySession
-from memory_backends.knowledge_store import QdrantConnection
-from memory_backends.operating_memory import RedisConnection
-from memory_backends.registry import Resources, create_backend
-from tests.benchmarks import synthetic
-from tests.stubs.answering import ScriptedAnswerer
-from tests.stubs.memory import TickingClock, WordEmbedder, count_words
+from tests.benchmarks.recordings import edge_long, lived_through, locomo
+from tests.conftest import REPOSITORY
 
 MOST_MEGABYTES_OF_MEMORY = 400
 MOST_MEGABYTES_ON_DISK = 300
 MOST_MS_A_SEEK = 33
 MOST_MS_A_SEEK_AT_WORST = 80
 MOST_RATIO_OF_FAR_TO_NEAR = 1.5
-
-REPOSITORY = Path(__file__).resolve().parent.parent.parent
-LOCOMO = REPOSITORY.parent / "shared" / "data" / "locomo"
 
 
 def figures_of(path: Path, conversation_id: str) -> dict[str, float]:
@@ -59,37 +48,7 @@ def check(figures: dict[str, float]) -> None:
         assert figures[worst] <= MOST_MS_A_SEEK_AT_WORST
 
 
-async def lived_through(conversation: Conversation, path: Path) -> Path:
-    """A run by the real engine and the real memories, with the stub embedder."""
-    resources = Resources(
-        RedisConnection.embedded(), QdrantConnection.embedded(), WordEmbedder(), count_words, TickingClock()
-    )
-    backends = {name: create_backend(name, resources, {}) for name in synthetic.BACKENDS}
-    recorder = RunRecorder.start(path, {}, [conversation.dataset], "bench")
-    recorder.add_conversation(conversation)
-    answerer = ScriptedAnswerer(lambda prompt: Reply(text=prompt.split()[-1]), 4000)
-    session = ReplaySession(conversation, backends, answerer, ReplayPlan("bench", ("m",)), recorder.record)
-    await session.open()
-    await session.play()
-    for ask in session.asks():
-        await session.ask(ask.question, ask.backend, ask.model)
-    await session.close("resolved")
-    recorder.finish("finished")
-    return path
-
-
-def first_of(names: list[str]) -> Conversation:
-    return next(iter(load(names)))
-
-
-def locomo() -> Conversation:
-    files = sorted(LOCOMO.glob("*.json"))
-    if not files:
-        pytest.skip("no LoCoMo conversation is beside the project")
-    return first_of([str(files[0])])
-
-
-@pytest.mark.parametrize("conversation", [lambda: first_of(["edge-long"]), locomo], ids=["edge-long", "locomo"])
+@pytest.mark.parametrize("conversation", [edge_long, locomo], ids=["edge-long", "locomo"])
 async def test_a_long_conversation_is_looked_at_within_the_bounds(
     conversation: Callable[[], Conversation], tmp_path: Path
 ) -> None:
@@ -97,11 +56,5 @@ async def test_a_long_conversation_is_looked_at_within_the_bounds(
     check(figures_of(await lived_through(known, tmp_path / "r.sqlite3"), known.id))
 
 
-def test_twenty_thousand_turns_are_looked_at_within_the_bounds(tmp_path: Path) -> None:
-    known = synthetic.conversation(20_000)
-    recorder = RunRecorder.start(tmp_path / "r.sqlite3", {}, ["synthetic"], "bench")
-    recorder.add_conversation(known)
-    for event in synthetic.events(known):
-        recorder.record(event)
-    recorder.finish("finished")
-    check(figures_of(recorder.path, known.id))
+def test_twenty_thousand_turns_are_looked_at_within_the_bounds(twenty_thousand: Path) -> None:
+    check(figures_of(twenty_thousand, "synthetic"))

@@ -1,119 +1,68 @@
-"""From a key to the painted frame, through the real app, at both ends of a conversation of 20,000 turns."""
+"""From a key to the painted frame, through the real program in a terminal, at both ends of long conversations."""
 
 from __future__ import annotations
 
 import statistics
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import pytest
-from textual.app import App
-from textual.pilot import Pilot
 
-from app.recording.recorder import RunRecorder
-from app.tui.app import MemreplayApp
-from app.tui.launch import Launch
-from app.tui.screens.replay import ReplayScreen
-from tests.benchmarks.synthetic import BACKENDS, conversation, events
-from tests.stubs.live_assembly import forbidden
+from app.conversations.models import Conversation
+from tests.benchmarks.recordings import edge_long, lived_through, locomo
+from tests.benchmarks.terminal import Terminal, opened
+from tests.conftest import REPOSITORY
 
-TURNS = 20_000
-SIZE = (160, 45)
 PRESSES = 40
+KEYS = [*"." * PRESSES, *"," * PRESSES, *"][" * (PRESSES // 4)]
 MEDIAN_MS, P95_MS, MOST_RATIO = 33.0, 80.0, 1.5
+MOST_MS_A_JUMP = 1000.0
 MOST_TIMES_EMPTY = 2.0
-REPOSITORY = Path(__file__).resolve().parent.parent.parent
 
 
-@dataclass
-class Painted:
-    """When the last frame was handed to the terminal."""
-
-    at: float = 0.0
-
-
-@pytest.fixture(scope="module")
-def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of 20,000 turns by three memories."""
-    path = tmp_path_factory.mktemp("bench") / "long.sqlite3"
-    known = conversation(TURNS)
-    recorder = RunRecorder.start(path, {"model": ["stub"], "top_k": 10}, ["synthetic"], "fixed")
-    recorder.add_conversation(known)
-    for event in events(known):
-        recorder.record(event)
-    recorder.finish("finished")
-    return path
+def medians(terminal: Terminal, name: str, places: dict[str, int]) -> list[float]:
+    """The median of the times from key to frame at each place, within the bounds."""
+    found = []
+    for place, turn in places.items():
+        jump = terminal.press(f"{turn}G", quiet=1.0)
+        first, *took = [terminal.press(key) for key in ["]", *KEYS]]
+        found.append(statistics.median(took))
+        p95 = sorted(took)[int(0.95 * len(took))]
+        print(
+            f"\n{name}, key to frame {place}: median {found[-1]:.1f} ms, 95th percentile {p95:.1f} ms,"
+            f" worst {max(took):.1f} ms; the jump there {jump:.0f} ms, the first ] {first:.0f} ms"
+        )
+        assert found[-1] <= MEDIAN_MS
+        assert p95 <= P95_MS
+        assert jump <= MOST_MS_A_JUMP
+    return found
 
 
-def launch_of(recording: Path | None) -> Launch:
-    return Launch(
-        datasets=tuple,
-        load=lambda spec: (),
-        recordings=tuple,
-        assemble=forbidden,
-        backends=BACKENDS,
-        all_backends=BACKENDS,
-        model="stub",
-        recording=recording,
-    )
+def check(path: Path, name: str, turns: int) -> None:
+    with opened("-m", "app", "--recording", str(path)) as (terminal, _):
+        terminal.until(b"RECORDED")
+        terminal.settle(1.0)
+        near, far = medians(terminal, name, {"near the start": 20, "near the end": turns - PRESSES - 10})
+        print(f"ratio {far / near:.2f}")
+        assert far / near <= MOST_RATIO
+        terminal.send("q")
 
 
-def watch_paints(app: App[Any]) -> Painted:
-    """Note when a frame was painted."""
-    painted = Painted()
-    display: Callable[..., None] = app._display
-
-    def noted(*args: Any, **kwargs: Any) -> None:
-        display(*args, **kwargs)
-        painted.at = perf_counter()
-
-    app._display = noted  # type: ignore[method-assign]
-    return painted
+@pytest.mark.parametrize("conversation", [edge_long, locomo], ids=["edge-long", "locomo"])
+async def test_a_key_is_painted_at_once_in_a_long_conversation(
+    conversation: Callable[[], Conversation], tmp_path: Path
+) -> None:
+    known = conversation()
+    check(await lived_through(known, tmp_path / "r.sqlite3"), known.id, len(known.turns))
 
 
-@asynccontextmanager
-async def opened(recording: Path) -> AsyncIterator[tuple[Pilot[None], ReplayScreen, Painted]]:
-    app = MemreplayApp(launch_of(recording))
-    painted = watch_paints(app)
-    async with app.run_test(size=SIZE) as pilot:
-        while not isinstance(app.screen, ReplayScreen):
-            await pilot.pause(0.05)
-        await pilot.pause(0.5)
-        yield pilot, app.screen, painted
-
-
-async def measured(pilot: Pilot[None], painted: Painted, keys: list[str]) -> list[float]:
-    """Milliseconds from each key to the last frame painted because of it."""
-    took = []
-    for key in keys:
-        await pilot.pause()
-        started = perf_counter()
-        await pilot.press(key)
-        took.append((painted.at - started) * 1000)
-    return took
-
-
-async def test_a_key_that_moves_the_cursor_is_painted_at_once_wherever_it_stands(recording: Path) -> None:
-    async with opened(recording) as (pilot, screen, painted):
-        medians = {}
-        for name, start in (("near the start", 20), ("near the end", TURNS - 200)):
-            screen.move_to(start)
-            await pilot.pause(0.3)
-            took = await measured(pilot, painted, ["."] * PRESSES + [","] * PRESSES + ["]", "["] * (PRESSES // 4))
-            medians[name] = statistics.median(took)
-            p95 = sorted(took)[int(0.95 * len(took))]
-            print(f"\nkey to frame {name}: median {medians[name]:.1f} ms, 95th percentile {p95:.1f} ms")
-            assert medians[name] <= MEDIAN_MS
-            assert p95 <= P95_MS
-        ratio = medians["near the end"] / medians["near the start"]
-        print(f"ratio {ratio:.2f}")
-        assert ratio <= MOST_RATIO
+def test_a_key_is_painted_at_once_wherever_it_is_in_twenty_thousand_turns(
+    twenty_thousand: Path,
+) -> None:
+    check(twenty_thousand, "20,000 turns", 20_000)
 
 
 EMPTY = """

@@ -231,6 +231,23 @@ def test_a_layout_finds_each_row_where_its_block_put_it(texts: list[str], width:
         assert layout.start(block) <= number < layout.start(block + 1)
 
 
+def test_a_layout_that_guesses_is_exact_where_it_was_measured() -> None:
+    class Guessed(LinesDocument):
+        def guess(self, index: int, width: int) -> int:
+            return 3
+
+    lines = [line(" ".join(["word"] * (1 + number % 7))) for number in range(3000)]
+    guessed, exact = Layout(Guessed(lines), 12), Layout(LinesDocument(lines), 12)
+    guessed.measure(2500, before=50, after=50)
+    assert guessed.total != exact.total
+    shift = guessed.start(2500) - exact.start(2500)
+    for number in range(-50, 50):
+        row = exact.start(2500) + number
+        assert guessed.rows_from(row + shift, 1) == exact.rows_from(row, 1)
+    guessed.measure(0, before=0, after=100_000)
+    assert [guessed.start(block) for block in range(3001)] == [exact.start(block) for block in range(3001)]
+
+
 # ---- answers ---------------------------------------------------------------------------------------------------
 
 

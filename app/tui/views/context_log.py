@@ -9,7 +9,7 @@ from functools import lru_cache
 from app.conversations.models import Conversation, Turn
 from app.replay.timeline import Timeline
 from app.tui.subjects import PieceSubject
-from app.tui.text import Line, Row, Span, visible, wrapped
+from app.tui.text import Line, Row, Span, about_rows, visible, wrapped
 from app.tui.views.base import MARKED, Base
 from app.tui.views.view import View, lines_view, nothing
 
@@ -42,6 +42,10 @@ class LogDocument:
     def height(self, index: int, width: int) -> int:
         """Rows that a piece takes, cut or not."""
         return len(wrapped(self._lines(index, 0), width))
+
+    def guess(self, index: int, width: int) -> int:
+        """About as many, from the length of the piece."""
+        return about_rows(self._pieces[index][1].rstrip("\n"), width - 4)
 
     def rows(self, index: int, width: int) -> Sequence[Row]:
         """The rows of a piece; those of turns that were cut carry a sign."""

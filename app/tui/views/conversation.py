@@ -11,7 +11,7 @@ from app.conversations.models import Question, Role, Turn
 from app.replay.events import ConversationClosed
 from app.replay.timeline import Timeline
 from app.tui.subjects import TurnSubject
-from app.tui.text import Line, Row, Span, Tone, line, one_line, paragraphs, wrapped
+from app.tui.text import Line, Row, Span, Tone, about_rows, line, one_line, paragraphs, wrapped
 
 _ROWS_OF_SUMMARY = 3
 
@@ -52,6 +52,11 @@ class ConversationDocument:
     def height(self, index: int, width: int) -> int:
         """Rows that a turn takes."""
         return len(self._lay_out(index, width, False, False, False, None, self.closed))
+
+    def guess(self, index: int, width: int) -> int:
+        """About as many, from the length of what was said."""
+        turns = self._conversation.turns
+        return 1 + about_rows(turns[index].text, width - 4) if index < len(turns) else 1
 
     def rows(self, index: int, width: int) -> Sequence[Row]:
         """The rows of a turn."""

@@ -36,6 +36,10 @@ class ListedDocument(ABC):
         """Rows that an item takes, with the empty one below it."""
         return len(self._laid_out(index, width, None))
 
+    def guess(self, index: int, width: int) -> int:
+        """Exactly as many."""
+        return self.height(index, width)
+
     def rows(self, index: int, width: int) -> Sequence[Row]:
         """The rows of an item, with its sign where it is pointed at."""
         return self._laid_out(index, width, self.column if index == self.cursor else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.replay.timeline import Timeline
+from app.tui.document import MadeDocument
 from app.tui.text import Line, Span, one_line
 from app.tui.views.base import MARKED, Base
 from app.tui.views.view import View, lines_view, nothing
@@ -20,6 +21,9 @@ from memory_backends.operations import (
     WriteChange,
 )
 
+_MOST_SUMMED_UP = 100
+"""Commands that are loaded for their durations: at the last turn there are those of all questions."""
+
 
 class OperationsPanel:
     """The store commands of the position, in order, with their durations."""
@@ -34,10 +38,13 @@ class OperationsPanel:
     def at(self, cursor: int, base: Base = MARKED) -> View:
         """The commands carried out at exactly this position."""
         operations = self._timeline.operations_at(self._backend, cursor)
-        lines = [operation_line(operation) for operation in operations]
-        spent = sum(operation.ms for operation in operations)
-        note = f"{len(operations)} · {spent:.1f} ms" if operations else ""
-        return lines_view("operations", lines or nothing("no store was used at this turn"), note=note)
+        if not operations:
+            return lines_view(self.name, nothing("no store was used at this turn"))
+        note = f"{len(operations):,}"
+        if len(operations) <= _MOST_SUMMED_UP:
+            note += f" · {sum(operation.ms for operation in operations):.1f} ms"
+        document = MadeDocument(len(operations), lambda place: [operation_line(operations[place])], guessed=2)
+        return View(self.name, document, note)
 
 
 def operation_line(operation: MemoryOperation) -> Line:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from app.replay.events import ReplayEvent
 from app.replay.timeline import Timeline
+from app.tui.document import MadeDocument
 from app.tui.text import Line, Span, line, one_line
 from app.tui.views.base import MARKED, Base
 from app.tui.views.view import View, lines_view, nothing
@@ -27,8 +28,10 @@ class RawEventsPanel:
     def at(self, cursor: int, base: Base = MARKED) -> View:
         """The events of the position, in order."""
         events = self._timeline.events_at(self._backend, cursor)
-        lines = [one for event in events for one in event_lines(event)]
-        return lines_view(self.name, lines or nothing("nothing happened here at this turn"), note=f"{len(events)}")
+        if not events:
+            return lines_view(self.name, nothing("nothing happened here at this turn"), note="0")
+        document = MadeDocument(len(events), lambda place: list(event_lines(events[place])), guessed=12)
+        return View(self.name, document, f"{len(events):,}")
 
 
 def event_lines(event: ReplayEvent) -> Iterator[Line]:

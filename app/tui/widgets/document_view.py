@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -67,6 +68,7 @@ class DocumentView(ScrollView):
     def text(self) -> str:
         """All rows as plain text, as they stand at the present width."""
         layout = self.layout_now
+        layout.measure(0, before=0, after=sys.maxsize)
         return "\n".join(row.text.rstrip() for row in layout.rows_from(0, layout.total) if row is not None)
 
     @property
@@ -88,15 +90,16 @@ class DocumentView(ScrollView):
         """Take up a changed number of blocks, or a changed width, and draw anew."""
         if not self.is_attached or not self.size.width:
             return
-        size = Size(self.scrollable_content_region.width, self.layout_now.total)
-        if self.styles.is_auto_height and size.height != self.virtual_size.height:
-            self.refresh(layout=True)
-        # Assigned, a virtual size lays the whole screen out anew; few views grow by it.
-        self.set_reactive(Widget.virtual_size, size)
-        self.scroll_y = self.validate_scroll_y(self.scroll_y)
+        layout, height = self.layout_now, self.scrollable_content_region.height
+        top = layout.block_at(self.scroll_offset.y)
+        below = self.scroll_offset.y - layout.start(top or 0)
+        if self._in_view is not None and self._in_view < len(self._document):
+            layout.measure(self._in_view, before=2 * height, after=2 * height)
+        self._extend_to(layout.total)
+        # What was above the rows in view may have been guessed: they stay where they are.
+        self.scroll_y = self.validate_scroll_y(layout.start(top) + below if top is not None else self.scroll_y)
         if self._from_top:
-            top = 0 if self._in_view is None else self.layout_now.start(self._in_view) - _ROWS_ABOVE
-            self._scroll_to_row(top)
+            self._scroll_to_row(0 if self._in_view is None else layout.start(self._in_view) - _ROWS_ABOVE)
         elif self._in_view is not None:
             self._scroll_to_block(self._in_view)
         self.repaint()
@@ -105,9 +108,16 @@ class DocumentView(ScrollView):
         """Scroll as little as is needed for a block to be seen whole, with a little of what surrounds it."""
         self._in_view = block
         self._from_top = False
-        if self.is_attached and self.size.width:
-            self._scroll_to_block(block)
-            self.repaint()
+        self.relay()
+
+    def _extend_to(self, rows: int) -> None:
+        """Let it be scrolled over so many rows."""
+        if rows == self.virtual_size.height:
+            return
+        if self.styles.is_auto_height:
+            self.refresh(layout=True)
+        # Assigned, a virtual size lays the whole screen out anew; few views grow by it.
+        self.set_reactive(Widget.virtual_size, Size(self.scrollable_content_region.width, rows))
 
     def _scroll_to_block(self, block: int) -> None:
         if not 0 <= block < len(self._document):
@@ -140,6 +150,7 @@ class DocumentView(ScrollView):
         """What is to be seen now."""
         layout, top, height = self.layout_now, self.scroll_offset.y, self.scrollable_content_region.height
         rows = layout.rows_from(top, height)
+        self._extend_to(layout.total)
         block = self.highlighted
         if block is not None and block < len(self._document):
             first, end = layout.start(block) - top, layout.start(block + 1) - top
