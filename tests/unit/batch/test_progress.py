@@ -8,7 +8,7 @@ from rich.console import Console
 
 from app.answering.model import Reply
 from app.batch.progress import TableProgress
-from app.batch.tally import Tally, spoken
+from app.batch.tally import Tally, dollars, spoken
 from app.replay.events import AnswerScored, ReplyReceived
 from app.scoring.outcomes import Outcome, RetrievalScore, Score
 
@@ -62,6 +62,15 @@ def test_an_unknown_price_is_not_nothing() -> None:
     assert tally.cost == "unknown"
     tally.add("correct", Reply(text="1", cost_usd=0.5), carried=False)
     assert tally.cost == "$0.5000+"
+
+
+def test_a_price_that_is_next_to_nothing_is_not_shown_as_nothing() -> None:
+    assert [dollars(amount) for amount in (0.0, 0.00004, 0.0123, 1234.5)] == [
+        "$0.0000",
+        "<$0.0001",
+        "$0.0123",
+        "$1,234.5000",
+    ]
 
 
 def test_the_rate_is_of_this_process_alone() -> None:
