@@ -100,7 +100,7 @@ def test_resuming_takes_up_the_newest_unfinished_run_of_equal_settings(tmp_path:
     assert resumed.run_id == newest.run_id
     assert resumed.info().status == "running"
     resumed.finish("interrupted")
-    with pytest.raises(RecordingError, match="no unfinished run of these settings to resume$"):
+    with pytest.raises(RecordingError, match=r"no unfinished run of these settings to resume$"):
         RunRecorder.resume(path, fingerprint(SETTINGS | {"top_k": 3}))
 
 
