@@ -22,6 +22,7 @@ from app.answering.reply_cache import ReplyCache, request_key
 from app.answering.tokens import token_counter
 from app.assembly import Assembly
 from app.batch.remaining import Asking
+from app.batch.tally import dollars
 from app.conversations.exchanges import exchanges_of
 from app.conversations.models import Conversation
 from app.replay.events import ReplayEvent
@@ -123,7 +124,7 @@ def print_estimate(estimates: dict[tuple[str, str], Estimate]) -> None:
 
 
 def _dollars(price: float | None) -> str:
-    return "unknown" if price is None else f"${price:,.4f}"
+    return "unknown" if price is None else dollars(price)
 
 
 def _unrecorded(event: ReplayEvent) -> None:

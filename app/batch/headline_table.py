@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from app.answering.model import EXTRACTIVE_MODEL
+from app.batch.tally import dollars
 from app.scoring.attribution import LABELS
 from app.scoring.option_style import OptionStyle
 from app.scoring.results import BackendResults, Results
@@ -149,8 +150,8 @@ def _tokens_per_right(backend: BackendResults) -> str:
     return NOTHING if tokens is None else f"{tokens:,.0f}"
 
 
-def _cost(dollars: float | None) -> str:
-    return NOTHING if dollars is None else f"${dollars:.4f}"
+def _cost(amount: float | None) -> str:
+    return NOTHING if amount is None else dollars(amount)
 
 
 _SCORES: dict[str, CellOf] = {

@@ -78,8 +78,12 @@ class BatchProgress:
 
     @property
     def seconds(self) -> float:
-        """Time since the first answer that was asked for now: before it, memory was only taking in."""
-        return 0.0 if self._began is None else monotonic() - self._began
+        """Time since the first answer that was asked for now: before it, memory was only taking in.
+
+        None counts in the first second: no rate can be told by then.
+        """
+        passed = 0.0 if self._began is None else monotonic() - self._began
+        return passed if passed >= 1.0 else 0.0
 
     def time_left(self, tally: Tally) -> str:
         """Time until all is done, at the rate so far."""

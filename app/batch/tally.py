@@ -64,11 +64,16 @@ class Tally:
         """What was paid; a plus says that the price of some replies is unknown."""
         if self.unpriced and not self.paid_usd:
             return "unknown"
-        return f"${self.paid_usd:.4f}" + ("+" if self.unpriced else "")
+        return dollars(self.paid_usd) + ("+" if self.unpriced else "")
 
     def rate(self, seconds: float) -> float:
         """Answers a second of this process."""
         return (self.done - self.carried) / seconds if seconds > 0 else 0.0
+
+
+def dollars(amount: float) -> str:
+    """To four decimals; what is less than these is not shown as nothing."""
+    return "<$0.0001" if 0 < amount < 0.0001 else f"${amount:,.4f}"
 
 
 def spoken(seconds: float) -> str:

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.batch.headline_table import NOTHING
+from app.batch.tally import dollars
 from app.scoring.results import Results
 from app.scoring.sections import TestGroup, TestResults
 
@@ -85,6 +86,6 @@ _TOTALS: dict[str, Callable[[TestResults], str]] = {
     "recorded": _all_recorded,
     "LTM score, tokens": lambda part: "" if part.ltm_score is None else f"{part.ltm_score:.0f}",
     "cost of the benchmark": lambda part: (
-        "" if part.benchmark_cost_usd is None else f"${part.benchmark_cost_usd:.4f}"
+        "" if part.benchmark_cost_usd is None else dollars(part.benchmark_cost_usd)
     ),
 }

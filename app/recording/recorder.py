@@ -82,7 +82,8 @@ class RunRecorder:
             fit = [run for run in runs if run.status in statuses]
             if not fit:
                 wanted = "unfinished run" if statuses == UNFINISHED else "run"
-                raise RecordingError(f"{path}: no {wanted} of these settings to resume")
+                hint = "; it is finished, and --retry-errors asks again what ended in an error" if runs else ""
+                raise RecordingError(f"{path}: no {wanted} of these settings to resume{hint}")
             tables = RunTables(db, path, fit[-1].id)
             tables.set_status("running")
             return cls(db, path, tables, lock)

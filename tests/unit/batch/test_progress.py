@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from io import StringIO
 
+import pytest
 from rich.console import Console
 
 from app.answering.model import Reply
 from app.batch.progress import TableProgress
-from app.batch.tally import Tally, spoken
+from app.batch.tally import Tally, dollars, spoken
 from app.replay.events import AnswerScored, ReplyReceived
 from app.scoring.outcomes import Outcome, RetrievalScore, Score
 
@@ -64,16 +65,29 @@ def test_an_unknown_price_is_not_nothing() -> None:
     assert tally.cost == "$0.5000+"
 
 
+def test_a_price_that_is_next_to_nothing_is_not_shown_as_nothing() -> None:
+    assert [dollars(amount) for amount in (0.0, 0.00004, 0.0123, 1234.5)] == [
+        "$0.0000",
+        "<$0.0001",
+        "$0.0123",
+        "$1,234.5000",
+    ]
+
+
 def test_the_rate_is_of_this_process_alone() -> None:
     tally = Tally(100, done=60, carried=50)
     assert tally.rate(5.0) == 2.0
     assert [spoken(seconds) for seconds in (45, 200, 3900)] == ["45 s", "3:20", "1:05:00"]
 
 
-def test_no_time_left_is_told_before_an_answer_of_this_process_is_there() -> None:
-    progress = TableProgress({("rag", "m"): 3})
+def test_no_time_left_is_told_until_a_rate_can_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0]
+    monkeypatch.setattr("app.batch.progress.monotonic", lambda: clock[0])
+    progress = TableProgress({("rag", "m"): 12})
     answered(progress, 0, "correct", Reply(text="1"), carried=True)
-    assert progress.seconds == 0.0
-    assert progress.time_left(progress.overall) == "–"
+    clock[0] = 190.0
     answered(progress, 1, "correct", Reply(text="1"))
-    assert progress.seconds > 0.0
+    clock[0] = 190.1
+    assert progress.time_left(progress.overall) == "–"
+    clock[0] = 195.0
+    assert progress.time_left(progress.overall) == "50 s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -136,3 +137,11 @@ def test_nothing_slow_is_imported_before_it_is_needed():
     )
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_embedding_leaves_nothing_to_report_to_anybody(tmp_path):
+    check = "from memory_backends.embedding import MiniLMEmbedder; MiniLMEmbedder().embed(['my kayak is red'])"
+    inherited = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    homes = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", check], env={**inherited, **homes}, check=True)
+    assert list(tmp_path.iterdir()) == []

@@ -100,8 +100,14 @@ def test_resuming_takes_up_the_newest_unfinished_run_of_equal_settings(tmp_path:
     assert resumed.run_id == newest.run_id
     assert resumed.info().status == "running"
     resumed.finish("interrupted")
-    with pytest.raises(RecordingError, match="no unfinished run"):
+    with pytest.raises(RecordingError, match=r"no unfinished run of these settings to resume$"):
         RunRecorder.resume(path, fingerprint(SETTINGS | {"top_k": 3}))
+
+
+def test_that_a_run_is_finished_is_said_with_what_can_be_asked_again(tmp_path: Path) -> None:
+    start(tmp_path / "r.sqlite3").finish("finished")
+    with pytest.raises(RecordingError, match="it is finished, and --retry-errors asks again"):
+        RunRecorder.resume(tmp_path / "r.sqlite3", fingerprint(SETTINGS))
 
 
 def test_what_a_half_done_attempt_left_is_taken_back_and_replies_stay(
