@@ -62,7 +62,7 @@ def test_remarks(results: Results) -> list[str]:
         if part.not_recomputed:
             sentences.append(f"not scored again, the recorded score stands: {', '.join(part.not_recomputed)}")
     if results.tests_written_usd is not None:
-        sentences.append(f"writing the tests cost ${results.tests_written_usd:.4f}, once for all memories")
+        sentences.append(f"writing the tests cost {dollars(results.tests_written_usd)}, once for all memories")
     return sentences
 
 

@@ -103,18 +103,19 @@ def test_a_question_that_ends_in_an_error_is_no_wrong_answer(run_cli: RunCli, tm
             "qa": [
                 {"question": "What colour is the kayak?", "answer": "red", "evidence": ["D1:1"], "category": 4},
                 {"question": "What does Ann think of it?", "answer": "nothing", "evidence": [], "category": 3},
+                {"question": "What does Ann row?", "answer": "a canoe", "evidence": ["D1:1"], "category": 4},
             ],
         }
     ]
     dataset, output = tmp_path / "own.json", tmp_path / "results.json"
     dataset.write_text(json.dumps(rows))
     ran = run_cli(
-        "--batch", "--dataset", dataset, "--backend", "oracle", "--fail-under", "1.1",
+        "--batch", "--dataset", dataset, "--backend", "oracle", "--fail-under", "0.9",
         "--recording", tmp_path / "r.sqlite3", "--output", output,
     )  # fmt: skip
-    assert ran.code == 3
+    assert ran.code == 3, "an error weighs more than a low score"
     oracle = json.loads(output.read_text())["backends"]["oracle"]["recall"]
-    assert (oracle["total"], oracle["graded"], oracle["errors"]) == (2, 1, 1)
+    assert (oracle["total"], oracle["graded"], oracle["correct"], oracle["errors"]) == (3, 2, 1, 1)
 
 
 def test_what_was_asked_is_not_asked_again_on_resume(run_cli: RunCli, tmp_path: Path) -> None:
