@@ -25,7 +25,7 @@ from tests.tui.conftest import open_app, replay_of, until
 
 CONVERSATIONS = ("identity-01", "technical-01", "multi-08")
 KEYS = (".", ",", "]", "[", "}", "{", "g", "G", "v", "d", "1", "2", "3", "space")
-WALKS = st.lists(st.sampled_from(KEYS), min_size=4, max_size=10)
+WALKS = st.lists(st.sampled_from(KEYS), min_size=8, max_size=12)
 
 
 def played(conversation_id: str) -> tuple[Timeline, list[ReplayEvent]]:
@@ -69,7 +69,7 @@ def assert_panels_are_the_fold(screen: ReplayScreen, timeline: Timeline, events:
 def test_every_panel_is_the_fold_of_the_recording_wherever_a_walk_leads(launch: Launch, name: str) -> None:
     timeline, events = played(name)
 
-    @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+    @settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
     @given(WALKS)
     def walk(keys: list[str]) -> None:
         asyncio.run(walked(keys))
