@@ -43,10 +43,10 @@ run_tui(Launch(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_leaving_does_not_wait_for_a_thread_that_never_ends(tmp_path: Path) -> None:
-    with _in_a_terminal(SCRIPT, str(tmp_path / "live.sqlite3")) as (master, process):
-        _read_until(master, b"tiny-01")
-        os.write(master, b"q")
-        _read_until(master, b"\x1b[?1049l")
+    with _in_a_terminal(SCRIPT, str(tmp_path / "live.sqlite3")) as (terminal, process):
+        terminal.wait_for(b"tiny-01")
+        terminal.type(b"q")
+        terminal.wait_for(b"\x1b[?1049l")
         assert process.wait(timeout=LONGEST) == 0
 
 
@@ -64,37 +64,68 @@ run_tui(Launch(datasets=list, load=lambda spec: [], recordings=list, assemble=No
 """
 
 
+class _Terminal:
+    """The side of a pseudo-terminal that a person sits at."""
+
+    def __init__(self, side: int) -> None:
+        self.side = side
+        self._written = b""
+
+    def type(self, keys: bytes) -> None:
+        os.write(self.side, keys)
+
+    def wait_for(self, wanted: bytes) -> None:
+        """Until the program has written this since what was last waited for; one reading may bring much at once."""
+        deadline = monotonic() + LONGEST
+        while wanted not in self._written:
+            readable, _, _ = select.select([self.side], [], [], max(0.0, deadline - monotonic()))
+            assert readable, f"{wanted!r} never came after {self._written!r}"
+            self._written += self._read()
+        self._written = self._written.partition(wanted)[2]
+
+    def _read(self) -> bytes:
+        # Linux says EIO, others nothing more, once the program has closed its side.
+        with suppress(OSError):
+            if read := os.read(self.side, 65536):
+                return read
+        raise AssertionError(f"the program closed the terminal after {self._written!r}")
+
+    def close(self) -> None:
+        with suppress(OSError):
+            os.close(self.side)
+
+
 @contextmanager
-def _in_a_terminal(*program: str) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
-    master, slave = pty.openpty()
+def _in_a_terminal(*program: str) -> Iterator[tuple[_Terminal, subprocess.Popen[bytes]]]:
+    ours, theirs = pty.openpty()
+    terminal = _Terminal(ours)
     process = subprocess.Popen(
         [sys.executable, "-c", *program],
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
         cwd=REPOSITORY,
         env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"},
     )
-    os.close(slave)
+    os.close(theirs)
     try:
-        yield master, process
+        yield terminal, process
     finally:
         process.kill()
         process.wait()
-        with suppress(OSError):
-            os.close(master)
+        terminal.close()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=["terminate", "hang up"])
 def test_ended_from_outside_a_run_is_interrupted_in_its_recording(tmp_path: Path, number: signal.Signals) -> None:
     recording = tmp_path / "live.sqlite3"
-    with _in_a_terminal(SCRIPT, str(recording)) as (master, process):
-        _read_until(master, b"tiny-01")
-        os.write(master, b".")
-        _read_until(master, b"turn 1/")
+    with _in_a_terminal(SCRIPT, str(recording)) as (terminal, process):
+        terminal.wait_for(b"tiny-01")
+        terminal.type(b".")
+        terminal.wait_for(b"turn 1/")
         process.send_signal(number)
-        _read_until(master, b"\x1b[?1049l")
+        terminal.wait_for(b"\x1b[?1049l")
         assert process.wait(timeout=LONGEST) == 130
     assert Recording.open(recording).run().status == "interrupted"
 
@@ -102,11 +133,11 @@ def test_ended_from_outside_a_run_is_interrupted_in_its_recording(tmp_path: Path
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_a_terminal_that_is_closed_leaves_the_run_interrupted(tmp_path: Path) -> None:
     recording = tmp_path / "live.sqlite3"
-    with _in_a_terminal(SCRIPT, str(recording)) as (master, process):
-        _read_until(master, b"tiny-01")
-        os.write(master, b".")
-        _read_until(master, b"turn 1/")
-        os.close(master)
+    with _in_a_terminal(SCRIPT, str(recording)) as (terminal, process):
+        terminal.wait_for(b"tiny-01")
+        terminal.type(b".")
+        terminal.wait_for(b"turn 1/")
+        terminal.close()
         process.send_signal(signal.SIGHUP)
         process.wait(timeout=LONGEST)
     assert Recording.open(recording).run().status == "interrupted"
@@ -114,19 +145,11 @@ def test_a_terminal_that_is_closed_leaves_the_run_interrupted(tmp_path: Path) ->
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_after_a_crash_the_terminal_is_as_it_was() -> None:
-    with _in_a_terminal(CRASH) as (master, process):
-        before = termios.tcgetattr(master)
-        _read_until(master, b"memreplay")
-        os.write(master, b"z")
-        _read_until(master, b"\x1b[?1049l")
-        _read_until(master, b"out of order")
+    with _in_a_terminal(CRASH) as (terminal, process):
+        before = termios.tcgetattr(terminal.side)
+        terminal.wait_for(b"memreplay")
+        terminal.type(b"z")
+        terminal.wait_for(b"\x1b[?1049l")
+        terminal.wait_for(b"out of order")
         assert process.wait(timeout=LONGEST) == 1
-        assert termios.tcgetattr(master) == before
-
-
-def _read_until(terminal: int, wanted: bytes) -> None:
-    seen, deadline = b"", monotonic() + LONGEST
-    while wanted not in seen:
-        readable, _, _ = select.select([terminal], [], [], max(0.0, deadline - monotonic()))
-        assert readable, f"{wanted!r} never came"
-        seen += os.read(terminal, 65536)
+        assert termios.tcgetattr(terminal.side) == before
