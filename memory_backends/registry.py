@@ -1,42 +1,20 @@
-"""The memory architectures by name, and what they are made of."""
+"""The memory architectures by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
-from memory_backends.base import BackendError, Clock, Exchange, MemoryBackend, TextEmbedder, TokenCounter
+from memory_backends.base import BackendError, Exchange, MemoryBackend
 from memory_backends.controls import ClosedBookBackend, OracleBackend
-from memory_backends.extraction import FactExtractor
 from memory_backends.full_context import FullContextBackend
-from memory_backends.hybrid_options import HybridOptions
-from memory_backends.knowledge_store import QdrantConnection
-from memory_backends.operating_memory import RedisConnection
 from memory_backends.plugins import announced, create_plugin, is_plugin, load_plugin, plugin_texts
+from memory_backends.resources import Resources
 
 ARCHITECTURES = ("hybrid", "rag", "full_context")
 """What is compared by default."""
 
 Evidence = Mapping[str, tuple[str, ...]]
 """Text of a question to the ids of its evidence turns: for the oracle alone."""
-
-
-@dataclass(frozen=True)
-class Resources:
-    """What memories are made of; one for all conversations of a run.
-
-    ``ttl_seconds`` is set on the Redis keys of a conversation when it is closed; None keeps them. ``extractor``
-    reads the candidate facts of the hybrid memory; None leaves it to the rules.
-    """
-
-    redis: RedisConnection
-    qdrant: QdrantConnection
-    embedder: TextEmbedder
-    count_tokens: TokenCounter
-    clock: Clock
-    ttl_seconds: int | None = None
-    hybrid: HybridOptions = field(default_factory=HybridOptions)
-    extractor: FactExtractor | None = None
 
 
 Maker = Callable[[Resources, Evidence], MemoryBackend]

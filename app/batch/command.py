@@ -11,7 +11,10 @@ from pathlib import Path
 
 from app.agents.address import is_agent
 from app.answering.reachability import is_loopback
-from app.assembly import Assembly
+from app.assembling.assembly import Assembly
+from app.assembling.conversing import ConversingAssembly
+from app.assembling.memories import refuse_unknown_backends
+from app.assembling.streams import refuse_for_tests
 from app.batch.estimate import Estimate, estimate_run, print_estimate
 from app.batch.recorded_run import RunPlan, run_recorded
 from app.batch.remaining import Asking
@@ -20,7 +23,6 @@ from app.batch.selection import first_questions, sampled_questions
 from app.batch.writers import check_outputs, print_table, write_results
 from app.conversations.models import Conversation
 from app.conversations.registry import load, shipped_datasets
-from app.conversing import ConversingAssembly
 from app.dataset_interfaces.sources import TestSource, split_specs
 from app.errors import (
     EXIT_BELOW_THRESHOLD,
@@ -33,12 +35,10 @@ from app.reading_progress import shown_reading
 from app.recording.damage import damage_told
 from app.recording.files import new_recording_path
 from app.recording.store import Recording
-from app.run_memories import refuse_unknown_backends
 from app.scoring.answer_key import AnswerKey, read_answer_key
 from app.scoring.attribution import CLOSED_BOOK
 from app.scoring.results import Results
 from app.settings import Settings, without_secrets
-from app.streams import refuse_for_tests
 
 
 @dataclass(frozen=True)

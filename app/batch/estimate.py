@@ -20,7 +20,7 @@ from app.answering.model import EXTRACTIVE_MODEL, AnswerRequest, Reply
 from app.answering.model_catalogue import model_facts
 from app.answering.reply_cache import ReplyCache, request_key
 from app.answering.tokens import token_counter
-from app.assembly import Assembly
+from app.assembling.assembly import Assembly
 from app.batch.remaining import Asking
 from app.batch.tally import dollars
 from app.conversations.exchanges import exchanges_of

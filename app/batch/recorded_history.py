@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from app.conversations.models import Conversation
+from app.replay.asks import Answer, AskKey, ask_key
 from app.replay.events import (
     AnswerScored,
     BackendEvent,
@@ -17,7 +18,6 @@ from app.replay.events import (
     ReplayEvent,
     ReplyReceived,
 )
-from app.replay.timeline import Answer, AskKey, ask_key
 from memory_backends.operations import Extraction
 
 

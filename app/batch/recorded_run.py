@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from app.assembly import Assembly, content_digest
+from app.assembling.assembly import Assembly, content_digest
+from app.assembling.conversing import ConversingAssembly
 from app.batch.interrupts import two_step_interrupt
 from app.batch.progress import BatchProgress, shown_progress
 from app.batch.remaining import Asking
 from app.batch.runner import BatchRunner
 from app.batch.tests_runner import TestsRunner
 from app.conversations.models import Conversation
-from app.conversing import ConversingAssembly
 from app.dataset_interfaces.sources import TestSource
 from app.errors import RecordingError
 from app.recording.store import ANY_STATUS, UNFINISHED

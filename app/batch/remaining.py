@@ -9,9 +9,10 @@ from app.agents.address import is_agent, models_asked_of
 from app.conversations.models import Conversation, Question
 from app.recording.recorder import RunRecorder
 from app.replay.answer_score import score_answer
+from app.replay.asks import Answer
 from app.replay.events import ASK_KINDS, AnswerScored, ConversationClosed, ReplyReceived
 from app.replay.session import Ask
-from app.replay.timeline import Answer, Timeline
+from app.replay.timeline import Timeline
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from app.answering.model import AGENT_MODEL
 from app.batch.recorded_history import RecordedHistory
 from app.conversations.models import Conversation
 from app.recording.store import Recording, RunInfo
+from app.replay.asks import Answer
 from app.replay.events import ASK_KINDS
-from app.replay.timeline import Answer
 from app.scoring.answer_key import AnswerKey
 from app.scoring.attribution import CLOSED_BOOK, Attributor
 from app.scoring.option_style import OptionStyle, option_style

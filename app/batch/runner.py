@@ -9,7 +9,7 @@ from time import monotonic
 
 from app.answering.gate import Gate, HaltedError
 from app.answering.model import AGENT_MODEL
-from app.assembly import Assembly
+from app.assembling.assembly import Assembly
 from app.batch.progress import BatchProgress
 from app.batch.remaining import Asking, remaining_work
 from app.conversations.exchanges import exchanges_of

@@ -8,15 +8,15 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from app.answering.gate import HaltedError
+from app.assembling.conversing import ConversingAssembly
+from app.assembling.streams import TestStream, streams_of
 from app.batch.progress import BatchProgress
 from app.batch.selection import chosen_tests
-from app.conversing import ConversingAssembly
 from app.dataset_interfaces.sources import TestSource
 from app.recording.run_tables import PaidByTests
 from app.replay.events import BenchmarkModelAsked, ConversationClosed, ReplayEvent
 from app.replay.known_replies import KnownReplies, failed_replies
 from app.scoring.rows_of_tests import TEST_KINDS
-from app.streams import TestStream, streams_of
 
 STREAMS_AT_ONCE = 4
 """Conversations under way at once, where nothing else is asked for: each waits for one reply at a time."""

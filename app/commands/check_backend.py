@@ -11,7 +11,8 @@ from memory_backends.contract import Finding, Subject, check_memory
 from memory_backends.contract.materials import WordEmbedder, count_words
 from memory_backends.knowledge_store import QdrantConnection
 from memory_backends.operating_memory import RedisConnection
-from memory_backends.registry import Resources, create_backend
+from memory_backends.registry import create_backend
+from memory_backends.resources import Resources
 
 _MARKS = {"must": "BROKEN", "should": "note"}
 _INDENT = " " * 8

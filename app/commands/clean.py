@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from app.assembling.resources import connections
 from app.errors import EXIT_DONE, MissingServerOrKeyError
-from app.resources import connections
 from app.settings import Settings
 from memory_backends.base import StoreUnavailableError
 from memory_backends.leftovers import Leftovers, find_leftovers, remove_leftovers

@@ -9,10 +9,10 @@ from app.agents.backend import RemoteAgent
 from app.agents.client import AgentError
 from app.answering.model import EXTRACTIVE_MODEL
 from app.answering.reachability import ensure_reachable
-from app.embedders import EMBEDDED, ensure_embedder_answers, plain_embedder
+from app.assembling.embedders import EMBEDDED, ensure_embedder_answers, plain_embedder
+from app.assembling.resources import agents_of, connections
 from app.errors import EXIT_DONE, EXIT_MISSING_SERVER_OR_KEY, MemreplayError
 from app.paths import cache_folder, config_file, datasets_folder, recordings_folder
-from app.resources import agents_of, connections
 from app.settings import Settings, without_secrets
 from memory_backends.base import BackendError
 from memory_backends.knowledge_store import QdrantConnection

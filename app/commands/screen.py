@@ -14,7 +14,7 @@ from app.settings import Settings
 from memory_backends.registry import known_backends
 
 if TYPE_CHECKING:
-    from app.conversing import ConversingAssembly
+    from app.assembling.conversing import ConversingAssembly
 
 _NO_TERMINAL = (
     "the screen is drawn on a terminal, through standard error: run it in one, and redirect neither standard input"
@@ -41,10 +41,10 @@ def open_screen(
     if against is not None and (recording is None or datasets):
         raise UsageError("--against compares two recordings: name the other with --recording, and no --dataset")
     refuse_unknown_keys(settings.keys)
+    from app.assembling.memories import refuse_unknown_backends
+    from app.assembling.shown_tests import ShownTests, listed_tests
     from app.recording.files import new_recording_path, recording_files
     from app.recording.store import Recording
-    from app.run_memories import refuse_unknown_backends
-    from app.shown_tests import ShownTests, listed_tests
     from app.tui import run_tui
     from app.tui.launch import Launch
 

@@ -18,11 +18,11 @@ from app.answering.model import EXTRACTIVE_MODEL, AnswerModel, AnswerRequest, Pr
 from app.answering.prompts import HISTORY_HEADING, after_history, build_request, longest_reply
 from app.answering.reachability import ensure_reachable
 from app.answering.tokens import context_budget
+from app.assembling.embedders import ensure_embedder_answers
+from app.assembling.memories import refuse_unknown_backends
+from app.assembling.resources import resources_of
 from app.conversations.models import Question
-from app.embedders import ensure_embedder_answers
 from app.errors import EXIT_DONE, MissingServerOrKeyError, UsageError
-from app.resources import resources_of
-from app.run_memories import refuse_unknown_backends
 from app.settings import Settings
 from memory_backends.base import StoreUnavailableError
 from memory_backends.registry import create_backend

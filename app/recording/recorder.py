@@ -22,7 +22,7 @@ from app.recording.archive import LiveArchive
 from app.recording.lock import WriterLock
 from app.recording.run_tables import PaidByTests, RunTables, insert_run
 from app.recording.schema import connect
-from app.recording.store import UNFINISHED, Recording, RunInfo, RunStatus
+from app.recording.store import UNFINISHED, Recording, RunStatus
 from app.replay.events import (
     AgentReplied,
     AskEvent,
@@ -162,11 +162,6 @@ class RunRecorder:
             self._lock.release()
         for conversation_id, archive in self._live.items():
             archive.read_from(Recording.open(self.path).archive(self.run_id, conversation_id))
-
-    def info(self) -> RunInfo:
-        """The run as it stands in the file."""
-        self.flush()
-        return Recording(self._db, self.path).run(self.run_id)
 
     def reader(self) -> Recording:
         """The same file, for reading, with everything recorded so far."""

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.conversations.models import Conversation, Question
-from app.replay.timeline import Answer, Timeline
+from app.replay.asks import Answer
+from app.replay.timeline import Timeline
 
 
 @dataclass(frozen=True)

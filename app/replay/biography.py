@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from app.conversations.models import Frozen, Question, Turn
+from app.replay.asks import Answer
 from app.replay.placing import Form, Placing, placing_in
 from app.replay.pointers import parts_of, pointer_of, value_in
 from app.replay.retrievals import RetrievalIndex
-from app.replay.timeline import Answer, Timeline
+from app.replay.timeline import Timeline
 from app.scoring.outcomes import Outcome
 from memory_backends.operations import AppendChange, MemoryOperation, PatchChange, PromotionDecision, UpsertChange
 

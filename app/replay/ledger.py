@@ -44,16 +44,6 @@ class Track:
         """References of exactly this position."""
         return self.refs[bisect_left(self.turns, turn) : bisect_right(self.turns, turn)]
 
-    def next_turn(self, turn: int) -> int | None:
-        """The next position with an event."""
-        place = bisect_right(self.turns, turn)
-        return self.turns[place] if place < len(self.turns) else None
-
-    def previous_turn(self, turn: int) -> int | None:
-        """The previous position with an event."""
-        place = bisect_left(self.turns, turn)
-        return self.turns[place - 1] if place else None
-
 
 class Ledger:
     """What became of every promotion candidate of one backend.

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from app.conversations.exchanges import exchanges_of
 from app.conversations.models import Conversation, Question
 from app.replay.archive import EventArchive, MemoryArchive, Note, Write, note_of, operation_of
+from app.replay.asks import Answer, Asks
 from app.replay.events import (
     AnswerScored,
     BackendFailed,
@@ -37,27 +37,6 @@ from app.replay.logs import LogHistory, Piece
 from app.replay.marks import Marks
 from memory_backends.base import Snapshot
 from memory_backends.operations import Change, Extraction, MemoryOperation, PromotionDecision
-
-
-@dataclass(frozen=True)
-class AskKey:
-    """Which ask an event belongs to."""
-
-    backend: str
-    model: str
-    question_id: str
-    repeat: int
-    turn: int
-    by_hand: bool
-
-
-@dataclass
-class Answer:
-    """One ask as far as it has come: asked, replied, scored."""
-
-    asked: QuestionAsked
-    received: ReplyReceived | None = None
-    scored: AnswerScored | None = None
 
 
 class Timeline:
@@ -84,8 +63,7 @@ class Timeline:
         self._extracted: dict[str, Track] = defaultdict(Track)
         self._failed: dict[str, Track] = defaultdict(Track)
         self._ledgers: dict[str, Ledger] = {}
-        self._eventful = Track()
-        self._answers: dict[AskKey, Answer] = {}
+        self._asks = Asks()
         self.tests: list[TestBegan | TestScored] = []
         self._observed: dict[int, dict[str, int]] = {}
         for note in self.archive.notes():
@@ -118,22 +96,19 @@ class Timeline:
             case "operated":
                 if note.write is not None:
                     self._fold(note, note.backend, note.write)
-                    self._eventful.add(note.turn, note.ref)
             case "decided":
                 assert note.verdict is not None
                 self._ledger(note.backend).add(note.turn, note.ref, note.verdict)
-                self._eventful.add(note.turn, note.ref)
             case "perceived":
                 self._perceived[note.backend].add(note.turn, note.ref)
             case "extracted":
                 self._extracted[note.backend].add(note.turn, note.ref)
             case "backend_failed":
                 self._failed[note.backend].add(note.turn, note.ref)
-                self._eventful.add(note.turn, note.ref)
             case "question_asked" | "reply_received" | "answer_scored":
-                self._ask(self.archive.event(note.ref))
+                self._take_in_whole(self.archive.event(note.ref))
             case "message_said" | "clock_set" | "test_began" | "test_scored":
-                self._converse(self.archive.event(note.ref))
+                self._take_in_whole(self.archive.event(note.ref))
             case _:
                 pass
 
@@ -158,19 +133,10 @@ class Timeline:
                 take_in = points.remove if write.kind == "remove" else points.add
                 take_in(note.turn, note.ref, write.ids)
 
-    def _ask(self, event: ReplayEvent) -> None:
+    def _take_in_whole(self, event: ReplayEvent) -> None:
         match event:
-            case QuestionAsked():
-                self._answers[ask_key(event)] = Answer(asked=event)
-            case ReplyReceived():
-                self._answers[ask_key(event)].received = event
-            case AnswerScored():
-                self._answers[ask_key(event)].scored = event
-            case _:
-                pass
-
-    def _converse(self, event: ReplayEvent) -> None:
-        match event:
+            case QuestionAsked() | ReplyReceived() | AnswerScored():
+                self._asks.take_in(event)
             case MessageSaid(message=said):
                 turns = self.conversation.turns
                 self.conversation = grown(self.conversation, event)
@@ -212,10 +178,6 @@ class Timeline:
     def state_at(self, backend: str, key: str, turn: int) -> Any:
         """The value of a state; :data:`~app.replay.fold.MISSING` where the key does not exist yet."""
         return self.state(backend, key).value_at(turn)
-
-    def state_changed_at(self, backend: str, key: str, turn: int) -> bool:
-        """Whether a state was written at exactly this position."""
-        return self.state(backend, key).changed_at(turn)
 
     def log_keys(self, backend: str) -> list[str]:
         """Redis keys of one backend that hold a log."""
@@ -260,10 +222,6 @@ class Timeline:
         """The promotion ledger of one backend."""
         return self._ledger(backend)
 
-    def decisions_until(self, backend: str, turn: int) -> Sequence[tuple[int, PromotionDecision]]:
-        """The promotion ledger up to this position: position and decision, oldest first, loaded as it is read."""
-        return self._ledger(backend).until(turn)
-
     def change(self, ref: int) -> Change | None:
         """What the operation of a reference changed."""
         event = self.archive.event(ref)
@@ -292,19 +250,11 @@ class Timeline:
             qdrant={name: history.points_at(turn) for name, history in self._collections[backend].items()},
         )
 
-    # ---- moving and answers --------------------------------------------------------------------------------
-
-    def next_eventful(self, turn: int) -> int | None:
-        """The next position at which a store changed, a candidate was judged or something failed."""
-        return self._eventful.next_turn(turn)
-
-    def previous_eventful(self, turn: int) -> int | None:
-        """The previous such position."""
-        return self._eventful.previous_turn(turn)
+    # ---- questions and answers --------------------------------------------------------------------------------
 
     def answers(self) -> Iterator[Answer]:
         """All asks so far, in the order in which they were asked."""
-        return iter(self._answers.values())
+        return iter(self._asks)
 
     def observed_at(self, turn_id: str) -> int | None:
         """The position at which memory is told of a turn: where its exchange ends. None for an unknown turn."""
@@ -322,8 +272,3 @@ class Timeline:
     def question(self, question_id: str) -> Question | None:
         """A question of the conversation by its id."""
         return next((q for q in self.conversation.questions if q.id == question_id), None)
-
-
-def ask_key(event: QuestionAsked | ReplyReceived | AnswerScored) -> AskKey:
-    """The ask of an event."""
-    return AskKey(event.backend, event.model, event.question_id, event.repeat, event.turn, event.by_hand)

@@ -19,8 +19,8 @@ from typing import Literal, get_args
 from app.answering.model import AGENT_MODEL
 from app.conversations.models import Frozen, Question
 from app.conversations.normalise import stands_in
+from app.replay.asks import Answer
 from app.replay.events import QuestionAsked
-from app.replay.timeline import Answer
 from app.scoring.evidence_trail import Loss, LostAt, Trail, trail_of, turns_distilled_in_prompt, turns_in_prompt
 from app.scoring.outcomes import Score
 from app.scoring.provenance import MemoryHistory, Provenance

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from app.conversations.models import Conversation
+from app.replay.asks import Answer
 from app.replay.events import Decided, Observed, Operated, ReplayEvent
-from app.replay.timeline import Answer
 from memory_backends.operations import (
     AppendChange,
     MemoryOperation,

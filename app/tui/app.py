@@ -150,7 +150,7 @@ class MemreplayApp(App[None]):
                 return
             backends = [backends[chosen]]
         try:
-            await _loaded("app.assembly", *_SCREENS)
+            await _loaded("app.assembling.assembly", *_SCREENS)
             assembly = self._launch.assemble(backends, model)
         except MemreplayError as error:
             self._start.say(str(error), trouble=True)

@@ -40,7 +40,7 @@ class PublicSettings(Protocol):
 
 
 class LiveAssembly(Protocol):
-    """Everything that a live run needs, as :class:`app.assembly.Assembly` has it."""
+    """Everything that a live run needs, as :class:`app.assembling.assembly.Assembly` has it."""
 
     models: tuple[str, ...]
     backend_names: tuple[str, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.replay.timeline import AskKey
+from app.replay.asks import AskKey
 from memory_backends.base import Hit
 from memory_backends.operations import Store
 

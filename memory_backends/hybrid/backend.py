@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +38,7 @@ from memory_backends.knowledge_store import Found, KnowledgeStore
 from memory_backends.operating_memory import OperatingMemory
 from memory_backends.operations import MemoryTrace
 from memory_backends.records import KNOWLEDGE_COLLECTION, VERBATIM_COLLECTION, PersonalMemoryState
-
-if TYPE_CHECKING:
-    from memory_backends.registry import Resources
+from memory_backends.resources import Resources
 
 LINES_COUNTED = 4096
 """Texts whose number of tokens is remembered."""

@@ -13,7 +13,8 @@ from app.recording.recorder import RunRecorder
 from app.replay.session import ReplayPlan, ReplaySession
 from memory_backends.knowledge_store import QdrantConnection
 from memory_backends.operating_memory import RedisConnection
-from memory_backends.registry import Resources, create_backend
+from memory_backends.registry import create_backend
+from memory_backends.resources import Resources
 from tests.benchmarks import synthetic
 from tests.conftest import SHARED_DATA
 from tests.stubs.answering import ScriptedAnswerer

@@ -22,7 +22,8 @@ from app.replay.events import Observed, ReplayEvent
 from app.replay.session import ReplayPlan, ReplaySession
 from memory_backends.knowledge_store import QdrantConnection
 from memory_backends.operating_memory import RedisConnection
-from memory_backends.registry import Resources, create_backend
+from memory_backends.registry import create_backend
+from memory_backends.resources import Resources
 from tests.stubs.answering import ScriptedAnswerer
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words
 from tests.stubs.qdrant_server import qdrant_server

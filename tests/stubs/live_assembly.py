@@ -20,7 +20,8 @@ from app.replay.side_session import SideSession
 from memory_backends.base import MemoryBackend
 from memory_backends.knowledge_store import QdrantConnection
 from memory_backends.operating_memory import RedisConnection
-from memory_backends.registry import Resources, create_backend
+from memory_backends.registry import create_backend
+from memory_backends.resources import Resources
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words
 
 MODEL = "stub/table"
@@ -62,7 +63,7 @@ class StubSettings:
 
 @dataclass
 class StubAssembly:
-    """What :class:`app.assembly.Assembly` is to the screens. ``trouble`` is raised by its check."""
+    """What :class:`app.assembling.assembly.Assembly` is to the screens. ``trouble`` is raised by its check."""
 
     backend_names: tuple[str, ...]
     recording_path: Path

@@ -8,7 +8,7 @@ from typing import Any
 from memory_backends.base import Exchange, MemoryBackend, Namespace, Recall, Snapshot
 from memory_backends.knowledge_store import KnowledgeStore, Point
 from memory_backends.operations import MemoryTrace
-from memory_backends.registry import Resources
+from memory_backends.resources import Resources
 
 
 class Bare:

@@ -8,7 +8,8 @@ from app.replay.session import ReplayPlan, ReplaySession
 from app.replay.timeline import Timeline
 from memory_backends.knowledge_store import QdrantConnection
 from memory_backends.operating_memory import RedisConnection
-from memory_backends.registry import Resources, create_backend
+from memory_backends.registry import create_backend
+from memory_backends.resources import Resources
 from tests.stubs.answering import ScriptedAnswerer
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words
 from tests.tui.test_views import panel_text

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from app.assembling.conversing import ConversingAssembly
+from app.assembling.shown_tests import ShownTests, listed_tests
 from app.batch.recorded_run import RunPlan, run_recorded
-from app.conversing import ConversingAssembly
 from app.dataset_interfaces.sources import split_specs
 from app.recording.goodai_import import import_goodai_run
 from app.settings import read_settings
-from app.shown_tests import ShownTests, listed_tests
 from app.tui.launch import Launch
 from app.tui.replay_source import recorded, recorded_conversations
 from app.tui.screens.compare import CompareScreen

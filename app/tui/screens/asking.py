@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from textual import on
 
 from app.conversations.models import Question
+from app.replay.asks import Answer
 from app.replay.events import AnswerScored, ReplayEvent, ReplyReceived
 from app.replay.side_session import typed_question
-from app.replay.timeline import Answer, Timeline
+from app.replay.timeline import Timeline
 from app.tui.launch import LiveAssembly
 from app.tui.screens.marking import MarkingScreen
 from app.tui.screens.pick import PickScreen

@@ -10,7 +10,8 @@ from textual import on
 
 from app.conversations.exchanges import exchanges_of
 from app.conversations.models import Question, Turn
-from app.replay.timeline import Answer, Timeline
+from app.replay.asks import Answer
+from app.replay.timeline import Timeline
 from app.tui.destinations import Destination, Evidence, Hearing, Life, Position, WriteOf
 from app.tui.origins import origin_of, origin_words
 from app.tui.screens.beside import BesideScreen

@@ -12,7 +12,8 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Footer
 
-from app.replay.timeline import AskKey, Timeline
+from app.replay.asks import AskKey
+from app.replay.timeline import Timeline
 from app.scoring.attribution import Label
 from app.tui.actions import Place, bindings_of
 from app.tui.destinations import Destination, Evidence

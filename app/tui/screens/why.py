@@ -14,9 +14,10 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Footer
 
+from app.replay.asks import Answer
 from app.replay.provenance import line_written_by
 from app.replay.side_session import typed_question
-from app.replay.timeline import Answer, Timeline
+from app.replay.timeline import Timeline
 from app.tui.actions import Place, bindings_of
 from app.tui.destinations import Destination, Hearing, Life, Position
 from app.tui.export import export_screen

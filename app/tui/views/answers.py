@@ -8,7 +8,8 @@ from typing import Final
 
 from app.answering.model import AGENT_MODEL, EXTRACTIVE_MODEL
 from app.conversations.models import Question
-from app.replay.timeline import Answer, AskKey, Timeline
+from app.replay.asks import Answer, AskKey
+from app.replay.timeline import Timeline
 from app.scoring.outcomes import Outcome
 from app.tui.subjects import AnswerSubject
 from app.tui.text import Line, Span, Tone, line, one_line, pad

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.replay.aligning import AlignedQuestion, Contender
-from app.replay.timeline import Answer
+from app.replay.asks import Answer
 from app.tui.text import Line, Row, Span, beside, line, one_line
 from app.tui.views.answers import sign_of
 from app.tui.views.listed import ListedDocument

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.conversations.models import Question
-from app.replay.timeline import Answer, AskKey, Timeline
+from app.replay.asks import Answer, AskKey
+from app.replay.timeline import Timeline
 from app.scoring.attribution import CLOSED_BOOK, LABELS, Attributor, Label
 from app.tui.views.answers import AnswersTable, key_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from app.conversations.models import Question
-from app.replay.timeline import Answer, AskKey
+from app.replay.asks import Answer, AskKey
 from app.scoring.attribution import Label
 from app.tui.text import Line, Row, Span, beside, line, one_line, visible, wrapped
 from app.tui.views.answers import AnswersTable, Contestant, key_of, sign_of

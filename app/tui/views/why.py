@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.conversations.models import Question
-from app.replay.timeline import Answer, AskKey, Timeline
+from app.replay.asks import Answer, AskKey
+from app.replay.timeline import Timeline
 from app.scoring.attribution import Attribution, Attributor, Label
 from app.scoring.evidence_trail import LostAt, Trail
 from app.tui.subjects import AnswerSubject, TurnSubject

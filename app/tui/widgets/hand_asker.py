@@ -74,7 +74,7 @@ class HandAsker(Widget):
         """Ask all these memories at a position. Asking again lets go of what is still under way."""
         try:
             # What it stands on is slow to import, and the screen is to stay alive meanwhile.
-            await asyncio.to_thread(import_module, "app.assembly")
+            await asyncio.to_thread(import_module, "app.assembling.assembly")
             side = await self._side_of(self._assemble())
             await side.ask_at(position, question, backends, progress=self._progress)
         except MemreplayError as error:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from app.answering.embeddings import TEXTS_A_CALL, LiteLLMEmbedder
-from app.embedders import ensure_embedder_answers, plain_embedder
+from app.assembling.embedders import ensure_embedder_answers, plain_embedder
 from app.errors import MissingServerOrKeyError, UsageError
 from memory_backends.base import BackendError
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, embeddings, failure

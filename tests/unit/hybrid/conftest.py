@@ -10,7 +10,7 @@ from memory_backends.hybrid import HybridBackend
 from memory_backends.knowledge_store import QdrantConnection
 from memory_backends.operating_memory import OperatingMemory, RedisConnection
 from memory_backends.operations import MemoryTrace
-from memory_backends.registry import Resources
+from memory_backends.resources import Resources
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words, namespace
 
 

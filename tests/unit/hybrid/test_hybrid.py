@@ -15,7 +15,7 @@ from memory_backends.records import (
     QdrantDocument,
     SharedWorkspaceState,
 )
-from memory_backends.registry import Resources
+from memory_backends.resources import Resources
 from tests.stubs.memory import WordEmbedder, count_words, exchange, namespace, play
 
 TALK = [

@@ -18,7 +18,8 @@ from memory_backends.knowledge_store import QdrantConnection
 from memory_backends.operating_memory import OperatingMemory, RedisConnection
 from memory_backends.operations import AppendChange, MemoryOperation, MemoryTrace, PatchChange
 from memory_backends.records import SharedWorkspaceState
-from memory_backends.registry import Resources, create_backend
+from memory_backends.registry import create_backend
+from memory_backends.resources import Resources
 from tests.stubs.cutting_proxy import CuttingProxy, Loss, cutting_proxy, once
 from tests.stubs.fold import fold
 from tests.stubs.memory import WordEmbedder, count_words, namespace, play

@@ -98,7 +98,7 @@ def test_resuming_takes_up_the_newest_unfinished_run_of_equal_settings(tmp_path:
     start(path).finish("finished")
     resumed = RunRecorder.resume(path, fingerprint(SETTINGS))
     assert resumed.run_id == newest.run_id
-    assert resumed.info().status == "running"
+    assert resumed.reader().run(resumed.run_id).status == "running"
     resumed.finish("interrupted")
     with pytest.raises(RecordingError, match=r"no unfinished run of these settings to resume$"):
         RunRecorder.resume(path, fingerprint(SETTINGS | {"top_k": 3}))

@@ -36,7 +36,8 @@ from memory_backends.base import BackendError, Exchange, MemoryBackend, Namespac
 from memory_backends.knowledge_store import QdrantConnection
 from memory_backends.operating_memory import RedisConnection
 from memory_backends.operations import MemoryTrace
-from memory_backends.registry import Resources, create_backend
+from memory_backends.registry import create_backend
+from memory_backends.resources import Resources
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words
 from tests.unit.dataset_interfaces.driving import Lines
 

@@ -48,7 +48,7 @@ def test_every_decision_is_in_the_biographies_of_the_turns_it_was_made_from(
         kept = {one.decision.knowledge_id for one in life.judged if one.decision.knowledge_id}
         facts = {stored.item for stored in life.stored if stored.place == KNOWLEDGE_COLLECTION}
         assert facts == kept
-    ledger = timeline.decisions_until("hybrid", timeline.reached)
+    ledger = timeline.ledger("hybrid").until(timeline.reached)
     assert told == {(turn, decision.candidate_id) for turn, decision in ledger}
 
 

@@ -36,7 +36,7 @@ def test_the_columns_of_a_strip_hold_every_mark_once(errors: list[int], width: i
 
 def test_a_run_is_marked_as_its_events_say(timeline: Timeline) -> None:
     end = timeline.last_turn
-    ledger = [decision.decision for _, decision in timeline.decisions_until("hybrid", timeline.reached)]
+    ledger = [decision.decision for _, decision in timeline.ledger("hybrid").until(timeline.reached)]
     (whole,) = timeline.marks.columns(1, timeline.reached)
     assert whole.counts["promotion"] == sum(decision in ("ADD", "UPDATE") for decision in ledger)
     assert whole.counts.get("drop", 0) == sum(decision in ("DROP", "NO-OP") for decision in ledger)

@@ -24,7 +24,7 @@ def seen(timeline: Timeline, backend: str, turn: int) -> dict[str, Any]:
         "failures": timeline.failures_at(backend, turn),
         "snapshot": timeline.snapshot_at(backend, turn),
         "states": {key: timeline.state_at(backend, key, turn) for key in timeline.state_keys(backend)},
-        "changed": [timeline.state_changed_at(backend, key, turn) for key in timeline.state_keys(backend)],
+        "changed": [timeline.state(backend, key).changed_at(turn) for key in timeline.state_keys(backend)],
         "log": [list(timeline.log_at(backend, key, turn)) for key in timeline.log_keys(backend)],
         "size": [timeline.log_size_at(backend, key, turn) for key in timeline.log_keys(backend)],
         "points": [
@@ -32,11 +32,10 @@ def seen(timeline: Timeline, backend: str, turn: int) -> dict[str, Any]:
             for name in timeline.collections(backend)
         ],
         "perceived": timeline.perceived_at(backend, turn),
-        "ledger": list(timeline.decisions_until(backend, turn)),
+        "ledger": list(timeline.ledger(backend).until(turn)),
         "judged": timeline.ledger(backend).at(turn),
         "counts": timeline.ledger(backend).counts_until(turn),
         "marks": timeline.marks.at(turn),
-        "moves": (timeline.next_eventful(turn), timeline.previous_eventful(turn)),
     }
 
 

@@ -12,7 +12,8 @@ from app.answering.judge import Judge, refuse_extractive_judge
 from app.answering.model import AGENT_MODEL
 from app.answering.reachability import ensure_reachable
 from app.answering.tokens import token_counter
-from app.assembly import Assembly
+from app.assembling.assembly import Assembly
+from app.assembling.streams import TestStream, wishes_of
 from app.conversations.models import Conversation
 from app.dataset_interfaces.async_steps import on_loop
 from app.dataset_interfaces.definitions import Benchmark
@@ -24,7 +25,6 @@ from app.replay.events import EventSink
 from app.replay.known_replies import KnownReplies
 from app.replay.session import ReplaySession
 from app.settings import Settings
-from app.streams import TestStream, wishes_of
 
 
 class ConversingAssembly(Assembly):

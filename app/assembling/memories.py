@@ -11,10 +11,10 @@ from typing import Any
 from app.agents.address import AgentAddress, is_agent
 from app.agents.backend import AgentBackend
 from app.agents.client import AgentError
+from app.assembling.embedders import ensure_embedder_answers
+from app.assembling.resources import agents_of, resources_of
 from app.conversations.models import Conversation
-from app.embedders import ensure_embedder_answers
 from app.errors import MissingServerOrKeyError, UsageError
-from app.resources import agents_of, resources_of
 from app.settings import Settings
 from memory_backends.base import BackendError, MemoryBackend, StoreUnavailableError
 from memory_backends.extraction import FactExtractor

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.assembling.streams import TestStream, empty_conversation, refuse_agents, wishes_of
 from app.conversations.models import Conversation
 from app.conversations.registry import load
 from app.dataset_interfaces.loading import SHIPPED_DATASETS
@@ -14,10 +15,9 @@ from app.dataset_interfaces.run_config import RunConfig
 from app.dataset_interfaces.sources import TestSource, split_specs
 from app.errors import UsageError
 from app.settings import Settings
-from app.streams import TestStream, empty_conversation, refuse_agents, wishes_of
 
 if TYPE_CHECKING:
-    from app.conversing import ConversingAssembly
+    from app.assembling.conversing import ConversingAssembly
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class ShownTests:
 
     def assemble(self, backends: Sequence[str], model: str, recording: Path) -> ConversingAssembly:
         """What plays a conversation with these memories and this model. Slow to import."""
-        from app.conversing import ConversingAssembly
+        from app.assembling.conversing import ConversingAssembly
 
         settings = self._settings.model_copy(update={"backend": tuple(backends), "model": (model,)})
         streams = [replace(stream, backend=backends[0], model=model) for stream in self._streams.values()]

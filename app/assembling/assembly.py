@@ -14,6 +14,8 @@ from app.answering.answerer import ModelAnswerer
 from app.answering.model import AGENT_MODEL, AnswerModel
 from app.answering.reachability import ensure_reachable
 from app.answering.tokens import token_counter
+from app.assembling.memories import RunMemories
+from app.assembling.models import RunModels
 from app.conversations.models import Conversation
 from app.recording.annotations import annotations_of
 from app.recording.interning import text_hash
@@ -24,8 +26,6 @@ from app.replay.archive import EventArchive
 from app.replay.events import EventSink, ReplayEvent
 from app.replay.session import ReplayPlan, ReplaySession
 from app.replay.side_session import SideSession
-from app.run_memories import RunMemories
-from app.run_models import RunModels
 from app.scoring.attribution import CLOSED_BOOK
 from app.settings import Settings
 from memory_backends.base import MemoryBackend

@@ -7,7 +7,7 @@ from app.agents.backend import RemoteAgent
 from app.agents.client import AgentClient
 from app.answering.model import EXTRACTIVE_MODEL
 from app.answering.tokens import token_counter
-from app.embedders import stored_embedder
+from app.assembling.embedders import stored_embedder
 from app.errors import UsageError
 from app.settings import Settings
 from memory_backends.base import StoreAddressError
@@ -16,7 +16,7 @@ from memory_backends.embedding import CachedEmbedder
 from memory_backends.hybrid_options import HybridOptionError, HybridOptions, hybrid_options
 from memory_backends.knowledge_store import QdrantConnection
 from memory_backends.operating_memory import RedisConnection
-from memory_backends.registry import Resources
+from memory_backends.resources import Resources
 from memory_backends.vector_cache import StoredEmbedder
 
 
