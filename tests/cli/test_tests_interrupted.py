@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from signal import SIGINT, SIGKILL
 from typing import Any
@@ -15,18 +13,11 @@ import pytest
 
 from tests.cli.conftest import RunCli
 from tests.cli.test_conversing import judging, last_colour, paid, without_times_and_ids
-from tests.stubs.launcher import Launcher, Run
+from tests.stubs.launcher import PATIENCE, Launcher
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, failure
 from tests.stubs.tests_to_run import python_dataset, small_definitions
 
-PATIENCE = 120.0
 JUDGE = "openai/gpt-4o-mini"
-
-
-@pytest.fixture(scope="module")
-def launcher() -> Iterator[Launcher]:
-    with Launcher() as started:
-        yield started
 
 
 def options(server: OpenAIServer, dataset: object, folder: Path, *more: object) -> tuple[object, ...]:
@@ -57,13 +48,6 @@ def results(folder: Path) -> dict[str, Any]:
     return found
 
 
-def until(run: Run, condition: Any) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, run.said
-        time.sleep(0.005)
-
-
 def calls(server: OpenAIServer) -> Counter[str]:
     return Counter(json.dumps(request.body, sort_keys=True) for request in server.requests)
 
@@ -83,7 +67,7 @@ def test_killed_twice_a_run_of_tests_ends_as_if_nothing_had_happened(
         here = options(server, dataset, tmp_path, *mode, "--no-cache")
         for wanted, resume in ((2, ()), (5, ("--resume",))):
             run = launcher.start(tmp_path / "log", *here, *resume)
-            until(run, lambda wanted=wanted: len(server.requests) >= wanted)
+            run.wait_until(lambda wanted=wanted: len(server.requests) >= wanted)
             run.signal(SIGKILL)
             run.wait()
         assert run_cli(*here, "--resume").code == 0
@@ -111,9 +95,9 @@ def test_ctrl_c_keeps_the_reply_under_way_and_leaves_the_judging_for_later(
         server.behaviour = held_at_the_last_question
         here = judged(server, dataset, tmp_path, "--no-cache")
         run = launcher.start(tmp_path / "log", *here)
-        until(run, lambda: len(server.requests) == 5)
+        run.wait_until(lambda: len(server.requests) == 5)
         run.signal(SIGINT)
-        until(run, lambda: "finishing the calls under way" in run.said)
+        run.wait_until(lambda: "finishing the calls under way" in run.said)
         gate.set()
         assert run.wait() == 130
         assert "--resume" in run.said and "Traceback" not in run.said

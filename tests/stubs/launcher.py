@@ -11,9 +11,11 @@ import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from time import monotonic, sleep
 from types import TracebackType
 from typing import Any
 
@@ -21,6 +23,9 @@ _SLOW_TO_IMPORT = (
     "app.cli.program", "app.batch.command", "memory_backends.hybrid", "fakeredis", "qdrant_client", "onnxruntime",
     "bm25s",
 )  # fmt: skip
+
+PATIENCE = 120.0
+"""Seconds after which what a run should have come to is not waited for any longer."""
 
 
 @dataclass
@@ -31,6 +36,13 @@ class Run:
     log: Path
     helper: subprocess.Popen[str]
     code: int | None = None
+
+    def wait_until(self, condition: Callable[[], object]) -> None:
+        """Wait until something is true, or fail with what the run has said."""
+        given_up = monotonic() + PATIENCE
+        while not condition():
+            assert monotonic() < given_up, self.said
+            sleep(0.005)
 
     def signal(self, number: signal.Signals) -> None:
         """Send it a signal, unless it is over."""
@@ -47,9 +59,18 @@ class Run:
         return self.code
 
     @property
+    def is_over(self) -> bool:
+        """Whether it has ended by itself or by a signal."""
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        return False
+
+    @property
     def said(self) -> str:
         """What it has printed so far."""
-        return self.log.read_text()
+        return self.log.read_text(encoding="utf-8") if self.log.exists() else ""
 
 
 class Launcher:

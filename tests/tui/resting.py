@@ -21,7 +21,7 @@ _PAUSE = 0.002
 
 
 async def rest(app: App[Any]) -> None:
-    """Until nothing is left to do for the app, but what a thread is at, a timer waits for or a person must press."""
+    """Until the app has nothing to do but what a thread is at, a timer waits for or a person must press."""
     loop: Any = asyncio.get_running_loop()
     given_up = monotonic() + LONGEST
     while monotonic() < given_up:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +13,7 @@ from app.tui.launch import Launch
 from app.tui.screens.why import WhyScreen
 from app.tui.widgets.lines_view import LinesView
 from tests.conftest import REPOSITORY
+from tests.stubs.in_process import made_in
 from tests.tui.conftest import open_replay, replay_of, until
 
 SECTION = re.search(r"^## Finding a memory bug\n(.*?)^## ", (REPOSITORY / "README.md").read_text(), re.S | re.M)
@@ -33,13 +31,7 @@ def bug(walk: str, tmp_path: Path) -> Path:
     """The recording that the command of the walk-through makes."""
     command = re.search(r"^\$ memreplay (.*)$", walk, re.MULTILINE)
     assert command is not None
-    subprocess.run(
-        [sys.executable, "-m", "app", *shlex.split(command.group(1))],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
-        check=True,
-        capture_output=True,
-    )
+    made_in(tmp_path, *shlex.split(command.group(1)))
     return tmp_path / "bug.sqlite3"
 
 

@@ -52,7 +52,7 @@ class Service:
         return self.memories[-1]
 
     async def start(self, host: str = "127.0.0.1", token: str | None = None) -> web.AppRunner:
-        runner = web.AppRunner(self.server.application(host, token), shutdown_timeout=1)
+        runner = web.AppRunner(self.server.application(host, token), shutdown_timeout=60)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         self.base = f"http://127.0.0.1:{runner.addresses[0][1]}"

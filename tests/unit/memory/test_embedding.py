@@ -17,6 +17,9 @@ from memory_backends.base import BackendError
 from memory_backends.embedding import CachedEmbedder, MiniLMEmbedder
 from tests.stubs.memory import WordEmbedder
 
+LONGEST = 60
+"""Seconds that a thread is waited for."""
+
 
 @pytest.fixture(scope="module")
 def minilm() -> MiniLMEmbedder:
@@ -36,7 +39,7 @@ class CountingEmbedder(WordEmbedder):
     def embed(self, texts: Sequence[str]):
         self.asked += texts
         self.started.set()
-        assert self.may_go_on.wait(10)
+        assert self.may_go_on.wait(LONGEST)
         if self.failing:
             raise BackendError("no vectors today")
         return super().embed(texts)
@@ -113,10 +116,10 @@ class TestCache:
         inner.may_go_on.clear()
         with ThreadPoolExecutor(2) as threads:
             ahead = threads.submit(cached.embed, ["a", "b"])
-            assert inner.started.wait(10)
+            assert inner.started.wait(LONGEST)
             behind = threads.submit(cached.embed, ["b"])
             inner.may_go_on.set()
-            assert np.array_equal(behind.result(10)[0], ahead.result(10)[1])
+            assert np.array_equal(behind.result(LONGEST)[0], ahead.result(LONGEST)[1])
         assert inner.asked == ["a", "b"]
 
     def test_a_failure_is_raised_and_not_remembered(self):
