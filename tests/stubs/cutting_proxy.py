@@ -18,7 +18,7 @@ _BEGINNINGS = (b"*", b"GET ", b"POST ", b"PUT ", b"DELETE ")
 
 @dataclass
 class CuttingProxy:
-    """``losses`` decides for each chunk that a client sends: what is lost of it on its way to the port ``upstream``.
+    """``losses`` decides for each chunk that a client sends to port ``upstream``: what is lost of it, if anything.
 
     A lost request never reaches the server; of a lost reply the request did, and was carried out. Either way the
     connection is cut, and the next ``away`` connections are closed as soon as they are made.
