@@ -19,7 +19,7 @@ from app.tui.launch import Launch
 from app.tui.screens.replay import ReplayScreen
 from tests.stubs.live_assembly import StubAssembly, forbidden
 from tests.tui.builder import BACKENDS, conversation, record
-from tests.tui.resting import rest, until
+from tests.tui.resting import LONGEST, rest, until
 
 __all__ = ["open_app", "open_replay", "replay_of", "until"]
 
@@ -47,6 +47,12 @@ def _every_key_is_carried_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("textual.app.wait_for_idle", idle)
     monkeypatch.setattr("textual.pilot.wait_for_idle", idle)
+
+
+@pytest.fixture(autouse=True)
+def _leaving_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a slow machine too memories are closed, and not left after the second that a person would wait."""
+    monkeypatch.setattr("app.tui.live._LONGEST_WAIT_TO_LEAVE", LONGEST)
 
 
 @pytest.fixture(autouse=True)

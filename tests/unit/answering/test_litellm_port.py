@@ -18,6 +18,7 @@ from app.answering.prompts import build_request
 from app.answering.reachability import ensure_reachable
 from app.conversations.models import Question
 from app.errors import MissingServerOrKeyError, UsageError
+from tests.conftest import REPOSITORY
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, broken_body, failure, hang
 
 CHOICES = ("Sweden", "Norway", "Denmark")
@@ -195,7 +196,7 @@ model = LiteLLMModel(attempts=1, timeout=5)
 assert asyncio.run(model.answer(good)).text == "I come from Norway."
 assert asyncio.run(model.answer(bad)).error
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 

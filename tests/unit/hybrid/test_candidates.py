@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -174,10 +172,9 @@ def test_any_text_gives_candidates_that_quote_it(text):
 @pytest.mark.parametrize(
     "piece", ["1 ", "1.", "a-", "a.b=", "A ", "Ana and ", "my old ", "`", "error: ", "a_", "/a"]
 )
-def test_no_text_takes_long(piece):
-    started = time.perf_counter()
-    said(piece * 8000)
-    assert time.perf_counter() - started < 30
+def test_a_text_that_begins_a_fact_again_and_again_is_read_to_its_end(piece):
+    # A pattern that tried every way to divide such a text would not be done in a lifetime.
+    assert all(len(candidate.content) < 320 for candidate in said(piece * 8000))
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import pytest
 from memory_backends import embedding
 from memory_backends.base import BackendError
 from memory_backends.embedding import CachedEmbedder, MiniLMEmbedder
+from tests.conftest import REPOSITORY
 from tests.stubs.memory import WordEmbedder
 
 LONGEST = 60
@@ -138,7 +139,7 @@ def test_nothing_slow_is_imported_before_it_is_needed():
         "print([m for m in ('onnxruntime', 'tokenizers', 'qdrant_client', 'redis', 'fakeredis', 'bm25s') "
         "if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", check], cwd=REPOSITORY, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
@@ -146,5 +147,5 @@ def test_embedding_leaves_nothing_to_report_to_anybody(tmp_path):
     check = "from memory_backends.embedding import MiniLMEmbedder; MiniLMEmbedder().embed(['my kayak is red'])"
     inherited = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
     homes = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", check], env={**inherited, **homes}, check=True)
+    subprocess.run([sys.executable, "-c", check], cwd=REPOSITORY, env={**inherited, **homes}, check=True)
     assert list(tmp_path.iterdir()) == []
