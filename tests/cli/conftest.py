@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from tests.stubs.in_process import exit_code
 from tests.stubs.launcher import Launcher
+from tests.stubs.tests_to_run import small_definitions
 
 
 @dataclass(frozen=True)
@@ -36,3 +38,9 @@ def launcher() -> Iterator[Launcher]:
     """What is slow to import is imported once for all tests."""
     with Launcher() as started:
         yield started
+
+
+@pytest.fixture
+def definitions(tmp_path: Path) -> Path:
+    """A folder with four tests: of two of them nothing here can say what is right."""
+    return small_definitions(tmp_path / "small")

@@ -25,9 +25,11 @@ def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     with subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
-            said = process.stderr.readline()
-            address = re.search(r"http://\S+/run_turn", said)
-            assert address is not None, said
+            said = ""
+            while (address := re.search(r"http://\S+/run_turn\b", said)) is None:
+                line = process.stderr.readline()
+                assert line, said
+                said += line
             yield process, address[0]
         finally:
             process.kill()
@@ -37,7 +39,7 @@ def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 def test_a_service_stops_when_told(how: signal.Signals) -> None:
     with serving("closed_book") as (process, _):
         process.send_signal(how)
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=120) == 0
         assert process.stderr is not None
         assert process.stderr.read() == ""
 

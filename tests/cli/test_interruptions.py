@@ -225,10 +225,11 @@ def test_a_provider_that_does_everything_wrong_is_borne_with(run_cli: RunCli, tm
     with OpenAIServer(reply_to) as server:
         expected = undisturbed(run_cli, server, tmp_path / "undisturbed")
         server.behaviour = moody
-        ran = run_cli(*options(server, tmp_path, "--no-cache", "--timeout", "0.5"))
+        ran = run_cli(*options(server, tmp_path, "--no-cache", "--timeout", "1.5"))
         assert ran.code == 0, ran.err
-        assert len(server.requests) == 2 * ASKS
-    expected["run"]["settings"] |= {"cache": False, "timeout": 0.5}
+        # On a slow machine a second try may be given up as well.
+        assert len(asked) == ASKS and min(asked.values()) >= 2
+    expected["run"]["settings"] |= {"cache": False, "timeout": 1.5}
     assert results(tmp_path) == expected
 
 
