@@ -17,7 +17,8 @@ settings.register_profile("steady", deadline=None, derandomize=True, suppress_he
 settings.load_profile("steady")
 
 _OF_THE_USER = (
-    "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES", "OPENAI_BASE_URL", "OPENAI_API_BASE",
+    "NO_COLOR", "TEXTUAL_THEME", "FORCE_COLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES",
+    "OPENAI_BASE_URL", "OPENAI_API_BASE",
 )  # fmt: skip
 """Variables that change what is printed, or where a model is looked for."""
 
@@ -29,7 +30,7 @@ SHARED_DATA = REPOSITORY.parent / "shared" / "data"
 def _a_machine_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Caches, config and data in the test's own folder; no setting of the user's environment."""
     for name in list(os.environ):
-        begins, ends = name.startswith(("MEMREPLAY_", "TEXTUAL")), name.casefold().endswith(("_api_key", "_proxy"))
+        begins, ends = name.startswith("MEMREPLAY_"), name.casefold().endswith(("_api_key", "_proxy"))
         if begins or ends or name in _OF_THE_USER:
             monkeypatch.delenv(name)
     for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):

@@ -95,14 +95,20 @@ class Launcher:
             self._last.signal(signal.SIGKILL)
             self._last.wait()
 
-    def start(self, log: Path, *arguments: object, largest_file: int | None = None) -> Run:
-        """Run ``memreplay`` with these arguments, in the environment as it now is. ``largest_file`` in bytes."""
+    def start(
+        self, log: Path, *arguments: object, largest_file: int | None = None, modules: Path | None = None
+    ) -> Run:
+        """Run ``memreplay`` with these arguments, in the environment as it now is.
+
+        ``largest_file`` in bytes; to ``modules`` are written, one a line, those that it has loaded by its end.
+        """
         self._end_last()
         order = {
             "arguments": list(map(str, arguments)),
             "environment": dict(os.environ),
             "log": str(log),
             "largest_file": largest_file,
+            "modules": None if modules is None else str(modules),
         }
         assert self._helper.stdin is not None and self._helper.stdout is not None
         self._helper.stdin.write(json.dumps(order) + "\n")
@@ -110,9 +116,9 @@ class Launcher:
         self._last = Run(json.loads(self._helper.stdout.readline())["pid"], log, self._helper)
         return self._last
 
-    def run(self, log: Path, *arguments: object, largest_file: int | None = None) -> int:
-        """The exit code of a run that is left alone."""
-        return self.start(log, *arguments, largest_file=largest_file).wait()
+    def run(self, log: Path, *arguments: object, **more: Any) -> int:
+        """The exit code of a run that is left alone; ``more`` is for :meth:`start`."""
+        return self.start(log, *arguments, **more).wait()
 
 
 def _child(order: dict[str, Any]) -> None:
@@ -137,6 +143,8 @@ def _child(order: dict[str, Any]) -> None:
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
+        if order["modules"]:
+            Path(order["modules"]).write_text("\n".join(sys.modules), encoding="utf-8")
         os._exit(code)
 
 
