@@ -93,6 +93,10 @@ class Assembly:
         models += [self.settings.extractor] if self.settings.extractor else []
         return [model for model in dict.fromkeys(models) if model != AGENT_MODEL]
 
+    def try_again(self) -> None:
+        """Ask models again that were given up: what was wrong may have been mended since."""
+        self.paces.try_again()
+
     async def warm_up(self) -> None:
         """Load litellm and the embedder in threads, ahead of their first use."""
         await asyncio.gather(self._models.warm_up(), self._memories.warm_up())
