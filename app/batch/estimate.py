@@ -22,9 +22,9 @@ from app.answering.reply_cache import ReplyCache, request_key
 from app.answering.tokens import token_counter
 from app.assembling.assembly import Assembly
 from app.batch.remaining import Asking
-from app.batch.tally import dollars
 from app.conversations.exchanges import exchanges_of
 from app.conversations.models import Conversation
+from app.prices import dollars
 from app.replay.events import ReplayEvent
 from app.replay.session import ReplaySession
 from memory_backends.registry import texts_to_embed
@@ -115,16 +115,12 @@ def print_estimate(estimates: dict[tuple[str, str], Estimate]) -> None:
     for (backend, model), estimate in estimates.items():
         prices.append(estimate.price(model))
         numbers = (estimate.questions, estimate.calls, estimate.prompt_tokens)
-        table.add_row(Text(backend), Text(model), *(f"{number:,}" for number in numbers), _dollars(prices[-1]))
+        table.add_row(Text(backend), Text(model), *(f"{number:,}" for number in numbers), dollars(prices[-1]))
     console = Console(width=None if Console().is_terminal else 120)
     console.print(table)
     known = sum(price for price in prices if price is not None)
     unknown = ", where the price is known" if None in prices else ""
-    console.print(f"{_dollars(known)} at most{unknown}; replies on record and providers' caches make it less.")
-
-
-def _dollars(price: float | None) -> str:
-    return "unknown" if price is None else dollars(price)
+    console.print(f"{dollars(known)} at most{unknown}; replies on record and providers' caches make it less.")
 
 
 def _unrecorded(event: ReplayEvent) -> None:
