@@ -26,9 +26,9 @@ from app.replay.archive import EventArchive
 from app.replay.events import EventSink, ReplayEvent
 from app.replay.session import ReplayPlan, ReplaySession
 from app.replay.side_session import SideSession
-from app.scoring.attribution import CLOSED_BOOK
 from app.settings import Settings
 from memory_backends.base import MemoryBackend
+from memory_backends.controls import CLOSED_BOOK
 
 _SETTINGS_THAT_CHANGE_NO_ANSWER = frozenset(
     {"concurrency", "rpm", "tpm", "timeout", "cache", "offline", "redis_ttl"}

@@ -36,9 +36,9 @@ from app.recording.damage import damage_told
 from app.recording.files import new_recording_path
 from app.recording.store import Recording
 from app.scoring.answer_key import AnswerKey, read_answer_key
-from app.scoring.attribution import CLOSED_BOOK
 from app.scoring.results import Results
 from app.settings import Settings, without_secrets
+from memory_backends.controls import CLOSED_BOOK, CONTROLS
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _asked_along(backends: Sequence[str]) -> tuple[str, ...]:
     What an agent would say without its memory no model can tell.
     """
     is_chosen = CLOSED_BOOK in backends
-    memories = [name for name in backends if name not in (CLOSED_BOOK, "oracle") and not is_agent(name)]
+    memories = [name for name in backends if name not in CONTROLS and not is_agent(name)]
     return (CLOSED_BOOK,) if memories and not is_chosen else ()
 
 
