@@ -20,6 +20,7 @@ from app.dataset_interfaces.run_config import RunConfig, dataset_key
 from app.dataset_interfaces.ungraded_dataset import UngradedDataset
 from app.dataset_interfaces.waits import WaitCreator
 from app.errors import DatasetError, UsageError
+from app.input_files import read_text
 
 CONFIG_FILE = "config.yml"
 _DEFINITION = ".def.json"
@@ -96,12 +97,14 @@ def is_definition_folder(folder: Path) -> bool:
 def read_config(path: Path) -> tuple[RunConfig, tuple[DatasetSettings, ...]]:
     """A ``config.yml``: plain data, whatever tags it has. Raises :class:`DatasetError`."""
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        data = yaml.safe_load(read_text(path)) or {}
     except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(path, "", f"cannot be read ({error})", "a configuration in YAML") from None
     except yaml.YAMLError as error:
         problem = " ".join(str(error).split())
         raise DatasetError(path, "", f"is not valid YAML ({problem})", "a configuration in YAML") from None
+    except RecursionError:
+        raise DatasetError(path, "", "is nested too deeply", "a configuration in YAML") from None
     parsed = validated(_ConfigFile, data, Place(path))
     groups = tuple(frozenset(group) for group in parsed.config.incompatibilities)
     config = RunConfig(parsed.config.run_name, parsed.config.debug, groups)

@@ -26,7 +26,6 @@ from app.scoring.outcomes import Score
 from app.scoring.provenance import MemoryHistory, Provenance
 from memory_backends.controls import CLOSED_BOOK
 
-
 Label = Literal[
     "error",
     "unparsed",
