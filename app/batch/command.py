@@ -9,11 +9,11 @@ from contextlib import closing
 from pathlib import Path
 
 from app.agents.address import is_agent
-from app.assembling.assembly import Assembly
 from app.assembling.conversing import ConversingAssembly
 from app.assembling.memories import refuse_unknown_backends
 from app.assembling.streams import refuse_for_tests
-from app.batch.estimate import Estimate, estimate_run, print_estimate
+from app.batch.estimate import estimate_run, print_estimate
+from app.batch.estimate_of_tests import estimate_tests
 from app.batch.options import BatchOptions, check_options, without_effect_on_tests
 from app.batch.recorded_run import RunPlan, run_recorded
 from app.batch.remaining import Asking
@@ -59,9 +59,7 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     if not sources and not any(conversation.questions for conversation in conversations):
         raise UsageError("nothing to ask: the chosen datasets hold no questions")
     if options.estimate:
-        if sources:
-            raise UsageError("--estimate counts questions; what tests will say is not known before they are run")
-        return _estimate(settings, conversations)
+        return _estimate(settings, conversations, sources)
     answer_key = _answer_key(options.answer_key)
     if answer_key is not None:
         answer_key.check(conversations)
@@ -108,19 +106,25 @@ def _asked_along(backends: Sequence[str]) -> tuple[str, ...]:
     return (CLOSED_BOOK,) if memories and not is_chosen else ()
 
 
-def _estimate(settings: Settings, conversations: Sequence[Conversation]) -> int:
-    """Embedded stores are as good for it as servers, and it leaves nothing in them."""
-    embedded = settings.model_copy(update={"redis_url": None, "qdrant_url": None})
-    assembly = Assembly(embedded, new_recording_path(), asked_along=_asked_along(settings.backend), warn=_warn)
+def _estimate(settings: Settings, conversations: Sequence[Conversation], sources: Sequence[TestSource]) -> int:
+    """Embedded stores are as good for it as servers, and it leaves nothing in them; nobody is there to be asked."""
+    embedded = settings.model_copy(update={"redis_url": None, "qdrant_url": None, "judge": None})
+    along = _asked_along(settings.backend) if conversations else ()
+    assembly = ConversingAssembly(embedded, new_recording_path(), asked_along=along, warn=_warn)
     asking = Asking(settings.backend, assembly.asked_along, settings.model, settings.repeats, retry_errors=False)
 
-    async def estimated() -> dict[tuple[str, str], Estimate]:
+    async def estimate() -> None:
         try:
-            return await estimate_run(assembly, conversations, asking)
+            if conversations:
+                print_estimate(await estimate_run(assembly, conversations, asking))
+            if sources:
+                estimates, caveats = await estimate_tests(assembly, sources, settings.judge)
+                print_estimate(estimates, "tests", "about")
+                print("\n".join(caveats))
         finally:
             await assembly.finish("interrupted")
 
-    print_estimate(asyncio.run(estimated()))
+    asyncio.run(estimate())
     return EXIT_DONE
 
 
