@@ -59,8 +59,8 @@ def test_csv_text_that_a_spreadsheet_would_calculate_has_a_quote_before_it(start
 
 def test_csv_leaves_numbers_and_other_text_as_they_are() -> None:
     text = 'She said "no; maybe",\nthen = left'
-    (only,) = cells(row(recall(text=text), reply("x")).model_copy(update={"score": -1.5}))
-    assert (only["question"], only["score"]) == (text, "-1.5")
+    (only,) = cells(row(recall(text=text), reply("x")).model_copy(update={"score": -1.5, "cost_usd": 1.23e-07}))
+    assert (only["question"], only["score"], only["cost_usd"]) == (text, "-1.5", "1.23e-07")
 
 
 def test_markdown_has_the_tables_the_words_and_what_was_run() -> None:
