@@ -27,8 +27,8 @@ def past_mending(error: BaseException, model: str, *, has_answered: bool) -> str
         return f"{model} is asked no more, for the key is not accepted: set a right one{_in(model)} ({reason})"
     if status == 404 or (status == 400 and _NO_MODEL.search(said)):
         return (
-            f"{model} is asked no more, for there is no such model where it was asked for: --model or --api-base is"
-            f" wrong, or it is still to be put there ({reason})"
+            f"{model} is asked no more, for there is no such model where it was asked for: put it there, or start"
+            f" another run with the right --model and --api-base ({reason})"
         )
     if status == 403 and not has_answered and not _ABOUT_THE_PROMPT.search(said):
         return f"{model} is asked no more, for the key{_in(model)} has no right to it: get it the right ({reason})"

@@ -21,7 +21,7 @@ CREDIT = "Your credit balance is too low to access the API."
 PAST_MENDING = [
     pytest.param(failure(401, "Incorrect API key provided"), "set a right one", id="a wrong key"),
     pytest.param(failure(403, "no access to this model"), "get it the right", id="a key without the right"),
-    pytest.param(failure(404, "no such model"), "--model or --api-base is wrong", id="an unknown model"),
+    pytest.param(failure(404, "no such model"), "put it there, or start another run", id="an unknown model"),
     pytest.param(
         failure(429, "quota", code="insufficient_quota"), "top it up", id="no credit, said as a rate limit"
     ),
