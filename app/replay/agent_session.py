@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from app.answering.gate import HaltedError
 from app.answering.model import PromptMessage, Reply
 from app.conversations.models import Conversation, Role, Turn
 from app.dataset_interfaces.async_steps import AsyncSteps, on_loop
@@ -73,6 +74,7 @@ class AgentSession:
         self._recall: Recall | str = Recall()
         self._heard: Turn | None = None
         self._watching: list[str] = []
+        self._stuck: HaltedError | None = None
 
     @property
     def finished(self) -> bool:
@@ -100,15 +102,27 @@ class AgentSession:
         await self._advance(None)
 
     async def step(self) -> bool:
-        """Play the next turn: a message, or the reply to it. False where there is none left."""
+        """Play the next turn: a message, or the reply to it. False where there is none left.
+
+        Raises:
+            HaltedError: the model that replies is asked no more; the turn is still to be played. Or the one that
+                judges is not: then there is no going on in this session.
+        """
+        if self._stuck is not None:
+            raise self._stuck
         if self._message is None:
             return False
         self.position += 1
         if self._heard is None:
             self._heard = await self._say(self._message)
         else:
-            message, said, self._heard = self._message, self._heard, None
-            await self._advance(await self._reply(message, said))
+            reply = await self._reply(self._message, self._heard)
+            self._heard = None
+            try:
+                await self._advance(reply)
+            except HaltedError as error:
+                self._stuck = error
+                raise
         return True
 
     async def play(self) -> None:
@@ -145,7 +159,11 @@ class AgentSession:
 
     async def _reply(self, message: Say | Filler, said: Turn) -> AgentReply:
         """The agent's turn: its words, or those that are supplied, and memory hears both sides."""
-        reply = await self._words(message)
+        try:
+            reply = await self._words(message)
+        except HaltedError:
+            self.position -= 1
+            raise
         part: MessagePart = "supplied" if isinstance(message, Filler) else "reply"
         answered = self._told("assistant", reply.text, part, message, reply.error)
         heard = [said] if reply.error is not None else [said, answered]
