@@ -46,9 +46,10 @@ def _run() -> int | str | None:
     except SystemExit as end:
         return end.code
     except MemreplayError as error:
+        from app.answering.secrets import without_given
         from app.conversations.faults import printable
 
-        print(f"memreplay: {printable(str(error))}", file=sys.stderr)
+        print(f"memreplay: {printable(without_given(str(error)))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED

@@ -21,6 +21,7 @@ from pydantic_settings import (
 )
 
 from app.answering.model import EXTRACTIVE_MODEL
+from app.answering.secrets import keep_address_secret, keep_secret
 from app.errors import UsageError
 from app.paths import config_file
 from memory_backends.registry import ARCHITECTURES
@@ -44,11 +45,11 @@ class Settings(BaseSettings):
     """The memory architectures to run, by name."""
     model: Names = (EXTRACTIVE_MODEL,)
     """The models to ask, by their LiteLLM names."""
-    api_base: str | None = None
+    api_base: str | None = Field(default=None, repr=False)
     """Base URL of an OpenAI-compatible server, passed to LiteLLM."""
-    redis_url: str | None = None
+    redis_url: str | None = Field(default=None, repr=False)
     """A Redis server; embedded when absent."""
-    qdrant_url: str | None = None
+    qdrant_url: str | None = Field(default=None, repr=False)
     """A Qdrant server; embedded when absent."""
     qdrant_api_key: SecretStr | None = None
     """The key of the Qdrant server."""
@@ -113,6 +114,18 @@ class Settings(BaseSettings):
             raise ValueError("name at least one")
         return tuple(dict.fromkeys(value))
 
+    @field_validator("api_base")
+    @classmethod
+    def _address(cls, value: str | None) -> str | None:
+        try:
+            parts = urlsplit(value or "http://none")
+            understood = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            understood = False
+        if not understood:
+            raise ValueError("not a URL; expected http://host[:port]/path or https://…")
+        return value
+
     @field_validator("*")
     @classmethod
     def _recordable(cls, value: Any) -> Any:
@@ -155,15 +168,18 @@ def read_settings(**flags: Any) -> Settings:
     if os.environ.get(_CONFIG_VARIABLE) and not _config_path().is_file():
         raise UsageError(f"{_config_path()}: named by {_CONFIG_VARIABLE}, and there is no such file")
     try:
-        return Settings(**given)
+        settings = Settings(**given)
     except ValidationError as error:
         first = error.errors()[0]
-        name = ".".join(map(str, first["loc"]))
-        raise UsageError(
-            f"setting {name} (flag, MEMREPLAY_{name.upper()} or {_config_path()}): {first['msg']}"
-        ) from None
+        name, why = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+        raise UsageError(f"setting {name} (flag, MEMREPLAY_{name.upper()} or {_config_path()}): {why}") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{_config_path()}: not a usable config file: {error}") from None
+    for url in (settings.api_base, settings.redis_url, settings.qdrant_url):
+        keep_address_secret(url)
+    for secret in (settings.qdrant_api_key, settings.agent_token):
+        keep_secret(secret.get_secret_value() if secret else None)
+    return settings
 
 
 def without_secrets(url: str | None) -> str | None:

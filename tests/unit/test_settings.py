@@ -78,6 +78,15 @@ def test_a_number_that_no_recording_can_hold_is_refused() -> None:
         read_settings(seed=10**20)
 
 
+@pytest.mark.parametrize(
+    "url", ["nonsense", "127.0.0.1:8080/v1", "http://u:a[b@host/v1", "http://host:port/v1", "ftp://h"]
+)
+def test_an_api_base_that_is_no_url_is_refused_without_repeating_it(url: str) -> None:
+    with pytest.raises(UsageError, match=r"api_base .*: not a URL; expected http") as refused:
+        read_settings(api_base=url)
+    assert url not in str(refused.value)
+
+
 def test_what_is_recorded_of_the_settings_holds_no_secret() -> None:
     settings = read_settings(
         redis_url="rediss://me:hunter2@host:6380/1?password=hunter2",
