@@ -49,8 +49,8 @@ def remarks(results: Results) -> list[str]:
     sentences = [f"{comparison.words}." for comparison in results.comparisons]
     sentences += _error_sentences(results)
     sentences += [
-        f"extraction: {read.errors} of {read.calls} exchanges of {name} went unread by {read.model}, so that it knows"
-        f" less of them; the commonest reason: {_shortened(read.error)}."
+        f"extraction: {read.errors} of {read.calls} exchanges of {name} went unread by {read.model}, so that it"
+        f" knows less of them; the commonest reason: {_shortened(read.error)}."
         for name, backend in results.backends.items()
         if (read := backend.extraction) is not None and read.error is not None
     ]
