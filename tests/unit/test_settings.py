@@ -58,6 +58,29 @@ def test_a_config_file_that_is_named_must_be_there(config: Path) -> None:
         read_settings()
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("MEMREPLAY_TOPK", "3", "MEMREPLAY_TOPK is no setting; did you mean MEMREPLAY_TOP_K"),
+        ("MEMREPLAY_RECORDING", "a.sqlite3", "MEMREPLAY_RECORDING is no setting"),
+        ("MEMREPLAY_KEYS", "nonsense", r"MEMREPLAY_KEYS or .*: not JSON"),
+        ("MEMREPLAY_KEYS", '{"replay.step": 5}', "MEMREPLAY_KEYS or"),
+        ("MEMREPLAY_TIMEOUT", "inf", "MEMREPLAY_TIMEOUT or .*finite"),
+    ],
+)
+def test_a_variable_that_will_not_do_is_told_and_not_passed_over(
+    name: str, value: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(UsageError, match=says):
+        read_settings()
+
+
+def test_keys_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMREPLAY_KEYS", '{"replay.step": "l"}')
+    assert read_settings().keys == {"replay.step": "l"}
+
+
 def test_every_setting_but_secrets_and_keys_has_a_flag_of_its_name() -> None:
     flags = settings_given(
         MemoryFlags(), ModelFlags(no_cache=True), QuestionFlags(), BatchQuestionFlags(), TestFlags()
