@@ -44,7 +44,8 @@ def _run() -> int | str | None:
     try:
         cli()
     except SystemExit as end:
-        return end.code
+        # Typer makes a failure of a reader that has read enough, and can be known by what it puts in the way.
+        return EXIT_DONE if type(sys.stdout).__name__.endswith("PacifyFlushWrapper") else end.code
     except MemreplayError as error:
         from app.answering.secrets import without_given
         from app.conversations.faults import printable
