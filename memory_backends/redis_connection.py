@@ -129,5 +129,6 @@ def _reason(error: Exception) -> str:
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
         return "shows a certificate that is not trusted; name its authority with ?ssl_ca_certs=PATH"
     if isinstance(error, ResponseError):
-        return f"refuses: {error}"
+        # A server that knows no AUTH quotes what was sent with it.
+        return f"refuses: {str(error).partition(', with args')[0]}"
     return "does not answer"

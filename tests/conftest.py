@@ -33,6 +33,7 @@ def _a_machine_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         begins, ends = name.startswith("MEMREPLAY_"), name.casefold().endswith(("_api_key", "_proxy"))
         if begins or ends or name in _OF_THE_USER:
             monkeypatch.delenv(name)
+    monkeypatch.setattr("app.answering.secrets._given", set())
     for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
 

@@ -48,6 +48,12 @@ def remarks(results: Results) -> list[str]:
     """What stands below the tables: each pair in words, and what to hold against the numbers."""
     sentences = [f"{comparison.words}." for comparison in results.comparisons]
     sentences += _error_sentences(results)
+    sentences += [
+        f"extraction: {read.errors} of {read.calls} exchanges of {name} went unread by {read.model}, so that it"
+        f" knows less of them; the commonest reason: {_shortened(read.error)}."
+        for name, backend in results.backends.items()
+        if (read := backend.extraction) is not None and read.error is not None
+    ]
     sentences += [_style_sentence(dataset, style) for dataset, style in results.option_style.items()]
     if unnamed := len({_question_of(row) for row in results.questions if row.failure == "no_evidence"}):
         sentences.append(

@@ -74,7 +74,7 @@ def _begin(assembly: Assembly, conversations: Sequence[Conversation], tests: Tes
     if not conversations:
         return
     questions = sum(len(conversation.questions) for conversation in conversations)
-    notes = [f"asking {questions} questions of {len(conversations)} conversations"]
+    notes = [f"asking {_counted(questions, 'question')} of {_counted(len(conversations), 'conversation')}"]
     notes += [f"{name} is asked along" for name in assembly.asked_along]
     if not plan.perceive:
         notes.append("what memory would give to ordinary turns is not read (--perceive)")
@@ -130,7 +130,7 @@ async def _run(
         _say("\n".join([*given_up.values(), f"{whole.total - whole.done:,} answers are still to be had"]))
     if (errors := progress.overall.errors) and not runner.stopping:
         _say(
-            f"{errors} asks ended in an error; to ask them again, give the same options and:"
+            f"{_counted(errors, 'ask')} ended in an error; to ask them again, give the same options and:"
             f" --recording {assembly.recording_path} --resume --retry-errors"
         )
     return not runner.stopping and not given_up
@@ -168,3 +168,7 @@ def _summary(progress: BatchProgress) -> str:
 
 def _say(sentence: str) -> None:
     print(sentence, file=sys.stderr, flush=True)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

@@ -21,6 +21,7 @@ Entries = Generator[tuple[Place, Any], None, None]
 """Values with their places, one at a time; closing it closes the file."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_SQLITE = b"SQLite format 3\0"
 _BUFFER_BYTES = 1 << 18
 
 
@@ -32,8 +33,10 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         raise place.fault(NOT_REGULAR, "a file that can be read to its end")
     try:
         with path.open("rb") as file:
-            if file.read(len(_BYTE_ORDER_MARK)) != _BYTE_ORDER_MARK:
-                file.seek(0)
+            beginning = file.read(len(_SQLITE))
+            if beginning == _SQLITE:
+                raise place.fault("is an SQLite file", "JSON; a recording is opened with --recording FILE")
+            file.seek(len(_BYTE_ORDER_MARK) if beginning.startswith(_BYTE_ORDER_MARK) else 0)
             yield file
     except FileNotFoundError:
         raise place.fault("does not exist", "a dataset file") from None

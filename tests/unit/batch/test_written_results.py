@@ -15,6 +15,7 @@ from app.batch.markdown import as_markdown
 from app.scoring.attribution import LABELS
 from app.scoring.option_style import option_style
 from app.scoring.results import KeyFacts, QuestionRow, Results, RunFacts, build_results
+from memory_backends.operations import Extraction
 from tests.unit.scoring.samples import choice, hit, recall, reply, row
 
 RUN = RunFacts(
@@ -119,6 +120,14 @@ def test_the_commonest_reasons_of_errors_stand_below_the_table() -> None:
         and "down (3); busy (2); odd (1); and 1 other reason." in sentence
     )
     assert "--retry-errors" in sentence
+
+
+def test_an_extractor_that_failed_is_told_below_the_table() -> None:
+    rows = [row(choice(), reply("3"), backend="hybrid")]
+    calls = [Extraction(model="m", turns=("1",), error=error) for error in ("down", None, "down")]
+    (sentence,) = remarks(build_results(RUN, rows, extractions={"hybrid": calls}))
+    assert sentence.startswith("extraction: 2 of 3 exchanges of hybrid went unread by m") and "down" in sentence
+    assert remarks(build_results(RUN, rows, extractions={"hybrid": calls[1:2]})) == []
 
 
 def test_evidence_that_the_dataset_does_not_name_is_told_with_how_to_join_it() -> None:
