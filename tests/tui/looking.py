@@ -8,6 +8,7 @@ from textual.widgets import Input
 from app.tui.screens.replay import ReplayScreen
 from app.tui.screens.typing import TypingScreen
 from app.tui.screens.why import WhyScreen
+from app.tui.widgets.architecture import PanelView
 from app.tui.widgets.lines_view import LinesView
 from tests.tui.conftest import replay_of, until
 
@@ -32,6 +33,19 @@ def panel_text(screen: ReplayScreen, backend: str, name: str) -> str:
     """The text of a panel of one architecture."""
     pane = next(pane for pane in screen.architectures.panes if pane.backend == backend)
     return next(view.text for view in pane.panels if view.panel.name == name)
+
+
+def seen(view: LinesView) -> str:
+    """The rows of a view that are on the screen."""
+    rows = view.layout_now.rows_from(view.scroll_offset.y, view.scrollable_content_region.height)
+    return "\n".join(row.text.rstrip() for row in rows if row is not None)
+
+
+def selected_panel(screen: ReplayScreen) -> tuple[str, LinesView]:
+    """The panel that has the focus, by its name."""
+    view = screen.focused
+    assert isinstance(view, PanelView)
+    return view.panel.name, view
 
 
 def questions_title(pilot: Pilot[None]) -> str:

@@ -8,14 +8,15 @@ from app.tui.launch import Launch
 from app.tui.screens.biography import BiographyScreen
 from app.tui.screens.replay import ReplayScreen
 from app.tui.screens.results import ResultsScreen
-from app.tui.subjects import ValueSubject
+from app.tui.subjects import DecisionSubject, ValueSubject
 from tests.tui.conftest import open_replay, replay_of, until
-from tests.tui.looking import explained, found, panel_text, questions_title, text_of
+from tests.tui.looking import explained, found, questions_title, seen, selected_panel, text_of
 
 
 async def test_three_keys_lead_from_a_wrong_answer_to_where_it_should_have_been_written(recorded: Launch) -> None:
     async with open_replay(recorded) as pilot:
         screen = replay_of(pilot)
+        await pilot.press("v", "v")  # the ledger is on another page than this
         await pilot.press("r")
         assert isinstance(pilot.app.screen, ResultsScreen)
         await pilot.press("j")
@@ -26,7 +27,9 @@ async def test_three_keys_lead_from_a_wrong_answer_to_where_it_should_have_been_
         assert screen.cursor == 4, "the exchange of turn 3 is complete at turn 4"
         assert screen.architectures.focused_backend == "hybrid"
         assert "Turn 3" in found(pilot)
-        assert "DROP" in panel_text(screen, "hybrid", "promotions")
+        name, ledger = selected_panel(screen)
+        assert (name, ledger.selected) == ("promotions", DecisionSubject("hybrid", 4, "c4", None))
+        assert "DROP" in seen(ledger) and "a number in passing" in seen(ledger)
         await pilot.press("backspace")
         assert screen.cursor == 1
         assert found(pilot) == ""
