@@ -177,7 +177,7 @@ def test_asking_overlaps_across_conversations(run_cli: RunCli, tmp_path: Path) -
         asked.add(received.prompt.lower().partition("ann")[2][:1])
         if len(asked - {""}) >= 6:
             together.set()
-        return answer("0") if together.wait(120) else failure(400, "the others never came")
+        return answer("0") if together.wait(60) else failure(400, "the others never came")
 
     with OpenAIServer(waits_for_the_others) as server:
         model = ("--model", "openai/stub", "--api-base", server.url, "--backend", "full_context")

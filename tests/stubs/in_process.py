@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from app.__main__ import main
+from tests.stubs.own_machine import set_up
 
 
 def exit_code(*arguments: object) -> int:
@@ -22,8 +25,11 @@ def exit_code(*arguments: object) -> int:
 
 
 def made_in(folder: Path, *arguments: object) -> None:
-    """What a run makes that is given no path of its own lies in the folder, its caches too. It has to succeed."""
-    with pytest.MonkeyPatch.context() as patch:
+    """What a run makes that is given no path of its own lies in the folder, its caches too.
+
+    It has to succeed, and says nothing: a test that needs it would else take what is said for its own.
+    """
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()), redirect_stderr(StringIO()) as said:
+        set_up(patch, folder)
         patch.chdir(folder)
-        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
-        assert exit_code(*arguments) == 0
+        assert exit_code(*arguments) == 0, said.getvalue()

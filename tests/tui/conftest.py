@@ -57,8 +57,9 @@ def _leaving_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _garbage_of_other_tests_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Opening a replay goes through all objects of the process once: here it is full of what others have loaded."""
-    of_a_replay = SimpleNamespace(**{name: getattr(gc, name) for name in dir(gc)} | {"collect": lambda: 0})
+    """Opening a replay goes through all objects of the process: here it is full of what others have loaded."""
+    idle = {"collect": lambda: 0, "freeze": lambda: None, "unfreeze": lambda: None}
+    of_a_replay = SimpleNamespace(get_threshold=gc.get_threshold, set_threshold=gc.set_threshold, **idle)
     monkeypatch.setattr("app.tui.garbage.gc", of_a_replay)
 
 

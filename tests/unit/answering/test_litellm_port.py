@@ -50,7 +50,7 @@ class Sleeper:
 
 async def ask(server: OpenAIServer, model: str = "openai/stub", sleeper: Sleeper | None = None) -> Reply:
     request = build_request(QUESTION, "Ada: I come from Norway.", model, server.url)
-    return await LiteLLMModel(timeout=20.0, paces=Paces(clock=sleeper or Sleeper())).answer(request)
+    return await LiteLLMModel(paces=Paces(clock=sleeper or Sleeper())).answer(request)
 
 
 async def test_prompt_temperature_and_cap_are_sent_and_reply_usage_and_time_come_back() -> None:
@@ -194,7 +194,7 @@ try: ensure_reachable("nosuch/model", None)
 except Exception: pass
 good = build_request(question, "Ada: I come from Norway.", "memreplay/extractive", None)
 bad = build_request(question, "", "openai/x", "http://127.0.0.1:9/v1")
-model = LiteLLMModel(attempts=1, timeout=5)
+model = LiteLLMModel(attempts=1)
 assert asyncio.run(model.answer(good)).text == "I come from Norway."
 assert asyncio.run(model.answer(bad)).error
 """
