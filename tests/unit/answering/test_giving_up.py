@@ -17,6 +17,7 @@ SAID = [
     ("anthropic/claude-x", 400, '{"error": {"message": "Your credit balance is too low to access it."}}', CREDIT),
     ("deepseek/deepseek-chat", 402, '{"error": {"message": "Insufficient Balance"}}', CREDIT),
     ("xai/grok-3", 403, '{"code": "denied", "error": "Your team doesn\'t have any credits yet."}', CREDIT),
+    ("openai/gpt-4o", 403, '{"error": {"message": "The project has no access to it."}}', "has no right to it"),
     ("mistral/nope", 400, '{"object": "error", "message": "Invalid model: nope", "code": "1500"}', MODEL),
     ("openrouter/x/y", 400, '{"error": {"message": "x/y is not a valid model ID", "code": 400}}', MODEL),
     ("groq/nope", 404, '{"error": {"message": "No nope here.", "code": "model_not_found"}}', MODEL),
