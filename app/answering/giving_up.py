@@ -11,7 +11,7 @@ import re
 from app.answering.provider_errors import has_no_credit, reason_of, status_of, words_of
 from app.answering.reachability import variable_of_key
 
-_NO_MODEL = re.compile(r"model_not_found|invalid_model|\binvalid model\b", re.IGNORECASE)
+_NO_MODEL = re.compile(r"model_not_found|invalid_model|\binvalid model\b|not a valid model", re.IGNORECASE)
 _ABOUT_THE_PROMPT = re.compile(r"moderat|flagged|content.?policy|blocked|safety", re.IGNORECASE)
 
 

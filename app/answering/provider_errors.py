@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from app.answering.model import Reply
@@ -15,6 +16,7 @@ _LONGEST_REASON = 300
 _NAMES_BEFORE_A_REASON = re.compile(r"^(?:(?:litellm\.)?[A-Za-z]+(?:Error|Exception)(?::| -) )+(?=\S)")
 """LiteLLM names a failure two or three times before it says what the provider said."""
 
+_MESSAGE = re.compile(r'\{.*?"(?:message|error)": *"((?:[^"\\]|\\.)+)"')
 _RETRIED_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 _TOO_MUCH_STATUS = frozenset({429, 503, 529})
 _NO_CREDIT = re.compile(
@@ -83,8 +85,17 @@ def retry_after(error: BaseException) -> float | None:
 
 
 def reason_of(error: BaseException) -> str:
-    """What the provider said, in one line, without keys."""
-    return scrubbed(_NAMES_BEFORE_A_REASON.sub("", one_line(str(error))))[:_LONGEST_REASON]
+    """What the provider said, in one line, without keys; of a JSON body the message alone."""
+    said = _NAMES_BEFORE_A_REASON.sub("", one_line(str(error)))
+    message = _MESSAGE.search(said)
+    return scrubbed(_unescaped(message[1]) if message else said)[:_LONGEST_REASON]
+
+
+def _unescaped(text: str) -> str:
+    try:
+        return one_line(str(json.loads(f'"{text}"')))
+    except ValueError:
+        return text
 
 
 def failed_reply(error: BaseException, timeout: float) -> Reply:

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from app.agents.address import is_agent
+from app.answering.judge import refuse_extractive_judge
 from app.assembling.conversing import ConversingAssembly
 from app.assembling.memories import refuse_unknown_backends
 from app.assembling.streams import refuse_for_tests
@@ -110,6 +111,7 @@ def _asked_along(backends: Sequence[str]) -> tuple[str, ...]:
 
 def _estimate(settings: Settings, conversations: Sequence[Conversation], sources: Sequence[TestSource]) -> int:
     """Embedded stores are as good for it as servers, and it leaves nothing in them; nobody is there to be asked."""
+    refuse_extractive_judge(settings.judge)
     embedded = settings.model_copy(update={"redis_url": None, "qdrant_url": None, "judge": None})
     along = _asked_along(settings.backend) if conversations else ()
     assembly = ConversingAssembly(embedded, new_recording_path(), asked_along=along, warn=_warn)

@@ -72,4 +72,5 @@ def without_effect_on_tests(settings: Settings, options: BatchOptions) -> str | 
     if not given:
         return None
     names = ", ".join(given)
-    return f"{names}: without effect on tests, which have no options to choose from and read memory at every turn"
+    why = "they choose among no options, name no evidence, and read memory at every turn"
+    return f"{names}: without effect on tests; {why}"

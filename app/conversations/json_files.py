@@ -122,7 +122,7 @@ def read_array(path: Path, listener: Listener = SILENT) -> Entries:
     Where the array is broken it cannot be read further: that is the last fault.
     """
     with _opened(path) as file:
-        watched = _Watched(file, listener.opened(path), NestingGuard(path))
+        watched = _Watched(file, listener.opened(path), NestingGuard())
         entries = enumerate(ijson.items(watched, "item", buf_size=_BUFFER_BYTES, use_float=True))
         number = -1
         while True:

@@ -105,8 +105,8 @@ class AgentSession:
         """Play the next turn: a message, or the reply to it. False where there is none left.
 
         Raises:
-            HaltedError: the model that replies is asked no more; the turn is still to be played. Or the one that
-                judges is not: then there is no going on in this session.
+            HaltedError: the model that replies is asked no more, and the turn is still to be played; or the one
+                that judges, or reads facts, is not, and then there is no going on in this session.
         """
         if self._stuck is not None:
             raise self._stuck
@@ -116,9 +116,10 @@ class AgentSession:
         if self._heard is None:
             self._heard = await self._say(self._message)
         else:
-            reply = await self._reply(self._message, self._heard)
-            self._heard = None
+            reply = await self._words_in_their_turn(self._message)
             try:
+                await self._replied(self._message, self._heard, reply)
+                self._heard = None
                 await self._advance(reply)
             except HaltedError as error:
                 self._stuck = error
@@ -157,18 +158,19 @@ class AgentSession:
             self._recall = await self._memory.read(turn, message.sent_at, budget)
         return turn
 
-    async def _reply(self, message: Say | Filler, said: Turn) -> AgentReply:
+    async def _replied(self, message: Say | Filler, said: Turn, reply: AgentReply) -> None:
         """The agent's turn: its words, or those that are supplied, and memory hears both sides."""
-        try:
-            reply = await self._words(message)
-        except HaltedError:
-            self.position -= 1
-            raise
         part: MessagePart = "supplied" if isinstance(message, Filler) else "reply"
         answered = self._told("assistant", reply.text, part, message, reply.error)
         heard = [said] if reply.error is not None else [said, answered]
         await self._memory.hear(heard, message.sent_at, self.position)
-        return reply
+
+    async def _words_in_their_turn(self, message: Say | Filler) -> AgentReply:
+        try:
+            return await self._words(message)
+        except HaltedError:
+            self.position -= 1
+            raise
 
     async def _words(self, message: Say | Filler) -> AgentReply:
         if isinstance(message, Filler):

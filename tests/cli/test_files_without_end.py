@@ -39,9 +39,9 @@ def test_a_pipe_or_a_device_is_not_read(run_cli: RunCli, pipe: Path, tmp_path: P
 @pytest.mark.parametrize(
     "text",
     [
-        "[" * DEEP + "]" * DEEP,
-        '[{"choices": ' + "[[]," * DEEP + "[]" + "]" * DEEP + "}]",
-        "[" + '{"a":' * DEEP + "1" + "}" * DEEP + "]",
+        pytest.param("[" * DEEP + "]" * DEEP, id="lists"),
+        pytest.param('[{"choices": ' + "[[]," * DEEP + "[]" + "]" * DEEP + "}]", id="lists with others in them"),
+        pytest.param("[" + '{"a":' * DEEP + "1" + "}" * DEEP + "]", id="objects"),
     ],
 )
 def test_json_that_is_nested_without_bound_is_refused_at_its_beginning(tmp_path: Path, text: str) -> None:

@@ -16,16 +16,12 @@ from tests.stubs.tests_to_run import python_dataset
 AT_ONCE = 2
 QUESTIONS = 5
 
-CREDIT = "Your credit balance is too low to access the API."
-
 PAST_MENDING = [
     pytest.param(failure(401, "Incorrect API key provided"), "set a right one", id="a wrong key"),
-    pytest.param(failure(403, "no access to this model"), "get it the right", id="a key without the right"),
     pytest.param(failure(404, "no such model"), "put it there, or start another run", id="an unknown model"),
     pytest.param(
         failure(429, "quota", code="insufficient_quota"), "top it up", id="no credit, said as a rate limit"
     ),
-    pytest.param(failure(400, CREDIT), "top it up", id="no credit, said as a bad request"),
 ]
 
 
