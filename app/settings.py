@@ -85,15 +85,15 @@ class Settings(BaseSettings):
     """Ask only the first so many questions, or run the first so many tests."""
     sample: int | None = Field(default=None, ge=1)
     """Ask only so many questions, or run so many tests, drawn by type."""
-    repeats: int = Field(default=1, ge=1)
+    repeats: int = Field(default=1, ge=1, le=1000)
     """How often every question is asked, and every test run."""
     shuffle_choices: bool = False
     """Whether the options of a question are shown in an order drawn from the seed."""
     seed: int = 0
     """Seed of everything that is drawn."""
-    examples: int | None = Field(default=None, ge=1)
+    examples: int | None = Field(default=None, ge=1, le=10_000)
     """Tests of each dataset of a run of tests."""
-    memory_span: int | None = Field(default=None, ge=1)
+    memory_span: int | None = Field(default=None, ge=1, le=10_000_000)
     """Tokens over which a test is spread."""
     isolated: bool = False
     """Whether each test is run alone, with an empty memory."""

@@ -15,7 +15,7 @@ from app.answering.model import EXTRACTIVE_MODEL, AnswerRequest, PromptMessage, 
 from app.answering.pacing import Pace, Paces
 from app.answering.provider_errors import failed_reply, is_rate_limit, is_too_much, may_pass, retry_after
 from app.answering.reachability import key_for
-from app.answering.secrets import without_given
+from app.answering.secrets import reply_without_given
 
 ATTEMPTS = 4
 """Most attempts at one call, the first one included, whatever fails."""
@@ -152,7 +152,7 @@ def _reply(litellm: Any, request: AnswerRequest, response: Any, elapsed: float) 
     refused = choices[0].finish_reason == "content_filter" or bool(refusal)
     usage = getattr(response, "usage", None)
     return Reply(
-        text=without_given(message.content or refusal or ""),
+        text=reply_without_given(message.content or refusal or ""),
         refused=refused,
         usage=TokenUsage(
             prompt=getattr(usage, "prompt_tokens", None) or 0,

@@ -6,12 +6,14 @@ import json
 import os
 import re
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 _SHORTEST_SECRET = 8
 _SHORTEST_NAMED = 4
-"""Characters of what was given as a secret and nothing else."""
+"""Characters of what was given as a secret and as nothing else."""
+_UNMISTAKABLE = 12
+"""Characters from which a secret is no word by chance."""
 _NAMES_A_SECRET = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|SIG|SIGNATURE)$", re.IGNORECASE)
 _LOOKS_LIKE_A_KEY = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|hf|ghp|AIza|AKIA|key|api)[-_]?[A-Za-z0-9*_-]{12,}"
@@ -49,15 +51,28 @@ def keep_address_secret(url: str | None) -> None:
 
 
 def without_given(text: str) -> str:
-    """The text without any secret that is known for one: fit for what somebody said, which stays as it is else."""
-    for value in sorted((*_given, *_in_environment()), key=len, reverse=True):
-        text = text.replace(value, "[key]")
-    return text
+    """The text without any secret that is known for one."""
+    return _without(text, (*_given, *_in_environment()))
+
+
+def reply_without_given(text: str) -> str:
+    """What a model or an agent said, without the secrets in it that cannot be mistaken for words.
+
+    A reply is scored, and a password may be the name of a city.
+    """
+    known = (*_given, *_in_environment())
+    return _without(text, [value for value in known if len(value) >= _UNMISTAKABLE and not value.isalpha()])
 
 
 def scrubbed(text: str) -> str:
     """The text without any secret that is known for one, and without all that looks like a key."""
     return _LOOKS_LIKE_A_KEY.sub("[key]", without_given(text))
+
+
+def _without(text: str, secrets: Iterable[str]) -> str:
+    for value in sorted(secrets, key=len, reverse=True):
+        text = text.replace(value, "[key]")
+    return text
 
 
 def _in_environment() -> Iterator[str]:

@@ -65,6 +65,7 @@ def test_a_config_file_that_is_named_must_be_there(config: Path) -> None:
         ("MEMREPLAY_RECORDING", "a.sqlite3", "MEMREPLAY_RECORDING is no setting"),
         ("MEMREPLAY_KEYS", "nonsense", r"MEMREPLAY_KEYS or .*: not JSON"),
         ("MEMREPLAY_KEYS", '{"replay.step": 5}', "MEMREPLAY_KEYS or"),
+        ("MEMREPLAY_REPEATS", "1000000000", "MEMREPLAY_REPEATS or .*less than or equal to 1000"),
         ("MEMREPLAY_TIMEOUT", "inf", "MEMREPLAY_TIMEOUT or .*finite"),
     ],
 )

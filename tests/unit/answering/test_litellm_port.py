@@ -142,6 +142,13 @@ async def test_a_key_in_a_servers_complaint_is_scrubbed(monkeypatch: pytest.Monk
     assert KEY not in str(told.value) and KEY[:12] not in str(told.value)
 
 
+async def test_a_server_that_answers_with_the_key_gets_it_into_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "Butterkuchen+Mohn")
+    with OpenAIServer(lambda received: answer(f"you sent {received.headers['authorization']}")) as server:
+        reply = await ask(server)
+    assert reply.text == "you sent Bearer [key]"
+
+
 async def test_the_embedded_reader_answers_through_the_same_port_for_nothing() -> None:
     request = build_request(QUESTION, "Ada: I come from Norway.", EXTRACTIVE_MODEL, None)
     reply = await LiteLLMModel().answer(request)

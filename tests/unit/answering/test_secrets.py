@@ -9,11 +9,8 @@ from urllib.parse import quote
 
 import pytest
 
-from app.answering.litellm_port import LiteLLMModel
-from app.answering.model import AnswerRequest, PromptMessage
-from app.answering.secrets import keep_address_secret, keep_secret, scrubbed, without_given
+from app.answering.secrets import keep_address_secret, keep_secret, reply_without_given, scrubbed, without_given
 from app.settings import read_settings
-from tests.stubs.openai_server import OpenAIServer, answer
 
 KEY = "Zitronen/kuchen=ä"
 
@@ -41,6 +38,14 @@ def test_what_an_address_lets_in_by_is_told_by_nobody(url: str, secrets: list[st
         assert secret not in scrubbed(f"at {url} somebody sent {secret}, or Authorization: Basic {secret}==")
 
 
+def test_what_may_be_a_word_stays_in_a_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_address_secret("redis://:Barcelona@host")
+    monkeypatch.setenv("PRIMARY_KEY", "Constantinople")
+    monkeypatch.setenv("OPENAI_API_KEY", "kuchen-2-Mohn")
+    said = "From Constantinople to Barcelona with {}"
+    assert reply_without_given(said.format("kuchen-2-Mohn")) == said.format("[key]")
+
+
 def test_a_secret_from_the_config_file_is_as_well_kept_as_one_of_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -50,12 +55,3 @@ def test_a_secret_from_the_config_file_is_as_well_kept_as_one_of_the_environment
     settings = read_settings()
     assert scrubbed("Zitronenkuchen apfelkorn Butterkuchen") == "[key] [key] [key]"
     assert "apfelkorn" not in repr(settings)
-
-
-async def test_a_server_that_answers_with_its_key_gets_it_into_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "Butterkuchen+Mohn")
-    message = PromptMessage(role="user", segments=("hello",))
-    with OpenAIServer(lambda received: answer(f"you sent {received.headers['authorization']}")) as server:
-        request = AnswerRequest(model="openai/stub", api_base=server.url, messages=(message,), parameters={})
-        reply = await LiteLLMModel(timeout=60, attempts=1).answer(request)
-    assert reply.text == "you sent Bearer [key]"
