@@ -9,8 +9,10 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
+from app.tui.hangup import when_terminal_goes
 from app.tui.launch import Launch
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ def run_tui(launch: Launch) -> None:
     Leaving is immediate. By then everything is recorded, but a thread may still be loading a model library, and
     Python would wait for it: then the process ends here and now.
     """
-    from app.tui.app import MemreplayApp
+    from app.tui.app import INTERRUPTED, MemreplayApp
 
     app = MemreplayApp(launch)
     executor = ThreadPoolExecutor(thread_name_prefix=_THREADS)
@@ -34,6 +36,9 @@ def run_tui(launch: Launch) -> None:
     loop.set_default_executor(executor)
     asyncio.set_event_loop(loop)
     _heed_signals(loop, app)
+    if sys.__stdin__ is not None:
+        gone = partial(loop.call_soon_threadsafe, app.leave_without_terminal)
+        when_terminal_goes(sys.__stdin__.fileno(), gone, INTERRUPTED)
     try:
         app.run(loop=loop)
     finally:
