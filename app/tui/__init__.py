@@ -9,7 +9,6 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
 from app.tui.hangup import when_terminal_goes
@@ -37,8 +36,7 @@ def run_tui(launch: Launch) -> None:
     asyncio.set_event_loop(loop)
     _heed_signals(loop, app)
     if sys.__stdin__ is not None:
-        gone = partial(loop.call_soon_threadsafe, app.leave_without_terminal)
-        when_terminal_goes(sys.__stdin__.fileno(), gone, INTERRUPTED)
+        when_terminal_goes(sys.__stdin__.fileno(), lambda: _leave(loop, app), INTERRUPTED)
     try:
         app.run(loop=loop)
     finally:
@@ -57,6 +55,11 @@ def _heed_signals(loop: asyncio.AbstractEventLoop, app: MemreplayApp) -> None:
     for name in ("SIGTERM", "SIGHUP"):
         with suppress(AttributeError, NotImplementedError):
             loop.add_signal_handler(getattr(signal, name), app.leave)
+
+
+def _leave(loop: asyncio.AbstractEventLoop, app: MemreplayApp) -> None:
+    with suppress(RuntimeError):  # it is over already
+        loop.call_soon_threadsafe(app.leave_without_terminal)
 
 
 def _still_busy() -> bool:
