@@ -13,7 +13,7 @@ MECHANISMS: Mapping[str, str] = {
     "verbatim": "exchanges are not stored word for word",
     "knowledge": "distilled facts are not recalled",
     "shared": "the workspace takes in no facts, and is not recalled",
-    "personal": "the planner's own notes are not recalled",
+    "personal": "the planner's own notes and standing instructions are not recalled",
     "dense": "turns are ranked without vectors",
     "keyword": "turns are ranked without their words",
     "speaker": "turns are ranked without who said them",
@@ -21,7 +21,7 @@ MECHANISMS: Mapping[str, str] = {
 }
 """What can be switched off, and what then happens."""
 
-TIER_SHARES: Mapping[str, float] = {"personal": 0.05, "shared": 0.1, "knowledge": 0.1}
+TIER_SHARES: Mapping[str, float] = {"personal": 0.1, "shared": 0.1, "knowledge": 0.1}
 """The most that each tier may take of a recall's hits and of its tokens. What was said has all the rest."""
 
 
@@ -39,6 +39,9 @@ class HybridOptions:
     def keeps(self, mechanism: str) -> bool:
         """Whether a mechanism is on."""
         return mechanism not in self.ablated
+
+
+DEFAULTS = HybridOptions()
 
 
 def hybrid_options(ablated: Iterable[str], shares: Iterable[str]) -> HybridOptions:

@@ -67,6 +67,11 @@ class Candidate(Frozen):
     justification: str | None = None
 
     @property
+    def is_instruction(self) -> bool:
+        """Whether it says how to act from now on."""
+        return (self.slot or "").rpartition(".")[2] == "instructions"
+
+    @property
     def reading(self) -> str:
         """One sentence's beginning: what was read in it, and by what."""
         if self.justification is None:

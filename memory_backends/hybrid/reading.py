@@ -85,6 +85,7 @@ _CODE = re.compile(
     r"^(?:COPY|RUN|FROM|ENV|CMD|SELECT|JOIN|(?:LEFT|INNER)\sJOIN|WHERE|AND|ORDER|GROUP|INSERT|UPDATE|CREATE|ALTER"
     r"|SET|EXPLAIN)\s|[{};]$|\s\{\s|^\w+\s(?:--?\w|.*\s--\w)"
 )
+_FOR_NOW = re.compile(r"\b(?:yet|for\snow|right\snow|todavía|aún|por\sahora|de\smomento)\b", re.I)
 _TITLES = frozenset({"Mr", "Ms", "Mrs", "Dr", "Sr", "Sra", "Dra", "Don", "Doña"})
 _DETERMINERS = frozenset(
     word
@@ -157,6 +158,11 @@ def _is_no_subject(rule: Rule, match: re.Match[str]) -> bool:
     return bool(_PREPOSITION_LAST.search(before))
 
 
+def _holds_only_now(rule: Rule, match: re.Match[str]) -> bool:
+    """Whether an instruction is for the present step alone: ``Don't write any code yet``."""
+    return rule.name == "instruction" and bool(_FOR_NOW.search(match.string))
+
+
 def _is_one_of_several(rule: Rule, match: re.Match[str]) -> bool:
     """Whether a setting is given several values at once, as in a message that compares them."""
     if rule.name != "setting":
@@ -183,6 +189,7 @@ _REFUSALS: tuple[Callable[[Rule, re.Match[str]], bool], ...] = (
     _is_denied,
     _points_nowhere,
     _is_no_subject,
+    _holds_only_now,
     _is_one_of_several,
     _is_no_name,
 )

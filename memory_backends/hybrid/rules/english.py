@@ -49,7 +49,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "instruction",
         pattern(
-            r"(?P<value>(?:^|\b(?i:please|from\snow\son|rule|and\splease),?:?\s)(?i:(?:please\s)?(?:never"
+            r"(?P<value>(?:^|\b(?i:please|pls|from\snow\son|rule|and\splease),?:?\s)(?i:(?:please\s)?(?:never"
             r"|always|do\snot|don['’]t)\s(?:ever\s)?"
             r"(?:call|use|tell|give(?!\sup\b)|answer|reply|write|send|suggest|mention|say|put|add|assume|round|include"
             r"|ask|address|explain|show|translate|start|touch))\b.{3,140})"
@@ -72,6 +72,24 @@ RULES: tuple[Rule, ...] = (
         0.9,
         several=True,
         in_questions=True,
+    ),
+    Rule(
+        "instruction",
+        pattern(
+            r"(?i:\b(?:rule|(?:stick|hold|keep)\sto\s(?:it|this|that))\b[^:.!?\n]{0,50}:\s)(?P<value>[^\n]{8,140})"
+        ),
+        "<who>.instructions",
+        0.9,
+        0.95,
+        several=True,
+    ),
+    Rule(
+        "instruction",
+        pattern(r"(?P<value>(?i:\bif\syou\sever\s.{8,130}|^.{8,120},\sif\syou\splease\b))"),
+        "<who>.instructions",
+        0.85,
+        0.9,
+        several=True,
     ),
     Rule(
         "own attribute",
