@@ -21,7 +21,7 @@ MECHANISMS: Mapping[str, str] = {
 }
 """What can be switched off, and what then happens."""
 
-TIER_SHARES: Mapping[str, float] = {"personal": 0.1, "shared": 0.1, "knowledge": 0.1}
+TIER_SHARES: Mapping[str, float] = {"personal": 0.05, "shared": 0.1, "knowledge": 0.1}
 """The most that each tier may take of a recall's hits and of its tokens. What was said has all the rest."""
 
 

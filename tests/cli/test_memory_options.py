@@ -21,7 +21,7 @@ def test_what_is_switched_off_and_the_shares_are_recorded(run_cli: RunCli, tmp_p
     assert ran.code == 0, ran.err
     results = json.loads(ran.out)
     assert results["run"]["settings"]["ablate"] == ["personal", "verbatim"]
-    assert results["run"]["settings"]["tier_share"] == ["personal=0.1", "shared=0.5", "knowledge=0.1"]
+    assert results["run"]["settings"]["tier_share"] == ["personal=0.05", "shared=0.5", "knowledge=0.1"]
     assert all(not hit["turns"] for row in results["questions"] for hit in row["hits"])
 
 

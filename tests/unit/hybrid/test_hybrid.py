@@ -233,15 +233,15 @@ async def test_what_it_was_told_to_do_from_now_on_stands_in_every_context(hybrid
     await hybrid.observe(exchange(1, "Please never call me Bob, I hate it.", "Understood."))
     await play(hybrid, [exchange(number, f"It rained on day {number}.", "So it did.") for number in range(2, 9)])
     for question in ("Did it rain on day 4?", "Who is Marta?"):
-        (line,) = in_context(await hybrid.recall(question, 3, 300), PLANNER)
+        (line,) = in_context(await hybrid.recall(question, 3, 600), PLANNER)
         assert line == "Known: standing instructions = Please never call me Bob, I hate it (User, turn 1)"
 
 
 async def test_of_many_instructions_the_latest_stand_in_a_small_context(hybrid):
     for number in range(1, 9):
         await hybrid.observe(exchange(number, f"Please never use word {number}.", "I will not."))
-    (few,) = in_context(await hybrid.recall("Which word?", 3, 200), PLANNER)
-    (more,) = in_context(await hybrid.recall("Which word?", 3, 1000), PLANNER)
+    (few,) = in_context(await hybrid.recall("Which word?", 3, 400), PLANNER)
+    (more,) = in_context(await hybrid.recall("Which word?", 3, 2000), PLANNER)
     assert [[word for word in "12345678" if f"word {word}" in line] for line in (few, more)] == [
         ["8"],
         ["4", "5", "6", "7", "8"],
