@@ -133,9 +133,7 @@ class Settings(BaseSettings):
         try:
             _ = urlsplit(value or "").port
         except ValueError:
-            raise ValueError(
-                "cannot be read as a URL; write signs in a password as %5B and the like"
-            ) from None
+            raise ValueError("cannot be read as a URL; write signs in a password as %5B and the like") from None
         return value
 
     @field_validator("api_base")
