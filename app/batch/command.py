@@ -64,8 +64,10 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     _check_options(settings, options)
     refuse_unknown_backends(settings.backend)
     recording = options.recording or new_recording_path()
-    outputs = options.outputs or (_results_beside(recording),)
-    check_outputs(outputs, inputs=(recording, *_files_read(options)))
+    outputs = tuple(dict.fromkeys(options.outputs)) or (_results_beside(recording),)
+    # A folder of recordings that is not there yet is made with the first of them.
+    to_be_made = not options.outputs and not recording.parent.exists()
+    check_outputs(() if to_be_made else outputs, inputs=(recording, *_files_read(options)))
     specs, sources = split_specs(options.datasets or tuple(entry.id for entry in shipped_datasets()))
     refuse_for_tests(settings, sources, specs)
     conversations = _chosen_conversations(settings, options, specs) if specs else []
@@ -173,7 +175,7 @@ def report_again(path: Path, run_id: str | None, outputs: Sequence[str], answer_
     Raises:
         MemreplayError: the file or an output cannot be used.
     """
-    chosen = tuple(outputs) or (_results_beside(path),)
+    chosen = tuple(dict.fromkeys(outputs)) or (_results_beside(path),)
     check_outputs(chosen, inputs=(path, *([answer_key] if answer_key else ())))
     _report(path, run_id, chosen, _answer_key(answer_key))
 

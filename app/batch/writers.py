@@ -38,21 +38,18 @@ def check_outputs(
         UsageError: an unknown ending, a folder that is not there, or one of ``inputs``.
     """
     inputs = tuple(inputs)
-    # A folder of recordings that is not there yet is made with the first of them.
-    to_be_made = {path.parent for path in inputs if not path.parent.exists()}
     for output in outputs:
         if output == STANDARD_OUTPUT:
             continue
         if Path(output).suffix not in endings:
             wrong = Path(output).suffix or "no ending"
             raise UsageError(f"--output {output}: cannot write {wrong}; expected {', '.join(endings)}, or -")
-        if Path(output).parent not in to_be_made:
-            refuse_unusable_output(output, inputs)
+        refuse_unusable_output(output, inputs)
 
 
 def write_results(results: Results, outputs: Sequence[str]) -> None:
     """Write results everywhere they were asked for, as the ending says; ``-`` is JSON on standard output."""
-    for output in dict.fromkeys(outputs):
+    for output in outputs:
         if output == STANDARD_OUTPUT:
             sys.stdout.write(results.to_json())
         else:
