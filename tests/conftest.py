@@ -23,6 +23,7 @@ def _a_machine_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     for name in list(os.environ):
         if name.startswith("MEMREPLAY_") or name.endswith("_API_KEY") or name in ("NO_COLOR", "TEXTUAL_THEME"):
             monkeypatch.delenv(name)
+    monkeypatch.setattr("app.answering.secrets._given", set())
     for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
 
@@ -33,8 +34,3 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip("the real inputs are not beside the project")
     return SHARED_DATA
-
-
-@pytest.fixture(autouse=True)
-def _no_secret_of_another_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.answering.secrets._given", set())
