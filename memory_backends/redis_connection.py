@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from memory_backends.base import BackendError, StoreAddressError, StoreUnavailableError
-from memory_backends.patience import ATTEMPTS, ATTEMPTS_TO_REACH, patiently
+from memory_backends.patience import ATTEMPTS, ATTEMPTS_TO_REACH, heeding_cancellation, patiently
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -101,7 +101,7 @@ class RedisConnection:
         from redis.exceptions import RedisError
 
         try:
-            return await call()
+            return await heeding_cancellation(call())
         except (RedisError, OSError) as error:
             raise StoreUnavailableError(f"Redis at {self.description} {_reason(error)}") from error
         except UnicodeEncodeError as error:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import os
+import gc
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.stubs.own_machine import set_up
 
 # The same examples everywhere, and no clock: how fast a machine is decides no test.
 # ``--hypothesis-profile=default`` looks for new examples.
@@ -17,15 +19,17 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 SHARED_DATA = REPOSITORY.parent / "shared" / "data"
 
 
+def pytest_collection_finish() -> None:
+    """What was imported stays to the end: Python need not go through all of it again in search of garbage."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(5_000, 10, 10)
+
+
 @pytest.fixture(autouse=True)
 def _a_machine_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Caches, config and data in the test's own folder; no setting of the user's environment."""
-    for name in list(os.environ):
-        if name.startswith("MEMREPLAY_") or name.endswith("_API_KEY") or name in ("NO_COLOR", "TEXTUAL_THEME"):
-            monkeypatch.delenv(name)
-    monkeypatch.setattr("app.answering.secrets._given", set())
-    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+    set_up(monkeypatch, tmp_path)
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from app.answering.gate import HaltedError
+from app.answering.gate import GivenUpError, HaltedError
+from app.answering.giving_up import past_mending
 from app.answering.litellm_setup import loaded_litellm
 from app.answering.model import EXTRACTIVE_MODEL, AnswerRequest, PromptMessage, Reply, TokenUsage
 from app.answering.pacing import Pace, Paces
@@ -44,10 +45,11 @@ class LiteLLMModel:
         self._litellm: Any = None
 
     async def answer(self, request: AnswerRequest) -> Reply:
-        """Ask once, again after passing failures. Every failure comes back as a reply with its reason.
+        """Ask once, again after passing failures. A failure of this call comes back as a reply with its reason.
 
         Raises:
             HaltedError: the run ends, and no call is under way.
+            GivenUpError: no call of this model can succeed, this one neither.
         """
         try:
             if self._litellm is None:
@@ -56,7 +58,12 @@ class LiteLLMModel:
         except HaltedError:
             raise
         except Exception as error:
-            return failed_reply(error, self._timeout)
+            pace = self._paces.of(request.model)
+            why = past_mending(error, request.model, has_answered=pace.has_answered)
+            if why is None:
+                return failed_reply(error, self._timeout)
+            pace.give_up(why)
+            raise GivenUpError(why) from None
 
     async def _patiently(self, request: AnswerRequest) -> Reply:
         pace = self._paces.of(request.model)

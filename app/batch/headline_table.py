@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from app.answering.model import EXTRACTIVE_MODEL
-from app.batch.tally import dollars
+from app.prices import UNKNOWN, dollars
 from app.scoring.attribution import LABELS
 from app.scoring.option_style import OptionStyle
 from app.scoring.results import BackendResults, Results
@@ -17,7 +17,7 @@ Columns = Mapping[str, Mapping[str, str]]
 
 CellOf = Callable[[BackendResults], str]
 
-NOTHING = "–"
+NOTHING = UNKNOWN
 
 _REASONS = 3
 _LONGEST_REASON = 120
@@ -156,10 +156,6 @@ def _tokens_per_right(backend: BackendResults) -> str:
     return NOTHING if tokens is None else f"{tokens:,.0f}"
 
 
-def _cost(amount: float | None) -> str:
-    return NOTHING if amount is None else dollars(amount)
-
-
 _SCORES: dict[str, CellOf] = {
     "right": _right,
     "accuracy": lambda backend: share(backend.headline.accuracy),
@@ -169,7 +165,7 @@ _SCORES: dict[str, CellOf] = {
     "not adversarial": _without_adversarial,
     "errors": _errors,
     "repeats agree": lambda backend: share(backend.headline.repeats_agree),
-    "cost": lambda backend: _cost(backend.cost_usd),
+    "cost": lambda backend: dollars(backend.cost_usd),
 }
 
 _SUPPORT: dict[str, CellOf] = {
@@ -179,5 +175,8 @@ _SUPPORT: dict[str, CellOf] = {
     "grounded": lambda backend: share(backend.headline.grounded_accuracy),
     "recall@10": _recall_at_10,
     "tokens/right": _tokens_per_right,
-    "cost/right": lambda backend: _cost(backend.headline.cost_usd_per_right),
+    "cost/right": lambda backend: dollars(backend.headline.cost_usd_per_right),
 }
+
+HEADINGS = (*_SCORES, *_SUPPORT)
+"""All that there can be of the first two tables."""

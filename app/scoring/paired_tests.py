@@ -19,7 +19,10 @@ def mcnemar_exact(b: int, c: int) -> float:
     "Note on the sampling error of the difference between correlated proportions or percentages", Psychometrika 12.
     """
     n = b + c
-    tail = sum(math.comb(n, k) for k in range(min(b, c) + 1))
+    ways = tail = 1
+    for k in range(1, min(b, c) + 1):
+        ways = ways * (n - k + 1) // k
+        tail += ways
     return min(1.0, float(2 * tail / 2**n))
 
 

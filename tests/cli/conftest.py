@@ -1,14 +1,16 @@
-"""Runs the command line in this process, as a shell would."""
+"""Runs the command line in this process, as a shell would, or in processes that can be killed."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
-from app.__main__ import main
+from tests.stubs.in_process import exit_code
+from tests.stubs.launcher import Launcher
+from tests.stubs.tests_to_run import small_definitions
 
 
 @dataclass(frozen=True)
@@ -22,15 +24,23 @@ RunCli = Callable[..., Ran]
 
 
 @pytest.fixture
-def run_cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> RunCli:
+def run_cli(capsys: pytest.CaptureFixture[str]) -> RunCli:
     def run(*arguments: object) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["memreplay", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code if isinstance(end.code, int) else 1
+        code = exit_code(*arguments)
         captured = capsys.readouterr()
         return Ran(code, captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def launcher() -> Iterator[Launcher]:
+    """What is slow to import is imported once for all tests."""
+    with Launcher() as started:
+        yield started
+
+
+@pytest.fixture
+def definitions(tmp_path: Path) -> Path:
+    """A folder with four tests: of two of them nothing here can say what is right."""
+    return small_definitions(tmp_path / "small")

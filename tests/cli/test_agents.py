@@ -5,44 +5,51 @@ from __future__ import annotations
 import json
 import re
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import RunCli
-from tests.conftest import REPOSITORY
+from tests.stubs.launcher import Launcher, Run
 from tests.stubs.openai_server import OpenAIServer, answer
 
+_ADDRESS = re.compile(r"http://\S+/run_turn\b.*\n")
 
-@contextmanager
-def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+
+Serving = Callable[..., AbstractContextManager[tuple[Run, str]]]
+
+
+@pytest.fixture
+def serving(launcher: Launcher, tmp_path: Path) -> Serving:
     """A service in a process of its own, and the address that it says it has."""
-    command = [sys.executable, "-m", "app", "serve-backend", *arguments, "--port", "0"]
-    with subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True) as process:
+
+    @contextmanager
+    def serve(*arguments: str) -> Iterator[tuple[Run, str]]:
+        run = launcher.start(tmp_path / "log", "serve-backend", *arguments, "--port", 0)
+        run.wait_until(lambda: run.is_over or _ADDRESS.search(run.said))
+        address = _ADDRESS.search(run.said)
+        assert address is not None, run.said
         try:
-            assert process.stderr is not None
-            said = process.stderr.readline()
-            address = re.search(r"http://\S+/run_turn", said)
-            assert address is not None, said
-            yield process, address[0]
+            yield run, address[0].split()[0]
         finally:
-            process.kill()
+            run.signal(signal.SIGKILL)
+            run.wait()
+
+    return serve
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_service_stops_when_told(how: signal.Signals) -> None:
-    with serving("closed_book") as (process, _):
-        process.send_signal(how)
-        assert process.wait(timeout=30) == 0
-        assert process.stderr is not None
-        assert process.stderr.read() == ""
+def test_a_service_stops_when_told(serving: Serving, how: signal.Signals) -> None:
+    with serving("closed_book") as (run, _):
+        said = run.said
+        run.signal(how)
+        assert run.wait() == 0
+        assert run.said == said
 
 
-def test_a_served_memory_is_replayed_as_an_agent(run_cli: RunCli, tmp_path: Path) -> None:
+def test_a_served_memory_is_replayed_as_an_agent(run_cli: RunCli, serving: Serving, tmp_path: Path) -> None:
     output = tmp_path / "results.json"
     with serving("rag") as (_, address):
         ran = run_cli(
@@ -61,7 +68,9 @@ def test_a_served_memory_is_replayed_as_an_agent(run_cli: RunCli, tmp_path: Path
     assert again.out == output.read_text()
 
 
-def test_an_agent_is_asked_once_a_question_however_many_models_there_are(run_cli: RunCli, tmp_path: Path) -> None:
+def test_an_agent_is_asked_once_a_question_however_many_models_there_are(
+    run_cli: RunCli, serving: Serving, tmp_path: Path
+) -> None:
     output, recording = tmp_path / "results.json", tmp_path / "r.sqlite3"
     with serving("closed_book") as (_, address), OpenAIServer([answer("0")]) as server:
         models = ("--model", "memreplay/extractive", "--model", "openai/gpt-4o-mini", "--api-base", server.url)

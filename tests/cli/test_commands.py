@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.conftest import RunCli
 from tests.conftest import REPOSITORY
+from tests.stubs.launcher import Launcher
 
 
 def test_help_loads_neither_screen_nor_models() -> None:
@@ -25,16 +26,13 @@ def test_help_loads_neither_screen_nor_models() -> None:
     assert ran.stdout.splitlines()[-1] == "[]"
 
 
-def test_a_batch_never_loads_the_screen(tmp_path: Path) -> None:
-    script = (
-        "import sys; sys.argv = ['memreplay', '--batch', '--dataset', 'identity-01', '--backend', 'closed_book',"
-        f" '--recording', {str(tmp_path / 'r.sqlite3')!r}]\n"
-        "from app.__main__ import main\n"
-        "try: main()\n"
-        "except SystemExit as end: print(end.code, 'textual' in sys.modules)"
-    )
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=REPOSITORY, check=True)
-    assert ran.stdout.splitlines()[-1] == "0 False", ran.stderr
+def test_a_batch_never_loads_the_screen(launcher: Launcher, tmp_path: Path) -> None:
+    asked = ("--batch", "--dataset", "identity-01", "--backend", "closed_book")
+    log, modules = tmp_path / "log", tmp_path / "modules"
+    code = launcher.run(log, *asked, "--recording", tmp_path / "r.sqlite3", modules=modules)
+    assert code == 0, log.read_text()
+    loaded = modules.read_text().splitlines()
+    assert "litellm" in loaded and "textual" not in loaded
 
 
 def test_doctor_finds_the_embedded_defaults_sound(run_cli: RunCli) -> None:

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import RunCli
+from tests.stubs.in_process import made_in
 
 LITTLE = ("--dataset", "identity-01", "--backend", "rag", "--backend", "full_context")
 
 
+@pytest.fixture(scope="session")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with a run of a small budget and one of a large: a recording and results each."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name, tokens in (("small", 40), ("large", 4000)):
+        made_in(folder, "--batch", *LITTLE, "--context-tokens", tokens, "--recording", f"{name}.sqlite3")
+    return folder
+
+
 @pytest.fixture
-def runs(run_cli: RunCli, tmp_path: Path) -> tuple[Path, Path]:
-    """A run with a small budget, and one with a large: a recording each."""
-    paths = tmp_path / "small.sqlite3", tmp_path / "large.sqlite3"
-    for path, tokens in zip(paths, (40, 4000), strict=True):
-        ran = run_cli("--batch", *LITTLE, "--context-tokens", tokens, "--recording", path)
-        assert ran.code == 0, ran.err
-    return paths
+def runs(two_runs: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """The two recordings, with their results beside them, for one test alone."""
+    for path in two_runs.glob("*.*"):
+        shutil.copy(path, tmp_path)
+    return tmp_path / "small.sqlite3", tmp_path / "large.sqlite3"
 
 
 def test_two_runs_are_compared_in_words_and_question_by_question(run_cli: RunCli, runs: tuple[Path, Path]) -> None:

@@ -1,61 +1,19 @@
-"""Runs of tests through the command line: from a folder of definitions or a Python file to scores."""
+"""Runs of tests through the command line: agents with each memory converse, and are scored."""
 
 from __future__ import annotations
 
 import json
-import os
-import sqlite3
-import subprocess
-import sys
 from pathlib import Path
-from threading import Event
-from typing import Any
 
 import pytest
 
 from tests.cli.conftest import RunCli
 from tests.conftest import REPOSITORY
-from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, hang
-from tests.stubs.tests_to_run import python_dataset, small_definitions
+from tests.stubs.conversing import STUB, last_colour, without_times_and_ids
+from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer
+from tests.stubs.tests_to_run import small_definitions
 
 THREE = ("--backend", "hybrid", "--backend", "rag", "--backend", "full_context")
-WRITTEN = """
-from dataclasses import dataclass
-
-from app.dataset_interfaces.gpt_generated import GPTGenerated
-
-
-@dataclass
-class Facts(GPTGenerated):
-    name: str = "Facts"
-    description: str = "Facts that a model wrote."
-    generation_file: str = "facts.json"
-"""
-STUB = ("--model", "openai/stub")
-
-
-@pytest.fixture
-def definitions(tmp_path: Path) -> Path:
-    return small_definitions(tmp_path / "small")
-
-
-def without_times_and_ids(results: dict[str, Any]) -> dict[str, Any]:
-    for key in ("id", "started_at", "finished_at"):
-        del results["run"][key]
-    for backend in results["backends"].values():
-        del backend["latency_ms"]
-    for row in results["questions"]:
-        del row["ms"]
-    return results
-
-
-def last_colour(received: Received) -> Answer:
-    """Says the last colour that stands before the user's message, as a model would that reads its memory."""
-    remembered, asked = received.body["messages"]
-    if not asked["content"].startswith("What"):
-        return answer("Noted.", completion_tokens=2)
-    said = [part.split(".")[0] for part in remembered["content"].split("favourite colour is ")[1:]]
-    return answer(f"It is {said[-1]}." if said else "I do not know.", completion_tokens=4)
 
 
 def test_the_embedded_reader_converses_with_every_memory(
@@ -141,138 +99,6 @@ def test_equal_settings_give_equal_results(run_cli: RunCli, tmp_path: Path, defi
     assert {row["dataset"] for row in found[0]["questions"]} == {"small", "colours"}
 
 
-def test_a_killed_run_is_gone_on_with_and_no_message_is_paid_for_twice(run_cli: RunCli, tmp_path: Path) -> None:
-    folder = small_definitions(tmp_path / "small", ("Colours",))
-    recording, output = tmp_path / "r.sqlite3", tmp_path / "resumed.json"
-    reached, held = Event(), 5
-
-    def behaviour(received: Received) -> Answer:
-        if len(server.requests) == held and not reached.is_set():
-            reached.set()
-            return hang()
-        return last_colour(received)
-
-    with OpenAIServer(behaviour) as server:
-        common = (
-            "--batch", "--dataset", str(folder), "--backend", "rag", "--backend", "hybrid", *STUB, "--no-cache",
-            "--concurrency", "1", "--api-base", server.url,
-        )  # fmt: skip
-        command = [sys.executable, "-m", "app", *common, "--recording", str(recording)]
-        process = subprocess.Popen(command, cwd=REPOSITORY, env=os.environ | {"PYTHONPATH": str(REPOSITORY)})
-        assert reached.wait(60)
-        process.kill()
-        process.wait()
-        before = paid(recording)
-        assert len(before) == held - 1
-        ran = run_cli(*common, "--recording", recording, "--resume", "--output", output)
-        assert ran.code == 0, ran.err
-        after = paid(recording)
-        assert after[: len(before)] == before
-        assert len(server.requests) == len(after) + 1
-        undisturbed = tmp_path / "undisturbed.json"
-        run_cli(*common, "--recording", tmp_path / "u.sqlite3", "--output", undisturbed)
-        again = run_cli(*common, "--recording", recording, "--resume")
-    first, second = (without_times_and_ids(json.loads(path.read_text())) for path in (undisturbed, output))
-    assert first == second
-    assert (again.code, "no unfinished run" in again.err) == (2, True)
-
-
-def paid(recording: Path) -> list[tuple[int, str]]:
-    with sqlite3.connect(recording) as db:
-        return db.execute("select key, body from events where kind = 'agent_replied' order by key").fetchall()
-
-
-def judging(received: Received) -> Answer:
-    """Finds every answer right; as the agent it says where the key lies."""
-    if "checklist" in received.prompt:
-        entries = json.loads(received.body["messages"][1]["content"])
-        found = [{"question_nr": place, "checklist": ["yes", "no", "no"]} for place, _ in enumerate(entries, 1)]
-        return answer(json.dumps(found))
-    return answer("In a drawer.")
-
-
-def test_a_judge_grades_what_cannot_be_compared_and_is_accounted_apart(run_cli: RunCli, tmp_path: Path) -> None:
-    path, output = python_dataset(tmp_path), tmp_path / "results.json"
-    recording = tmp_path / "r.sqlite3"
-    with OpenAIServer(judging) as server:
-        ran = run_cli(
-            "--batch", "--dataset", f"{path}:Keys", "--examples", 2, "--memory-span", 200, "--backend", "rag",
-            *STUB, "--judge", "openai/gpt-4o-mini", "--api-base", server.url,
-            "--recording", recording, "--output", output,
-        )  # fmt: skip
-    assert ran.code == 0, ran.err
-    results = json.loads(output.read_text())
-    assert [row["score"] for row in results["questions"]] == [1, 1]
-    judged = [request for request in server.requests if request.body["model"] == "gpt-4o-mini"]
-    assert len(judged) == 2
-    tests = results["backends"]["rag"]["tests"]
-    assert tests["benchmark_cost_usd"] > 0
-    assert results["backends"]["rag"]["cost_usd"] is None
-    assert results["backends"]["rag"]["tokens"]["prompt"] == 100 * 4
-    settings = results["run"]["settings"]
-    assert (settings["judge"], settings["examples"], settings["memory_span"]) == ("openai/gpt-4o-mini", 2, 200)
-    assert "cost of the benchmark" in ran.out
-
-
-def test_the_points_stand_in_the_markdown_and_what_writing_the_tests_cost_stands_apart(
-    run_cli: RunCli, tmp_path: Path
-) -> None:
-    path = tmp_path / "facts.py"
-    path.write_text(WRITTEN, encoding="utf-8")
-    (tmp_path / "data").mkdir()
-    prompts = {part: f"Write the {part}." for part in ("content", "question", "answer")}
-    (tmp_path / "data" / "facts.json").write_text(json.dumps(prompts), encoding="utf-8")
-    facts = {"content": ["The key lies in a drawer."], "question": ["Where is it?"], "answer": ["a drawer"]}
-
-    def writing(received: Received) -> Answer:
-        return answer(json.dumps(facts)) if "parts of a test" in received.prompt else judging(received)
-
-    with OpenAIServer(writing) as server:
-        ran = run_cli(
-            "--batch", "--dataset", path, "--examples", 1, "--memory-span", 200, "--backend", "rag", "--backend",
-            "full_context", *STUB, "--judge", "openai/gpt-4o-mini", "--api-base", server.url,
-            "--recording", tmp_path / "r.sqlite3", "--output", tmp_path / "r.json", "--output", tmp_path / "r.md",
-        )  # fmt: skip
-    assert ran.code == 0, ran.err
-    written = (tmp_path / "r.md").read_text()
-    assert "## memreplay: 1 test of facts" in written
-    assert "| Facts | 1/1 | 1/1 |" in written and "| **cost of the benchmark** | \\<$0.0001" in written
-    results = json.loads((tmp_path / "r.json").read_text())
-    assert results["tests_written_usd"] > 0 and "writing the tests cost" in written
-    costs = [backend["tests"]["benchmark_cost_usd"] for backend in results["backends"].values()]
-    assert costs[0] == costs[1] > 0
-    assert [backend["cost_usd"] for backend in results["backends"].values()] == [None, None]
-
-
-def test_without_a_judge_such_a_test_is_not_graded(run_cli: RunCli, tmp_path: Path) -> None:
-    output = tmp_path / "results.json"
-    ran = run_cli(
-        "--batch", "--dataset", python_dataset(tmp_path), "--examples", 1, "--memory-span", 100,
-        "--backend", "rag", "--recording", tmp_path / "r.sqlite3", "--output", output,
-    )  # fmt: skip
-    assert ran.code == 3
-    (row,) = json.loads(output.read_text())["questions"]
-    assert (row["outcome"], row["score"]) == ("error", None)
-    assert "ungraded: 1" in ran.out
-
-
-@pytest.mark.parametrize("choice", [("--limit", 3), ("--sample", 3)])
-def test_a_number_of_tests_can_be_chosen_as_questions_can(
-    run_cli: RunCli, tmp_path: Path, definitions: Path, choice: tuple[object, ...]
-) -> None:
-    output = tmp_path / "results.json"
-    run_cli(
-        "--batch", "--dataset", definitions, "--dataset", "colours", "--examples", 2, "--memory-span", 100, *choice,
-        "--backend", "rag", "--recording", tmp_path / "r.sqlite3", "--output", output,
-    )  # fmt: skip
-    rows = json.loads(output.read_text())["questions"]
-    assert len(rows) == 3
-    if choice[0] == "--limit":
-        assert [row["question_id"] for row in rows] == ["Colours - 0", "Colours - 1", "Unheard - 0"]
-    else:
-        assert sorted(row["type"] for row in rows) == ["Colours", "Colours", "Unheard"]
-
-
 def test_repeats_are_runs_of_their_own_with_replies_of_their_own(run_cli: RunCli, tmp_path: Path) -> None:
     folder, output = small_definitions(tmp_path / "small", ("Colours",)), tmp_path / "results.json"
     common = ("--batch", "--dataset", folder, "--backend", "full_context", *STUB, "--repeats", 2)
@@ -303,68 +129,6 @@ def test_conversations_and_tests_can_share_a_run(run_cli: RunCli, tmp_path: Path
     assert ran.code == 0, ran.err
     rows = json.loads(output.read_text())["questions"]
     assert [row["kind"] for row in rows] == ["recall"] * 5 + ["test"]
-
-
-def test_a_python_file_is_executed_when_it_is_named_and_never_because_a_folder_was(
-    run_cli: RunCli, tmp_path: Path
-) -> None:
-    path = python_dataset(tmp_path)
-    executed = path.with_name("keys.py.executed")
-    folder = run_cli("--batch", "--dataset", tmp_path, "--recording", tmp_path / "r.sqlite3")
-    assert folder.code == 2 and "holds no dataset file" in folder.err
-    run_cli("datasets")
-    assert not executed.exists()
-    run_cli("validate", path)
-    assert executed.exists()
-
-
-def test_shipped_datasets_are_listed_and_none_has_the_name_of_a_conversation(run_cli: RunCli) -> None:
-    listed = json.loads(run_cli("datasets", "--json").out)
-    python = [entry["id"] for entry in listed if entry["format"] == "Python"]
-    others = {entry["id"] for entry in listed if entry["format"] != "Python"}
-    assert {"colours", "jokes", "restaurant", "spy_meeting"} <= set(python)
-    assert not others & set(python)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (("--dataset", "colours", "--dataset", "identity-01", "--limit", "3"), "run conversations and tests apart"),
-        (("--dataset", "colours", "--sample", "3", "--limit", "3"), "give one of them"),
-        (("--dataset", "colours", "--estimate"), "what tests will say is not known"),
-        (("--dataset", "identity-01", "--examples", "3"), "--examples is for datasets of tests"),
-        (("--dataset", "identity-01", "--isolated"), "--isolated is for datasets of tests"),
-        (("--dataset", "colours", "--judge", "memreplay/extractive"), "cannot judge"),
-        (("--dataset", "colours", "--judge", "nobody/knows-it"), "unknown model"),
-        (("--dataset", "colours", "--memory-span", "0"), "memory_span"),
-        (("--dataset", "no/such.py:Mine"), "no such file"),
-        (("--dataset", "datasets/colours.py:Mine"), "no dataset class Mine"),
-    ],
-)
-def test_bad_input_is_one_clear_sentence(
-    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], says: str
-) -> None:
-    monkeypatch.chdir(REPOSITORY)
-    ran = run_cli("--batch", "--backend", "rag", *arguments, "--recording", tmp_path / "r.sqlite3")
-    assert (ran.code, ran.out) == (2, "")
-    assert says in ran.err and "Traceback" not in ran.err
-    assert not (tmp_path / "r.sqlite3").exists()
-
-
-def test_a_broken_definition_is_told_by_file_and_place(run_cli: RunCli, tmp_path: Path, definitions: Path) -> None:
-    path = definitions / "Colours" / "1.def.json"
-    path.write_text('{"script": ["One."], "is_question": [true, false], "expected_responses": []}')
-    for command in (("--batch", "--recording", tmp_path / "r.sqlite3", "--dataset"), ("validate",)):
-        ran = run_cli(*command, definitions)
-        assert ran.code == 2
-        said = ran.out + ran.err
-        assert str(path) in said and "1 lines and 2 entries" in said
-
-
-def test_validating_definitions_makes_the_tests(run_cli: RunCli, definitions: Path) -> None:
-    ran = run_cli("validate", definitions)
-    assert ran.code == 0
-    assert "no class here for the dataset Unheard" in ran.err
 
 
 @pytest.mark.shared_data

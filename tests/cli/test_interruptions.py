@@ -6,7 +6,6 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -19,20 +18,13 @@ from app.errors import RecordingError
 from app.recording.store import Recording
 from app.replay.events import QuestionAsked, ReplyReceived
 from tests.cli.conftest import RunCli
-from tests.stubs.launcher import Launcher, Run
+from tests.stubs.launcher import PATIENCE, Launcher
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, broken_body, failure, hang
 
 ASKS = 10
 """Five questions to one memory, and to closed book along with it."""
 
 AT_ONCE = 3
-PATIENCE = 120.0
-
-
-@pytest.fixture(scope="module")
-def launcher() -> Iterator[Launcher]:
-    with Launcher() as started:
-        yield started
 
 
 def reply_to(received: Received) -> Answer:
@@ -100,14 +92,6 @@ def undisturbed(
     return results(folder)
 
 
-def until(run: Run, condition: Any) -> None:
-    """Wait until something is true, or fail with what the run has said."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, run.said
-        time.sleep(0.005)
-
-
 @pytest.mark.parametrize(("backend", "cache", "kills"), [("hybrid", (), 4), ("full_context", ("--no-cache",), 3)])
 def test_killed_again_and_again_a_run_ends_as_if_nothing_had_happened(
     run_cli: RunCli, launcher: Launcher, tmp_path: Path, backend: str, cache: tuple[str, ...], kills: int
@@ -120,7 +104,11 @@ def test_killed_again_and_again_a_run_ends_as_if_nothing_had_happened(
             resume = ("--resume",) if status(recording) else ()
             run = launcher.start(tmp_path / "log", *options(server, tmp_path, *cache, *resume, backend=backend))
             wanted = len(server.requests) + kill % 3
-            until(run, lambda wanted=wanted: recording.exists() and len(server.requests) >= wanted)
+            run.wait_until(
+                lambda wanted=wanted, run=run: (
+                    run.is_over or (recording.exists() and len(server.requests) >= wanted)
+                )
+            )
             time.sleep(random.uniform(0.0, 0.1))
             run.signal(SIGKILL)
             run.wait()
@@ -154,9 +142,9 @@ def test_ctrl_c_once_finishes_what_is_under_way_and_keeps_it(
         expected = undisturbed(run_cli, server, tmp_path / "undisturbed")
         server.behaviour = held
         run = launcher.start(tmp_path / "log", *options(server, tmp_path, "--no-cache"))
-        until(run, lambda: len(server.requests) == AT_ONCE)
+        run.wait_until(lambda: len(server.requests) == AT_ONCE)
         run.signal(SIGINT)
-        until(run, lambda: "finishing the calls under way" in run.said)
+        run.wait_until(lambda: "finishing the calls under way" in run.said)
         gate.set()
         assert run.wait() == 130
         assert "--resume" in run.said and "Traceback" not in run.said
@@ -173,18 +161,18 @@ def test_ctrl_c_twice_or_a_request_to_terminate_stops_now(
     run_cli: RunCli, launcher: Launcher, tmp_path: Path, signals: tuple[Any, ...]
 ) -> None:
     with OpenAIServer([hang()]) as server:
-        run = launcher.start(tmp_path / "log", *options(server, tmp_path, "--no-cache"))
-        until(run, lambda: len(server.requests) == AT_ONCE)
+        patient = options(server, tmp_path, "--no-cache", "--timeout", 3600)
+        run = launcher.start(tmp_path / "log", *patient)
+        run.wait_until(lambda: len(server.requests) == AT_ONCE)
         run.signal(signals[0])
         if len(signals) > 1:
-            until(run, lambda: "finishing the calls under way" in run.said)
+            run.wait_until(lambda: "finishing the calls under way" in run.said)
             run.signal(signals[1])
-        started = time.monotonic()
+        # The calls under way would be waited for as long as the server hangs, which is for ever.
         assert run.wait() == 130
-        assert time.monotonic() - started < 60
         assert "Traceback" not in run.said and "--resume" in run.said
         server.behaviour = reply_to
-        assert run_cli(*options(server, tmp_path, "--no-cache", "--resume")).code == 0
+        assert run_cli(*patient, "--resume").code == 0
         assert len(server.requests) == ASKS + AT_ONCE
 
 
@@ -193,7 +181,7 @@ def test_a_second_process_on_one_recording_is_refused_and_a_killed_one_locks_nob
 ) -> None:
     with OpenAIServer([hang()]) as server:
         run = launcher.start(tmp_path / "log", *options(server, tmp_path))
-        until(run, lambda: server.requests)
+        run.wait_until(lambda: server.requests)
         for resume in ((), ("--resume",)):
             second = run_cli(*options(server, tmp_path, *resume))
             assert (second.code, second.out) == (2, "")
@@ -237,10 +225,11 @@ def test_a_provider_that_does_everything_wrong_is_borne_with(run_cli: RunCli, tm
     with OpenAIServer(reply_to) as server:
         expected = undisturbed(run_cli, server, tmp_path / "undisturbed")
         server.behaviour = moody
-        ran = run_cli(*options(server, tmp_path, "--no-cache", "--timeout", "0.5"))
+        ran = run_cli(*options(server, tmp_path, "--no-cache", "--timeout", "1.5"))
         assert ran.code == 0, ran.err
-        assert len(server.requests) == 2 * ASKS
-    expected["run"]["settings"] |= {"cache": False, "timeout": 0.5}
+        # On a slow machine a second try may be given up as well.
+        assert len(asked) == ASKS and min(asked.values()) >= 2
+    expected["run"]["settings"] |= {"cache": False, "timeout": 1.5}
     assert results(tmp_path) == expected
 
 

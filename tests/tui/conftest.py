@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+import gc
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from textual._context import active_app
 from textual.pilot import Pilot
 
 from app.tui.app import MemreplayApp
@@ -16,8 +19,10 @@ from app.tui.launch import Launch
 from app.tui.screens.replay import ReplayScreen
 from tests.stubs.live_assembly import StubAssembly, forbidden
 from tests.tui.builder import BACKENDS, conversation, record
+from tests.tui.resting import LONGEST, rest, until
 
-MOST_PAUSES = 2000
+__all__ = ["open_app", "open_replay", "replay_of", "until"]
+
 LIVE_BACKENDS = ("hybrid", "rag", "full_context")
 ANSWERS = {
     "What is the user's full name?": "Marta Vidal",
@@ -31,6 +36,31 @@ class Entry:
 
     id: str
     description: str
+
+
+@pytest.fixture(autouse=True)
+def _every_key_is_carried_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After each key and pause of a pilot, snapshots' included, the app is at rest whatever the machine is at."""
+
+    async def idle(min_sleep: float = 0, max_sleep: float = 0) -> None:
+        await rest(active_app.get())
+
+    monkeypatch.setattr("textual.app.wait_for_idle", idle)
+    monkeypatch.setattr("textual.pilot.wait_for_idle", idle)
+
+
+@pytest.fixture(autouse=True)
+def _leaving_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a slow machine too memories are closed, and not left after the second that a person would wait."""
+    monkeypatch.setattr("app.tui.live._LONGEST_WAIT_TO_LEAVE", LONGEST)
+
+
+@pytest.fixture(autouse=True)
+def _garbage_of_other_tests_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening a replay goes through all objects of the process: here it is full of what others have loaded."""
+    idle = {"collect": lambda: 0, "freeze": lambda: None, "unfreeze": lambda: None}
+    of_a_replay = SimpleNamespace(get_threshold=gc.get_threshold, set_threshold=gc.set_threshold, **idle)
+    monkeypatch.setattr("app.tui.garbage.gc", of_a_replay)
 
 
 @pytest.fixture
@@ -53,6 +83,18 @@ def launch(tmp_path: Path) -> Launch:
 
 
 @pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A recording of the hand-made run."""
+    return record(tmp_path / "run.sqlite3")
+
+
+@pytest.fixture
+def recorded(launch: Launch, path: Path) -> Launch:
+    """Straight into a recording."""
+    return replace(launch, recording=path)
+
+
+@pytest.fixture
 def assembly(tmp_path: Path) -> StubAssembly:
     """A live run over real memories with embedded stores."""
     return StubAssembly(LIVE_BACKENDS, tmp_path / "live.sqlite3", ANSWERS)
@@ -66,16 +108,6 @@ def live_launch(launch: Launch, assembly: StubAssembly) -> Launch:
         return assembly
 
     return replace(launch, conversation=conversation(), assemble=assemble)
-
-
-async def until(pilot: Pilot[Any], reached: Callable[[], bool]) -> None:
-    """Let the app run until something is so."""
-    for _ in range(MOST_PAUSES):
-        if reached():
-            await pilot.pause()
-            return
-        await pilot.pause(0.005)
-    raise AssertionError("the app never got there")
 
 
 @asynccontextmanager

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +16,7 @@ from app.tui.screens.biography import BiographyScreen
 from app.tui.screens.results import ResultsScreen
 from app.tui.screens.why import WhyScreen
 from app.tui.widgets.lines_view import LinesView
-from tests.conftest import REPOSITORY
+from tests.stubs.in_process import made_in
 from tests.tui.conftest import open_replay, replay_of, until
 
 MARKUP = "[@click=app.quit]bye[/]"
@@ -28,18 +25,11 @@ JOINERS = "\u200b\u200c\u200d\u00ad\ufeff"
 """Invisible, and harmless: they are parts of emoji and words."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The shipped hostile conversation, played to the three architectures."""
     folder = tmp_path_factory.mktemp("hostile")
-    words = ["--batch", "--dataset", "edge-hostile", "--perceive", "--recording", "hostile.sqlite3"]
-    subprocess.run(
-        [sys.executable, "-m", "app", *words],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
-        check=True,
-        capture_output=True,
-    )
+    made_in(folder, "--batch", "--dataset", "edge-hostile", "--perceive", "--recording", "hostile.sqlite3")
     return folder / "hostile.sqlite3"
 
 
@@ -88,7 +78,7 @@ async def test_the_pages_about_an_answer_show_it_as_text(recording: Path, launch
     async with open_replay(replace(launch, recording=recording), (160, 45)) as pilot:
         await pilot.press("r")
         await until(pilot, lambda: isinstance(pilot.app.screen, ResultsScreen))
-        for question in range(3):
+        for question in range(len(replay_of(pilot).timeline.conversation.questions)):
             assert_nothing_commands(pilot)
             await pilot.press("enter")
             await until(pilot, lambda: isinstance(pilot.app.screen, WhyScreen))

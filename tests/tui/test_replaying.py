@@ -17,7 +17,7 @@ from app.tui.screens.why import WhyScreen
 from app.tui.text import visible
 from app.tui.views.architectures import panels_of
 from app.tui.widgets.lines_view import LinesView
-from tests.tui.builder import conversation, record
+from tests.tui.builder import record
 from tests.tui.conftest import open_app, open_replay, replay_of, until
 
 
@@ -234,7 +234,7 @@ async def test_escape_leads_to_the_start_from_where_another_recording_opens(reco
 
 
 async def test_one_of_several_recorded_conversations_is_chosen(recorded: Launch, tmp_path: Path) -> None:
-    several = record(tmp_path / "several.sqlite3", conversation("tiny-01"), conversation("tiny-[2]"))
+    several = record(tmp_path / "several.sqlite3", "tiny-01", "tiny-[2]")
     async with open_app(replace(recorded, recording=several)) as pilot:
         await until(pilot, lambda: bool(pilot.app.screen.query("#pick")))
         await pilot.press("down", "enter")

@@ -19,6 +19,7 @@ from app.tui.screens.replay import ReplayScreen
 from app.tui.screens.start import StartScreen
 from app.tui.widgets.lines_view import LinesView
 from app.tui.widgets.memory_list import MemoryList
+from tests.conftest import REPOSITORY
 from tests.stubs.live_assembly import StubAssembly
 from tests.tui.builder import conversation
 from tests.tui.conftest import Entry, open_app, until
@@ -145,10 +146,10 @@ async def test_without_a_recording_the_conversations_have_the_focus(launch: Laun
 @pytest.mark.parametrize("module", ["app.tui", "app.tui.launch"])
 def test_the_command_line_loads_no_screen_before_it_opens_one(module: str) -> None:
     code = f"import sys, {module}; sys.exit('textual' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, check=False).returncode == 0
 
 
 def test_the_app_loads_neither_the_model_library_nor_the_stores() -> None:
     heavy = "{'litellm', 'qdrant_client', 'redis', 'onnxruntime'}"
     code = f"import sys, app.tui.app; sys.exit(bool({heavy} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, check=False).returncode == 0

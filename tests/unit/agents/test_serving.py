@@ -52,7 +52,7 @@ class Service:
         return self.memories[-1]
 
     async def start(self, host: str = "127.0.0.1", token: str | None = None) -> web.AppRunner:
-        runner = web.AppRunner(self.server.application(host, token), shutdown_timeout=1)
+        runner = web.AppRunner(self.server.application(host, token), shutdown_timeout=60)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         self.base = f"http://127.0.0.1:{runner.addresses[0][1]}"
@@ -147,6 +147,7 @@ async def test_what_it_cannot_take_is_refused_in_a_sentence(
     assert says in body["error"]
 
 
+@pytest.mark.parametrize("service", ["closed_book"], indirect=True)
 async def test_no_more_sessions_are_open_than_it_has_room_for(service: Service, http: ClientSession) -> None:
     made = [await told(http, "POST", f"{service.base}/sessions") for _ in range(MOST_SESSIONS + 1)]
     assert [status for status, _ in made] == [201] * MOST_SESSIONS + [429]

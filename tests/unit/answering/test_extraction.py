@@ -32,7 +32,7 @@ def reply(*facts: object, fence: bool = False) -> Answer:
 
 
 def extractor(server: OpenAIServer) -> ModelFactExtractor:
-    return ModelFactExtractor(LiteLLMModel(timeout=20.0, attempts=1), "openai/stub", server.url)
+    return ModelFactExtractor(LiteLLMModel(attempts=1), "openai/stub", server.url)
 
 
 @pytest.mark.parametrize("fence", [False, True])
@@ -76,7 +76,7 @@ async def test_what_was_paid_once_is_not_paid_again_and_a_run_may_keep_its_own(t
     with OpenAIServer([reply(FACT)]) as server:
 
         async def extracted(run: str) -> bool:
-            model = CachedModel(LiteLLMModel(timeout=20.0, attempts=1), RunReplies(kept, lambda: run))
+            model = CachedModel(LiteLLMModel(attempts=1), RunReplies(kept, lambda: run))
             _, extraction = await ModelFactExtractor(model, "openai/stub", server.url).extract(EXCHANGE)
             return extraction.reused
 

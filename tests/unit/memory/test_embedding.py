@@ -15,7 +15,11 @@ import pytest
 from memory_backends import embedding
 from memory_backends.base import BackendError
 from memory_backends.embedding import CachedEmbedder, MiniLMEmbedder
+from tests.conftest import REPOSITORY
 from tests.stubs.memory import WordEmbedder
+
+LONGEST = 60
+"""Seconds that a thread is waited for."""
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +40,7 @@ class CountingEmbedder(WordEmbedder):
     def embed(self, texts: Sequence[str]):
         self.asked += texts
         self.started.set()
-        assert self.may_go_on.wait(10)
+        assert self.may_go_on.wait(LONGEST)
         if self.failing:
             raise BackendError("no vectors today")
         return super().embed(texts)
@@ -113,10 +117,10 @@ class TestCache:
         inner.may_go_on.clear()
         with ThreadPoolExecutor(2) as threads:
             ahead = threads.submit(cached.embed, ["a", "b"])
-            assert inner.started.wait(10)
+            assert inner.started.wait(LONGEST)
             behind = threads.submit(cached.embed, ["b"])
             inner.may_go_on.set()
-            assert np.array_equal(behind.result(10)[0], ahead.result(10)[1])
+            assert np.array_equal(behind.result(LONGEST)[0], ahead.result(LONGEST)[1])
         assert inner.asked == ["a", "b"]
 
     def test_a_failure_is_raised_and_not_remembered(self):
@@ -135,7 +139,7 @@ def test_nothing_slow_is_imported_before_it_is_needed():
         "print([m for m in ('onnxruntime', 'tokenizers', 'qdrant_client', 'redis', 'fakeredis', 'bm25s') "
         "if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", check], cwd=REPOSITORY, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
@@ -143,5 +147,5 @@ def test_embedding_leaves_nothing_to_report_to_anybody(tmp_path):
     check = "from memory_backends.embedding import MiniLMEmbedder; MiniLMEmbedder().embed(['my kayak is red'])"
     inherited = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
     homes = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", check], env={**inherited, **homes}, check=True)
+    subprocess.run([sys.executable, "-c", check], cwd=REPOSITORY, env={**inherited, **homes}, check=True)
     assert list(tmp_path.iterdir()) == []

@@ -24,6 +24,7 @@ from memory_backends.operations import (
     WriteChange,
 )
 from memory_backends.records import PersonalMemoryState, SharedWorkspaceState
+from tests.stubs.cutting_proxy import cutting_proxy
 from tests.stubs.fold import fold
 from tests.stubs.valkey import started_valkey
 
@@ -280,17 +281,20 @@ async def test_a_wrong_password_is_called_by_its_name():
 async def test_a_server_that_stops_fails_the_write_and_is_found_again_when_it_is_back():
     trace = MemoryTrace()
     with started_valkey() as server:
-        port = server.port
-        connection = RedisConnection.to(server.connection_url, attempts=3)
-        memory = OperatingMemory(connection, trace)
-        await memory.append_text("log", "x")
-    with pytest.raises(StoreUnavailableError, match="does not answer"):
-        await memory.append_text("log", "y")
-    assert trace.drain()[-1].error == f"Redis at 127.0.0.1:{port}/0 does not answer"
-    with started_valkey(port):
-        await memory.append_text("log", "z")
-        assert await memory.peek("log") == "z"
-        await connection.aclose()
+        # Its own port could be somebody else's by the time it is back.
+        async with cutting_proxy(server.port) as address:
+            connection = RedisConnection.to(f"redis://127.0.0.1:{address.port}", attempts=3)
+            memory = OperatingMemory(connection, trace)
+            await memory.append_text("log", "x")
+            server.terminate()
+            with pytest.raises(StoreUnavailableError, match="does not answer"):
+                await memory.append_text("log", "y")
+            assert trace.drain()[-1].error == f"Redis at 127.0.0.1:{address.port}/0 does not answer"
+            with started_valkey() as another:
+                address.upstream = another.port
+                await memory.append_text("log", "z")
+                assert await memory.peek("log") == "z"
+                await connection.aclose()
 
 
 @pytest.mark.parametrize("url", ["http://host", "redis://", "redis://host:port", "redis://host/notanumber", ""])

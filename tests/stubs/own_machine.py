@@ -1,0 +1,35 @@
+"""A machine that nobody has set up: no settings, no keys and no caches of the user who runs the tests."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from memory_backends.embedding import CachedEmbedder, MiniLMEmbedder
+
+_OF_THE_USER = (
+    "NO_COLOR", "TEXTUAL_THEME", "FORCE_COLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES",
+    "OPENAI_BASE_URL", "OPENAI_API_BASE",
+)  # fmt: skip
+"""Variables that change what is printed, or where a model is looked for."""
+
+
+def set_up(patch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Caches, config and data in the folder, and the model that embeds loaded once for all that is run."""
+    for name in list(os.environ):
+        begins, ends = name.startswith("MEMREPLAY_"), name.casefold().endswith(("_api_key", "_proxy"))
+        if begins or ends or name in _OF_THE_USER:
+            patch.delenv(name)
+    patch.setattr("app.answering.secrets._given", set())
+    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        patch.setenv(name, str(folder / name.lower()))
+    patch.setattr("app.assembling.embedders.MiniLMEmbedder", _one_embedder)
+
+
+@cache
+def _one_embedder() -> CachedEmbedder:
+    """It gives each text its vector once: as the cache on disk would, that every test has to itself."""
+    return CachedEmbedder(MiniLMEmbedder())

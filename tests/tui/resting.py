@@ -1,0 +1,46 @@
+"""Waiting for an app by what it has left to do, never by the clock.
+
+Textual's own pilot waits for a moment in which the process uses little of its processor. On a busy machine it uses
+little because it was put aside in the middle of its work, and the next assertion comes too early.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from time import monotonic
+from typing import Any
+
+from textual.app import App
+from textual.pilot import Pilot
+
+LONGEST = 60.0
+"""Seconds after which an app that never rests, or never gets somewhere, is given up."""
+
+_PAUSE = 0.002
+
+
+async def rest(app: App[Any]) -> None:
+    """Until the app has nothing to do but what a thread is at, a timer waits for or a person must press."""
+    loop: Any = asyncio.get_running_loop()
+    given_up = monotonic() + LONGEST
+    while monotonic() < given_up:
+        await asyncio.sleep(0)
+        if loop._ready:
+            continue
+        screen = app.screen_stack[-1] if app.screen_stack else None
+        if screen is None or not screen._update_timer._active.is_set():
+            return
+        # What is to be painted is painted at the next frame of sixty a second: this is one.
+        screen._on_timer_update()
+    raise AssertionError(f"the app did not come to rest in {LONGEST} s")
+
+
+async def until(pilot: Pilot[Any], reached: Callable[[], bool]) -> None:
+    """Let the app run until something is so, and then as far as it goes by itself."""
+    given_up = monotonic() + LONGEST
+    while not reached():
+        assert monotonic() < given_up, "the app never got there"
+        await rest(pilot.app)
+        await asyncio.sleep(_PAUSE)
+    await pilot.pause()
