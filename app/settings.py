@@ -127,6 +127,15 @@ class Settings(BaseSettings):
             raise ValueError("name at least one")
         return tuple(dict.fromkeys(value))
 
+    @field_validator("redis_url", "qdrant_url")
+    @classmethod
+    def _readable(cls, value: str | None) -> str | None:
+        try:
+            _ = urlsplit(value or "").port
+        except ValueError:
+            raise ValueError("cannot be read as a URL; write signs in a password as %5B and the like") from None
+        return value
+
     @field_validator("api_base")
     @classmethod
     def _address(cls, value: str | None) -> str | None:

@@ -14,7 +14,9 @@ _SHORTEST_NAMED = 4
 """Characters of what was given as a secret and as nothing else."""
 _UNMISTAKABLE = 12
 """Characters from which a secret is no word by chance."""
-_NAMES_A_SECRET = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|SIG|SIGNATURE)$", re.IGNORECASE)
+_NAMES_A_SECRET = re.compile(
+    r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS|JWT|SIG|SIGNATURE)(?:_|$)", re.IGNORECASE
+)
 _LOOKS_LIKE_A_KEY = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|hf|ghp|AIza|AKIA|key|api)[-_]?[A-Za-z0-9*_-]{12,}"
     r"|(?<=Bearer )\S+"

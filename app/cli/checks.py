@@ -6,10 +6,15 @@ from typing import Annotated
 
 import typer
 
+from app.cli.flag_groups import flags_in_groups
+from app.cli.setting_flags import ReachFlags, settings_given
 from app.errors import UsageError
 
 
+@flags_in_groups
 def doctor(
+    *,
+    reach: ReachFlags,
     clean: Annotated[
         bool, typer.Option("--clean", help="Say what runs have left on the servers, and how to remove it.")
     ] = False,
@@ -20,15 +25,16 @@ def doctor(
 
     if yes and not clean:
         raise UsageError("--yes goes with --clean")
+    settings = read_settings(**settings_given(reach))
     if clean:
         from app.commands.clean import clean as remove_leftovers
         from app.commands.clean import show_leftovers
 
         chosen = remove_leftovers if yes else show_leftovers
-        raise typer.Exit(chosen(read_settings()))
+        raise typer.Exit(chosen(settings))
     from app.commands.doctor import examine
 
-    raise typer.Exit(examine(read_settings()))
+    raise typer.Exit(examine(settings))
 
 
 def validate(

@@ -128,7 +128,21 @@ class TestFlags:
     ] = None
 
 
-SettingFlags = MemoryFlags | ModelFlags | QuestionFlags | BatchQuestionFlags | TestFlags
+@dataclass(frozen=True)
+class ReachFlags:
+    """What a run would have to reach, where it is not as configured."""
+
+    redis_url: Annotated[str | None, typer.Option(metavar="URL", help="A Redis server.")] = None
+    qdrant_url: Annotated[str | None, typer.Option(metavar="URL", help="A Qdrant server.")] = None
+    embedder: Annotated[str | None, typer.Option(metavar="NAME", help="What makes vectors.")] = None
+    model: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A LiteLLM model; repeatable.")] = None
+    api_base: Annotated[str | None, typer.Option(metavar="URL", help="Passed to LiteLLM.")] = None
+    backend: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="An agent as http://host/run_turn; repeatable.")
+    ] = None
+
+
+SettingFlags = MemoryFlags | ModelFlags | QuestionFlags | BatchQuestionFlags | TestFlags | ReachFlags
 
 
 def settings_given(*groups: SettingFlags) -> dict[str, Any]:

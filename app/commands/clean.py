@@ -12,7 +12,7 @@ from memory_backends.leftovers import Leftovers, find_leftovers, remove_leftover
 
 _ASK = (
     "Nothing was removed yet. A run that is still under way would lose its memory.\n"
-    "Remove all of it: memreplay doctor --clean --yes"
+    "Remove all of it: the same command with --yes"
 )
 
 

@@ -44,8 +44,7 @@ def test_doctor_finds_the_embedded_defaults_sound(run_cli: RunCli) -> None:
 
 def test_doctor_says_what_is_missing_and_what_mends_it(run_cli: RunCli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMREPLAY_REDIS_URL", "redis://user:hunter2@127.0.0.1:1/0")
-    monkeypatch.setenv("MEMREPLAY_MODEL", "openai/gpt-4o-mini")
-    ran = run_cli("doctor")
+    ran = run_cli("doctor", "--model", "openai/gpt-4o-mini")
     assert ran.code == 4
     assert "127.0.0.1:1" in ran.out and "OPENAI_API_KEY" in ran.out and "mend it" in ran.out
     assert "hunter2" not in ran.out + ran.err

@@ -111,6 +111,13 @@ def test_an_api_base_that_is_no_url_is_refused_without_repeating_it(url: str) ->
     assert url not in str(refused.value)
 
 
+@pytest.mark.parametrize("name", ["redis_url", "qdrant_url"])
+def test_a_password_that_breaks_its_address_is_told_without_it(name: str) -> None:
+    with pytest.raises(UsageError, match=f"{name} .*: cannot be read as a URL") as refused:
+        read_settings(**{name: "redis://u:a[b@host"})
+    assert "a[b" not in str(refused.value)
+
+
 def test_what_is_recorded_of_the_settings_holds_no_secret() -> None:
     settings = read_settings(
         redis_url="rediss://me:hunter2@host:6380/1?password=hunter2",

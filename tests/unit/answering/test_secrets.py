@@ -46,6 +46,13 @@ def test_what_may_be_a_word_stays_in_a_reply(monkeypatch: pytest.MonkeyPatch) ->
     assert reply_without_given(said.format("kuchen-2-Mohn")) == said.format("[key]")
 
 
+@pytest.mark.parametrize("name", ["AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID", "SNOWFLAKE_JWT", "HF_TOKEN"])
+def test_a_variable_is_known_for_a_secret_by_its_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "Butterkuchen")
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "Apfelkuchen")
+    assert scrubbed("Butterkuchen, Apfelkuchen") == "[key], Apfelkuchen"
+
+
 def test_a_secret_from_the_config_file_is_as_well_kept_as_one_of_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
