@@ -19,8 +19,10 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 SHARED_DATA = REPOSITORY.parent / "shared" / "data"
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """What was imported stays to the end: Python need not go through all of it again in search of garbage."""
+    if any("benchmarks" in item.path.parts for item in session.items):
+        return
     gc.collect()
     gc.freeze()
     gc.set_threshold(5_000, 10, 10)

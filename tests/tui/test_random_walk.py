@@ -69,7 +69,7 @@ def assert_panels_are_the_fold(screen: ReplayScreen, timeline: Timeline, events:
 def test_every_panel_is_the_fold_of_the_recording_wherever_a_walk_leads(launch: Launch, name: str) -> None:
     timeline, events = played(name)
 
-    @settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+    @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
     @given(WALKS)
     def walk(keys: list[str]) -> None:
         asyncio.run(walked(keys))
