@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 
-.PHONY: run test lint bench demo clean
+.PHONY: run test lint bench demo pictures clean
 .DEFAULT_GOAL := run
 
 ifdef UV
@@ -51,3 +51,7 @@ demo: $(VENV)/.run
 	$(BIN)/memreplay --batch --perceive --no-cache --top-k 3 --context-tokens 500 \
 		--dataset identity-01 --dataset technical-01 --dataset multi-08 \
 		--recording recordings/demo.sqlite3 --output recordings/demo.results.json
+
+# What the README shows of the screen, drawn anew.
+pictures: $(VENV)/.run
+	PYTHONPATH=. $(BIN)/python recordings/pictures/draw.py

@@ -44,11 +44,13 @@ def _run() -> int | str | None:
     try:
         cli()
     except SystemExit as end:
-        return end.code
+        # Typer makes a failure of a reader that has read enough, and can be known by what it puts in the way.
+        return EXIT_DONE if type(sys.stdout).__name__.endswith("PacifyFlushWrapper") else end.code
     except MemreplayError as error:
+        from app.answering.secrets import without_given
         from app.conversations.faults import printable
 
-        print(f"memreplay: {printable(str(error))}", file=sys.stderr)
+        print(f"memreplay: {printable(without_given(str(error)))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED

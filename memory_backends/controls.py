@@ -18,6 +18,11 @@ from memory_backends.base import (
 from memory_backends.operations import MemoryTrace
 from memory_backends.rendering import assemble, under_date
 
+CLOSED_BOOK = "closed_book"
+ORACLE = "oracle"
+CONTROLS = frozenset({CLOSED_BOOK, ORACLE})
+"""What every score lies between; they are no memories."""
+
 
 class NoEvidenceError(BackendError):
     """There is no gold evidence for a question, so nothing that a perfect memory would give."""
@@ -29,7 +34,7 @@ class NoEvidenceError(BackendError):
 class ClosedBookBackend(MemoryBackend):
     """Remembers nothing: what the model answers without any memory."""
 
-    name = "closed_book"
+    name = CLOSED_BOOK
 
     def __init__(self) -> None:
         self.trace = MemoryTrace()
@@ -55,7 +60,7 @@ class OracleBackend(MemoryBackend):
     ``evidence`` maps the text of a question to the ids of its evidence turns.
     """
 
-    name = "oracle"
+    name = ORACLE
     place = "evidence"
 
     def __init__(self, evidence: Mapping[str, tuple[str, ...]], count_tokens: TokenCounter) -> None:

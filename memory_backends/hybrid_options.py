@@ -13,7 +13,7 @@ MECHANISMS: Mapping[str, str] = {
     "verbatim": "exchanges are not stored word for word",
     "knowledge": "distilled facts are not recalled",
     "shared": "the workspace takes in no facts, and is not recalled",
-    "personal": "the planner's own notes are not recalled",
+    "personal": "the planner's own notes and standing instructions are not recalled",
     "dense": "turns are ranked without vectors",
     "keyword": "turns are ranked without their words",
     "speaker": "turns are ranked without who said them",
@@ -39,6 +39,9 @@ class HybridOptions:
     def keeps(self, mechanism: str) -> bool:
         """Whether a mechanism is on."""
         return mechanism not in self.ablated
+
+
+DEFAULTS = HybridOptions()
 
 
 def hybrid_options(ablated: Iterable[str], shares: Iterable[str]) -> HybridOptions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -33,3 +34,17 @@ async def patiently(
         with attempt:
             return await call()
     raise AssertionError("the last attempt returns or raises")
+
+
+async def heeding_cancellation(work: Awaitable[Answer]) -> Answer:
+    """Await it, and lose no cancellation that comes meanwhile.
+
+    ``asyncio.wait_for``, which redis-py writes with, loses one before Python 3.12 where its work ends in the same
+    moment: whoever was told to stop would go on.
+    """
+    task = asyncio.current_task()
+    requests = task.cancelling() if task else 0
+    answer = await work
+    if task and task.cancelling() > requests:
+        raise asyncio.CancelledError
+    return answer

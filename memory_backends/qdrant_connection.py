@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
@@ -62,9 +63,12 @@ class QdrantConnection:
         if self._url is None:
             return QdrantClient(":memory:")
         if self._shared is None:
-            self._shared = QdrantClient(
-                url=self._url, api_key=self._api_key, timeout=REPLY_SECONDS, check_compatibility=False
-            )
+            with warnings.catch_warnings():
+                # Whether a key may go unencrypted, over loopback or a network of one's own, the address says.
+                warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
+                self._shared = QdrantClient(
+                    url=self._url, api_key=self._api_key, timeout=REPLY_SECONDS, check_compatibility=False
+                )
         return self._shared
 
     async def check(self) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from memory_backends.base import BackendError, StoreAddressError, StoreUnavailableError
-from memory_backends.patience import ATTEMPTS, ATTEMPTS_TO_REACH, patiently
+from memory_backends.patience import ATTEMPTS, ATTEMPTS_TO_REACH, heeding_cancellation, patiently
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -101,7 +101,7 @@ class RedisConnection:
         from redis.exceptions import RedisError
 
         try:
-            return await call()
+            return await heeding_cancellation(call())
         except (RedisError, OSError) as error:
             raise StoreUnavailableError(f"Redis at {self.description} {_reason(error)}") from error
         except UnicodeEncodeError as error:
@@ -129,5 +129,6 @@ def _reason(error: Exception) -> str:
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
         return "shows a certificate that is not trusted; name its authority with ?ssl_ca_certs=PATH"
     if isinstance(error, ResponseError):
-        return f"refuses: {error}"
+        # A server that knows no AUTH quotes what was sent with it.
+        return f"refuses: {str(error).partition(', with args')[0]}"
     return "does not answer"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from memory_backends.base import BackendError, Exchange, MemoryBackend
-from memory_backends.controls import ClosedBookBackend, OracleBackend
+from memory_backends.controls import CLOSED_BOOK, ORACLE, ClosedBookBackend, OracleBackend
 from memory_backends.full_context import FullContextBackend
 from memory_backends.plugins import announced, create_plugin, is_plugin, load_plugin, plugin_texts
 from memory_backends.resources import Resources
@@ -115,8 +115,8 @@ _MAKERS: dict[str, Maker] = {
     "rag:keyword": _rag("rag:keyword"),
     "rag:fused": _rag("rag:fused"),
     "full_context": _full_context,
-    "closed_book": _closed_book,
-    "oracle": _oracle,
+    CLOSED_BOOK: _closed_book,
+    ORACLE: _oracle,
 }
 
 _EMBEDS_EXCHANGES = frozenset({"hybrid", "rag", "rag:fused"})

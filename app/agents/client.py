@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from app.agents.address import AgentAddress
-from app.answering.secrets import scrubbed
+from app.answering.secrets import reply_without_given, scrubbed
 from memory_backends.base import BackendError
 from memory_backends.patience import patiently
 
@@ -153,7 +153,7 @@ async def _bounded(stream: Any) -> bytes | None:
 
 
 def _parsed(raw: bytes) -> Any:
-    text = raw.decode("utf-8", "replace")
+    text = reply_without_given(raw.decode("utf-8", "replace"))
     try:
         return json.loads(text)
     except ValueError:

@@ -12,6 +12,10 @@ class HaltedError(Exception):
     """The run ends: whoever waited for its turn is sent away. Nothing was asked."""
 
 
+class GivenUpError(HaltedError):
+    """Asking this model again would not mend what is wrong. ``str(error)`` is a sentence: why, and what would."""
+
+
 class Gate:
     """Used as ``async with gate:``. At most ``capacity()`` are inside; the others wait in the order of their
     coming.

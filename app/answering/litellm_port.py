@@ -8,12 +8,14 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from app.answering.gate import HaltedError
+from app.answering.gate import GivenUpError, HaltedError
+from app.answering.giving_up import past_mending
 from app.answering.litellm_setup import loaded_litellm
 from app.answering.model import EXTRACTIVE_MODEL, AnswerRequest, PromptMessage, Reply, TokenUsage
 from app.answering.pacing import Pace, Paces
 from app.answering.provider_errors import failed_reply, is_rate_limit, is_too_much, may_pass, retry_after
 from app.answering.reachability import key_for
+from app.answering.secrets import reply_without_given
 
 ATTEMPTS = 4
 """Most attempts at one call, the first one included, whatever fails."""
@@ -43,10 +45,11 @@ class LiteLLMModel:
         self._litellm: Any = None
 
     async def answer(self, request: AnswerRequest) -> Reply:
-        """Ask once, again after passing failures. Every failure comes back as a reply with its reason.
+        """Ask once, again after passing failures. A failure of this call comes back as a reply with its reason.
 
         Raises:
             HaltedError: the run ends, and no call is under way.
+            GivenUpError: no call of this model can succeed, this one neither.
         """
         try:
             if self._litellm is None:
@@ -55,7 +58,12 @@ class LiteLLMModel:
         except HaltedError:
             raise
         except Exception as error:
-            return failed_reply(error, self._timeout)
+            pace = self._paces.of(request.model)
+            why = past_mending(error, request.model, has_answered=pace.has_answered)
+            if why is None:
+                return failed_reply(error, self._timeout)
+            pace.give_up(why)
+            raise GivenUpError(why) from None
 
     async def _patiently(self, request: AnswerRequest) -> Reply:
         pace = self._paces.of(request.model)
@@ -144,7 +152,7 @@ def _reply(litellm: Any, request: AnswerRequest, response: Any, elapsed: float) 
     refused = choices[0].finish_reason == "content_filter" or bool(refusal)
     usage = getattr(response, "usage", None)
     return Reply(
-        text=message.content or refusal or "",
+        text=reply_without_given(message.content or refusal or ""),
         refused=refused,
         usage=TokenUsage(
             prompt=getattr(usage, "prompt_tokens", None) or 0,

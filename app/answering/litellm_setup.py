@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import warnings
 from functools import lru_cache
 from threading import Lock, Thread
 from types import ModuleType
@@ -37,6 +38,8 @@ def _load() -> ModuleType:
         logger.handlers.clear()
         logger.setLevel(logging.CRITICAL)
         logger.propagate = False
+    # A call that is let go of in its first moment (Ctrl-C twice) leaves a coroutine of theirs behind.
+    warnings.filterwarnings("ignore", r"coroutine '.*acompletion' was never awaited", RuntimeWarning)
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     litellm.drop_params = True

@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Protocol
 
 from app.answering.call_limits import AdaptiveLimit, CallLimit, FixedLimit
-from app.answering.gate import Gate, HaltedError
+from app.answering.gate import Gate, GivenUpError, HaltedError
 from app.answering.model import EXTRACTIVE_MODEL
 from app.answering.rate_limits import RateLimit
 
@@ -71,6 +71,9 @@ class Pace:
         self._paused_until = float("-inf")
         self._calls = self._refusals = 0.0
         self._halted = asyncio.Event()
+        self.has_answered = False
+        self.given_up: str | None = None
+        """Why the model is asked no more, in one sentence."""
 
     @property
     def calls_at_once(self) -> int:
@@ -82,9 +85,10 @@ class Pace:
         """A place for a call of about so many tokens; gives the moment at which it may begin.
 
         Raises:
-            HaltedError: the run ends, and the call has not begun.
+            HaltedError: the run ends, or the model is given up, and the call has not begun.
         """
         async with self._gate:
+            self._refuse_if_halted()
             await self._rest_for_quotas(tokens)
             while (seconds := self._paused_until - self._clock.now()) > 0:
                 await self.rest(seconds)
@@ -92,6 +96,7 @@ class Pace:
 
     def kept_up(self, tokens_beyond_estimate: int) -> None:
         """The call under way came back in order, having used so many tokens more than it was let in with."""
+        self.has_answered = True
         if self._tokens is not None:
             self._tokens.correct(tokens_beyond_estimate)
         self._remember(refused=0.0)
@@ -119,7 +124,7 @@ class Pace:
         """Sleep before another attempt.
 
         Raises:
-            HaltedError: the run ends meanwhile.
+            HaltedError: the run ends meanwhile, or the model is given up.
         """
         sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
         halted = asyncio.ensure_future(self._halted.wait())
@@ -128,13 +133,29 @@ class Pace:
         finally:
             sleeping.cancel()
             halted.cancel()
-        if self._halted.is_set():
-            raise HaltedError
+        self._refuse_if_halted()
 
     def halt(self) -> None:
         """Begin no call any more; those under way go on."""
         self._halted.set()
         self._gate.halt()
+
+    def give_up(self, why: str) -> None:
+        """Begin no call of this model any more; ``why`` is a sentence. A gate that others share stays open."""
+        self.given_up = self.given_up or why
+        self._halted.set()
+
+    def try_again(self) -> None:
+        """Ask a model that was given up again: what was wrong may have been mended since."""
+        if self.given_up is not None:
+            self.given_up = None
+            self._halted.clear()
+
+    def _refuse_if_halted(self) -> None:
+        if self.given_up is not None:
+            raise GivenUpError(self.given_up)
+        if self._halted.is_set():
+            raise HaltedError
 
     async def _rest_for_quotas(self, tokens: int) -> None:
         now = self._clock.now()
@@ -168,6 +189,16 @@ class Paces:
         self._halted = True
         for pace in self._by_model.values():
             pace.halt()
+
+    @property
+    def given_up(self) -> dict[str, str]:
+        """The models that are asked no more, each with the sentence of why."""
+        return {model: pace.given_up for model, pace in self._by_model.items() if pace.given_up is not None}
+
+    def try_again(self) -> None:
+        """Ask models that were given up again."""
+        for pace in self._by_model.values():
+            pace.try_again()
 
     def _new(self, *, quotas: bool) -> Pace:
         rpm, tpm = (self._limits.rpm, self._limits.tpm) if quotas else (None, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from app.answering.model import Reply
@@ -15,10 +16,14 @@ _LONGEST_REASON = 300
 _NAMES_BEFORE_A_REASON = re.compile(r"^(?:(?:litellm\.)?[A-Za-z]+(?:Error|Exception)(?::| -) )+(?=\S)")
 """LiteLLM names a failure two or three times before it says what the provider said."""
 
+_MESSAGE = re.compile(r'\{.*?"(?:message|error)": *"((?:[^"\\]|\\.)+)"')
 _RETRIED_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 _TOO_MUCH_STATUS = frozenset({429, 503, 529})
-# The account is empty, which OpenAI says with the status of a rate limit.
-_PAST_WAITING = ("insufficient_quota", "billing_hard_limit")
+_NO_CREDIT = re.compile(
+    r"insufficient_(?:user_)?quota|billing_hard_limit|credit balance is too low|insufficient (?:balance|credits?)\b"
+    r"|(?:run|ran) out of credits|doesn't have any credits|key limit exceeded|arrearage",
+    re.IGNORECASE,
+)
 
 
 def status_of(error: BaseException) -> int | None:
@@ -37,12 +42,22 @@ def is_refusal(error: BaseException) -> bool:
     return type(error).__name__ == "ContentPolicyViolationError"
 
 
+def words_of(error: BaseException) -> str:
+    """All that is known of what the provider said."""
+    return f"{error} {getattr(error, 'body', '')}"
+
+
+def has_no_credit(error: BaseException) -> bool:
+    """Whether the account is empty, which many providers say in words alone: OpenAI with a rate limit's status."""
+    return status_of(error) == 402 or _NO_CREDIT.search(words_of(error)) is not None
+
+
 def may_pass(error: BaseException) -> bool:
     """Whether a failure may be gone at the next attempt."""
     asked = retry_after(error)
     if is_refusal(error) or (asked is not None and asked > LONGEST_WAIT):
         return False
-    if any(mark in f"{error} {getattr(error, 'body', '')}" for mark in _PAST_WAITING):
+    if has_no_credit(error):
         return False
     return timed_out(error) or type(error).__name__ == "APIConnectionError" or status_of(error) in _RETRIED_STATUS
 
@@ -69,14 +84,27 @@ def retry_after(error: BaseException) -> float | None:
         return None
 
 
+def reason_of(error: BaseException) -> str:
+    """What the provider said, in one line, without keys; of a JSON body the message alone."""
+    said = _NAMES_BEFORE_A_REASON.sub("", one_line(str(error)))
+    message = _MESSAGE.search(said)
+    return scrubbed(_unescaped(message[1]) if message else said)[:_LONGEST_REASON]
+
+
+def _unescaped(text: str) -> str:
+    try:
+        return one_line(str(json.loads(f'"{text}"')))
+    except ValueError:
+        return text
+
+
 def failed_reply(error: BaseException, timeout: float) -> Reply:
     """The failure as data: its reason in one line, without keys. ``timeout`` in seconds."""
     if is_refusal(error):
         return Reply(text="", refused=True)
     if timed_out(error):
         return Reply(text=None, error=f"the model did not answer within {timeout:g} s")
-    said = _NAMES_BEFORE_A_REASON.sub("", one_line(str(error)))
-    name, reason = type(error).__name__, scrubbed(said)[:_LONGEST_REASON]
+    name, reason = type(error).__name__, reason_of(error)
     asked = retry_after(error)
     if asked is not None and asked > LONGEST_WAIT:
         return Reply(text=None, error=f"the provider asks to wait {asked:g} s: {reason}")

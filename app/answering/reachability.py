@@ -44,6 +44,15 @@ def key_for(model: str, api_base: str | None) -> str | None:
     return DUMMY_KEY if is_local(api_base) and _missing_keys(model) else None
 
 
+def variable_of_key(model: str) -> str | None:
+    """The environment variable that holds the key, or would hold it; None where that cannot be told."""
+    try:
+        name = f"{loaded_litellm().get_llm_provider(model)[1].upper()}_API_KEY"
+    except Exception:
+        return None
+    return name if name in os.environ else " or ".join(_missing_keys(model)) or None
+
+
 def is_local(api_base: str | None) -> bool:
     """Whether an address lies on this machine or its private network."""
     host = urlsplit(api_base).hostname if api_base else None

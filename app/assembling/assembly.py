@@ -26,9 +26,9 @@ from app.replay.archive import EventArchive
 from app.replay.events import EventSink, ReplayEvent
 from app.replay.session import ReplayPlan, ReplaySession
 from app.replay.side_session import SideSession
-from app.scoring.attribution import CLOSED_BOOK
 from app.settings import Settings
 from memory_backends.base import MemoryBackend
+from memory_backends.controls import CLOSED_BOOK
 
 _SETTINGS_THAT_CHANGE_NO_ANSWER = frozenset(
     {"concurrency", "rpm", "tpm", "timeout", "cache", "offline", "redis_ttl"}
@@ -92,6 +92,10 @@ class Assembly:
         models = [model for name in names for model in models_asked_of(name, self.models)]
         models += [self.settings.extractor] if self.settings.extractor else []
         return [model for model in dict.fromkeys(models) if model != AGENT_MODEL]
+
+    def try_again(self) -> None:
+        """Ask models again that were given up: what was wrong may have been mended since."""
+        self.paces.try_again()
 
     async def warm_up(self) -> None:
         """Load litellm and the embedder in threads, ahead of their first use."""

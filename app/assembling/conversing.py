@@ -6,10 +6,11 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from uuid import uuid4
 
 from app.answering.agent import ModelAgent
 from app.answering.judge import Judge, refuse_extractive_judge
-from app.answering.model import AGENT_MODEL
+from app.answering.model import AGENT_MODEL, AnswerModel
 from app.answering.reachability import ensure_reachable
 from app.answering.tokens import token_counter
 from app.assembling.assembly import Assembly
@@ -21,7 +22,7 @@ from app.dataset_interfaces.language_model import LanguageModel, LLMReply, LLMRe
 from app.dataset_interfaces.sources import TestSource
 from app.replay.agent_plan import AgentPlan
 from app.replay.agent_session import AgentSession
-from app.replay.events import EventSink
+from app.replay.events import EventSink, ReplayEvent
 from app.replay.known_replies import KnownReplies
 from app.replay.session import ReplaySession
 from app.settings import Settings
@@ -82,29 +83,32 @@ class ConversingAssembly(Assembly):
         self.recorder.add_conversation(stream.conversation)
         if self.judge is not None and known is not None:
             self.judge.rejected |= known.rejected
-        plan = AgentPlan(
-            run_id=self.recorder.run_id,
-            benchmark=self._maker(stream),
-            top_k=self.settings.top_k,
-            judge=self.judge,
+        plan = self._plan_of(self.recorder.run_id, stream, self.judge)
+        return self._session(stream, self.answer_model, plan, self.recorded(emit), known)
+
+    def rehearsal(self, stream: TestStream, model: AnswerModel, judge: Judge | None) -> AgentSession:
+        """A session of a stream that asks others than the run would, and leaves nothing on record."""
+        return self._session(
+            stream, model, self._plan_of(f"estimate-{uuid4().hex[:8]}", stream, judge), _unrecorded
         )
+
+    def _plan_of(self, run_id: str, stream: TestStream, judge: Judge | None) -> AgentPlan:
+        return AgentPlan(run_id, self._maker(stream), self.settings.top_k, judge)
+
+    def _session(
+        self,
+        stream: TestStream,
+        model: AnswerModel,
+        plan: AgentPlan,
+        emit: EventSink,
+        known: KnownReplies | None = None,
+    ) -> AgentSession:
         memories = self.backends_for(stream.conversation, [stream.backend])
         if stream.model != AGENT_MODEL:
             memories[stream.backend].read_by(token_counter(stream.model))
-        return AgentSession(
-            stream.conversation,
-            memories,
-            ModelAgent(
-                stream.model,
-                self.answer_model,
-                self.settings.api_base,
-                self.settings.context_tokens,
-                repeat=stream.repeat,
-            ),
-            plan,
-            self.recorded(emit),
-            known,
-        )
+        base, room = self.settings.api_base, self.settings.context_tokens
+        agent = ModelAgent(stream.model, model, base, room, repeat=stream.repeat)
+        return AgentSession(stream.conversation, memories, agent, plan, emit, known)
 
     def _maker(self, stream: TestStream) -> Callable[[], Benchmark]:
         loop = asyncio.get_running_loop()
@@ -132,3 +136,7 @@ class ConversingAssembly(Assembly):
             return self.authored[place]
 
         return on_loop(answer, loop)
+
+
+def _unrecorded(event: ReplayEvent) -> None:
+    """A rehearsal leaves nothing behind."""

@@ -12,6 +12,7 @@ from app.dataset_interfaces.run_config import RunConfig
 from app.dataset_interfaces.sources import TestSource, Wishes
 from app.errors import UsageError
 from app.settings import Settings
+from memory_backends.controls import ORACLE
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ def refuse_for_tests(settings: Settings, sources: Sequence[TestSource], conversa
         UsageError: one does; the sentence names it.
     """
     refuse_agents(settings, sources)
+    if sources and ORACLE in settings.backend:
+        raise UsageError(f"--backend {ORACLE} is given the evidence of questions; tests name none: run it apart")
     for name in ("limit", "sample"):
         if sources and conversations and getattr(settings, name) is not None:
             raise UsageError(f"--{name} counts questions, or it counts tests: run conversations and tests apart")

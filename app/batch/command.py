@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 from app.agents.address import is_agent
-from app.answering.reachability import is_loopback
-from app.assembling.assembly import Assembly
+from app.answering.judge import refuse_extractive_judge
 from app.assembling.conversing import ConversingAssembly
 from app.assembling.memories import refuse_unknown_backends
 from app.assembling.streams import refuse_for_tests
-from app.batch.estimate import Estimate, estimate_run, print_estimate
+from app.batch.estimate import estimate_run, print_estimate
+from app.batch.estimate_of_tests import estimate_tests
+from app.batch.options import BatchOptions, check_options, without_effect_on_tests
 from app.batch.recorded_run import RunPlan, run_recorded
 from app.batch.remaining import Asking
 from app.batch.report import results_of_run
@@ -36,23 +36,9 @@ from app.recording.damage import damage_told
 from app.recording.files import new_recording_path
 from app.recording.store import Recording
 from app.scoring.answer_key import AnswerKey, read_answer_key
-from app.scoring.attribution import CLOSED_BOOK
 from app.scoring.results import Results
-from app.settings import Settings, without_secrets
-
-
-@dataclass(frozen=True)
-class BatchOptions:
-    """What ``--batch`` is told beside the settings."""
-
-    datasets: tuple[str, ...]
-    evidence: Path | None
-    recording: Path | None
-    plan: RunPlan
-    estimate: bool
-    outputs: tuple[str, ...]
-    fail_under: float | None
-    answer_key: Path | None = None
+from app.settings import Settings
+from memory_backends.controls import CLOSED_BOOK, CONTROLS
 
 
 def run_batch(settings: Settings, options: BatchOptions) -> int:
@@ -61,20 +47,22 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     Raises:
         MemreplayError: nothing was asked, since the options, a dataset, a server or a key will not do.
     """
-    _check_options(settings, options)
+    check_options(settings, options)
     refuse_unknown_backends(settings.backend)
     recording = options.recording or new_recording_path()
-    outputs = options.outputs or (_results_beside(recording),)
-    check_outputs(outputs, inputs=(recording, *_files_read(options)))
+    outputs = tuple(dict.fromkeys(options.outputs)) or (_results_beside(recording),)
+    # A folder of recordings that is not there yet is made with the first of them.
+    to_be_made = not options.outputs and not recording.parent.exists()
+    check_outputs(() if to_be_made else outputs, inputs=(recording, *options.files_read()))
     specs, sources = split_specs(options.datasets or tuple(entry.id for entry in shipped_datasets()))
     refuse_for_tests(settings, sources, specs)
+    if not specs and (idle := without_effect_on_tests(settings, options)):
+        _warn(idle)
     conversations = _chosen_conversations(settings, options, specs) if specs else []
     if not sources and not any(conversation.questions for conversation in conversations):
         raise UsageError("nothing to ask: the chosen datasets hold no questions")
     if options.estimate:
-        if sources:
-            raise UsageError("--estimate counts questions; what tests will say is not known before they are run")
-        return _estimate(settings, conversations)
+        return _estimate(settings, conversations, sources)
     answer_key = _answer_key(options.answer_key)
     if answer_key is not None:
         answer_key.check(conversations)
@@ -103,36 +91,6 @@ def _ran_to_its_end(
     return asyncio.run(run_recorded(assembly, conversations, sources, plan))
 
 
-def _check_options(settings: Settings, options: BatchOptions) -> None:
-    wrong = {
-        "--resume needs --recording: the file with the run to go on with": options.plan.resume
-        and options.recording is None,
-        "--retry-errors goes with --resume": options.plan.retry_errors and not options.plan.resume,
-        "--limit and --sample both choose the questions; give one of them": bool(
-            settings.limit and settings.sample
-        ),
-        "--offline takes replies from the cache, which --no-cache forbids": settings.offline and not settings.cache,
-        "--fail-under takes an accuracy, a number from 0 to 1": options.fail_under is not None
-        and not 0 <= options.fail_under <= 1,
-        "--estimate starts no run: it goes without --resume": options.estimate and options.plan.resume,
-    }
-    for sentence, applies in wrong.items():
-        if applies:
-            raise UsageError(sentence)
-    for url in (settings.redis_url, settings.qdrant_url) if settings.offline else ():
-        if url is not None and not is_loopback(url):
-            raise UsageError(f"--offline reaches no network, and {without_secrets(url)} is on one")
-
-
-def _files_read(options: BatchOptions) -> Iterator[Path]:
-    """Files that are named for reading; an id or a pattern of datasets is none."""
-    for name in options.datasets:
-        yield Path(name)
-    for path in (options.evidence, options.answer_key):
-        if path is not None:
-            yield path
-
-
 def _chosen_conversations(settings: Settings, options: BatchOptions, specs: Sequence[str]) -> list[Conversation]:
     with shown_reading() as opened:
         loaded = load(specs, options.evidence, _warn, opened)
@@ -147,23 +105,30 @@ def _asked_along(backends: Sequence[str]) -> tuple[str, ...]:
     What an agent would say without its memory no model can tell.
     """
     is_chosen = CLOSED_BOOK in backends
-    memories = [name for name in backends if name not in (CLOSED_BOOK, "oracle") and not is_agent(name)]
+    memories = [name for name in backends if name not in CONTROLS and not is_agent(name)]
     return (CLOSED_BOOK,) if memories and not is_chosen else ()
 
 
-def _estimate(settings: Settings, conversations: Sequence[Conversation]) -> int:
-    """Embedded stores are as good for it as servers, and it leaves nothing in them."""
-    embedded = settings.model_copy(update={"redis_url": None, "qdrant_url": None})
-    assembly = Assembly(embedded, new_recording_path(), asked_along=_asked_along(settings.backend), warn=_warn)
+def _estimate(settings: Settings, conversations: Sequence[Conversation], sources: Sequence[TestSource]) -> int:
+    """Embedded stores are as good for it as servers, and it leaves nothing in them; nobody is there to be asked."""
+    refuse_extractive_judge(settings.judge)
+    embedded = settings.model_copy(update={"redis_url": None, "qdrant_url": None, "judge": None})
+    along = _asked_along(settings.backend) if conversations else ()
+    assembly = ConversingAssembly(embedded, new_recording_path(), asked_along=along, warn=_warn)
     asking = Asking(settings.backend, assembly.asked_along, settings.model, settings.repeats, retry_errors=False)
 
-    async def estimated() -> dict[tuple[str, str], Estimate]:
+    async def estimate() -> None:
         try:
-            return await estimate_run(assembly, conversations, asking)
+            if conversations:
+                print_estimate(await estimate_run(assembly, conversations, asking))
+            if sources:
+                estimates, caveats = await estimate_tests(assembly, sources, settings.judge)
+                print_estimate(estimates, "tests", "about")
+                print("\n".join(caveats))
         finally:
             await assembly.finish("interrupted")
 
-    print_estimate(asyncio.run(estimated()))
+    asyncio.run(estimate())
     return EXIT_DONE
 
 
@@ -173,7 +138,7 @@ def report_again(path: Path, run_id: str | None, outputs: Sequence[str], answer_
     Raises:
         MemreplayError: the file or an output cannot be used.
     """
-    chosen = tuple(outputs) or (_results_beside(path),)
+    chosen = tuple(dict.fromkeys(outputs)) or (_results_beside(path),)
     check_outputs(chosen, inputs=(path, *([answer_key] if answer_key else ())))
     _report(path, run_id, chosen, _answer_key(answer_key))
 

@@ -57,5 +57,6 @@ def _harmless(cell: Cell) -> Cell:
         case str() if cell.lstrip(" ").startswith(_STARTS_A_FORMULA):
             return f"'{cell}"
         case float():
-            return round(cell, 6)
+            # By figures and not by decimals: a price may be tiny.
+            return float(f"{cell:.9g}")
     return cell

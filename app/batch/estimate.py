@@ -22,30 +22,30 @@ from app.answering.reply_cache import ReplyCache, request_key
 from app.answering.tokens import token_counter
 from app.assembling.assembly import Assembly
 from app.batch.remaining import Asking
-from app.batch.tally import dollars
 from app.conversations.exchanges import exchanges_of
 from app.conversations.models import Conversation
+from app.prices import dollars
 from app.replay.events import ReplayEvent
 from app.replay.session import ReplaySession
 from memory_backends.registry import texts_to_embed
 
-NOT_ASKED = "not asked: this is an estimate"
+_NOTHING = Reply(text=None, error="not asked: this is an estimate")
 
 
 @dataclass
 class Estimate:
     """What one backend would need of one model, or of itself where it is an agent.
 
-    ``calls`` are those whose reply is not on record. ``reply_tokens`` is the most that they may take.
+    ``asked`` counts questions, or tests; ``calls`` are those whose reply is not on record.
     """
 
-    questions: int = 0
+    asked: int = 0
     calls: int = 0
     prompt_tokens: int = 0
     reply_tokens: int = 0
 
     def price(self, model: str) -> float | None:
-        """The most that it can cost, in US dollars, without any discount; None where the price is unknown."""
+        """What it costs, in US dollars, without any discount; None where the price is unknown."""
         facts = model_facts(model)
         if model == EXTRACTIVE_MODEL or not self.calls:
             return 0.0
@@ -55,26 +55,37 @@ class Estimate:
 
 
 class EstimatingModel:
-    """Counts what it would be asked; ``current`` is the estimate that it is for."""
+    """Counts what it would be asked, and gives what is on record, else a stand-in.
 
-    def __init__(self, cache: ReplyCache | None) -> None:
+    ``current`` is the estimate that it is for. A reply is taken to be as long as the stand-in, or where that says
+    nothing as long as it may be.
+    """
+
+    def __init__(self, cache: ReplyCache | None, stand_in: Reply = _NOTHING) -> None:
         self.current = Estimate()
-        self._cache = cache
+        self._cache, self._stand_in = cache, stand_in
         self._seen: set[str] = set()
         # Contexts that many questions share are counted once.
         self._tokens = lru_cache(maxsize=1024)(lambda model, text: token_counter(model)(text))
 
     async def answer(self, request: AnswerRequest) -> Reply:
-        """Nothing, after counting."""
+        """What is on record, or the stand-in after counting."""
         key = request_key(request)
-        on_record = self._cache is not None and (key in self._seen or self._cache.get(key) is not None)
-        self._seen.add(key)
-        if not on_record:
+        kept = self._cache.get(key) if self._cache is not None else None
+        if kept is not None:
+            return kept.model_copy(update={"reused": True})
+        if self._cache is None or key not in self._seen:
             segments = (segment for message in request.messages for segment in message.segments)
             self.current.calls += 1
             self.current.prompt_tokens += sum(self._tokens(request.model, segment) for segment in segments)
-            self.current.reply_tokens += int(request.parameters.get("max_tokens") or 0)
-        return Reply(text=None, error=NOT_ASKED)
+            self.current.reply_tokens += self._length_of_reply(request)
+        self._seen.add(key)
+        return self._stand_in
+
+    def _length_of_reply(self, request: AnswerRequest) -> int:
+        if self._stand_in.text is None:
+            return int(request.parameters.get("max_tokens") or 0)
+        return self._tokens(request.model, self._stand_in.text)
 
 
 async def estimate_run(
@@ -95,7 +106,7 @@ async def estimate_run(
         await session.play()
         for ask in asking.asks_of(conversation):
             model.current = estimates[ask.backend, ask.model]
-            model.current.questions += ask.repeat == 0
+            model.current.asked += ask.repeat == 0
             if is_agent(ask.backend):
                 model.current.calls += 1
                 continue
@@ -104,27 +115,25 @@ async def estimate_run(
     return estimates
 
 
-def print_estimate(estimates: dict[tuple[str, str], Estimate]) -> None:
-    """A table on standard output."""
+def print_estimate(
+    estimates: dict[tuple[str, str], Estimate], counted: str = "questions", how_much: str = "at most"
+) -> None:
+    """A table on standard output. ``counted`` is what is asked, ``how_much`` says how the price is meant."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("backend")
     table.add_column("model")
-    for heading in ("questions", "calls", "prompt tokens", "price at most"):
+    for heading in (counted, "calls", "prompt tokens", f"price {how_much}"):
         table.add_column(heading, justify="right")
     prices = []
     for (backend, model), estimate in estimates.items():
         prices.append(estimate.price(model))
-        numbers = (estimate.questions, estimate.calls, estimate.prompt_tokens)
-        table.add_row(Text(backend), Text(model), *(f"{number:,}" for number in numbers), _dollars(prices[-1]))
+        numbers = (estimate.asked, estimate.calls, estimate.prompt_tokens)
+        table.add_row(Text(backend), Text(model), *(f"{number:,}" for number in numbers), dollars(prices[-1]))
     console = Console(width=None if Console().is_terminal else 120)
     console.print(table)
     known = sum(price for price in prices if price is not None)
     unknown = ", where the price is known" if None in prices else ""
-    console.print(f"{_dollars(known)} at most{unknown}; replies on record and providers' caches make it less.")
-
-
-def _dollars(price: float | None) -> str:
-    return "unknown" if price is None else dollars(price)
+    console.print(f"In all {how_much} {dollars(known)}{unknown}; providers' caches make it less.")
 
 
 def _unrecorded(event: ReplayEvent) -> None:

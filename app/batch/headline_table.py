@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from app.answering.model import EXTRACTIVE_MODEL
-from app.batch.tally import dollars
+from app.prices import UNKNOWN, dollars
 from app.scoring.attribution import LABELS
 from app.scoring.option_style import OptionStyle
 from app.scoring.results import BackendResults, Results
@@ -17,7 +17,7 @@ Columns = Mapping[str, Mapping[str, str]]
 
 CellOf = Callable[[BackendResults], str]
 
-NOTHING = "–"
+NOTHING = UNKNOWN
 
 _REASONS = 3
 _LONGEST_REASON = 120
@@ -48,6 +48,12 @@ def remarks(results: Results) -> list[str]:
     """What stands below the tables: each pair in words, and what to hold against the numbers."""
     sentences = [f"{comparison.words}." for comparison in results.comparisons]
     sentences += _error_sentences(results)
+    sentences += [
+        f"extraction: {read.errors} of {read.calls} exchanges of {name} went unread by {read.model}, so that it"
+        f" knows less of them; the commonest reason: {_shortened(read.error)}."
+        for name, backend in results.backends.items()
+        if (read := backend.extraction) is not None and read.error is not None
+    ]
     sentences += [_style_sentence(dataset, style) for dataset, style in results.option_style.items()]
     if unnamed := len({_question_of(row) for row in results.questions if row.failure == "no_evidence"}):
         sentences.append(
@@ -150,10 +156,6 @@ def _tokens_per_right(backend: BackendResults) -> str:
     return NOTHING if tokens is None else f"{tokens:,.0f}"
 
 
-def _cost(amount: float | None) -> str:
-    return NOTHING if amount is None else dollars(amount)
-
-
 _SCORES: dict[str, CellOf] = {
     "right": _right,
     "accuracy": lambda backend: share(backend.headline.accuracy),
@@ -163,7 +165,7 @@ _SCORES: dict[str, CellOf] = {
     "not adversarial": _without_adversarial,
     "errors": _errors,
     "repeats agree": lambda backend: share(backend.headline.repeats_agree),
-    "cost": lambda backend: _cost(backend.cost_usd),
+    "cost": lambda backend: dollars(backend.cost_usd),
 }
 
 _SUPPORT: dict[str, CellOf] = {
@@ -173,5 +175,8 @@ _SUPPORT: dict[str, CellOf] = {
     "grounded": lambda backend: share(backend.headline.grounded_accuracy),
     "recall@10": _recall_at_10,
     "tokens/right": _tokens_per_right,
-    "cost/right": lambda backend: _cost(backend.headline.cost_usd_per_right),
+    "cost/right": lambda backend: dollars(backend.headline.cost_usd_per_right),
 }
+
+HEADINGS = (*_SCORES, *_SUPPORT)
+"""All that there can be of the first two tables."""

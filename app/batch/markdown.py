@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from app.batch.headline_table import Columns, failure_columns, remarks, score_columns, support_columns
+from app.batch.legend import meaning_of_failures, meaning_of_scores
 from app.batch.tests_table import HEADING, contestants_in_tests, point_rows, test_remarks
 from app.scoring.results import Results
 
@@ -37,8 +38,21 @@ def _lines(results: Results) -> Iterator[str]:
     for sentence in (*remarks(results), *test_remarks(results)):
         yield f"- {plain(sentence)}"
     yield ""
+    yield from _legend(results)
     models = ", ".join(dict.fromkeys(backend.model for backend in results.backends.values()))
     yield plain(f"Run {run.id}, started {run.started_at}, memreplay {run.memreplay_version}, model {models}.")
+
+
+def _legend(results: Results) -> Iterator[str]:
+    """What the headings mean, folded away."""
+    scores = meaning_of_scores((*score_columns(results), *support_columns(results)))
+    if scores:
+        yield from ("<details><summary>What the columns mean</summary>", "")
+        yield from (f"- *{plain(heading)}*: {plain(meaning)}" for heading, meaning in scores)
+        failures = meaning_of_failures(failure_columns(results))
+        yield from ("", "Where each fact was lost, in numbers of answers:", "") if failures else ()
+        yield from (f"- *{plain(heading)}*: {plain(meaning)}" for heading, meaning in failures)
+        yield from ("", "</details>", "")
 
 
 def _tests(results: Results) -> Iterator[str]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from app.answering.gate import GivenUpError
 from app.assembling.assembly import Assembly, content_digest
 from app.assembling.conversing import ConversingAssembly
 from app.batch.interrupts import two_step_interrupt
@@ -18,7 +19,7 @@ from app.batch.runner import BatchRunner
 from app.batch.tests_runner import TestsRunner
 from app.conversations.models import Conversation
 from app.dataset_interfaces.sources import TestSource
-from app.errors import RecordingError
+from app.errors import MissingServerOrKeyError, RecordingError
 from app.recording.store import ANY_STATUS, UNFINISHED
 
 
@@ -37,7 +38,7 @@ async def run_recorded(
     sources: Sequence[TestSource],
     plan: RunPlan,
 ) -> bool:
-    """Run and record. False where it was stopped, or where the recording could not be written to the end.
+    """Run and record. False where it did not come to its end: stopped, a model given up, a recording not writable.
 
     Raises:
         MemreplayError: nothing was asked, since a server, a key or the recording is not to be had.
@@ -46,12 +47,19 @@ async def run_recorded(
     try:
         await assembly.check()
         tests = TestsRunner(assembly, sources, retry_errors=plan.retry_errors)
-        await tests.prepare(_say)
+        await _prepare(tests)
         _begin(assembly, conversations, tests, plan)
         complete = await _run(assembly, conversations, tests, plan)
     finally:
         complete = await _finish(assembly, "finished" if complete else "interrupted") and complete
     return complete
+
+
+async def _prepare(tests: TestsRunner) -> None:
+    try:
+        await tests.prepare(_say)
+    except GivenUpError as error:
+        raise MissingServerOrKeyError(f"the tests cannot be written: {error}") from None
 
 
 def _begin(assembly: Assembly, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan) -> None:
@@ -66,7 +74,7 @@ def _begin(assembly: Assembly, conversations: Sequence[Conversation], tests: Tes
     if not conversations:
         return
     questions = sum(len(conversation.questions) for conversation in conversations)
-    notes = [f"asking {questions} questions of {len(conversations)} conversations"]
+    notes = [f"asking {_counted(questions, 'question')} of {_counted(len(conversations), 'conversation')}"]
     notes += [f"{name} is asked along" for name in assembly.asked_along]
     if not plan.perceive:
         notes.append("what memory would give to ordinary turns is not read (--perceive)")
@@ -116,12 +124,16 @@ async def _run(
             _say(f"memreplay: {error}")
             return False
     _say(_summary(progress))
+    given_up = assembly.paces.given_up
+    if given_up:
+        whole = progress.overall
+        _say("\n".join([*given_up.values(), f"{whole.total - whole.done:,} answers are still to be had"]))
     if (errors := progress.overall.errors) and not runner.stopping:
         _say(
-            f"{errors} asks ended in an error; to ask them again, give the same options and:"
+            f"{_counted(errors, 'ask')} ended in an error; to ask them again, give the same options and:"
             f" --recording {assembly.recording_path} --resume --retry-errors"
         )
-    return not runner.stopping
+    return not runner.stopping and not given_up
 
 
 async def _until_over(
@@ -156,3 +168,7 @@ def _summary(progress: BatchProgress) -> str:
 
 def _say(sentence: str) -> None:
     print(sentence, file=sys.stderr, flush=True)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

@@ -12,12 +12,13 @@ from app.recording.store import Recording, RunInfo
 from app.replay.asks import Answer
 from app.replay.events import ASK_KINDS
 from app.scoring.answer_key import AnswerKey
-from app.scoring.attribution import CLOSED_BOOK, Attributor
+from app.scoring.attribution import Attributor
 from app.scoring.option_style import OptionStyle, option_style
 from app.scoring.results import KeyFacts, Results, RunFacts, build_results
 from app.scoring.rows import question_row
 from app.scoring.rows_of_tests import TEST_KINDS, cost_of_writing, rows_of_tests
 from app.scoring.sections import QuestionRow
+from memory_backends.controls import CLOSED_BOOK
 from memory_backends.operations import Extraction
 
 _KINDS = (*ASK_KINDS, "observed", "decided", "extracted")

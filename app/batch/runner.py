@@ -51,13 +51,15 @@ class BatchRunner:
     async def run(self, conversations: Sequence[Conversation]) -> None:
         """Do all that is not done yet, or as much of it as was begun when :meth:`stop` came.
 
+        What a model that is given up is still to be asked stays unasked; the others go on.
+
         Raises:
             RecordingError: the recording cannot be written any more.
         """
         async with asyncio.TaskGroup() as group:
             for conversation in conversations:
                 await self._until_asks_run_short()
-                if self.stopping:
+                if self.stopping or not self._still_asked():
                     return
                 await self._take_up(conversation, group)
 
@@ -85,7 +87,11 @@ class BatchRunner:
         self._open += 1
         if work.asks:
             self._not_begun[conversation.id] = Counter(_answerer_of(ask) for ask in work.asks)
-        await self._ingest(conversation, session, work.backends)
+        try:
+            await self._ingest(conversation, session, work.backends)
+        except HaltedError:
+            # The model that reads facts is asked no more: no conversation can be taken in without it.
+            self.stop()
         group.create_task(self._question(session, work.asks))
 
     async def _ingest(self, conversation: Conversation, session: ReplaySession, backends: Sequence[str]) -> None:
@@ -118,14 +124,23 @@ class BatchRunner:
         self._progressed.set()
 
     async def _ask(self, session: ReplaySession, ask: Ask) -> bool:
-        """Whether the question was asked: it is not where the run ends before its turn comes."""
+        """Whether the question was answered: not where the run ends, or its model is given up, before that."""
+        answerer = _answerer_of(ask)
         try:
-            async with self._lanes[_answerer_of(ask)]:
-                self._begins(session.conversation.id, _answerer_of(ask))
+            async with self._lanes[answerer]:
+                self._begins(session.conversation.id, answerer)
                 await session.ask(ask.question, ask.backend, ask.model, repeat=ask.repeat)
         except HaltedError:
+            if answerer not in self._still_asked():
+                self._lanes[answerer].halt()
+                self._progressed.set()
             return False
         return True
+
+    def _still_asked(self) -> list[str]:
+        """The answerers that were not given up."""
+        given_up = self._assembly.paces.given_up
+        return [name for name in self._lanes if name not in given_up]
 
     def _begins(self, conversation: str, answerer: str) -> None:
         left = self._not_begun[conversation]
@@ -143,9 +158,10 @@ class BatchRunner:
         """Whether no whole conversation is waiting to be asked about, or one does not keep the models busy."""
         if self._open >= _MOST_CONVERSATIONS:
             return False
-        waiting = sum(self._not_begun.values(), Counter[str]())
-        return len(self._not_begun) < _CONVERSATIONS_AHEAD or any(
-            waiting[name] < self._assembly.paces.of(name).calls_at_once for name in self._lanes
+        asked, waiting = self._still_asked(), sum(self._not_begun.values(), Counter[str]())
+        whole = sum(any(left[name] for name in asked) for left in self._not_begun.values())
+        return whole < _CONVERSATIONS_AHEAD or any(
+            waiting[name] < self._assembly.paces.of(name).calls_at_once for name in asked
         )
 
     def _lane(self, answerer: str) -> Gate:

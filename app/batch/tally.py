@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.answering.model import Reply
+from app.prices import dollars
 from app.scoring.outcomes import Outcome
 from app.scoring.statistics import wilson_interval
 
@@ -69,11 +70,6 @@ class Tally:
     def rate(self, seconds: float) -> float:
         """Answers a second of this process."""
         return (self.done - self.carried) / seconds if seconds > 0 else 0.0
-
-
-def dollars(amount: float) -> str:
-    """To four decimals; what is less than these is not shown as nothing."""
-    return "<$0.0001" if 0 < amount < 0.0001 else f"${amount:,.4f}"
 
 
 def spoken(seconds: float) -> str:

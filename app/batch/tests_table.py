@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.batch.headline_table import NOTHING
-from app.batch.tally import dollars
+from app.prices import dollars
 from app.scoring.results import Results
 from app.scoring.sections import TestGroup, TestResults
 

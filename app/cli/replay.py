@@ -120,7 +120,8 @@ def replay(
         )
         return
     _refuse(asdict(only_screen), "goes with the screen, not with --batch")
-    from app.batch.command import BatchOptions, run_batch
+    from app.batch.command import run_batch
+    from app.batch.options import BatchOptions
     from app.batch.recorded_run import RunPlan
 
     options = BatchOptions(

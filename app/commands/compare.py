@@ -16,6 +16,7 @@ from app.batch.report import results_of_run
 from app.batch.writers import STANDARD_OUTPUT, check_outputs
 from app.conversations.faults import printable
 from app.errors import UsageError
+from app.input_files import NOT_REGULAR, is_irregular
 from app.output_files import write_whole
 from app.recording.damage import damage_told
 from app.recording.store import Recording
@@ -67,6 +68,8 @@ def rows_of(path: Path, run_id: str | None) -> Sequence[AnswerRow]:
         MemreplayError: the file cannot be read, is neither, or has no such run.
     """
     try:
+        if is_irregular(path):
+            raise UsageError(f"{path}: {NOT_REGULAR}")
         with path.open("rb") as file:
             is_recording = file.read(len(_SQLITE)) == _SQLITE
         if not is_recording:

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from app.commands.export_tests import export_tests
 from app.conversations.coverage import Cell, Coverage, CoverageTable, coverage_of
 from app.conversations.export import as_test_conversation_text, lost_in_export
 from app.conversations.faults import printable
@@ -21,6 +22,7 @@ from app.conversations.json_schema import conversation_schema_text
 from app.conversations.models import Conversation
 from app.conversations.registry import DatasetEntry, load, shipped_datasets
 from app.dataset_interfaces.loading import SHIPPED_DATASETS, ShippedDataset
+from app.dataset_interfaces.sources import Wishes, split_specs
 from app.errors import DatasetError, UsageError
 from app.output_files import write_whole
 from app.paths import datasets_folder
@@ -86,6 +88,23 @@ def show_coverage(as_json_text: bool) -> None:
     for table in coverage.tables:
         for row, column in table.empty():
             console.print(Text(f"  {table.rows} {printable(row)}, {table.columns} {printable(column)}"))
+
+
+def export_dataset(spec: str, conversation_id: str | None, output: Path, wishes: Wishes) -> None:
+    """Write a conversation as a file in the TestConversation format, or tests as a folder of definitions.
+
+    Raises:
+        MemreplayError: it cannot be found or made, or an option is for the other of the two.
+    """
+    _, sources = split_specs([spec])
+    if sources and conversation_id is not None:
+        raise UsageError(f"{printable(spec)} holds tests, and --conversation chooses a conversation")
+    if not sources and wishes != Wishes():
+        raise UsageError("--examples, --memory-span and --seed are for datasets of tests")
+    if sources:
+        export_tests(sources[0], output, wishes)
+    else:
+        export_conversation(spec, conversation_id, output)
 
 
 def export_conversation(spec: str, conversation_id: str | None, output: Path) -> None:

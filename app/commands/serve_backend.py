@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from app.answering.asked_anew import AskedAnew
 from app.answering.extraction import ModelFactExtractor
 from app.answering.extractive.prompt_reading import read_prompt
-from app.answering.litellm_port import LiteLLMModel
 from app.answering.litellm_setup import warm_up
 from app.answering.model import EXTRACTIVE_MODEL, AnswerModel, AnswerRequest, PromptMessage, Reply
 from app.answering.prompts import HISTORY_HEADING, after_history, build_request, longest_reply
@@ -74,7 +74,7 @@ async def _serve(name: str, settings: Settings, options: ServeOptions) -> None:
 
     resources, vectors = resources_of(settings)
     model, base = settings.model[0], settings.api_base
-    asked = LiteLLMModel()
+    asked = AskedAnew()
     if settings.extractor is not None:
         resources = replace(resources, extractor=ModelFactExtractor(asked, settings.extractor, base))
     try:

@@ -34,11 +34,16 @@ def validate(specs: Sequence[str]) -> int:
     if faults:
         print(f"{_count(faults, 'fault')} in {_count(tally.files, 'file')}", file=sys.stderr)
         return EXIT_USAGE
-    print(
-        f"{_count(tally.files, 'file')} checked, {_count(tally.conversations, 'conversation')},"
-        f" {_count(tally.questions, 'question')}: no fault"
-    )
+    print(f"{_count(tally.files, 'file')} checked, {', '.join(_held(tally))}: no fault")
     return EXIT_DONE
+
+
+def _held(tally: Tally) -> list[str]:
+    """What the files hold, counted; tests where there are any, and then conversations only where there are some."""
+    tests = [_count(tally.tests, "test")] if tally.tests else []
+    if tests and not tally.conversations:
+        return tests
+    return [_count(tally.conversations, "conversation"), _count(tally.questions, "question"), *tests]
 
 
 def _check_tests(source: TestSource, tally: Tally, warnings: _Warnings) -> int:
@@ -51,6 +56,7 @@ def _check_tests(source: TestSource, tally: Tally, warnings: _Warnings) -> int:
         return 1
     for note in made.notes:
         warnings.hear(note)
+    tally.tests += len(made.tests)
     return 0
 
 

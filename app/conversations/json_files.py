@@ -13,12 +13,15 @@ from ijson.common import JSONError
 
 from app.conversations.faults import Place
 from app.conversations.listener import SILENT, Listener, OnBytes
+from app.conversations.nesting import DEEPEST, NestingGuard
 from app.errors import DatasetError
+from app.input_files import NOT_REGULAR, is_irregular
 
 Entries = Generator[tuple[Place, Any], None, None]
 """Values with their places, one at a time; closing it closes the file."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_SQLITE = b"SQLite format 3\0"
 _BUFFER_BYTES = 1 << 18
 
 
@@ -26,10 +29,14 @@ _BUFFER_BYTES = 1 << 18
 def _opened(path: Path) -> Iterator[BinaryIO]:
     """The file, at its first byte after a byte order mark."""
     place = Place(path)
+    if is_irregular(path):
+        raise place.fault(NOT_REGULAR, "a file that can be read to its end")
     try:
         with path.open("rb") as file:
-            if file.read(len(_BYTE_ORDER_MARK)) != _BYTE_ORDER_MARK:
-                file.seek(0)
+            beginning = file.read(len(_SQLITE))
+            if beginning == _SQLITE:
+                raise place.fault("is an SQLite file", "JSON; a recording is opened with --recording FILE")
+            file.seek(len(_BYTE_ORDER_MARK) if beginning.startswith(_BYTE_ORDER_MARK) else 0)
             yield file
     except FileNotFoundError:
         raise place.fault("does not exist", "a dataset file") from None
@@ -90,15 +97,21 @@ def read_lines(path: Path, listener: Listener = SILENT) -> Entries:
             yield place, value
 
 
+class _TooDeepError(Exception):
+    """A file is nested deeper than anybody would write it."""
+
+
 class _Watched:
     """A file of which somebody hears how much of it was read."""
 
-    def __init__(self, file: BinaryIO, on_bytes: OnBytes) -> None:
-        self._file, self._on_bytes = file, on_bytes
+    def __init__(self, file: BinaryIO, on_bytes: OnBytes, nesting: NestingGuard) -> None:
+        self._file, self._on_bytes, self._nesting = file, on_bytes, nesting
 
     def read(self, size: int = -1) -> bytes:
         """At most so many bytes."""
         data = self._file.read(size)
+        if self._nesting.too_deep(data):
+            raise _TooDeepError
         self._on_bytes(len(data))
         return data
 
@@ -109,13 +122,16 @@ def read_array(path: Path, listener: Listener = SILENT) -> Entries:
     Where the array is broken it cannot be read further: that is the last fault.
     """
     with _opened(path) as file:
-        watched = _Watched(file, listener.opened(path))
+        watched = _Watched(file, listener.opened(path), NestingGuard())
         entries = enumerate(ijson.items(watched, "item", buf_size=_BUFFER_BYTES, use_float=True))
         number = -1
         while True:
             try:
                 number, entry = next(entries)
             except StopIteration:
+                return
+            except _TooDeepError:
+                listener.fault(Place(path).fault(f"is nested more than {DEEPEST:,} deep", "a list of a few levels"))
                 return
             except JSONError as error:
                 listener.fault(_broken_array(error, Place(path).at(number + 1)))

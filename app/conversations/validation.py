@@ -26,6 +26,7 @@ class Tally:
     files: int = 0
     conversations: int = 0
     questions: int = 0
+    tests: int = 0
 
 
 def faults_of_files(paths: Sequence[Path], tally: Tally, listener: Listener = SILENT) -> Iterator[DatasetError]:

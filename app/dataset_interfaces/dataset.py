@@ -18,6 +18,7 @@ from app.dataset_interfaces.judging import judge_answers
 from app.dataset_interfaces.language_model import DEFAULT_MODEL, LanguageModel, LLMRequest, reply_text
 from app.dataset_interfaces.master_log import MasterLog
 from app.errors import DatasetError
+from app.input_files import read_text
 
 
 class RunView(Protocol):
@@ -148,7 +149,7 @@ class DatasetInterface(ABC):
         """The text of a file: a whole path, or a name in :attr:`data_path`."""
         path = self.data_path / path_or_name
         try:
-            return path.read_text(encoding="utf-8")
+            return read_text(path)
         except (OSError, UnicodeDecodeError) as error:
             raise DatasetError(path, "", f"cannot be read ({error})", f"a data file of {self.name}") from None
 

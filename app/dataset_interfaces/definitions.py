@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +19,11 @@ from app.dataset_interfaces.run_config import RunConfig, dataset_key
 from app.dataset_interfaces.ungraded_dataset import UngradedDataset
 from app.dataset_interfaces.waits import WaitCreator
 from app.errors import DatasetError, UsageError
+from app.input_files import read_text
 
 CONFIG_FILE = "config.yml"
-_DEFINITION = ".def.json"
+DEFINITION = ".def.json"
+"""How the name of a definition ends."""
 _NOT_FOR_THE_CLASS = {"dataset_examples"}
 
 
@@ -90,18 +91,20 @@ ClassFinder = Callable[[str], DatasetClass | None]
 
 def is_definition_folder(folder: Path) -> bool:
     """Whether a folder holds definitions."""
-    return next(folder.glob(f"*/*{_DEFINITION}"), None) is not None
+    return next(folder.glob(f"*/*{DEFINITION}"), None) is not None
 
 
 def read_config(path: Path) -> tuple[RunConfig, tuple[DatasetSettings, ...]]:
     """A ``config.yml``: plain data, whatever tags it has. Raises :class:`DatasetError`."""
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        data = yaml.safe_load(read_text(path)) or {}
     except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(path, "", f"cannot be read ({error})", "a configuration in YAML") from None
     except yaml.YAMLError as error:
         problem = " ".join(str(error).split())
         raise DatasetError(path, "", f"is not valid YAML ({problem})", "a configuration in YAML") from None
+    except RecursionError:
+        raise DatasetError(path, "", "is nested too deeply", "a configuration in YAML") from None
     parsed = validated(_ConfigFile, data, Place(path))
     groups = tuple(frozenset(group) for group in parsed.config.incompatibilities)
     config = RunConfig(parsed.config.run_name, parsed.config.debug, groups)
@@ -126,7 +129,7 @@ def load_definitions(folder: Path, find_class: ClassFinder = shipped_dataset) ->
     for dataset_folder in sorted(path.parent for path in _first_definitions(folder)):
         dataset, dataset_notes = _dataset(dataset_folder.name, settings, find_class)
         notes += dataset_notes
-        for path in sorted(dataset_folder.glob(f"*{_DEFINITION}")):
+        for path in sorted(dataset_folder.glob(f"*{DEFINITION}")):
             definition = validated(_Definition, read_json(path), Place(path))
             if definition.script or not isinstance(dataset, UngradedDataset):
                 tests.append(_example(dataset, definition, path))
@@ -135,29 +138,13 @@ def load_definitions(folder: Path, find_class: ClassFinder = shipped_dataset) ->
                     f"The test {dataset.name} - {_id(path)} has no script, and no class is here that makes one"
                 )
     if not tests:
-        raise DatasetError(folder, "", "holds no test definitions", f"files {{dataset}}/{{id}}{_DEFINITION}")
+        raise DatasetError(folder, "", "holds no test definitions", f"files {{dataset}}/{{id}}{DEFINITION}")
     return Benchmark(config, tuple(tests), tuple(notes))
-
-
-def save_definitions(folder: Path, tests: Iterable[TestExample], config: RunConfig | None = None) -> None:
-    """Write definitions, and their configuration if there is one; files that are there are replaced."""
-    for example in tests:
-        path = folder / example.dataset_name / f"{example.example_id}{_DEFINITION}"
-        if path.parent.parent != folder or path.name != f"{example.example_id}{_DEFINITION}":
-            raise UsageError(f"The test {example.unique_id!r} cannot be the name of a file")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(example.to_dict(), indent=2, ensure_ascii=False), encoding="utf-8")
-    if config is not None:
-        groups = [sorted(group) for group in config.incompatibilities]
-        settings = {"run_name": config.run_name, "debug": config.debug, "incompatibilities": groups}
-        (folder / CONFIG_FILE).write_text(
-            yaml.safe_dump({"config": settings}, allow_unicode=True), encoding="utf-8"
-        )
 
 
 def _first_definitions(folder: Path) -> list[Path]:
     """One definition of each dataset."""
-    return list({path.parent: path for path in folder.glob(f"*/*{_DEFINITION}")}.values())
+    return list({path.parent: path for path in folder.glob(f"*/*{DEFINITION}")}.values())
 
 
 def _dataset(
@@ -195,4 +182,4 @@ def _example(dataset: DatasetInterface, definition: _Definition, path: Path) -> 
 
 
 def _id(path: Path) -> str:
-    return path.name.removesuffix(_DEFINITION)
+    return path.name.removesuffix(DEFINITION)

@@ -10,9 +10,10 @@ from typing import Any
 
 from app.dataset_interfaces.dataset import DatasetInterface
 from app.dataset_interfaces.examples import TestExample
+from app.dataset_interfaces.foreign_code import told_as_usage
 from app.dataset_interfaces.run_config import dataset_key
 from app.dataset_interfaces.sibling_modules import load_file
-from app.errors import MemreplayError, UsageError
+from app.errors import UsageError
 from app.paths import datasets_folder
 
 DEFAULT_MEMORY_SPAN = 2000
@@ -75,12 +76,8 @@ def load_dataset_class(named: str) -> DatasetClass:
     path, class_name = _split(named)
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file; a Python dataset is named as path.py:Class")
-    try:
+    with told_as_usage(f"{path}: its code cannot be run"):
         module = load_file(path)
-    except MemreplayError:
-        raise
-    except Exception as error:
-        raise UsageError(f"{path}: its code cannot be run ({type(error).__name__}: {error})") from error
     found = _classes_in(module)
     if class_name:
         if class_name in found:
@@ -104,26 +101,16 @@ def create_dataset(dataset_class: DatasetClass, **arguments: Any) -> DatasetInte
     if "__dataclass_fields__" in vars(dataset_class):
         body = {}
     given = {name: value for name, value in arguments.items() if name in known}
-    try:
+    with told_as_usage(f"The dataset {dataset_class.__name__} cannot be made"):
         dataset = dataset_class(**{**body, **given})
-    except MemreplayError:
-        raise
-    except Exception as error:
-        problem = f"{type(error).__name__}: {error}"
-        raise UsageError(f"The dataset {dataset_class.__name__} cannot be made ({problem})") from error
     dataset.memory_span = dataset.memory_span or DEFAULT_MEMORY_SPAN
     return dataset
 
 
 def make_tests(dataset: DatasetInterface, count: int) -> list[TestExample]:
     """The dataset's tests. Raises :class:`UsageError` where its code fails."""
-    try:
+    with told_as_usage(f"The tests of the dataset {dataset.name} cannot be made"):
         return dataset.generate_examples(count)
-    except MemreplayError:
-        raise
-    except Exception as error:
-        problem = f"{type(error).__name__}: {error}"
-        raise UsageError(f"The tests of the dataset {dataset.name} cannot be made ({problem})") from error
 
 
 def unknown_arguments(dataset_class: DatasetClass, arguments: dict[str, Any]) -> list[str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from app.errors import DatasetError
+from app.input_files import read_text
 
 
 class EventType(IntEnum):
@@ -105,7 +106,7 @@ def read_master_log(path: Path) -> list[LogEvent]:
     Raises :class:`DatasetError` where another line is broken.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(path, "", f"cannot be read ({error})", "the log of a run") from None
     lines = text.split("\n")

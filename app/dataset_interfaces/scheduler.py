@@ -22,6 +22,7 @@ from app.dataset_interfaces.agenda import Agenda, Fill, JumpTo, Resume, Start
 from app.dataset_interfaces.conversing import LoggedModel, RunRecord
 from app.dataset_interfaces.examples import Evaluation, TestExample, normalised
 from app.dataset_interfaces.filler import TriviaFiller, shipped_trivia
+from app.dataset_interfaces.foreign_code import is_the_users, problem_of
 from app.dataset_interfaces.journal import Journal
 from app.dataset_interfaces.language_model import LanguageModel
 from app.dataset_interfaces.master_log import EventSink, EventType, LogEvent, MasterLog
@@ -272,8 +273,10 @@ class Scheduler:
             test.give_up(str(error))
         except (MemreplayError, HaltedError):
             raise
-        except Exception as error:
-            test.give_up(f"The dataset's code failed ({type(error).__name__}: {error})")
+        except BaseException as error:
+            if is_the_users(error):
+                raise
+            test.give_up(f"The dataset's code failed ({problem_of(error)})")
         return None
 
     def _model_calls(self) -> Generator[LlmAsked, AgentReply | None, None]:

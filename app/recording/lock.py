@@ -35,7 +35,9 @@ class WriterLock:
                 f"{recording}: another memreplay is writing to it; wait for its end, or name another --recording"
             ) from None
         except OSError as error:
-            raise RecordingError(f"{recording}: cannot be opened as a recording: {error.strerror}") from None
+            raise RecordingError(
+                f"{recording}: cannot be opened as a recording: {error.strerror}; --recording names another place"
+            ) from None
         return cls(lock)
 
     def release(self) -> None:

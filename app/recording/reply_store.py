@@ -45,7 +45,10 @@ class SqliteReplyCache:
             self._db.execute("PRAGMA synchronous = NORMAL")
             migrations.apply(self._db)
         except (sqlite3.Error, OSError) as error:
-            raise RecordingError(f"{path}: cannot be used as the reply cache: {error}") from None
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise RecordingError(
+                f"{path}: cannot be used as the reply cache: {reason}; XDG_CACHE_HOME names another folder"
+            ) from None
 
     def get(self, key: str) -> Reply | None:
         """The reply of an identical request, if there was one."""

@@ -136,6 +136,8 @@ def refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
     """
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if not connection.execute("PRAGMA page_count").fetchone()[0]:
+        raise RecordingError(f"{path}: not a memreplay recording; it is empty")
     if application_id != APPLICATION_ID:
         raise RecordingError(f"{path}: not a memreplay recording; it is another program's SQLite file")
     if version > SCHEMA_VERSION:

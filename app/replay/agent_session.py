@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from app.answering.gate import HaltedError
 from app.answering.model import PromptMessage, Reply
 from app.conversations.models import Conversation, Role, Turn
 from app.dataset_interfaces.async_steps import AsyncSteps, on_loop
@@ -73,6 +74,7 @@ class AgentSession:
         self._recall: Recall | str = Recall()
         self._heard: Turn | None = None
         self._watching: list[str] = []
+        self._stuck: HaltedError | None = None
 
     @property
     def finished(self) -> bool:
@@ -100,15 +102,28 @@ class AgentSession:
         await self._advance(None)
 
     async def step(self) -> bool:
-        """Play the next turn: a message, or the reply to it. False where there is none left."""
+        """Play the next turn: a message, or the reply to it. False where there is none left.
+
+        Raises:
+            HaltedError: the model that replies is asked no more, and the turn is still to be played; or the one
+                that judges, or reads facts, is not, and then there is no going on in this session.
+        """
+        if self._stuck is not None:
+            raise self._stuck
         if self._message is None:
             return False
         self.position += 1
         if self._heard is None:
             self._heard = await self._say(self._message)
         else:
-            message, said, self._heard = self._message, self._heard, None
-            await self._advance(await self._reply(message, said))
+            reply = await self._words_in_their_turn(self._message)
+            try:
+                await self._replied(self._message, self._heard, reply)
+                self._heard = None
+                await self._advance(reply)
+            except HaltedError as error:
+                self._stuck = error
+                raise
         return True
 
     async def play(self) -> None:
@@ -143,14 +158,19 @@ class AgentSession:
             self._recall = await self._memory.read(turn, message.sent_at, budget)
         return turn
 
-    async def _reply(self, message: Say | Filler, said: Turn) -> AgentReply:
+    async def _replied(self, message: Say | Filler, said: Turn, reply: AgentReply) -> None:
         """The agent's turn: its words, or those that are supplied, and memory hears both sides."""
-        reply = await self._words(message)
         part: MessagePart = "supplied" if isinstance(message, Filler) else "reply"
         answered = self._told("assistant", reply.text, part, message, reply.error)
         heard = [said] if reply.error is not None else [said, answered]
         await self._memory.hear(heard, message.sent_at, self.position)
-        return reply
+
+    async def _words_in_their_turn(self, message: Say | Filler) -> AgentReply:
+        try:
+            return await self._words(message)
+        except HaltedError:
+            self.position -= 1
+            raise
 
     async def _words(self, message: Say | Filler) -> AgentReply:
         if isinstance(message, Filler):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TypeVar
 
+from app.answering.gate import HaltedError
 from app.replay.events import (
     BackendFailed,
     ConversationClosed,
@@ -115,13 +116,20 @@ class PlayedMemory:
         return recall
 
     async def _guarded(self, phase: Phase, work: Awaitable[T], turn: int) -> T | _Failed:
-        """Let it work; emit what it did, and its failure where it fails."""
+        """Let it work; emit what it did, and its failure where it fails.
+
+        Raises:
+            HaltedError: a model that it asks is asked no more; what it half heard leaves it broken.
+        """
         if self.broken is not None and phase != "close":
             _discard(work)
             return _Failed(self.broken)
         failure: str | None = None
         try:
             result = await work
+        except HaltedError as error:
+            self._now_broken(phase, turn, str(error) or "the run was stopped")
+            raise
         except BackendError as error:
             failure = str(error)
         except Exception as error:
@@ -136,9 +144,12 @@ class PlayedMemory:
                 conversation=self._conversation, turn=turn, backend=self._name, phase=phase, error=failure
             )
         )
+        self._now_broken(phase, turn, failure)
+        return _Failed(failure)
+
+    def _now_broken(self, phase: Phase, turn: int, failure: str) -> None:
         if phase in _INCOMPLETE_AFTER:
             self.broken = f"memory failed at turn {turn} ({phase}): {failure}"
-        return _Failed(failure)
 
 
 def ms_since(started: float) -> float:

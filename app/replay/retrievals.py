@@ -10,6 +10,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import Lock
 
 from app.replay.timeline import Timeline
 
@@ -37,6 +38,7 @@ class RetrievalIndex:
         self._timeline = timeline
         self._seen: dict[str, int] = defaultdict(int)
         self._found: dict[tuple[str, str], array[int]] = {}
+        self._taking_in = Lock()
 
     @property
     def behind(self) -> int:
@@ -45,7 +47,11 @@ class RetrievalIndex:
         return sum(len(self._timeline.perceived_track(name)) - self._seen[name] for name in backends)
 
     def catch_up(self, most: int | None = None) -> bool:
-        """Take in read paths, at most so many. True where none is left."""
+        """Take in read paths, at most so many. True where none is left. Threads take turns at it."""
+        with self._taking_in:
+            return self._catch_up(most)
+
+    def _catch_up(self, most: int | None) -> bool:
         left = self.behind if most is None else most
         for backend in self._timeline.backends:
             track = self._timeline.perceived_track(backend)

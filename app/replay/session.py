@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Protocol, runtime_checkable
 
+from app.answering.gate import HaltedError
 from app.answering.model import AGENT_MODEL, AnswerRequest, Reply
 from app.conversations.exchanges import exchanges_of, message_of
 from app.conversations.models import Conversation, Question
@@ -106,14 +107,24 @@ class ReplaySession:
             await memory.open(self._plan.run_id)
 
     async def step(self) -> bool:
-        """Play the next turn to every backend. False where there is none left."""
+        """Play the next turn to every backend. False where there is none left.
+
+        Raises:
+            HaltedError: a model that a memory asks is asked no more; the others have heard the turn.
+        """
         if self.finished:
             return False
         self.position += 1
         self._emit(TurnPlayed(conversation=self.conversation.id, turn=self.position))
+        halted: HaltedError | None = None
         for name, memory in self._listening.items():
-            async with memory.alone:
-                await self._hear(name, memory)
+            try:
+                async with memory.alone:
+                    await self._hear(name, memory)
+            except HaltedError as error:
+                halted = error
+        if halted is not None:
+            raise halted
         return True
 
     async def play(self) -> None:

@@ -56,6 +56,12 @@ class WatchRunner:
         self._retrievals = retrievals
         self._known: dict[tuple[Test, str], tuple[int, Sequence[int]]] = {}
 
+    @property
+    def must_read(self) -> bool:
+        """Whether looking for a stop would have the retrievals catch up first, which may take seconds."""
+        asks = any(_asks_for_hits(watch.expression) for watch in self.watches if watch.enabled)
+        return asks and self._retrievals.behind > 0
+
     def next_stop(self, cursor: int) -> Stop | None:
         """The first position after the cursor, up to the last that was reached, at which a watch fires."""
         found = [self._next_of(watch, backend, cursor) for watch, backend in self._pairs()]
@@ -208,6 +214,16 @@ class WatchRunner:
             return [(self._timeline.state(backend, subject.key), path) for path in _readings(subject.path)]
         histories = [self._timeline.state(backend, key) for key in self._timeline.state_keys(backend)]
         return [(history, path) for history in histories for path in _readings(subject.path)]
+
+
+def _asks_for_hits(expression: Expression) -> bool:
+    match expression:
+        case Test(subject):
+            return isinstance(subject, HitSubject)
+        case Not(inner):
+            return _asks_for_hits(inner)
+        case Both(left, right) | Either(left, right):
+            return _asks_for_hits(left) or _asks_for_hits(right)
 
 
 def _is_of_a_moment(expression: Expression) -> bool:

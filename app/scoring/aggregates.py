@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import get_args
 
@@ -182,11 +183,13 @@ def extraction_of(calls: Sequence[Extraction]) -> ExtractionResults | None:
         return None
     costs = [call.cost_usd for call in calls if call.error is None or call.cost_usd is not None]
     known = [cost for cost in costs if cost is not None]
+    reasons = Counter(call.error for call in calls if call.error is not None)
     return ExtractionResults(
         model=calls[0].model,
         calls=len(calls),
         reused=sum(call.reused for call in calls),
-        errors=sum(call.error is not None for call in calls),
+        errors=reasons.total(),
+        error=reasons.most_common(1)[0][0] if reasons else None,
         facts=sum(call.facts for call in calls),
         tokens=Tokens(
             prompt=sum(call.prompt_tokens for call in calls),

@@ -24,8 +24,7 @@ from app.replay.events import QuestionAsked
 from app.scoring.evidence_trail import Loss, LostAt, Trail, trail_of, turns_distilled_in_prompt, turns_in_prompt
 from app.scoring.outcomes import Score
 from app.scoring.provenance import MemoryHistory, Provenance
-
-CLOSED_BOOK = "closed_book"
+from memory_backends.controls import CLOSED_BOOK
 
 Label = Literal[
     "error",

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from app.conversations.models import Question
 from app.scoring.outcomes import RetrievalScore
 from memory_backends.base import Hit
+from memory_backends.controls import CONTROLS
 
 CUTOFFS = (1, 5, 10)
 """The values of k in recall@k."""
 
-UNRANKED_BACKENDS = frozenset({"full_context", "closed_book", "oracle"})
+UNRANKED_BACKENDS = CONTROLS | {"full_context"}
 """They retrieve nothing in order of rank, so recall@k and the reciprocal rank mean nothing for them."""
 
 

@@ -224,13 +224,14 @@ class ExtractionResults(Frozen):
     """What reading candidate facts with a model came to, apart from the answers.
 
     A reply that was on record counts with what it cost when it was paid, and among the ``reused``; ``cost_usd`` is
-    null where a price is unknown.
+    null where a price is unknown. ``error`` is the commonest reason of those that failed.
     """
 
     model: str
     calls: int
     reused: int
     errors: int
+    error: str | None
     facts: int
     tokens: Tokens
     cost_usd: float | None

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from app.tui.hangup import when_terminal_goes
 from app.tui.launch import Launch
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def run_tui(launch: Launch) -> None:
     Leaving is immediate. By then everything is recorded, but a thread may still be loading a model library, and
     Python would wait for it: then the process ends here and now.
     """
-    from app.tui.app import MemreplayApp
+    from app.tui.app import INTERRUPTED, MemreplayApp
 
     app = MemreplayApp(launch)
     executor = ThreadPoolExecutor(thread_name_prefix=_THREADS)
@@ -34,6 +35,8 @@ def run_tui(launch: Launch) -> None:
     loop.set_default_executor(executor)
     asyncio.set_event_loop(loop)
     _heed_signals(loop, app)
+    if sys.__stdin__ is not None:
+        when_terminal_goes(sys.__stdin__.fileno(), lambda: _leave(loop, app), INTERRUPTED)
     try:
         app.run(loop=loop)
     finally:
@@ -52,6 +55,11 @@ def _heed_signals(loop: asyncio.AbstractEventLoop, app: MemreplayApp) -> None:
     for name in ("SIGTERM", "SIGHUP"):
         with suppress(AttributeError, NotImplementedError):
             loop.add_signal_handler(getattr(signal, name), app.leave)
+
+
+def _leave(loop: asyncio.AbstractEventLoop, app: MemreplayApp) -> None:
+    with suppress(RuntimeError):  # it is over already
+        loop.call_soon_threadsafe(app.leave_without_terminal)
 
 
 def _still_busy() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterable, Sequence
 from functools import partial
 from importlib import import_module
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from app.tui.replay_source import ReplaySource
 
 _SECONDS_A_TURN = 0.8
-_INTERRUPTED = 130
+INTERRUPTED = 130
 _SCREENS = ("app.recording.store", "app.tui.screens.replay", "app.tui.screens.compare")
 
 
@@ -45,6 +46,7 @@ class MemreplayApp(App[None]):
         self._seconds_a_turn = seconds_a_turn
         self._run: LiveRun | None = None
         self._source: ReplaySource | None = None
+        self._leaving = asyncio.Lock()
         self._by_hand: tuple[ReplaySource, LiveAssembly] | None = None
 
     def on_mount(self) -> None:
@@ -191,11 +193,8 @@ class MemreplayApp(App[None]):
 
     @work(group="leaving")
     async def _abandon(self) -> None:
-        run, self._run = self._run, None
-        if run is None or run.over:
-            return
-        await run.abandon()
-        if run.assembly.recording_path is not None:
+        run = await self._keep()
+        if run is not None and run.assembly.recording_path is not None:
             self._start.say(f"Kept as far as it went: {run.assembly.recording_path}")
 
     async def action_quit(self) -> None:
@@ -205,13 +204,26 @@ class MemreplayApp(App[None]):
     @work(group="leaving")
     async def leave(self) -> None:
         """Leave because the system wants it."""
-        await self._end(_INTERRUPTED)
+        await self._end(INTERRUPTED)
+
+    @work(group="leaving")
+    async def leave_without_terminal(self) -> None:
+        """End here and now, when the run is kept: there is nothing left to restore, and nobody to write to."""
+        await self._keep()
+        os._exit(INTERRUPTED)
 
     async def _end(self, code: int) -> None:
-        run, self._run = self._run, None
-        if run is not None:
-            await run.abandon()
+        await self._keep()
         self.exit(return_code=code)
+
+    async def _keep(self) -> LiveRun | None:
+        """Keep a live run that goes on, as interrupted: the run, if there was one. Who leaves meanwhile waits."""
+        async with self._leaving:
+            run, self._run = self._run, None
+            if run is None or run.over:
+                return None
+            await run.abandon()
+            return run
 
 
 def _names(conversations: Sequence[Conversation]) -> list[str]:

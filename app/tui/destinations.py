@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.conversations.models import Question
-from app.tui.subjects import WrittenSubject
+from app.tui.subjects import DecisionSubject, WrittenSubject
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,14 @@ class Hearing:
 
 
 @dataclass(frozen=True)
+class Decision:
+    """Where a promotion candidate was judged, and the line that tells of it. ``note`` says more."""
+
+    subject: DecisionSubject
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class Position:
     """A position of the cursor; with an architecture, that one in focus."""
 
@@ -48,4 +56,4 @@ class Life:
     backend: str
 
 
-Destination = Life | Evidence | WriteOf | Hearing | Position
+Destination = Decision | Life | Evidence | WriteOf | Hearing | Position

@@ -77,6 +77,10 @@ class LiveAssembly(Protocol):
         """Make sure of every server and key."""
         ...
 
+    def try_again(self) -> None:
+        """Ask models again that were given up: what was wrong may have been mended since."""
+        ...
+
     def annotations(self, conversation_id: str) -> Annotations:
         """Bookmarks and watches of the conversation, saved in the run's recording."""
         ...

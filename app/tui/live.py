@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from app.answering.gate import HaltedError
 from app.replay.timeline import Timeline
 from app.tui.launch import LiveAssembly
 
@@ -66,9 +67,11 @@ class LiveRun:
 
         Raises:
             MemreplayError: a server, a key or the recording is not to be had.
+            GivenUpError: a model that replies, judges or reads facts cannot be asked.
         """
         async with self._at_work:
             self._stopping = False
+            self.assembly.try_again()
             session = await self._opened()
             while not self._stopping and not session.finished and session.position < self.target:
                 await session.step()
@@ -82,9 +85,11 @@ class LiveRun:
 
         Raises:
             MemreplayError: the recording cannot be written.
+            GivenUpError: a model cannot be asked; what it was to be asked can be asked later.
         """
         async with self._at_work:
             self._stopping = False
+            self.assembly.try_again()
             session = await self._opened()
             self._asking = asyncio.create_task(self._ask_all(session, _missing(session, timeline)))
             try:
@@ -99,14 +104,20 @@ class LiveRun:
 
     async def _ask_all(self, session: Session, asks: Sequence[Ask]) -> None:
         gate = asyncio.Semaphore(_ASKS_AT_ONCE)
+        halted: list[HaltedError] = []
 
         async def one(ask: Ask) -> None:
             async with gate:
-                await session.ask(ask.question, ask.backend, ask.model)
+                try:
+                    await session.ask(ask.question, ask.backend, ask.model)
+                except HaltedError as error:
+                    halted.append(error)
 
         async with asyncio.TaskGroup() as group:
             for ask in asks:
                 group.create_task(one(ask))
+        for error in halted:
+            raise error
 
     async def complete(self) -> None:
         """End the run: the conversation is resolved in every memory, the recording finished."""

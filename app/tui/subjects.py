@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from app.replay.asks import AskKey
 from memory_backends.base import Hit
-from memory_backends.operations import Store
+from memory_backends.operations import PromotionDecision, Store
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,21 @@ class PositionSubject:
 
     turn: int
     backend: str
+
+
+@dataclass(frozen=True)
+class DecisionSubject:
+    """What became of a promotion candidate at ``turn``. ``knowledge_id`` is the point it went to, if it did."""
+
+    backend: str
+    turn: int
+    candidate_id: str
+    knowledge_id: str | None
+
+    @classmethod
+    def of(cls, backend: str, turn: int, decision: PromotionDecision) -> DecisionSubject:
+        """The subject of a decision."""
+        return cls(backend, turn, decision.candidate_id, decision.knowledge_id)
 
 
 @dataclass(frozen=True)

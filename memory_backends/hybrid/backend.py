@@ -176,7 +176,7 @@ class HybridBackend(MemoryBackend):
         made = self._resources
         memory = OperatingMemory(made.redis, self.trace)
         store = KnowledgeStore(made.qdrant, self.trace, namespace, made.embedder.dimension)
-        workspace = SharedWorkspace(memory, namespace, made.clock)
+        workspace = SharedWorkspace(memory, namespace, made.clock, made.hybrid)
         planner = PlannerAgent(memory, workspace, namespace, made.clock)
         consolidation = ConsolidationAgent(
             memory, store, planner, workspace, made.embedder, self.trace, namespace, made.clock, made.hybrid

@@ -11,29 +11,11 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from memory_backends.base import Exchange, Message
-from memory_backends.hybrid.facts import clean_value, is_of_a_kind, same_value, slot_part
-from memory_backends.hybrid.rules import (
-    english,
-    english_people,
-    english_relations,
-    spanish,
-    spanish_people,
-    technical,
-)
+from memory_backends.hybrid.facts import is_of_a_kind, same_value, slot_part
+from memory_backends.hybrid.reading import NAMING, Match, matches_in
 from memory_backends.hybrid.rules.corrections import is_correction, value_put_right, value_taken_back
-from memory_backends.hybrid.rules.pattern import Rule
 from memory_backends.operations import Frozen
 from memory_backends.sentences import sentences_of
-
-RULES: tuple[Rule, ...] = (
-    *english_people.RULES,
-    *english_relations.RULES,
-    *english.RULES,
-    *spanish_people.RULES,
-    *spanish.RULES,
-    *technical.RULES,
-)
-"""In the order in which they are tried. A fact without a slot gives way to one with a slot before it."""
 
 MOST_A_MESSAGE = 8
 LONGEST_CONTENT = 280
@@ -57,59 +39,6 @@ _HEDGE = re.compile(
     r"|igual)\b",
     re.I,
 )
-_SLOT_GROUP = re.compile(r"<(\w+)>")
-_FILLER = frozenset(
-    word
-    for line in (
-        "monday tuesday wednesday thursday friday saturday sunday january february march april may june july",
-        "august september october november december lunes martes miércoles jueves viernes sábado domingo",
-        "i the this that it he she they we you and but so if when what which where who how there then not",
-        "asked yeah yes no oh wow hey hi hello thanks thankfully luckily same sure well also just",
-        "maybe sorry okay ok",
-        "el la los las un una y pero si que",
-    )
-    for word in line.split()
-)
-"""Capitalised words that are no name, or none that says much."""
-
-_DENIAL = re.compile(r"\b(?:not|no\slonger|never|ya\sno|nunca)\b|n['’]t\b", re.I)
-_MAY_DENY = frozenset({"instruction", "dislike", "error message", "preference"})
-"""Rules whose facts may hold a denial; of any other it says that the fact is none."""
-
-_POINTING = frozenset(
-    word
-    for line in (
-        "one ones them it this that these those what which who he she they re problem thing way rest same reason",
-        "someone somebody anyone person people man woman guy girl boy lady stuff place",
-        "two three four five six seven eight nine ten other others",
-        "que lo eso esto uno una cosa problema alguien persona hombre mujer chico chica señor señora",
-        "dos tres otro otra",
-    )
-    for word in line.split()
-)
-"""Words that name nothing: no attribute is called so."""
-
-_POSSESSIVE = re.compile(r"['’]s$")
-_ARTICLE_FIRST = re.compile(r"(?:the|our|my|el|la|los|las|mis?|nuestr[oa])\s", re.I)
-_PREPOSITION_LAST = re.compile(
-    r"\b(?:of|in|on|at|to|by|for|from|with|into|onto|under|behind|about|inside|de|en|con|para|por|a|sobre)\s$", re.I
-)
-_LONGEST_PREPOSITION = 8
-
-_SLOT_OF_ATTRIBUTE = {
-    "full_name": "<who>.name",
-    "nombre_completo": "<who>.name",
-    "due_date": "deadline",
-    "fecha_limite": "deadline",
-}
-"""Where an attribute that has a slot of its own under another name belongs."""
-
-_NAMING = frozenset({"name", "employer", "relation", "city", "origin", "company", "name mentioned"})
-"""Rules whose value must be a name."""
-
-
-Match = tuple[Rule, str | None, str]
-"""A rule that matched, the slot and the value."""
 
 
 class Candidate(Frozen):
@@ -138,6 +67,11 @@ class Candidate(Frozen):
     justification: str | None = None
 
     @property
+    def is_instruction(self) -> bool:
+        """Whether it says how to act from now on."""
+        return (self.slot or "").rpartition(".")[2] == "instructions"
+
+    @property
     def reading(self) -> str:
         """One sentence's beginning: what was read in it, and by what."""
         if self.justification is None:
@@ -160,14 +94,14 @@ def _of_message(message: Message, present: frozenset[str]) -> Iterator[Candidate
         taken_back = value_taken_back(sentence) or value_put_right(said_before)
         said_before.append(sentence)
         has_slot = False
-        for rule, slot, value in _in_order(_matches(sentence, who), taken_back):
+        for rule, slot, value in _in_order(matches_in(sentence, who), taken_back):
             if rule.slot is None and (has_slot or is_advice or len(sentence.split()) < SHORTEST_SENTENCE):
                 continue
             if slot is None and taken_back is not None and same_value(value, taken_back):
                 continue
             if is_advice and slot is not None and slot.startswith(f"{who}."):
                 continue
-            if rule.name in _NAMING and _is_address(value, present):
+            if rule.name in NAMING and _is_address(value, present):
                 continue
             key = (slot, value if slot else sentence)
             if key in seen or (slot is not None and _is_owned_already(slot, value, seen)):
@@ -199,34 +133,11 @@ def speaker_slot(message: Message) -> str:
     return slot_part(message.label) or message.role
 
 
-def _matches(sentence: str, who: str) -> Iterator[Match]:
-    asks = sentence.rstrip("\"'”»)").endswith("?")
-    for rule in RULES:
-        if asks and not rule.in_questions:
-            continue
-        for match in rule.pattern.finditer(sentence):
-            value = clean_value(match["value"])
-            if rule.name in _NAMING:
-                value = _without_filler(value)
-            if value and not (_is_denied(rule, match) or _points_nowhere(match) or _is_no_subject(match)):
-                yield rule, _slot_of(rule.slot, match, who), value
-
-
 def _in_order(found: Iterator[Match], taken_back: str | None) -> Iterable[Match]:
     """What a sentence says, that without a slot last which is no value for the one that the sentence takes back."""
     if taken_back is None:
         return found
     return sorted(found, key=lambda match: match[1] is None and not is_of_a_kind(match[2], taken_back))
-
-
-def _without_filler(name: str) -> str:
-    """A name without the capitalised small words around it, and owning nothing: ``But Quique's`` → ``Quique``."""
-    words = _POSSESSIVE.sub("", name).split()
-    while words and words[0].casefold() in _FILLER:
-        words.pop(0)
-    while words and words[-1].casefold() in _FILLER:
-        words.pop()
-    return " ".join(words)
 
 
 def _is_owned_already(slot: str, value: str, seen: Iterable[tuple[str | None, str]]) -> bool:
@@ -240,34 +151,6 @@ def _is_owned_already(slot: str, value: str, seen: Iterable[tuple[str | None, st
 def _is_address(name: str, present: frozenset[str]) -> bool:
     """Whether a name only says who is spoken to: a speaker's label, or the short form of it."""
     return any(label.casefold().startswith(name.casefold()) for label in present)
-
-
-def _is_denied(rule: Rule, match: re.Match[str]) -> bool:
-    if rule.slot is None or rule.name in _MAY_DENY:
-        return False
-    return bool(_DENIAL.search(match[0]) or _DENIAL.search(match["value"]))
-
-
-def _points_nowhere(match: re.Match[str]) -> bool:
-    attribute = match.groupdict().get("attribute")
-    return attribute is not None and attribute.casefold().split()[-1] in _POINTING
-
-
-def _is_no_subject(match: re.Match[str]) -> bool:
-    """Whether what seems to be described only says where or whose: ``in the book is “X”``."""
-    if "attribute" not in match.groupdict() or not _ARTICLE_FIRST.match(match[0]):
-        return False
-    before = match.string[max(0, match.start() - _LONGEST_PREPOSITION) : match.start()]
-    return bool(_PREPOSITION_LAST.search(before))
-
-
-def _slot_of(template: str | None, match: re.Match[str], who: str) -> str | None:
-    if template is None:
-        return None
-    attribute = match.groupdict().get("attribute")
-    if attribute is not None:
-        template = _SLOT_OF_ATTRIBUTE.get(slot_part(attribute), template)
-    return _SLOT_GROUP.sub(lambda part: who if part[1] == "who" else slot_part(match[part[1]]), template)
 
 
 def _doubt(sentence: str, message: Message) -> float:

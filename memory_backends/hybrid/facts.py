@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-LONGEST_VALUE = 80
+LONGEST_VALUE = 120
 LONGEST_SLOT = 48
 
 _NOT_WORD = re.compile(r"[^\w]+")

@@ -50,6 +50,20 @@ def fact_hits(found: Sequence[Found], date_of: DateOf, told: Set[str]) -> list[H
     ]
 
 
+def standing_hit(planner: PersonalMemoryState, fits: Callable[[Hit], bool]) -> Hit | None:
+    """What the planner was told to do from now on, whatever is asked: as many of the latest as fit."""
+    key = PersonalMemoryState.key(planner.agent_id)
+    standing = planner.scratchpad.get("standing", [])
+    for first in range(len(standing)):
+        told = standing[first:]
+        said = "; ".join(f"{each['text']} ({each['said_by']}, turn {each['turns'][-1]})" for each in told)
+        sources = tuple(turn for each in told for turn in each["turns"])
+        hit = _known(f"{key}#standing", "redis", key, f"standing instructions = {said}", sources)
+        if fits(hit):
+            return hit
+    return None
+
+
 def note_hits(question: str, planner: PersonalMemoryState, told: Set[str]) -> list[Hit]:
     """What the planner noticed lately that shares its words with the question, and that nothing else tells."""
     asked = set(terms_of(question))

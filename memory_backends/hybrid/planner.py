@@ -1,4 +1,7 @@
-"""The planner agent: reads its state and long-term memory on a turn, and stages what may be worth keeping."""
+"""The planner agent: reads its state and long-term memory on a turn, and stages what may be worth keeping.
+
+What it was told to do from now on it keeps in its scratchpad, as ``standing``.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import Any
 
 from memory_backends.base import Clock, Exchange, Message, Namespace, Recall
 from memory_backends.hybrid.candidates import Candidate
+from memory_backends.hybrid.facts import same_value
 from memory_backends.hybrid.workspace import SharedWorkspace
 from memory_backends.operating_memory import OperatingMemory
 from memory_backends.records import PersonalMemoryState
@@ -14,6 +18,9 @@ from memory_backends.records import PersonalMemoryState
 LONGEST_QUERY = 160
 MOST_NOTED = 8
 """Facts and hits that the scratchpad names at once."""
+
+MOST_STANDING = 5
+"""Instructions that the scratchpad keeps; the oldest makes room."""
 
 
 class PlannerAgent:
@@ -61,6 +68,9 @@ class PlannerAgent:
         staged = {candidate.id: _staged(candidate) for candidate in candidates}
         noticed = [*state.scratchpad.get("noticed", []), *(_in_short(candidate) for candidate in candidates)]
         scratchpad = {"status": "listening", "turn": exchange.turn_ids[-1], "noticed": noticed[-MOST_NOTED:]}
+        standing = _standing_with(state.scratchpad.get("standing", []), candidates)
+        if standing:
+            scratchpad["standing"] = standing
         updated = state.model_copy(update={"promotion_candidates": {**state.promotion_candidates, **staged}})
         await self._write(updated, scratchpad)
 
@@ -96,6 +106,16 @@ def staged_candidates(state: PersonalMemoryState) -> list[Candidate]:
 def _candidate(id_: str, fields: dict[str, Any]) -> Candidate:
     rest = {name: value for name, value in fields.items() if name != "confidence"}
     return Candidate.model_validate({"id": id_, "certainty": fields["confidence"], **rest})
+
+
+def _standing_with(held: Sequence[dict[str, Any]], candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+    """The standing instructions with those among the candidates, the latest last, each once."""
+    standing = list(held)
+    for candidate in candidates:
+        if candidate.is_instruction:
+            said = {"text": candidate.value, "said_by": candidate.said_by, "turns": list(candidate.sources)}
+            standing = [*(other for other in standing if not same_value(other["text"], candidate.value)), said]
+    return standing[-MOST_STANDING:]
 
 
 def _in_short(candidate: Candidate) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 The planner's own notes, slots of the shared workspace that the question asks for, and distilled facts have a share
 each of the hits and of the tokens; passages of what was said have all the rest. Known things stand first in the
-context. In the ranking they come last: a rank is a rank of evidence, and they hold no turn word for word.
+context, and of them what the planner was told to do from now on, whatever is asked. In the ranking they come last:
+a rank is a rank of evidence, and they hold no turn word for word.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memory_backends.base import Cut, Hit, Recall, TokenCounter
-from memory_backends.hybrid.known import DateOf, fact_hits, note_hits, slot_hits
+from memory_backends.hybrid.known import DateOf, fact_hits, note_hits, slot_hits, standing_hit
 from memory_backends.hybrid.passages import TURNS_PER_HIT, Passage, passages_of
 from memory_backends.hybrid.verbatim import RankedTurn
 from memory_backends.knowledge_store import Found
@@ -71,17 +72,22 @@ class Room:
 
 def compose(finds: Finds, room: Room, count_tokens: TokenCounter) -> Recall:
     """A context of at most ``room.limit`` hits of all tiers together, and of at most ``room.budget`` tokens."""
-    slots = _affordable(slot_hits(finds.question, finds.workspace), "shared", room, count_tokens)
-    passages = _passages(finds, room, slots, count_tokens)
+    standing = _standing(finds, room, count_tokens)
+    obeyed = {turn for hit in standing for turn in hit.sources}
+    asked_for = [hit for hit in slot_hits(finds.question, finds.workspace) if not obeyed >= set(hit.sources)]
+    slots = _affordable(asked_for, "shared", room, count_tokens)
+    passages = _passages(finds, room, [*standing, *slots], count_tokens)
     told = {
+        *obeyed,
         *(turn for passage in passages if passage.has_room for turn in passage.turns),
         *(turn for slot in slots for turn in slot.sources),
     }
     facts = _affordable(fact_hits(finds.facts, finds.date_of, told), "knowledge", room, count_tokens)
     told |= {turn for fact in facts for turn in fact.sources}
-    notes = _affordable(note_hits(finds.question, finds.planner, told), "personal", room, count_tokens)
+    noted = [*standing, *note_hits(finds.question, finds.planner, told)]
+    notes = _affordable(noted, "personal", room, count_tokens)
     known = [*notes, *slots, *facts][: room.limit]
-    if len(known) > len(slots):
+    if len(known) > len(standing) + len(slots):
         passages = _passages(finds, room, known, count_tokens)
     said = [_passage_hit(passage) for passage in passages]
     numbers = {hit.id: FIRST for hit in known} | {passage.id: passage.turn_number for passage in passages}
@@ -96,6 +102,12 @@ def compose(finds: Finds, room: Room, count_tokens: TokenCounter) -> Recall:
             "why_empty": None if ranked else "nothing_stored" if finds.nothing_is_stored else "below_threshold",
         }
     )
+
+
+def _standing(finds: Finds, room: Room, count_tokens: TokenCounter) -> list[Hit]:
+    """The standing instructions that fit into the planner's share: one hit, or none."""
+    hit = standing_hit(finds.planner, lambda hit: bool(_affordable([hit], "personal", room, count_tokens)))
+    return [] if hit is None else [hit]
 
 
 def _left_out(passages: Sequence[Passage], count_tokens: TokenCounter) -> list[Cut]:

@@ -71,5 +71,9 @@ def _terms(text: str) -> set[str]:
 
 def _line(slot: str, held: Mapping[str, Any]) -> str:
     values = values_of(dict(held))
-    said = "; ".join(f"{value['value']} ({value['said_by']}, turn {value['turn']})" for value in values)
-    return f"{slot} = {said}"
+    return f"{slot} = {'; '.join(map(_said, values))}"
+
+
+def _said(value: Mapping[str, Any]) -> str:
+    wrong = f"; no longer {value['instead_of']}" if "instead_of" in value else ""
+    return f"{value['value']} ({value['said_by']}, turn {value['turn']}{wrong})"

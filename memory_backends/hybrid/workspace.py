@@ -1,8 +1,9 @@
 """The shared workspace: the whiteboard of one event, where the agents keep the current value of every slot.
 
-``shared_data`` maps a slot to ``{"value", "turn", "said_by"}``; a slot that keeps several values maps to
-``{"values": [{"value", "turn", "said_by"}, …]}``, oldest first. Writes are compare-and-set, so that of two writers
-none is lost, and every write is published on the event's channel.
+``shared_data`` maps a slot to ``{"value", "turn", "said_by"}``, and to ``instead_of`` as well, the value that was
+wrong, where a correction put it right; a slot that keeps several values maps to ``{"values": [{"value", "turn",
+"said_by"}, …]}``, oldest first. Writes are compare-and-set, so that of two writers none is lost, and every write is
+published on the event's channel.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 from memory_backends.base import BackendError, Clock, Namespace
 from memory_backends.hybrid.candidates import Candidate
 from memory_backends.hybrid.facts import is_of_a_kind, same_value, says_no_more
+from memory_backends.hybrid_options import DEFAULTS, HybridOptions
 from memory_backends.operating_memory import OperatingMemory
 from memory_backends.records import SharedWorkspaceState, WorkspaceStatus
 
@@ -28,7 +30,10 @@ SharedData = dict[str, Any]
 class SharedWorkspace:
     """The workspace of one conversation, in Redis."""
 
-    def __init__(self, memory: OperatingMemory, namespace: Namespace, clock: Clock) -> None:
+    def __init__(
+        self, memory: OperatingMemory, namespace: Namespace, clock: Clock, options: HybridOptions = DEFAULTS
+    ) -> None:
+        self._options = options
         self._memory = memory
         self._clock = clock
         self.event_id = namespace.path
@@ -47,9 +52,12 @@ class SharedWorkspace:
     async def note(self, agent_id: str, candidates: Iterable[Candidate]) -> None:
         """Write what an agent found into its slots.
 
-        What has no slot but takes a value back goes where that value stands.
+        What has no slot but takes a value back goes where that value stands. Where no value ends another, a slot
+        keeps them all.
         """
         facts = [candidate for candidate in candidates if candidate.slot or candidate.taken_back]
+        if not self._options.keeps("supersession"):
+            facts = [fact.model_copy(update={"several": True}) for fact in facts]
         if facts:
             await self._update(agent_id, lambda state: _with_facts(state, facts))
 
@@ -111,12 +119,13 @@ def _slot_put_right(data: SharedData, fact: Candidate) -> str | None:
 
 def _slot_with(held: dict[str, Any] | None, fact: Candidate) -> dict[str, Any] | None:
     """What a slot holds once a fact is written into it; None where the fact adds nothing."""
-    entry = {"value": fact.value, "turn": fact.sources[-1], "said_by": fact.said_by}
+    entry: dict[str, Any] = {"value": fact.value, "turn": fact.sources[-1], "said_by": fact.said_by}
     values = values_of(held or {})
     if any(says_no_more(fact.value, other["value"]) for other in (values if fact.several else values[-1:])):
         return None
     if not fact.several:
-        return entry
+        wrong = next((other["value"] for other in values[-1:] if fact.is_correction), None)
+        return entry if wrong is None else {**entry, "instead_of": wrong}
     kept = [other for other in values if not says_no_more(other["value"], fact.value)]
     return {"values": [*kept, entry][-MOST_VALUES:]}
 

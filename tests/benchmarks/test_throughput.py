@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from app.answering.litellm_setup import loaded_litellm
-from app.batch.command import BatchOptions, run_batch
+from app.batch.command import run_batch
+from app.batch.options import BatchOptions
 from app.batch.recorded_run import RunPlan
 from app.settings import read_settings
 from tests.conftest import REPOSITORY

@@ -78,10 +78,30 @@ def test_equal_settings_give_equal_results_whatever_the_concurrency(run_cli: Run
 def test_standard_output_carries_json_and_nothing_else(run_cli: RunCli, tmp_path: Path) -> None:
     ran = run_cli(
         "--batch", "--dataset", "identity-01", "--backend", "closed_book", "--limit", 2,
-        "--recording", tmp_path / "r.sqlite3", "--output", "-",
+        "--recording", tmp_path / "r.sqlite3", "--output", "-", "--output", "-",
     )  # fmt: skip
     results = json.loads(ran.out)
     assert [row["question_id"] for row in results["questions"]] == ["identity-01-q1", "identity-01-q2"]
+
+
+def test_the_first_run_of_all_makes_the_folder_of_recordings(
+    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "home" / "recordings"
+    monkeypatch.setattr("app.recording.files.recordings_folder", lambda: folder)
+    ran = run_cli("--batch", "--dataset", "identity-01", "--backend", "closed_book", "--limit", 1)
+    assert ran.code == 0, ran.err
+    assert sorted(path.suffix for path in folder.iterdir()) == [".json", ".sqlite3"]
+
+
+def test_a_folder_of_recordings_that_cannot_be_made_is_told_with_what_helps(
+    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr("app.recording.files.recordings_folder", lambda: tmp_path / "file" / "recordings")
+    ran = run_cli("--batch", "--dataset", "identity-01", "--backend", "closed_book", "--limit", 1)
+    assert ran.code == 2 and "--recording names another place" in ran.err
+    assert "Traceback" not in ran.err
 
 
 def test_below_the_threshold_the_exit_code_is_1_and_an_error_wins_over_it(run_cli: RunCli, tmp_path: Path) -> None:

@@ -55,7 +55,6 @@ def test_shipped_datasets_are_listed_and_none_has_the_name_of_a_conversation(run
     [
         (("--dataset", "colours", "--dataset", "identity-01", "--limit", "3"), "run conversations and tests apart"),
         (("--dataset", "colours", "--sample", "3", "--limit", "3"), "give one of them"),
-        (("--dataset", "colours", "--estimate"), "what tests will say is not known"),
         (("--dataset", "identity-01", "--examples", "3"), "--examples is for datasets of tests"),
         (("--dataset", "identity-01", "--isolated"), "--isolated is for datasets of tests"),
         (("--dataset", "colours", "--judge", "memreplay/extractive"), "cannot judge"),

@@ -199,18 +199,20 @@ def test_a_full_standard_output_is_told_in_one_sentence() -> None:
     assert ran.stderr == "memreplay: standard output: No space left on device\n"
 
 
-def test_a_reader_that_has_read_enough_is_no_error() -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_has_read_enough_is_no_error(unbuffered: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     ran = subprocess.run(
         [sys.executable, "-m", "app", "datasets", "schema"],
         cwd=REPOSITORY,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
         stdout=writing,
         stderr=subprocess.PIPE,
         text=True,
     )
     os.close(writing)
-    assert ran.stderr == ""
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 def test_a_name_that_would_write_to_the_terminal_is_shown_escaped(run_cli: RunCli, tmp_path: Path) -> None:

@@ -135,6 +135,13 @@ def test_a_shipped_id_and_a_glob_can_be_named(run_cli: RunCli) -> None:
     assert run_cli("validate", "identity-*").out.startswith("10 files checked")
 
 
+def test_tests_of_a_python_dataset_are_made_and_counted(run_cli: RunCli) -> None:
+    python = REPOSITORY / "datasets" / "colours.py"
+    assert run_cli("validate", python).out == "1 file checked, 3 tests: no fault\n"
+    both = run_cli("validate", python, "identity-01").out
+    assert both == "2 files checked, 1 conversation, 5 questions, 3 tests: no fault\n"
+
+
 def test_what_is_not_there_is_wrong_usage(run_cli: RunCli, tmp_path: Path) -> None:
     ran = run_cli("validate", tmp_path / "absent.json")
     assert (ran.code, ran.out) == (2, "")

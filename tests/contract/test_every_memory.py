@@ -13,12 +13,12 @@ import pytest
 from memory_backends.base import MemoryBackend
 from memory_backends.contract import PROMISES, Rule, Subject
 from memory_backends.contract.talk import HOSTILE_TALK, QUESTION, TALK
+from memory_backends.controls import CONTROLS
 from memory_backends.operations import MemoryOperation
 from tests.stubs.memory import exchange, namespace, play
 
 REMEMBERING = ("hybrid", "rag", "rag:keyword", "rag:fused", "full_context")
-CONTROLS = ("closed_book", "oracle")
-EVERY_MEMORY = (*REMEMBERING, *CONTROLS)
+EVERY_MEMORY = (*REMEMBERING, *sorted(CONTROLS))
 
 FOR_WHAT_REMEMBERS = ("finds", "cuts", "perceives", "verbatim")
 

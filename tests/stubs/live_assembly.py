@@ -127,6 +127,9 @@ class StubAssembly:
         assert self._recorder is not None
         return self._recorder.live_archive(conversation.id)
 
+    def try_again(self) -> None:
+        return
+
     async def warm_up(self) -> None:
         return
 

@@ -23,6 +23,7 @@ def set_up(patch: pytest.MonkeyPatch, folder: Path) -> None:
         begins, ends = name.startswith("MEMREPLAY_"), name.casefold().endswith(("_api_key", "_proxy"))
         if begins or ends or name in _OF_THE_USER:
             patch.delenv(name)
+    patch.setattr("app.answering.secrets._given", set())
     for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         patch.setenv(name, str(folder / name.lower()))
     patch.setattr("app.assembling.embedders.MiniLMEmbedder", _one_embedder)

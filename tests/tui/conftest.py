@@ -83,6 +83,18 @@ def launch(tmp_path: Path) -> Launch:
 
 
 @pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A recording of the hand-made run."""
+    return record(tmp_path / "run.sqlite3")
+
+
+@pytest.fixture
+def recorded(launch: Launch, path: Path) -> Launch:
+    """Straight into a recording."""
+    return replace(launch, recording=path)
+
+
+@pytest.fixture
 def assembly(tmp_path: Path) -> StubAssembly:
     """A live run over real memories with embedded stores."""
     return StubAssembly(LIVE_BACKENDS, tmp_path / "live.sqlite3", ANSWERS)

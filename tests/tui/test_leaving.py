@@ -145,15 +145,17 @@ def test_ended_from_outside_a_run_is_interrupted_in_its_recording(tmp_path: Path
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_a_terminal_that_is_closed_leaves_the_run_interrupted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("signals", [[], [signal.SIGHUP]], ids=["no signal", "hang up"])
+def test_a_terminal_that_is_closed_leaves_the_run_interrupted(
+    tmp_path: Path, signals: list[signal.Signals]
+) -> None:
     recording = tmp_path / "live.sqlite3"
     with _in_a_terminal(SCRIPT, str(recording)) as (terminal, process):
         terminal.wait_for(b"tiny-01")
         terminal.type(b".")
         terminal.wait_for(b"turn 1/")
         terminal.close()
-        process.send_signal(signal.SIGHUP)
-        process.wait(timeout=LONGEST)
+        assert process.wait(timeout=LONGEST) == 130
     assert Recording.open(recording).run().status == "interrupted"
 
 

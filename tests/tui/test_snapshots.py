@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pytest_textual_snapshot import SVGImageExtension
+from syrupy.assertion import SnapshotAssertion
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
@@ -19,7 +21,8 @@ from tests.tui.conftest import replay_of, until
 Compare = Callable[..., bool]
 Prepare = Callable[[Pilot[Any]], Awaitable[None]]
 
-SIZES = [(80, 24), (120, 36), (160, 45)]
+SIZES = ((80, 24), (120, 36), (160, 45))
+THEMES = ("dark", "light")
 
 
 @pytest.fixture
@@ -44,35 +47,12 @@ async def listed(pilot: Pilot[Any]) -> None:
     await until(pilot, lambda: pilot.app.screen.query_one("#datasets", OptionList).option_count == 2)
 
 
-@pytest.mark.parametrize("size", SIZES[:2], ids=lambda size: f"{size[0]}x{size[1]}")
-def test_start(snap_compare: Compare, launch: Launch, size: tuple[int, int]) -> None:
-    assert snap_compare(MemreplayApp(launch), terminal_size=size, run_before=listed)
-
-
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-def test_replay(snap_compare: Compare, recorded: Launch, size: tuple[int, int]) -> None:
-    assert snap_compare(MemreplayApp(recorded), terminal_size=size, run_before=at_turn(6))
-
-
-def test_replay_with_a_cut_log_and_answers_in_a_light_theme(snap_compare: Compare, recorded: Launch) -> None:
-    app = MemreplayApp(recorded)
-    app.theme = "textual-light"
-    assert snap_compare(app, terminal_size=(160, 45), run_before=at_turn(8))
-
-
-@pytest.mark.parametrize("size", SIZES[:2], ids=lambda size: f"{size[0]}x{size[1]}")
-def test_results(snap_compare: Compare, recorded: Launch, size: tuple[int, int]) -> None:
-    async def attributed(pilot: Pilot[Any]) -> None:
-        await at_turn(6, "r")(pilot)
-        # Labels come from a thread and make questions longer: what is in view depends on which was first.
-        await until(pilot, lambda: "unparsed" in pilot.app.screen.query_one("#questions", LinesView).text)
-        await pilot.press("down")
-
-    assert snap_compare(MemreplayApp(recorded), terminal_size=size, run_before=attributed)
-
-
-def test_help(snap_compare: Compare, recorded: Launch) -> None:
-    assert snap_compare(MemreplayApp(recorded), terminal_size=(120, 36), run_before=at_turn(6, "?"))
+async def attributed(pilot: Pilot[Any]) -> None:
+    """The results, with the stage at which each fact was lost."""
+    await at_turn(6, "r")(pilot)
+    # Labels come from a thread and make questions longer: what is in view depends on which was first.
+    await until(pilot, lambda: "unparsed" in pilot.app.screen.query_one("#questions", LinesView).text)
+    await pilot.press("down")
 
 
 async def explained(pilot: Pilot[Any]) -> None:
@@ -81,15 +61,37 @@ async def explained(pilot: Pilot[Any]) -> None:
     await until(pilot, lambda: "the architectures" in pilot.app.screen.query_one("#verdict", LinesView).text)
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-def test_why(snap_compare: Compare, recorded: Launch, size: tuple[int, int]) -> None:
-    assert snap_compare(MemreplayApp(recorded), terminal_size=size, run_before=explained)
+async def pictured(pilot: Pilot[Any]) -> str:
+    """The screen when nothing on it changes any more."""
+    before, now = "", pilot.app.export_screenshot()
+    while before != now:
+        await pilot.pause()
+        before, now = now, pilot.app.export_screenshot()
+    return now
 
 
-def test_why_in_a_light_theme(snap_compare: Compare, recorded: Launch) -> None:
-    app = MemreplayApp(recorded)
-    app.theme = "textual-light"
-    assert snap_compare(app, terminal_size=(120, 36), run_before=explained)
+@pytest.mark.parametrize(
+    ("opens", "prepare"),
+    [("conversation", listed), ("recording", at_turn(8)), ("recording", attributed), ("recording", explained)],
+    ids=["start", "replay", "results", "why"],
+)
+async def test_main_screen(
+    snapshot: SnapshotAssertion, launch: Launch, recorded: Launch, opens: str, prepare: Prepare
+) -> None:
+    """Each at three sizes in a dark and a light theme: one app, since to start one costs more than all pictures."""
+    app = MemreplayApp(recorded if opens == "recording" else launch)
+    async with app.run_test(size=SIZES[0]) as pilot:
+        await prepare(pilot)
+        for width, height in SIZES:
+            await pilot.resize_terminal(width, height)
+            for theme in THEMES:
+                app.theme = f"textual-{theme}"
+                picture = await pictured(pilot)
+                assert picture == snapshot(name=f"{width}x{height}-{theme}", extension_class=SVGImageExtension)
+
+
+def test_help(snap_compare: Compare, recorded: Launch) -> None:
+    assert snap_compare(MemreplayApp(recorded), terminal_size=(120, 36), run_before=at_turn(6, "?"))
 
 
 def test_biography(snap_compare: Compare, recorded: Launch) -> None:

@@ -43,6 +43,12 @@ async def test_enter_plays_the_demo_at_once_and_needs_no_memory(launch: Launch) 
         await until(pilot, lambda: pilot.app.screen.query_one("#recordings", OptionList).highlighted == 0)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen))
+        pilot.app.screen.query_one("#filter", Input).value = str(launch.recordings()[0])
+        await until(pilot, lambda: not datasets_of(pilot))
+        await pilot.press("/", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
 
 
 async def test_conversations_are_filtered_by_what_is_typed(launch: Launch) -> None:

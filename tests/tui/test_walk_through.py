@@ -15,6 +15,7 @@ from app.tui.widgets.lines_view import LinesView
 from tests.conftest import REPOSITORY
 from tests.stubs.in_process import made_in
 from tests.tui.conftest import open_replay, replay_of, until
+from tests.tui.looking import seen, selected_panel
 
 SECTION = re.search(r"^## Finding a memory bug\n(.*?)^## ", (REPOSITORY / "README.md").read_text(), re.S | re.M)
 NO_SECTION = "the README has no walk-through"
@@ -38,7 +39,7 @@ def bug(walk: str, tmp_path: Path) -> Path:
 async def test_three_keys_find_the_fact_that_promotion_dropped(walk: str, bug: Path, launch: Launch) -> None:
     keys = re.findall(r"^\d\. `(\w+)`", walk, re.MULTILINE)
     assert len(keys) == 3
-    async with open_replay(replace(launch, recording=bug)) as pilot:
+    async with open_replay(replace(launch, recording=bug), (80, 24)) as pilot:
         for key in keys[:2]:
             await pilot.press(key)
             await pilot.pause()
@@ -51,8 +52,9 @@ async def test_three_keys_find_the_fact_that_promotion_dropped(walk: str, bug: P
         await until(pilot, lambda: pilot.app.screen is replay_of(pilot))
         screen = replay_of(pilot)
         assert (screen.cursor, screen.architectures.focused_backend) == (2, "hybrid")
-        hybrid = next(pane for pane in screen.architectures.panes if pane.backend == "hybrid")
-        promotions = next(view.text for view in hybrid.panels if view.panel.name == "promotions")
-        assert "DROP" in promotions and "Balgillo" in promotions and "eleven years" in promotions
+        name, ledger = selected_panel(screen)
+        assert name == "promotions"
+        for words in ("− DROP   0.44 of 0.60", "Balgillo", "Rule “amount” read 'eleven years'"):
+            assert words in seen(ledger), "on the smallest screen too"
         await pilot.press("backspace")
         assert screen.cursor == 1

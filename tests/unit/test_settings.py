@@ -58,6 +58,30 @@ def test_a_config_file_that_is_named_must_be_there(config: Path) -> None:
         read_settings()
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("MEMREPLAY_TOPK", "3", "MEMREPLAY_TOPK is no setting; did you mean MEMREPLAY_TOP_K"),
+        ("MEMREPLAY_RECORDING", "a.sqlite3", "MEMREPLAY_RECORDING is no setting"),
+        ("MEMREPLAY_KEYS", "nonsense", r"MEMREPLAY_KEYS or .*: not JSON"),
+        ("MEMREPLAY_KEYS", '{"replay.step": 5}', "MEMREPLAY_KEYS or"),
+        ("MEMREPLAY_REPEATS", "1000000000", "MEMREPLAY_REPEATS or .*less than or equal to 1000"),
+        ("MEMREPLAY_TIMEOUT", "inf", "MEMREPLAY_TIMEOUT or .*finite"),
+    ],
+)
+def test_a_variable_that_will_not_do_is_told_and_not_passed_over(
+    name: str, value: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(UsageError, match=says):
+        read_settings()
+
+
+def test_keys_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMREPLAY_KEYS", '{"replay.step": "l"}')
+    assert read_settings().keys == {"replay.step": "l"}
+
+
 def test_every_setting_but_secrets_and_keys_has_a_flag_of_its_name() -> None:
     flags = settings_given(
         MemoryFlags(), ModelFlags(no_cache=True), QuestionFlags(), BatchQuestionFlags(), TestFlags()
@@ -76,6 +100,15 @@ def test_a_switch_that_was_left_out_may_come_from_elsewhere(monkeypatch: pytest.
 def test_a_number_that_no_recording_can_hold_is_refused() -> None:
     with pytest.raises(UsageError, match=r"seed.*too large"):
         read_settings(seed=10**20)
+
+
+@pytest.mark.parametrize(
+    "url", ["nonsense", "127.0.0.1:8080/v1", "http://u:a[b@host/v1", "http://host:port/v1", "ftp://h"]
+)
+def test_an_api_base_that_is_no_url_is_refused_without_repeating_it(url: str) -> None:
+    with pytest.raises(UsageError, match=r"api_base .*: not a URL; expected http") as refused:
+        read_settings(api_base=url)
+    assert url not in str(refused.value)
 
 
 def test_what_is_recorded_of_the_settings_holds_no_secret() -> None:

@@ -18,10 +18,10 @@ from app.replay.biography import Biography, biographies, biography
 from app.replay.retrievals import RetrievalIndex
 from app.replay.timeline import Timeline
 from app.tui.actions import Place, bindings_of
-from app.tui.destinations import Destination, Position
+from app.tui.destinations import Decision, Destination, Position
 from app.tui.export import export_screen
 from app.tui.screens.help import HelpScreen
-from app.tui.subjects import PositionSubject, TurnSubject
+from app.tui.subjects import DecisionSubject, PositionSubject, TurnSubject
 from app.tui.text import Span, line, one_line
 from app.tui.views.biography import biography_lines
 from app.tui.widgets.bars import Bar
@@ -99,6 +99,8 @@ class BiographyScreen(Screen[Destination | None]):
     def _followed(self, message: LinesView.Followed) -> None:
         backend = self._backends[self._place]
         match message.subject:
+            case DecisionSubject() as subject:
+                self.dismiss(Decision(subject))
             case PositionSubject(turn, _):
                 self.dismiss(Position(turn, backend))
             case TurnSubject(turn_id):

@@ -12,7 +12,7 @@ from app.conversations.exchanges import exchanges_of
 from app.conversations.models import Question, Turn
 from app.replay.asks import Answer
 from app.replay.timeline import Timeline
-from app.tui.destinations import Destination, Evidence, Hearing, Life, Position, WriteOf
+from app.tui.destinations import Decision, Destination, Evidence, Hearing, Life, Position, WriteOf
 from app.tui.origins import origin_of, origin_words
 from app.tui.screens.beside import BesideScreen
 from app.tui.screens.moving import MovingScreen
@@ -20,6 +20,7 @@ from app.tui.screens.results import ResultsScreen
 from app.tui.screens.why import WhyScreen
 from app.tui.subjects import (
     AnswerSubject,
+    DecisionSubject,
     PieceSubject,
     PositionSubject,
     StoredSubject,
@@ -33,6 +34,8 @@ from app.tui.views.base import MARKED, Base
 from app.tui.widgets.architectures import Architectures
 from app.tui.widgets.bars import Bar
 from app.tui.widgets.lines_view import LinesView
+
+_NOT_STORED = "judged at this turn, and nothing of it was stored · ⌫ returns"
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,8 @@ class InspectingScreen(MovingScreen):
                 self.jump(self._heard_at(turn_id), backend, note)
             case Position(turn, backend, note):
                 self.jump(turn, backend, note)
+            case Decision(subject, note):
+                self.look_at_decision(subject, note)
 
     def _heard_at(self, turn_id: str) -> int:
         """The position at which a memory is told of a turn: the last turn of its exchange."""
@@ -143,10 +148,19 @@ class InspectingScreen(MovingScreen):
                 self.jump(self._heard_at(turn_id))
             case PositionSubject(turn, backend):
                 self.jump(turn, backend)
+            case DecisionSubject(backend, _, _, str(point)):
+                self.follow_to_write(StoredSubject(backend, "qdrant", "", point, ()))
+            case DecisionSubject():
+                self.look_at_decision(subject, _NOT_STORED)
             case ValueSubject() | StoredSubject() | PieceSubject():
                 self.follow_to_write(subject)
             case _:
                 pass
+
+    def look_at_decision(self, subject: DecisionSubject, note: str) -> None:
+        """To where a promotion candidate was judged, and there to the line that tells of it."""
+        self.jump(subject.turn, subject.backend, note)
+        self.architectures.select(subject.backend, subject)
 
     def follow_to_write(self, subject: WrittenSubject) -> None:
         """To the turn and the command that wrote something."""

@@ -77,11 +77,13 @@ class PlayingScreen(AskingScreen):
         """Have the engine play so many turns more."""
         if self.player is not None and self.is_live:
             self._following = True
+            self.query_one("#trouble", Bar).display = False
             self.player.play_to(max(self.player.run.target, self._played) + turns)
 
     def play_to_the_end(self) -> None:
         """Have the engine play all that is left and ask the questions."""
         if self.player is not None and self.is_live:
+            self.query_one("#trouble", Bar).display = False
             self.player.play_all()
             self.paint_header()
 

@@ -29,7 +29,7 @@ _WHAT_IT_IS = (
 )
 
 _KINDS = ("identity", "technical", "multi", "", "edge")
-
+_RECORDING_SUFFIX = ".sqlite3"
 _TITLES = (
     ("recordings", "play a recording", "enter plays"),
     ("datasets", "replay a conversation live", "enter starts"),
@@ -156,9 +156,7 @@ class StartScreen(Screen[None]):
 
     @on(OptionList.OptionSelected, "#recordings")
     def _recording_selected(self, message: OptionList.OptionSelected) -> None:
-        path = self._recordings[message.option_index]
-        self.say(f"reading {path} …")
-        self.post_message(self.RecordingWanted(path))
+        self._play(self._recordings[message.option_index])
 
     def action_start(self) -> None:
         """Start a live replay of what is highlighted."""
@@ -176,7 +174,14 @@ class StartScreen(Screen[None]):
 
         self.app.push_screen(HelpScreen())
 
+    def _play(self, recording: Path) -> None:
+        self.say(f"reading {recording} …")
+        self.post_message(self.RecordingWanted(recording))
+
     def _start(self, dataset: str) -> None:
+        if dataset.endswith(_RECORDING_SUFFIX):
+            self._play(Path(dataset))
+            return
         backends = self.query_one("#backends", MemoryList).ticked
         model = self.query_one("#model", Input).value.strip()
         if not dataset:

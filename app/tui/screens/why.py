@@ -15,16 +15,18 @@ from textual.screen import Screen
 from textual.widgets import Footer
 
 from app.replay.asks import Answer
+from app.replay.judging import telling_judgement
 from app.replay.provenance import line_written_by
 from app.replay.side_session import typed_question
 from app.replay.timeline import Timeline
+from app.scoring.evidence_trail import Trail
 from app.tui.actions import Place, bindings_of
-from app.tui.destinations import Destination, Hearing, Life, Position
+from app.tui.destinations import Decision, Destination, Hearing, Life, Position
 from app.tui.export import export_screen
 from app.tui.origins import origin_words
 from app.tui.screens.help import HelpScreen
-from app.tui.subjects import AnswerSubject, PromptSubject, TurnSubject
-from app.tui.text import Span, one_line
+from app.tui.subjects import AnswerSubject, DecisionSubject, PromptSubject, TurnSubject
+from app.tui.text import Line, Span, one_line
 from app.tui.views.answers import AnswersTable, key_of
 from app.tui.views.prompt import PROMPT_LEGEND, prompt_view
 from app.tui.views.why import Verdict, absent_lines, answers_beside, verdicts_on, waiting_lines, why_lines
@@ -98,8 +100,7 @@ class WhyScreen(Screen[Destination | None]):
             lines = waiting_lines(self._question, answer)
         verdict.show(lines)
         if self._verdicts and not isinstance(verdict.selected, TurnSubject):
-            turns = (number for number, one in enumerate(lines) if isinstance(one.about, TurnSubject))
-            verdict.select(next(turns, None))
+            verdict.select(self._line_of_the_loss(lines))
         self._paint_prompt(answer)
 
     def _paint_prompt(self, answer: Answer) -> None:
@@ -127,7 +128,7 @@ class WhyScreen(Screen[Destination | None]):
         view = self.focused
         subject = view.selected or view.first_subject if isinstance(view, LinesView) else None
         if isinstance(subject, TurnSubject):
-            self.dismiss(self._hearing(subject.turn_id))
+            self.dismiss(self._to_the_write(subject.turn_id))
         elif isinstance(subject, PromptSubject):
             self._go_to_write(subject)
         else:
@@ -180,7 +181,23 @@ class WhyScreen(Screen[Destination | None]):
         self._place = max(0, min(place, len(self._answers) - 1))
         self._paint()
 
-    def _hearing(self, turn_id: str) -> Hearing:
-        trails = self._verdicts[self._place].trails if self._verdicts else ()
-        note = next((trail.sentence for trail in trails if trail.turn == turn_id), "")
-        return Hearing(self.answer.asked.backend, turn_id, note)
+    @property
+    def _trails(self) -> Sequence[Trail]:
+        return self._verdicts[self._place].trails if self._verdicts else ()
+
+    def _line_of_the_loss(self, lines: Sequence[Line]) -> int | None:
+        """The line of the first evidence turn that was lost; of the first one where none was."""
+        named = {
+            one.about.turn_id: at for at, one in reversed([*enumerate(lines)]) if isinstance(one.about, TurnSubject)
+        }
+        lost = (named[trail.turn] for trail in self._trails if trail.lost_at is not None and trail.turn in named)
+        return next(lost, min(named.values(), default=None))
+
+    def _to_the_write(self, turn_id: str) -> Decision | Hearing:
+        """Where the turn was judged; where memory was told of it, if nothing in it was."""
+        asked = self.answer.asked
+        note = next((trail.sentence for trail in self._trails if trail.turn == turn_id), "")
+        judged = telling_judgement(self._timeline.ledger(asked.backend), turn_id, self._question, asked.turn)
+        if judged is None:
+            return Hearing(asked.backend, turn_id, note)
+        return Decision(DecisionSubject.of(asked.backend, *judged), note)

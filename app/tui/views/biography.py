@@ -8,9 +8,11 @@ from typing import Final
 from app.conversations.models import Conversation, Question
 from app.replay.biography import AskedAbout, Biography, Judged, Sightings, Stored, answerable_from
 from app.replay.placing import Placing, Reach
-from app.tui.subjects import PositionSubject, TurnSubject
+from app.tui.subjects import DecisionSubject, PositionSubject, TurnSubject
 from app.tui.text import Line, Span, Tone, line, one_line, paragraphs
 from app.tui.views.answers import SIGNS
+
+Subject = DecisionSubject | PositionSubject | TurnSubject
 
 _MOST_SIGHTINGS: Final = 8
 _ROWS_OF_TEXT = 4
@@ -72,7 +74,7 @@ def _judged_lines(judged: Judged, life: Biography) -> Iterator[Line]:
     kept = decision.decision in ("ADD", "UPDATE")
     tone: Tone = "added" if kept else "removed" if decision.decision == "DROP" else "dim"
     verdict = Span(f"{decision.decision} {decision.score:.2f} of {decision.threshold:.2f}", tone)
-    about = _at(judged.turn, life)
+    about = DecisionSubject.of(life.backend, judged.turn, decision)
     yield _step(
         judged.turn, "promoted" if kept else "judged", verdict, f"  {one_line(decision.content)}", about=about
     )
@@ -122,6 +124,6 @@ def _at(turn: int, life: Biography) -> PositionSubject:
     return PositionSubject(turn, life.backend)
 
 
-def _step(turn: int, what: str, *parts: str | Span, about: PositionSubject | TurnSubject | None = None) -> Line:
+def _step(turn: int, what: str, *parts: str | Span, about: Subject | None = None) -> Line:
     """One event of a life, with the position at which it happened."""
     return line(Span(f"{turn:>5} ", "accent"), Span(f"{what:<10} ", "title"), *parts, hang=_INDENT, about=about)

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from app.conversations.models import Question
 from app.replay.asks import Answer, AskKey
 from app.replay.timeline import Timeline
-from app.scoring.attribution import CLOSED_BOOK, LABELS, Attributor, Label
+from app.scoring.attribution import LABELS, Attributor, Label
 from app.tui.views.answers import AnswersTable, key_of
-
-CONTROLS: Final = frozenset({CLOSED_BOOK, "oracle"})
-"""What is asked along to bound the memories. That it differs from them says nothing of a question."""
+from memory_backends.controls import CONTROLS
 
 
 @dataclass(frozen=True)

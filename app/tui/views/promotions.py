@@ -7,11 +7,11 @@ from typing import Final, Literal
 
 from app.replay.ledger import Ledger
 from app.replay.timeline import Timeline
-from app.tui.subjects import PositionSubject, StoredSubject
+from app.tui.subjects import DecisionSubject
 from app.tui.text import Line, Span, Tone, line, one_line
 from app.tui.views.base import MARKED, Base
 from app.tui.views.view import View, lines_view, nothing
-from memory_backends.operations import PromotionDecision
+from memory_backends.operations import PromotionDecision, SignificanceFactors
 
 Decision = Literal["ADD", "UPDATE", "NO-OP", "DROP"]
 
@@ -80,9 +80,8 @@ def _counts(ledger: Ledger, cursor: int) -> str:
 
 
 def decision_lines(decision: PromotionDecision, turn: int, backend: str) -> Iterator[Line]:
-    """Score and decision, the content, and why."""
+    """Score and decision, the content, why, and the factors of the score. The first of them leads on."""
     sign, tone = _SIGNS[decision.decision]
-    factors = decision.factors
     yield line(
         Span(sign, tone),
         Span(f" {decision.score:.2f}", "value"),
@@ -90,24 +89,15 @@ def decision_lines(decision: PromotionDecision, turn: int, backend: str) -> Iter
         Span(one_line(decision.slot), "key") if decision.slot else "",
         Span(f"  from turn {one_line(', '.join(decision.sources))}", "dim"),
         hang=2,
-        about=_about(decision, turn, backend),
+        about=DecisionSubject.of(backend, turn, decision),
     )
-    yield line("  ", one_line(decision.content), hang=2, most=2)
-    yield line(
-        "  ",
-        Span(one_line(decision.justification), "dim"),
-        Span(
-            f" · certainty {factors.certainty:.2f} × impact {factors.impact:.2f}"
-            f" × age {factors.age_decay:.2f} × recency {factors.recency_boost:.2f}",
-            "dim",
-        ),
-        hang=2,
-        most=3,
-    )
+    yield line("  ", one_line(decision.content), hang=2, most=4)
+    yield line("  ", Span(one_line(decision.justification), "dim"), hang=2, most=3)
+    yield line("  ", Span(_product(decision.factors), "dim"), hang=2)
 
 
-def _about(decision: PromotionDecision, turn: int, backend: str) -> StoredSubject | PositionSubject:
-    """What was stored of a candidate; where it was judged, if nothing was."""
-    if decision.knowledge_id is None:
-        return PositionSubject(turn, backend)
-    return StoredSubject(backend, "qdrant", "", decision.knowledge_id, ())
+def _product(factors: SignificanceFactors) -> str:
+    return (
+        f"certainty {factors.certainty:.2f} × impact {factors.impact:.2f}"
+        f" × age {factors.age_decay:.2f} × recency {factors.recency_boost:.2f}"
+    )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.conversations.models import Question
+from app.prices import dollars
 from app.replay.asks import Answer, AskKey
 from app.replay.timeline import Timeline
 from app.scoring.attribution import Attribution, Attributor, Label
@@ -146,10 +147,9 @@ def _reply_lines(answer: Answer) -> Iterator[Line]:
     if reply.text is not None:
         yield from paragraphs(reply.text, indent=2)
     usage = reply.usage
-    cost = "" if reply.cost_usd is None else f" · ${reply.cost_usd:.4f}"
     reused = " · paid for by an earlier run" if reply.reused else ""
     tokens = f"{usage.prompt:,} + {usage.completion:,} tokens"
-    yield line(Span(f"{tokens}{cost} · {reply.ms:,.0f} ms{reused}", "dim"))
+    yield line(Span(f"{tokens} · cost {dollars(reply.cost_usd)} · {reply.ms:,.0f} ms{reused}", "dim"))
     if answer.scored is not None:
         yield line(Span("read as  ", "dim"), *_reading(answer), hang=9)
 

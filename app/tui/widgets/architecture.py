@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -92,6 +92,16 @@ class ArchitecturePane(Vertical):
     def focus_panel(self) -> None:
         """Put the focus on its first panel."""
         next(self.panels).focus(scroll_visible=False)
+
+    def select(self, subject: Hashable) -> bool:
+        """Focus the panel of this page that tells of something and select its line; whether there is one."""
+        for panel in self.panels:
+            block = panel.block_about(subject)
+            if block is not None:
+                panel.focus(scroll_visible=False)
+                panel.select_with_rest(block)
+                return True
+        return False
 
     def _made(self, page: Page) -> list[PanelView]:
         return [PanelView(panel) for panel in panels_of(self._timeline, self.backend, page)]

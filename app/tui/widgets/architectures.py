@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -54,7 +54,11 @@ class Architectures(Vertical):
 
     def next_page(self) -> None:
         """Show the next page of panels, of every architecture."""
-        self.page = PAGES[(PAGES.index(self.page) + 1) % len(PAGES)]
+        self.turn_to(PAGES[(PAGES.index(self.page) + 1) % len(PAGES)])
+
+    def turn_to(self, page: Page) -> None:
+        """Show a page of panels, of every architecture."""
+        self.page = page
         for pane in self.panes:
             pane.turn_to(self.page)
         self._arrange_panes()
@@ -78,6 +82,13 @@ class Architectures(Vertical):
             self._first = index
             self._arrange_panes()
         self.panes[index].focus_panel()
+
+    def select(self, backend: str, subject: Hashable) -> None:
+        """Focus the panel of an architecture on the screen that tells of something, and select its line."""
+        pane = next(pane for pane in self.panes if pane.backend == backend)
+        if not pane.select(subject) and self.page != PAGES[0]:
+            self.turn_to(PAGES[0])
+            pane.select(subject)
 
     @on(ArchitectureTabs.Chosen)
     def _tab_chosen(self, message: ArchitectureTabs.Chosen) -> None:

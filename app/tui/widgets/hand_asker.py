@@ -11,6 +11,7 @@ from textual import work
 from textual.message import Message
 from textual.widget import Widget
 
+from app.answering.gate import GivenUpError
 from app.conversations.models import Conversation, Question
 from app.errors import MemreplayError
 from app.replay.events import ReplayEvent
@@ -75,9 +76,11 @@ class HandAsker(Widget):
         try:
             # What it stands on is slow to import, and the screen is to stay alive meanwhile.
             await asyncio.to_thread(import_module, "app.assembling.assembly")
-            side = await self._side_of(self._assemble())
+            assembly = self._assemble()
+            assembly.try_again()
+            side = await self._side_of(assembly)
             await side.ask_at(position, question, backends, progress=self._progress)
-        except MemreplayError as error:
+        except (MemreplayError, GivenUpError) as error:
             self.post_message(self.Failed(str(error)))
         except Exception as error:
             # Whatever a store or a plugged-in memory raises: the screen stays.

@@ -103,6 +103,13 @@ class LinesView(DocumentView, can_focus=True):
         else:
             self.bring_into_view(block)
 
+    def select_with_rest(self, block: int) -> None:
+        """Select a line, with the lines below it in view that tell more and lead nowhere by themselves."""
+        rest = range(block + 1, len(self._document))
+        end = next((below for below in rest if self._document.subject(below) is not None), len(self._document))
+        self.bring_into_view(end - 1)
+        self.select(block)
+
     def _select_first_of(self, blocks: Iterable[int]) -> None:
         found = next((block for block in blocks if self._document.subject(block) is not None), None)
         if found is not None:
@@ -114,15 +121,16 @@ class LinesView(DocumentView, can_focus=True):
 
     def _select_again(self, subject: Hashable) -> None:
         """What was selected stays so in another document, if it is there."""
-        same = (block for block in range(len(self._document)) if self._document.subject(block) == subject)
-        self._selected = next(same, None)
+        self._selected = self.block_about(subject)
 
-    def on_focus(self) -> None:
-        """The selection shows where the keys go."""
-        self.repaint()
+    def block_about(self, subject: Hashable) -> int | None:
+        """The first line that is about something; None where none is."""
+        blocks = range(len(self._document))
+        return next((block for block in blocks if self._document.subject(block) == subject), None)
 
-    def on_blur(self) -> None:
-        """It does not show elsewhere."""
+    def watch_has_focus(self, has_focus: bool) -> None:
+        """The selection shows where the keys go, and not elsewhere."""
+        super().watch_has_focus(has_focus)
         self.repaint()
 
     def on_click(self, event: events.Click) -> None:

@@ -6,6 +6,7 @@ from textual import work
 from textual.message import Message
 from textual.widget import Widget
 
+from app.answering.gate import GivenUpError
 from app.errors import MemreplayError
 from app.replay.events import AnswerScored, QuestionAsked, ReplayEvent
 from app.tui.live import LiveRun
@@ -101,7 +102,7 @@ class LivePlayer(Widget):
         """Play, then ask if that was wanted."""
         try:
             completed = await self._drive()
-        except MemreplayError as error:
+        except (MemreplayError, GivenUpError) as error:
             self.busy = False
             self.post_message(self.Failed(str(error)))
         except Exception as error:

@@ -17,7 +17,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "preference",
-        pattern(r"\bI(?:['’]d)?\s(?:\w+ly\s)?(?:much\s)?(?:prefer|rather)\s(?P<value>[^.;!?\n]{3,80})"),
+        pattern(r"\bI(?:['’]d)?\s(?:\w+ly\s)?(?:much\s)?prefer\s(?P<value>[^.;!?\n]{3,80})"),
         "<who>.prefers",
         0.85,
         0.8,
@@ -28,7 +28,7 @@ RULES: tuple[Rule, ...] = (
         pattern(
             r"\bI\s(?:really\s|absolutely\s|just\s|also\s)?(?:love|adore|enjoy)\s(?!it\b|that\b|this\b|those"
             r"\b|these\b|all\b|you|his\b|her\b|their\b|him\b|them\b|how\b|when\b|what\b|to\ssee\b|seeing\b"
-            r"|the\sway\b)(?P<value>[^.,;!?\n]{3,60})"
+            r"|the\sway\b)(?![^.,;!?\n–-]*\b(?:him|her|them|it)\b)(?P<value>(?:(?!\s[–-]\s)[^.,;!?\n]){3,60})"
         ),
         "<who>.likes",
         0.8,
@@ -49,7 +49,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "instruction",
         pattern(
-            r"(?P<value>(?:^|\b(?i:please|from\snow\son|rule|and\splease),?:?\s)(?i:(?:please\s)?(?:never"
+            r"(?P<value>(?:^|\b(?i:please|pls|from\snow\son|rule|and\splease),?:?\s)(?i:(?:please\s)?(?:never"
             r"|always|do\snot|don['’]t)\s(?:ever\s)?"
             r"(?:call|use|tell|give(?!\sup\b)|answer|reply|write|send|suggest|mention|say|put|add|assume|round|include"
             r"|ask|address|explain|show|translate|start|touch))\b.{3,140})"
@@ -72,6 +72,24 @@ RULES: tuple[Rule, ...] = (
         0.9,
         several=True,
         in_questions=True,
+    ),
+    Rule(
+        "instruction",
+        pattern(
+            r"(?i:\b(?:rule|(?:stick|hold|keep)\sto\s(?:it|this|that))\b[^:.!?\n]{0,50}:\s)(?P<value>[^\n]{8,140})"
+        ),
+        "<who>.instructions",
+        0.9,
+        0.95,
+        several=True,
+    ),
+    Rule(
+        "instruction",
+        pattern(r"(?P<value>(?i:\bif\syou\sever\s.{8,130}|^.{8,120},\sif\syou\splease\b))"),
+        "<who>.instructions",
+        0.85,
+        0.9,
+        several=True,
     ),
     Rule(
         "own attribute",
@@ -136,7 +154,9 @@ RULES: tuple[Rule, ...] = (
             r"\sto|won|lost|quit"
             r"|painted|applied|opened|moved|travel(?:l)?ed|attended|organi[sz]ed|launched|graduated"
             r"|volunteered|learned)"
-            r"\s[^.;!?\n]{4,70})"
+            r"\s(?!(?:it|this|them|some\sof|he|she|they|we|I|you|because|yesterday|today|(?:last|this)\s\w+"
+            r"|(?:an?|the|two|three|\d+)\s(?:few\s|couple\s(?:of\s)?)?(?:days?|weeks?|months?|years?)\sago)\b)"
+            r"[^.;!?\n]{4,70})"
         ),
         None,
         0.85,

@@ -46,9 +46,18 @@ UNIT = (
     r"|lines?|pages?|segundos?|minutos?|horas?|días?|semanas?|meses|años?|personas|usuarios|invitados"
     r"|filas|réplicas)\b)"
 )
-AMOUNT = rf"(?:{MONEY}|(?<![\d.,])\d[\d.,]{{0,14}}\s?{UNIT}|{NUMBER_WORD}\s(?:of\sus|de\snosotros|{UNIT}))"
-VALUE = rf"(?:{QUOTED}|{DATE}(?:\s(?:at|a\slas)\s(?:{CLOCK}))?|{CLOCK}|{AMOUNT}|\d[\w.:/-]*|{PROPER})"
-"""What an attribute may be said to be: quoted, dated, counted, or a proper name."""
+AMOUNT = (
+    rf"(?:{MONEY}|(?<![\d.,])(?!\d{{3,4}}s\b|100\s?%)\d[\d.,]{{0,14}}\s?{UNIT}"
+    rf"|(?<![\w-]){NUMBER_WORD}\s(?:of\sus|de\snosotros|{UNIT}))"
+)
+"""How much of what. ``429s`` are several of a kind and no seconds, and ``100 %`` is said for *wholly*."""
+
+_VERB = r"(?:GET|POST|PUT|PATCH|DELETE|HEAD)"
+VALUE = (
+    rf"(?:{QUOTED}|{DATE}(?:\s(?:at|a\slas)\s(?:{CLOCK}))?|{CLOCK}|{AMOUNT}|\d[\w.:/-]*"
+    rf"|{_VERB}\s/[\w/{{}}.-]*\w|(?!{_VERB}\b){PROPER})"
+)
+"""What an attribute may be said to be: quoted, dated, counted, the address of a request, or a proper name."""
 
 
 @dataclass(frozen=True)

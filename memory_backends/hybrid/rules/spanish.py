@@ -55,6 +55,14 @@ RULES: tuple[Rule, ...] = (
         in_questions=True,
     ),
     Rule(
+        "instruction",
+        pattern(r"(?i:\b(?:norma|regla)\b[^:.!?\n]{0,50}:\s)(?P<value>[^\n]{8,140})"),
+        "<who>.instructions",
+        0.9,
+        0.95,
+        several=True,
+    ),
+    Rule(
         "own attribute",
         pattern(
             rf"\b[Mm]i\s(?P<attribute>[a-záéíóúñ]+(?:\sde\s[a-záéíóúñ]+)?)\s(?:es|era|será|son|sale|empieza)\s"

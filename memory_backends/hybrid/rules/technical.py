@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from memory_backends.hybrid.rules.pattern import AMOUNT, CLOCK, DATE, MONEY, PROPER, Rule, pattern
+from memory_backends.hybrid.rules.pattern import AMOUNT, CAP, CLOCK, DATE, MONEY, PROPER, Rule, pattern
+
+_ERRNO = (
+    r"E(?:CONN(?:REFUSED|RESET|ABORTED)|NO(?:ENT|SPC|MEM|TDIR|TEMPTY|TFOUND|BUFS)|ACCES|PERM|PIPE|TIMEDOUT|EXIST"
+    r"|ADDR(?:INUSE|NOTAVAIL)|MFILE|ISDIR|INVAL|AGAIN|BUSY|(?:HOST|NET)UNREACH|RESOLVE|BADENGINE|LIFECYCLE)"
+)
+_ACRONYM = r"(?:[A-Z]{1,6}s?|[A-Z](?:&[A-Z])+)(?![\w-]|\s[A-Z])"
+_MENTIONED = rf"(?P<value>(?!{_ACRONYM})(?:{PROPER}))(?![\w'’&-]|\s{CAP}|\s?[:{{=]|\s\(\d)"
+"""A whole name that is no acronym, no label of what follows and nothing that is defined."""
 
 RULES: tuple[Rule, ...] = (
     Rule(
         "error message",
         pattern(
-            r"(?P<value>\b(?:[A-Z]\w*(?:Error|Exception)\b:?|(?i:error|fatal|panic)\s?:)\s?\S.{3,110}|"
-            r"\bE[A-Z]{4,}\b.{0,80}|\b(?:OOMKilled|CrashLoopBackOff|ImagePullBackOff)\b)"
+            r"(?P<value>\b(?:[A-Z]\w*(?:Error|Exception)|(?i:error|fatal|panic))\s?:\s?\S.{3,110}"
+            rf"|\b{_ERRNO}\b.{{0,80}}|\b(?:OOMKilled|CrashLoopBackOff|ImagePullBackOff)\b)"
         ),
         "error",
         0.9,
         0.85,
         several=True,
         in_questions=True,
+    ),
+    Rule(
+        "error message",
+        pattern(r"(?P<value>\b[A-Z]\w+(?:Error|Exception)\b)(?!\s?:)"),
+        "error",
+        0.85,
+        0.8,
+        several=True,
     ),
     Rule(
         "deadline",
@@ -72,7 +88,7 @@ RULES: tuple[Rule, ...] = (
         "setting",
         pattern(
             r"\b(?P<attribute>[A-Z][A-Z0-9_]{2,40}(?==)|[A-Z][A-Z0-9]*_[A-Z0-9_]{1,40})\s?[=:]\s?"
-            r"(?P<value>[^\s,;]{1,80})"
+            r"(?P<value>\[[^\]\n]{1,80}\]|[^\s,;\[]{1,80})"
         ),
         "config.<attribute>",
         0.9,
@@ -83,7 +99,8 @@ RULES: tuple[Rule, ...] = (
         "setting",
         pattern(
             r"(?<![\w.-])(?<!\b(?i:on)\s)(?<!\b(?:AND|SET)\s)(?<!\b(?i:where)\s)(?!(?:self|this|cls)\.)"
-            r"(?P<attribute>[a-z][a-z0-9]{0,30}(?:[_.-][a-z0-9]{1,30}){1,5})\s?=\s?(?P<value>[^\s,;()]{1,60}+)(?!\()"
+            r"(?P<attribute>[a-z][a-z0-9]{0,30}(?:[_.-][a-z0-9]{1,30}){1,5})\s?=\s?"
+            r"(?P<value>\[[^\]\n]{1,60}\]|[^\s,;()\[]{1,60}+)(?!\()"
         ),
         "config.<attribute>",
         0.85,
@@ -92,7 +109,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "address",
-        pattern(r"(?P<value>\b[a-z][a-z0-9+]{1,14}://[^\s,;)\"'`]{4,90})"),
+        pattern(r"(?P<value>\b[a-z][a-z0-9+]{1,14}://[^\s,;)\"'`<>]{4,90}+)(?!<)"),
         "address",
         0.9,
         0.8,
@@ -126,7 +143,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "identifier",
         pattern(
-            r"(?<![\w/.@])(?P<value>@?[a-z]\w*(?:[_/]\w+)+|[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w+|/\w+(?:/[\w{}]+)+)"
+            r"(?<![\w/.@-])(?P<value>(?:@[a-z]\w*|[a-z]\w*-\w[\w-]*)(?:/[\w.-]*\w)+"
+            r"|[a-z]\w*_\w+(?:[./-]\w+)*|[a-z]+[A-Z]\w+|(?!Ma?c[A-Z])[A-Z][a-z]+[A-Z]\w+|/\w+(?:/[\w{}]+)+)(?!/)"
         ),
         None,
         0.85,
@@ -135,10 +153,14 @@ RULES: tuple[Rule, ...] = (
     Rule("code", pattern(r"(?P<value>`[^`\n]{2,60}`)"), None, 0.85, 0.74),
     Rule(
         "name mentioned",
-        pattern(
-            rf"(?<=[a-zà-ÿ]\s)(?<!\bHey\s)(?<!\bHi\s)(?<!\bThanks\s)"
-            rf"(?P<value>(?![A-Z]{{2,4}}\b(?!\s[A-Z]))(?:{PROPER}))"
-        ),
+        pattern(rf"(?:^|(?<=[a-zà-ÿ],\s))(?={CAP}\s{CAP}\b){_MENTIONED}"),
+        None,
+        0.88,
+        0.7,
+    ),
+    Rule(
+        "name mentioned",
+        pattern(rf"(?<=[a-zà-ÿ]\s){_MENTIONED}"),
         None,
         0.88,
         0.7,

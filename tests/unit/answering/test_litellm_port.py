@@ -9,11 +9,12 @@ from threading import Event
 
 import pytest
 
+from app.answering.asked_anew import AskedAnew
 from app.answering.choice_parsing import parse_choice
-from app.answering.gate import HaltedError
+from app.answering.gate import GivenUpError, HaltedError
 from app.answering.litellm_port import LiteLLMModel
 from app.answering.model import EXTRACTIVE_MODEL, Reply
-from app.answering.pacing import Paces
+from app.answering.pacing import PaceLimits, Paces
 from app.answering.prompts import build_request
 from app.answering.reachability import ensure_reachable
 from app.conversations.models import Question
@@ -133,11 +134,19 @@ async def test_a_content_filter_is_a_refusal() -> None:
 
 async def test_a_key_in_a_servers_complaint_is_scrubbed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with OpenAIServer([failure(401, f"Incorrect API key provided: {KEY}")]) as server:
-        reply = await ask(server)
+    complaint = failure(401, f"Incorrect API key provided: {KEY}")
+    with OpenAIServer([complaint]) as server, pytest.raises(GivenUpError) as told:
+        await ask(server)
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
-    assert reply.error is not None and "Incorrect API key" in reply.error
-    assert KEY not in reply.error and KEY[:12] not in reply.error
+    assert "Incorrect API key" in str(told.value) and "OPENAI_API_KEY" in str(told.value)
+    assert KEY not in str(told.value) and KEY[:12] not in str(told.value)
+
+
+async def test_a_server_that_answers_with_the_key_gets_it_into_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "Butterkuchen+Mohn")
+    with OpenAIServer(lambda received: answer(f"you sent {received.headers['authorization']}")) as server:
+        reply = await ask(server)
+    assert reply.text == "you sent Bearer [key]"
 
 
 async def test_the_embedded_reader_answers_through_the_same_port_for_nothing() -> None:
@@ -178,7 +187,7 @@ def test_a_whole_session_of_asking_is_silent_and_litellm_is_imported_only_then()
 import asyncio, sys
 from app.answering.litellm_port import LiteLLMModel
 from app.answering.litellm_setup import warm_up
-from app.answering.pacing import Paces
+from app.answering.pacing import PaceLimits, Paces
 from app.answering.prompts import build_request
 from app.answering.reachability import ensure_reachable
 from app.answering.tokens import token_counter, context_budget
@@ -201,10 +210,31 @@ assert asyncio.run(model.answer(bad)).error
 
 
 async def test_an_empty_account_is_told_at_once() -> None:
-    with OpenAIServer([failure(429, "You exceeded your current quota", code="insufficient_quota")]) as server:
-        reply = await ask(server)
+    empty = failure(429, "You exceeded your current quota", code="insufficient_quota")
+    with OpenAIServer([empty]) as server, pytest.raises(GivenUpError, match="quota"):
+        await ask(server)
     assert len(server.requests) == 1
-    assert reply.error is not None and "quota" in reply.error
+
+
+async def test_a_service_that_runs_on_asks_anew_after_a_wrong_key() -> None:
+    with OpenAIServer([failure(401, "wrong key"), answer("1")]) as server:
+        request, asked = build_request(QUESTION, "", "openai/stub", server.url), AskedAnew()
+        refused, answered = await asked.answer(request), await asked.answer(request)
+    assert refused.error is not None and "wrong key" in refused.error
+    assert answered.text == "1"
+
+
+async def test_a_model_that_is_given_up_is_not_asked_again_and_holds_no_other_back() -> None:
+    paces = Paces(PaceLimits(concurrency=1))
+    model = LiteLLMModel(paces=paces)
+    with OpenAIServer(
+        lambda received: failure(404, "unknown") if received.body["model"] == "gone" else answer("1")
+    ) as server:
+        for _ in range(2):
+            with pytest.raises(GivenUpError, match="openai/gone is asked no more"):
+                await model.answer(build_request(QUESTION, "", "openai/gone", server.url))
+        assert (await model.answer(build_request(QUESTION, "", "openai/stub", server.url))).text == "1"
+    assert [received.body["model"] for received in server.requests] == ["gone", "stub"]
 
 
 async def test_a_rate_limit_is_borne_with_longer_than_a_failure() -> None:

@@ -9,7 +9,8 @@ from rich.console import Console
 
 from app.answering.model import Reply
 from app.batch.progress import TableProgress
-from app.batch.tally import Tally, dollars, spoken
+from app.batch.tally import Tally, spoken
+from app.prices import dollars
 from app.replay.events import AnswerScored, ReplyReceived
 from app.scoring.outcomes import Outcome, RetrievalScore, Score
 
@@ -45,7 +46,7 @@ def test_the_table_has_a_row_a_backend_with_right_so_far_errors_and_cost() -> No
     answered(progress, 1, "wrong", Reply(text="1", cost_usd=0.25))
     answered(progress, 2, "error", Reply(text=None, error="down"))
     row = next(line for line in shown(progress).splitlines() if line.strip().startswith("rag"))
-    assert "3/4" in row and "50.0 % (9–91)" in row and "$0.5000" in row
+    assert "3/4" in row and "50.0 % (9–91)" in row and "$0.500" in row
     assert "[bold]odd" in shown(progress)
 
 
@@ -54,7 +55,7 @@ def test_what_other_runs_paid_is_not_paid_again_and_what_this_run_paid_before_is
     answered(progress, 0, "correct", Reply(text="1", cost_usd=0.25), carried=True)
     answered(progress, 1, "correct", Reply(text="1", cost_usd=5.0, reused=True))
     whole = progress.overall
-    assert (whole.cost, whole.asked, whole.reused, whole.carried) == ("$0.2500", 0, 1, 1)
+    assert (whole.cost, whole.asked, whole.reused, whole.carried) == ("$0.250", 0, 1, 1)
 
 
 def test_an_unknown_price_is_not_nothing() -> None:
@@ -62,15 +63,17 @@ def test_an_unknown_price_is_not_nothing() -> None:
     tally.add("correct", Reply(text="1", cost_usd=None), carried=False)
     assert tally.cost == "unknown"
     tally.add("correct", Reply(text="1", cost_usd=0.5), carried=False)
-    assert tally.cost == "$0.5000+"
+    assert tally.cost == "$0.500+"
 
 
 def test_a_price_that_is_next_to_nothing_is_not_shown_as_nothing() -> None:
-    assert [dollars(amount) for amount in (0.0, 0.00004, 0.0123, 1234.5)] == [
-        "$0.0000",
-        "<$0.0001",
+    assert [dollars(amount) for amount in (None, 0.0, 0.0000412, 0.0123, 0.9996, 1234.5)] == [
+        "–",
+        "$0",
+        "$0.0000412",
         "$0.0123",
-        "$1,234.5000",
+        "$1.000",
+        "$1,234.50",
     ]
 
 

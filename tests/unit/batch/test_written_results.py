@@ -9,10 +9,13 @@ import pytest
 
 from app.answering.model import EXTRACTIVE_MODEL, Reply
 from app.batch.csv_rows import as_csv
-from app.batch.headline_table import remarks, score_columns, support_columns
+from app.batch.headline_table import HEADINGS, remarks, score_columns, support_columns
+from app.batch.legend import meaning_of_failures, meaning_of_scores
 from app.batch.markdown import as_markdown
+from app.scoring.attribution import LABELS
 from app.scoring.option_style import option_style
 from app.scoring.results import KeyFacts, QuestionRow, Results, RunFacts, build_results
+from memory_backends.operations import Extraction
 from tests.unit.scoring.samples import choice, hit, recall, reply, row
 
 RUN = RunFacts(
@@ -57,8 +60,8 @@ def test_csv_text_that_a_spreadsheet_would_calculate_has_a_quote_before_it(start
 
 def test_csv_leaves_numbers_and_other_text_as_they_are() -> None:
     text = 'She said "no; maybe",\nthen = left'
-    (only,) = cells(row(recall(text=text), reply("x")).model_copy(update={"score": -1.5}))
-    assert (only["question"], only["score"]) == (text, "-1.5")
+    (only,) = cells(row(recall(text=text), reply("x")).model_copy(update={"score": -1.5, "cost_usd": 1.23e-07}))
+    assert (only["question"], only["score"], only["cost_usd"]) == (text, "-1.5", "1.23e-07")
 
 
 def test_markdown_has_the_tables_the_words_and_what_was_run() -> None:
@@ -74,6 +77,8 @@ def test_markdown_has_the_tables_the_words_and_what_was_run() -> None:
     assert f"{heading}\n\n{columns}\n| rag | 0 | 1 |" in text
     assert "- rag is ahead of full\\_context on this one question by 100.0 points" in text
     assert "Run r1, started 2026-01-01T00:00:00.000Z" in text
+    assert "- *accuracy*: share of graded answers that are right\n" in text
+    assert "- *cut*: wrong: found, and cut from the prompt by the budget\n" in text and "*stale*" not in text
 
 
 def test_markdown_of_a_hostile_name_makes_no_markup_and_mentions_nobody() -> None:
@@ -117,6 +122,14 @@ def test_the_commonest_reasons_of_errors_stand_below_the_table() -> None:
     assert "--retry-errors" in sentence
 
 
+def test_an_extractor_that_failed_is_told_below_the_table() -> None:
+    rows = [row(choice(), reply("3"), backend="hybrid")]
+    calls = [Extraction(model="m", turns=("1",), error=error) for error in ("down", None, "down")]
+    (sentence,) = remarks(build_results(RUN, rows, extractions={"hybrid": calls}))
+    assert sentence.startswith("extraction: 2 of 3 exchanges of hybrid went unread by m") and "down" in sentence
+    assert remarks(build_results(RUN, rows, extractions={"hybrid": calls[1:2]})) == []
+
+
 def test_evidence_that_the_dataset_does_not_name_is_told_with_how_to_join_it() -> None:
     rows = [row(choice(), reply("0"), backend=name) for name in ("rag", "hybrid")]
     unnamed = [each.model_copy(update={"failure": "no_evidence"}) for each in rows]
@@ -128,3 +141,8 @@ def test_what_is_not_known_of_a_failed_call_is_an_empty_cell_and_not_nothing() -
     failed = Reply(text=None, error="down")
     (only,) = cells(row(choice(), failed))
     assert (only["tokens_prompt"], only["ms"], only["cost_usd"]) == ("", "", "")
+
+
+def test_every_heading_that_there_can_be_has_a_meaning() -> None:
+    assert [heading for heading, _ in meaning_of_scores(HEADINGS)] == list(HEADINGS)
+    assert len(meaning_of_failures(label.replace("_", " ") for label in LABELS)) == len(LABELS)

@@ -122,6 +122,7 @@ def test_a_fault_is_named_with_its_place(tmp_path: Path, spoil: Spoil, pointer: 
         (b'{"id": "x",\n "turns": [', "is not valid JSON (line 2"),
         (b'{"id": "\xff"}', "is not UTF-8 (byte 9)"),
         ('{"id": "x"}'.encode("utf-16"), "is not UTF-8"),
+        (b"SQLite format 3\0\x10\0", "is an SQLite file"),
         (b"42", "is of no known format"),
         (b'{"name": "x"}', "is of no known format"),
         (b"[]", "is empty"),

@@ -7,9 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from app.dataset_interfaces.definitions import is_definition_folder, load_definitions, read_config, save_definitions
+from app.dataset_interfaces.definitions import Benchmark, is_definition_folder, load_definitions, read_config
 from app.dataset_interfaces.interface import CallBackTestExample, WaitCreator
 from app.dataset_interfaces.run_config import RunConfig
+from app.dataset_interfaces.saving import save_definitions
 from app.errors import DatasetError, UsageError
 from tests.unit.dataset_interfaces.driving import Lines, run
 
@@ -127,16 +128,20 @@ def test_an_empty_folder_is_refused(tmp_path):
 
 def test_definitions_are_written_with_their_configuration(tmp_path):
     config = RunConfig("Mine", False, (frozenset({"b", "a"}),))
-    save_definitions(tmp_path, Lines().generate_examples(2), config)
+    lines = Lines(memory_span=321)
+    save_definitions(tmp_path, Benchmark(config, tuple(lines.generate_examples(2))))
 
     assert sorted(path.name for path in (tmp_path / "Lines").iterdir()) == ["0.def.json", "1.def.json"]
-    assert read_config(tmp_path / "config.yml")[0] == config
+    read, (settings,) = read_config(tmp_path / "config.yml")
+    assert (read, settings.name, settings.args) == (config, "Lines", {"memory_span": 321})
+    with pytest.raises(UsageError, match="already"):
+        save_definitions(tmp_path, Benchmark(config, ()))
 
 
 @pytest.mark.parametrize("name", ["../outside", "a/b"])
 def test_a_datasets_name_is_never_a_path(tmp_path, name):
     with pytest.raises(UsageError):
-        save_definitions(tmp_path / "here", Lines(name=name).generate_examples(1))
+        save_definitions(tmp_path / "here", Benchmark(RunConfig(), tuple(Lines(name=name).generate_examples(1))))
     assert not list(tmp_path.rglob("*.json"))
 
 

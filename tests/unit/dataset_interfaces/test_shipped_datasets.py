@@ -7,11 +7,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from app.dataset_interfaces.definitions import load_definitions, save_definitions
+from app.dataset_interfaces.definitions import Benchmark, load_definitions
 from app.dataset_interfaces.interface import Ungraded
 from app.dataset_interfaces.loading import SHIPPED_DATASETS, create_dataset, shipped_dataset
 from app.dataset_interfaces.master_log import EventType, LogEvent, MasterLog
 from app.dataset_interfaces.rescoring import RecordedRun
+from app.dataset_interfaces.run_config import RunConfig
+from app.dataset_interfaces.saving import save_definitions
 from tests.unit.dataset_interfaces.driving import judge, run
 
 
@@ -41,7 +43,7 @@ def test_a_class_is_found_by_the_name_it_gives_itself(name):
 
 def test_definitions_of_all_shipped_datasets_survive_a_round_trip(tmp_path):
     tests = [test for entry in SHIPPED_DATASETS for test in shipped(entry.key).generate_examples(2)]
-    save_definitions(tmp_path, tests)
+    save_definitions(tmp_path, Benchmark(RunConfig(), tuple(tests)))
 
     read = load_definitions(tmp_path)
 

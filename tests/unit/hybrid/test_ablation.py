@@ -52,9 +52,12 @@ async def test_promotion(without):
 
 
 async def test_supersession(without):
-    facts = (await (await without("supersession")).snapshot()).qdrant[KNOWLEDGE_COLLECTION].values()
+    backend = await without("supersession")
+    facts = (await backend.snapshot()).qdrant[KNOWLEDGE_COLLECTION].values()
     assert {fact["value"] for fact in facts if fact["slot"] == "deadline"} == {"Friday", "Monday"}
     assert all(fact["superseded_by"] is None for fact in facts)
+    (line,) = [hit.text for hit in (await backend.recall(QUESTION, 10, 400)).hits if hit.place == WORKSPACE]
+    assert line == "Known: deadline = Friday (User, turn 3); Monday (User, turn 7)"
 
 
 async def test_verbatim(without):

@@ -105,6 +105,44 @@ def test_keeps_precise_things_that_have_no_slot(sentence, value):
     assert [candidate.value for candidate in said(sentence) if candidate.slot is None] == [value]
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "I 100% agree with that.",
+        "I still catch a cluster of 429s there.",
+        "The pride parade I went to a few weeks ago.",
+        "The last time we moved he stopped eating.",
+        "I painted it because it was calming.",
+        "See you John, bye!",
+        "It said 404 Not Found again.",
+        "The last Exit Code: 137",
+        "type Panel { code: String! }",
+        "COPY seatmap /src/seatmap_new",
+        "I got lots of advice/assistance there.",
+        "We support the LGBTQ community and like RPGs.",
+        "How do I say no without a Thing?",
+        "The file, shortened: ",
+    ],
+)
+def test_keeps_nothing_that_tells_nothing_by_itself(sentence):
+    assert said(sentence) == ()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "name"),
+    [
+        ("Apex Legends has awesome graphics.", "Apex Legends"),
+        ("The neighbour, Helka Rautiola, knocked.", "Helka Rautiola"),
+        ("Ha venido un albañil, Saturnino Albar, el del baño.", "Saturnino Albar"),
+        ("Mrs Yelland across the landing has offered hers.", "Mrs Yelland"),
+        ("I loved a book by Amy Ellis Nutt.", "Amy Ellis Nutt"),
+        ("In Georgian we have that too.", "Georgian"),
+    ],
+)
+def test_a_name_that_is_mentioned_is_the_whole_name(sentence, name):
+    assert [candidate.value for candidate in said(sentence)] == [name]
+
+
 def test_names_who_said_it_in_the_words_that_were_said():
     (candidate,) = said("Well. My favourite colour is green! Bye.", label="Caroline")
     assert candidate.content == "Caroline: My favourite colour is green!"
@@ -193,6 +231,15 @@ def test_a_text_that_begins_a_fact_again_and_again_is_read_to_its_end(piece):
         "adapter = HTTPAdapter(max_retries=Retry(total=5))",
         "self.next_at = 0.0",
         "See Table 2.3 for the counts.",
+        "I'd rather be sick over a bigger number.",
+        "I love making him happy.",
+        "My favorite thing is Hawaiian pizza.",
+        "The default is 90 here.",
+        "La respuesta es 42.",
+        "EXPLAIN ANALYZE SELECT is what you want.",
+        "I'd be looking at a RetryError, wouldn't I?",
+        "Open http://localhost:<your port> then.",
+        "exceeded quota, requested: limits.memory=1792Mi, used: limits.memory=17920Mi",
     ],
 )
 def test_reads_no_slot_from_what_only_looks_like_a_statement(sentence):
@@ -210,6 +257,11 @@ def test_reads_no_slot_from_what_only_looks_like_a_statement(sentence):
         ("It was a gift in my home country, Sweden.", "user.origin", "Sweden"),
         ("Es de mi abuela Herminia, que vive sola.", "user.abuela", "Herminia"),
         ("set retry.max_delay = 30s there", "config.retry_max_delay", "30s"),
+        ("The endpoint is POST /v4/labels, one call each.", "endpoint", "POST /v4/labels"),
+        ("Retry(total=5, status_list=[429, 503])", "config.status_list", "429, 503"),
+        ("The JVM never throws an OutOfMemoryError, and the heap is flat.", "error", "OutOfMemoryError"),
+        ("It ends in ECONNREFUSED 127.0.0.1:5432", "error", "ECONNREFUSED 127.0.0.1:5432"),
+        ("I love pizza too!", "user.likes", "pizza"),
     ],
 )
 def test_still_reads_what_looks_alike_and_is_one(sentence, slot, value):

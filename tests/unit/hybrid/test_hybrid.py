@@ -43,7 +43,7 @@ async def test_a_slot_that_is_asked_for_stands_in_the_context_with_its_turn(hybr
     await play(hybrid, TALK)
     recall = await hybrid.recall("When is the deadline?", 10, 400)
     (line,) = in_context(recall, WORKSPACE)
-    assert line == "Known: deadline = Monday (User, turn 7)"
+    assert line == "Known: deadline = Monday (User, turn 7; no longer Friday)"
     assert recall.context.startswith(line)
 
 
@@ -227,3 +227,27 @@ async def test_a_fault_in_the_background_is_told_and_its_candidates_are_judged_l
     facts = (await backend.snapshot()).qdrant[KNOWLEDGE_COLLECTION].values()
     assert "Marta Ibarra" in {fact["value"] for fact in facts}
     await backend.close("resolved")
+
+
+async def test_what_it_was_told_to_do_from_now_on_stands_in_every_context(hybrid):
+    await hybrid.observe(exchange(1, "Please never call me Bob, I hate it.", "Understood."))
+    await play(hybrid, [exchange(number, f"It rained on day {number}.", "So it did.") for number in range(2, 9)])
+    for question in ("Did it rain on day 4?", "Who is Marta?"):
+        (line,) = in_context(await hybrid.recall(question, 3, 600), PLANNER)
+        assert line == "Known: standing instructions = Please never call me Bob, I hate it (User, turn 1)"
+
+
+async def test_of_many_instructions_the_latest_stand_in_a_small_context(hybrid):
+    for number in range(1, 9):
+        await hybrid.observe(exchange(number, f"Please never use word {number}.", "I will not."))
+    (few,) = in_context(await hybrid.recall("Which word?", 3, 400), PLANNER)
+    (more,) = in_context(await hybrid.recall("Which word?", 3, 2000), PLANNER)
+    assert [[word for word in "12345678" if f"word {word}" in line] for line in (few, more)] == [
+        ["8"],
+        ["4", "5", "6", "7", "8"],
+    ]
+
+
+async def test_an_instruction_for_now_does_not_stand(hybrid):
+    await hybrid.observe(exchange(1, "Please don't write any code yet.", "I will wait."))
+    assert not in_context(await hybrid.recall("What next?", 3, 300), PLANNER)

@@ -35,7 +35,12 @@ async def test_holds_the_current_value_with_the_turn_that_said_it(workspace):
     await workspace.note("planner", facts(1, "The deadline is 25 September."))
     await workspace.note("planner", facts(4, "The deadline is now 23 September."))
     state = await workspace.read()
-    assert state.shared_data["deadline"] == {"value": "23 September", "turn": "7", "said_by": "User"}
+    assert state.shared_data["deadline"] == {
+        "value": "23 September",
+        "turn": "7",
+        "said_by": "User",
+        "instead_of": "25 September",
+    }
     assert state.participating_agents == ["planner"]
 
 

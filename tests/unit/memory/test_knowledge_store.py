@@ -198,7 +198,7 @@ class TestServer:
         with pytest.raises(BackendError, match="vectors of 8 numbers"):
             await KnowledgeStore(connection, MemoryTrace(), THEIRS, 8).open_collection(NOTES)
 
-    @pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
+    @pytest.mark.filterwarnings("error")
     async def test_the_key_is_sent_and_never_shown(self):
         with qdrant_server(api_key="s3cret") as server:
             await QdrantConnection.to(server.url, api_key="s3cret").check()

@@ -52,6 +52,14 @@ async def test_who_is_not_let_in_is_told_so_without_the_password(server: ValkeyS
     assert "wr0ng" not in str(refused.value) and "marta" not in str(refused.value)
 
 
+async def test_a_server_without_auth_that_quotes_what_it_was_sent_is_not_quoted(server: ValkeyServer) -> None:
+    connection = RedisConnection.to(f"redis://marta:s3cr3t%2F%26@127.0.0.1:{server.port}")
+    with pytest.raises(StoreUnavailableError, match=r"unknown command 'LETMEIN'$") as refused:
+        await connection.read(lambda: connection.client.execute_command("LETMEIN", "s3cr3t/&"))
+    assert "s3cr3t" not in str(refused.value)
+    await connection.aclose()
+
+
 async def test_a_command_that_a_user_may_not_give_is_refused_at_once_and_noted(server: ValkeyServer) -> None:
     trace = MemoryTrace()
     memory = OperatingMemory(RedisConnection.to(f"redis://reader:look@127.0.0.1:{server.port}"), trace)

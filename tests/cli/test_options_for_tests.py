@@ -1,0 +1,56 @@
+"""Options that mean nothing where tests converse: said in a line, or refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.conftest import RunCli
+from tests.stubs.openai_server import OpenAIServer, answer
+from tests.stubs.tests_to_run import python_dataset, small_definitions
+
+
+def test_options_without_effect_are_told_in_one_line(run_cli: RunCli, tmp_path: Path) -> None:
+    given = ("--shuffle-choices", "--perceive", "--answer-key", tmp_path / "missing.json")
+    ran = run_cli("--batch", "--dataset", "colours", *given, "--recording", tmp_path / "r.sqlite3")
+    first, second = ran.err.splitlines()
+    assert first.startswith("warning: --shuffle-choices, --answer-key, --perceive: without effect on tests")
+    assert ran.code == 2 and "missing.json" in second
+
+
+def test_a_control_that_needs_evidence_is_refused(run_cli: RunCli, tmp_path: Path) -> None:
+    ran = run_cli("--batch", "--dataset", "colours", "--backend", "oracle", "--recording", tmp_path / "r.sqlite3")
+    assert ran.code == 2 and "evidence of questions" in ran.err
+    assert not (tmp_path / "r.sqlite3").exists()
+
+
+def test_an_estimate_of_tests_counts_what_the_run_then_needs_and_asks_nobody(
+    run_cli: RunCli, tmp_path: Path
+) -> None:
+    dataset = small_definitions(tmp_path / "tests", ("Colours",))
+    with OpenAIServer([answer("Teal it is.")]) as server:
+        here = (
+            *("--batch", "--dataset", dataset, "--backend", "closed_book", "--model", "openai/gpt-4o-mini"),
+            *("--api-base", server.url, "--recording", tmp_path / "r.sqlite3", "--output", tmp_path / "r.json"),
+        )
+        first = run_cli(*here, "--estimate")
+        assert (first.code, server.requests) == (0, []) and not (tmp_path / "r.sqlite3").exists()
+        assert run_cli(*here).code == 0
+        needed = len(server.requests)
+        after = run_cli(*here, "--estimate")
+    estimated, left = ([line for line in ran.out.splitlines() if "gpt-4o-mini" in line] for ran in (first, after))
+    assert estimated[0].split()[2:4] == ["2", str(needed)] and left[0].split()[2:4] == ["2", "0"]
+    assert "callbacks" not in first.out
+
+
+def test_an_estimate_says_which_tests_it_cannot_tell_of_and_counts_judging_apart(
+    run_cli: RunCli, tmp_path: Path
+) -> None:
+    watched = ("--dataset", "prospective_memory", "--dataset", f"{python_dataset(tmp_path)}:Keys", "--examples", 1)
+    ran = run_cli(
+        *("--batch", *watched, "--memory-span", 300, "--backend", "closed_book", "--judge", "openai/gpt-4o"),
+        *("--estimate", "--recording", tmp_path / "r.sqlite3"),
+    )
+    assert ran.code == 0, ran.err
+    assert "1 of 2 tests go on as the agent replies" in ran.out
+    (judging,) = [line for line in ran.out.splitlines() if "(judge, at least)" in line]
+    assert int(judging.split()[5]) >= 1

@@ -1,0 +1,74 @@
+"""What stands on the screen, and what its user types, for tests that walk through it."""
+
+from __future__ import annotations
+
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from app.tui.screens.replay import ReplayScreen
+from app.tui.screens.typing import TypingScreen
+from app.tui.screens.why import WhyScreen
+from app.tui.widgets.architecture import PanelView
+from app.tui.widgets.lines_view import LinesView
+from tests.tui.conftest import replay_of, until
+
+
+def text_of(pilot: Pilot[None], selector: str) -> str:
+    """The text of a view of the screen that is on top."""
+    return pilot.app.screen.query_one(selector, LinesView).text
+
+
+def found(pilot: Pilot[None]) -> str:
+    """What the line below the strip says."""
+    bar = replay_of(pilot).query_one("#found", LinesView)
+    return bar.text if bar.display else ""
+
+
+def header_of(pilot: Pilot[None]) -> str:
+    """What the header of the replay says."""
+    return replay_of(pilot).query_one("#header", LinesView).text
+
+
+def panel_text(screen: ReplayScreen, backend: str, name: str) -> str:
+    """The text of a panel of one architecture."""
+    pane = next(pane for pane in screen.architectures.panes if pane.backend == backend)
+    return next(view.text for view in pane.panels if view.panel.name == name)
+
+
+def seen(view: LinesView) -> str:
+    """The rows of a view that are on the screen."""
+    rows = view.layout_now.rows_from(view.scroll_offset.y, view.scrollable_content_region.height)
+    return "\n".join(row.text.rstrip() for row in rows if row is not None)
+
+
+def selected_panel(screen: ReplayScreen) -> tuple[str, LinesView]:
+    """The panel that has the focus, by its name."""
+    view = screen.focused
+    assert isinstance(view, PanelView)
+    return view.panel.name, view
+
+
+def questions_title(pilot: Pilot[None]) -> str:
+    """What stands over the list of questions."""
+    return str(pilot.app.screen.query_one("#questions").border_title)
+
+
+async def typed(pilot: Pilot[None], text: str) -> None:
+    """Type into the one line that is open, and enter it."""
+    await until(pilot, lambda: isinstance(pilot.app.screen, TypingScreen))
+    pilot.app.screen.query_one(Input).value = text
+    await pilot.press("enter")
+    await pilot.pause()
+
+
+async def explained(pilot: Pilot[None]) -> None:
+    """Where the fact was lost has been worked out."""
+    await until(pilot, lambda: isinstance(pilot.app.screen, WhyScreen))
+    await until(pilot, lambda: "the architectures" in text_of(pilot, "#verdict"))
+
+
+async def rested(pilot: Pilot[None]) -> None:
+    """The player has played what it was told to."""
+    player = replay_of(pilot).player
+    assert player is not None
+    await until(pilot, lambda: not player.busy)

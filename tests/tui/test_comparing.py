@@ -1,0 +1,98 @@
+"""What changed: since another turn, against another architecture or recording."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from app.tui.launch import Launch
+from app.tui.screens.beside import BesideScreen
+from app.tui.screens.compare import CompareScreen
+from app.tui.screens.replay import ReplayScreen
+from app.tui.widgets.lines_view import LinesView
+from tests.tui.builder import record
+from tests.tui.conftest import open_app, open_replay, replay_of, until
+from tests.tui.looking import header_of, panel_text, questions_title, text_of, typed
+
+
+async def test_comparing_cycles_through_turn_before_bookmark_architectures_and_off(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        screen = replay_of(pilot)
+        screen.move_to(2)
+        await pilot.press("m")
+        await typed(pilot, "start here it begins")
+        screen.move_to(6)
+        shown = []
+        for _ in range(7):
+            await pilot.press("d")
+            shown.append((header_of(pilot), panel_text(screen, "hybrid", "shared state")))
+        assert "± since the turn before" in shown[0][0]
+        assert "± since ★ start (turn 2)" in shown[1][0]
+        assert "unchanged" in shown[1][1]
+        assert "+" in shown[1][1]
+        assert "± against hybrid" in shown[2][0]
+        assert "± off" in shown[5][0]
+        assert "+ " not in shown[5][1]
+        assert "±" not in shown[6][0]
+
+
+async def test_before_and_after_stand_side_by_side(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        screen = replay_of(pilot)
+        screen.move_to(5)
+        await pilot.press("1", "D")
+        assert isinstance(pilot.app.screen, BesideScreen)
+        before, after = text_of(pilot, "#before").split("\n"), text_of(pilot, "#after").split("\n")
+        assert len(before) == len(after)
+        assert any(line.startswith("~") for line in after)
+        await pilot.press("escape")
+        assert pilot.app.screen is screen
+
+
+async def test_pages_show_candidates_composition_ledger_commands_and_raw_events(recorded: Launch) -> None:
+    async with open_replay(recorded, (160, 60)) as pilot:
+        screen = replay_of(pilot)
+        screen.move_to(6)
+        await pilot.press("v")
+        await pilot.pause()
+        assert "dense 1 (0.60)" in panel_text(screen, "hybrid", "candidates")
+        assert "tokens" not in panel_text(screen, "full_context", "candidates")
+        assert "█" in panel_text(screen, "full_context", "context")
+        ledger = panel_text(screen, "hybrid", "promotion ledger")
+        assert "certainty 0.95 × impact 0.90" in " ".join(ledger.split())
+        assert ledger.index("user.city") < ledger.index("database.port") < ledger.index("user.name")
+        await pilot.press("v")
+        await pilot.pause()
+        assert "0.2 ms" in panel_text(screen, "hybrid", "operations")
+        assert '"command": "SET"' in panel_text(screen, "hybrid", "raw events")
+        await pilot.press("v")
+        assert "shared state" in [view.panel.name for view in screen.architectures.panes[0].panels]
+
+
+async def test_significance_colours_the_conversation_with_signs_of_its_own(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        screen = replay_of(pilot)
+        screen.move_to(8)
+        await pilot.press("s")
+        text = screen.query_one("#conversation", LinesView).text
+        assert "┃ Hello. I am Marta" in text
+        assert "╎ A billing service" in text
+        await pilot.press("s")
+        assert "┃" not in screen.query_one("#conversation", LinesView).text
+
+
+async def test_two_recordings_are_laid_against_each_other_and_opened_at_the_same_turn(
+    recorded: Launch, tmp_path: Path
+) -> None:
+    other = record(tmp_path / "other.sqlite3")
+    async with open_app(replace(recorded, against=other)) as pilot:
+        await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen))
+        questions = text_of(pilot, "#questions")
+        assert "8 turns in both" in text_of(pilot, "#header")
+        assert questions.count("hybrid") == 6
+        assert "3 questions in both · answers disagree on 3" in questions_title(pilot)
+        await pilot.press("j", "2")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen) and replay_of(pilot).cursor > 1)
+        await pilot.press("escape")
+        assert isinstance(pilot.app.screen, CompareScreen)
+        await pilot.press("escape")

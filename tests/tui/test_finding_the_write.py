@@ -1,0 +1,143 @@
+"""From a wrong answer to the write that should have happened, and back."""
+
+from __future__ import annotations
+
+from textual.widgets import OptionList
+
+from app.tui.launch import Launch
+from app.tui.screens.biography import BiographyScreen
+from app.tui.screens.replay import ReplayScreen
+from app.tui.screens.results import ResultsScreen
+from app.tui.subjects import DecisionSubject, ValueSubject
+from tests.tui.conftest import open_replay, replay_of, until
+from tests.tui.looking import explained, found, questions_title, seen, selected_panel, text_of
+
+
+async def test_three_keys_lead_from_a_wrong_answer_to_where_it_should_have_been_written(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        screen = replay_of(pilot)
+        await pilot.press("v", "v")  # the ledger is on another page than this
+        await pilot.press("r")
+        assert isinstance(pilot.app.screen, ResultsScreen)
+        await pilot.press("j")
+        await pilot.press("enter")
+        await explained(pilot)
+        await pilot.press("w")
+        assert pilot.app.screen is screen
+        assert screen.cursor == 4, "the exchange of turn 3 is complete at turn 4"
+        assert screen.architectures.focused_backend == "hybrid"
+        assert "Turn 3" in found(pilot)
+        name, ledger = selected_panel(screen)
+        assert (name, ledger.selected) == ("promotions", DecisionSubject("hybrid", 4, "c4", None))
+        assert "DROP" in seen(ledger) and "a number in passing" in seen(ledger)
+        await pilot.press("backspace")
+        assert screen.cursor == 1
+        assert found(pilot) == ""
+
+
+async def test_results_name_the_failures_and_are_narrowed_by_failure_and_by_disagreement(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        await pilot.press("r")
+        await until(pilot, lambda: "unparsed" in text_of(pilot, "#questions"))
+        await pilot.press("f")
+        picked = pilot.app.screen.query_one(OptionList)
+        names = [str(picked.get_option_at_index(index).prompt) for index in range(picked.option_count)]
+        assert names[:3] == ["all · 3", "disagreement · 3", "not right · 3"]
+        assert {"error · 1", "unparsed · 1"} <= set(names)
+        picked.highlighted = names.index("unparsed · 1")
+        await pilot.press("enter")
+        assert questions_title(pilot) == "questions · unparsed · 1 of 3"
+        shown = text_of(pilot, "#questions")
+        assert "3. " in shown and "Barcelona or Girona" in shown
+        assert "1. " not in shown and "2. " not in shown
+        await pilot.press("enter")
+        await explained(pilot)
+        assert "“Barcelona or Girona”" in text_of(pilot, "#verdict")
+        await pilot.press("escape")
+        await pilot.press("t")
+        assert replay_of(pilot).cursor == 5
+
+
+async def test_why_shows_the_prompt_the_reply_its_reading_and_the_other_architectures(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        await pilot.press("r", "enter")
+        await explained(pilot)
+        verdict = text_of(pilot, "#verdict")
+        assert "What is the user's full name?" in verdict
+        assert "expected  Marta Vidal" in verdict
+        assert "! the collection does not answer" in verdict
+        assert [name for name in ("hybrid", "rag", "full_context") if name in verdict] == [
+            "hybrid",
+            "rag",
+            "full_context",
+        ]
+        assert "✗ turn 1 is not in this prompt" in text_of(pilot, "#prompt")
+        await pilot.press("right")
+        assert "full_context" in text_of(pilot, "#header")
+        assert "The conversation does not say." in text_of(pilot, "#verdict")
+        await pilot.press("escape", "escape")
+        assert isinstance(pilot.app.screen, ReplayScreen)
+
+
+async def test_enter_on_an_answer_beside_the_conversation_opens_why(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        screen = replay_of(pilot)
+        screen.move_to(8)
+        await pilot.pause()
+        screen.query_one("#answers").focus()
+        await pilot.press("down", "enter")
+        await explained(pilot)
+        assert "What is the user's full name?" in text_of(pilot, "#verdict")
+
+
+async def test_who_wrote_this_leads_to_the_command_and_back(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        screen = replay_of(pilot)
+        screen.move_to(8)
+        await pilot.press("1")
+        view = next(view for view in screen.architectures.panes[0].panels if view.panel.name == "shared state")
+        view.focus()
+        await pilot.pause()
+        key = screen.timeline.state_keys("hybrid")[1]
+        lines = range(len(view.document))
+        place = next(
+            at
+            for at in lines
+            if view.document.subject(at) == ValueSubject("hybrid", key, ("shared_data", "user.name"))
+        )
+        view.select(place)
+        await pilot.press("w")
+        assert screen.cursor <= 8
+        assert "redis SET shared_state:" in found(pilot)
+        await pilot.press("backspace")
+        assert screen.cursor == 8
+        assert screen.focused is view
+
+
+async def test_following_a_hit_leads_to_the_turn_that_stored_it(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        screen = replay_of(pilot)
+        screen.move_to(7)
+        await pilot.press("3")
+        await pilot.press("down")
+        await pilot.press("enter")
+        assert screen.cursor in (2, 4, 6)
+        assert "redis APPEND full_history:" in found(pilot)
+
+
+async def test_the_biography_tells_the_whole_way_of_a_fact(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        screen = replay_of(pilot)
+        screen.move_to(3)
+        await pilot.press("f")
+        await until(
+            pilot, lambda: isinstance(pilot.app.screen, BiographyScreen) and "said" in text_of(pilot, "#life")
+        )
+        life = text_of(pilot, "#life")
+        for step in ("said", "heard", "DROP 0.41 of 0.60", "a number in passing", "retrieved", "asked"):
+            assert step in life
+        await pilot.press("right")
+        assert "DROP" not in text_of(pilot, "#life")
+        await pilot.press("down", "down", "enter")
+        assert pilot.app.screen is screen
+        assert screen.cursor in (3, 4)

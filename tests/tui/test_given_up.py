@@ -1,0 +1,39 @@
+"""A model that cannot be asked on the screen: one sentence, and another try after the mend."""
+
+from __future__ import annotations
+
+from app.answering.gate import GivenUpError
+from app.answering.model import AnswerRequest, Reply
+from app.tui.launch import Launch
+from app.tui.screens.results import ResultsScreen
+from app.tui.widgets.bars import Bar
+from tests.stubs.live_assembly import StubAssembly
+from tests.tui.conftest import open_replay, replay_of, until
+
+WHY = "openai/stub is asked no more, for the key is not accepted: set a right one"
+
+
+async def test_it_is_a_sentence_and_the_questions_can_be_asked_after_the_mend(
+    live_launch: Launch, assembly: StubAssembly
+) -> None:
+    assembly.backend_names = ("full_context",)
+    answer, is_mended = assembly.answerer.answer, False
+
+    async def refused(request: AnswerRequest) -> Reply:
+        if not is_mended:
+            raise GivenUpError(WHY)
+        return await answer(request)
+
+    assembly.answerer.answer = refused  # type: ignore[method-assign]
+    async with open_replay(live_launch) as pilot:
+        screen = replay_of(pilot)
+        trouble = screen.query_one("#trouble", Bar)
+        await pilot.press("G")
+        await until(pilot, lambda: trouble.display)
+        assert WHY in trouble.text
+        assert not any(reply.received for reply in screen.timeline.answers())
+        is_mended = True
+        await pilot.press("G")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ResultsScreen))
+        assert not trouble.display
+    assert assembly.status == "finished"

@@ -1,0 +1,95 @@
+"""Bookmarks, watches and search: places in a session that lead back to where they were found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from app.recording.annotations import annotations_of
+from app.recording.store import Recording
+from app.replay.annotations import Annotations
+from app.tui.launch import Launch
+from app.tui.screens.pick import PickScreen
+from app.tui.screens.typing import TypingScreen
+from tests.tui.conftest import open_replay, replay_of, until
+from tests.tui.looking import found, rested, typed
+
+
+def kept(path: Path) -> Annotations:
+    recording = Recording.open(path)
+    run = recording.run().id
+    name = recording.conversation_ids(run)[0]
+    recording.close()
+    return annotations_of(path, run, name)
+
+
+async def test_bookmarks_with_notes_are_saved_with_the_recording_and_lead_back(
+    recorded: Launch, path: Path
+) -> None:
+    async with open_replay(recorded) as pilot:
+        screen = replay_of(pilot)
+        screen.move_to(5)
+        await pilot.press("m")
+        await typed(pilot, "city she moved [bold]")
+        assert "★" in screen.strip.text
+        await pilot.press("g", "apostrophe")
+        assert isinstance(pilot.app.screen, PickScreen)
+        await pilot.press("enter")
+        assert screen.cursor == 5
+        assert "she moved [bold]" in found(pilot)
+    assert [(mark.mark, mark.turn, mark.note) for mark in kept(path).bookmarks()] == [
+        ("city", 5, "she moved [bold]")
+    ]
+    async with open_replay(recorded) as pilot:
+        assert "★" in replay_of(pilot).strip.text
+        replay_of(pilot).move_to(5)
+        await pilot.press("m")
+        await typed(pilot, "")
+        assert "★" not in replay_of(pilot).strip.text
+    assert not kept(path).bookmarks()
+
+
+async def test_a_watch_stops_forward_and_back_and_is_saved(recorded: Launch, path: Path) -> None:
+    async with open_replay(recorded) as pilot:
+        screen = replay_of(pilot)
+        await pilot.press("b")
+        await typed(pilot, "shared_data ==")
+        assert isinstance(pilot.app.screen, TypingScreen), "what cannot be read is refused where it is typed"
+        await typed(pilot, 'shared_data["user.city"] exists')
+        await pilot.press("c")
+        assert screen.cursor == 6
+        assert "stopped" in found(pilot)
+        await pilot.press("G", "C")
+        assert screen.cursor == 6
+        await pilot.press("B", "enter", "g", "c")
+        assert screen.cursor == 0, "a watch that is off stops nowhere"
+    assert [watch.enabled for watch in kept(path).watches()] == [False]
+
+
+async def test_a_search_walks_through_the_whole_session(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        screen = replay_of(pilot)
+        await pilot.press("slash")
+        await typed(pilot, "GIRONA")
+        await until(pilot, lambda: "matches" in found(pilot))
+        first = screen.cursor
+        await pilot.press("n")
+        await until(pilot, lambda: screen.cursor != first)
+        await pilot.press("N")
+        await until(pilot, lambda: screen.cursor == first)
+        await pilot.press("slash")
+        await typed(pilot, "nowhere to be found")
+        await pilot.pause()
+        assert screen.cursor == first
+
+
+async def test_a_live_run_plays_on_until_a_watch_stops_it(live_launch: Launch) -> None:
+    async with open_replay(live_launch) as pilot:
+        screen = replay_of(pilot)
+        await rested(pilot)
+        await pilot.press("b")
+        await typed(pilot, 'text contains "Girona"')
+        await pilot.press("c")
+        await until(pilot, lambda: "stopped" in found(pilot))
+        assert screen.cursor == 5
+        await rested(pilot)
+        assert screen.frontier <= 6

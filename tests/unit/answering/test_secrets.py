@@ -1,0 +1,57 @@
+"""Nothing that was given in confidence is told again, however it is written."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from app.answering.secrets import keep_address_secret, keep_secret, reply_without_given, scrubbed, without_given
+from app.settings import read_settings
+
+KEY = "Zitronen/kuchen=ä"
+
+
+def test_a_secret_is_known_as_it_stands_in_a_text_an_address_and_json() -> None:
+    keep_secret(KEY)
+    for written in (KEY, quote(KEY), quote(KEY, safe=""), json.dumps(KEY)):
+        assert "kuchen" not in without_given(f"you sent {written}, which is wrong")
+
+
+@pytest.mark.parametrize(
+    ("url", "secrets"),
+    [
+        ("http://me:apfel%7Estrudel@host/v1", ["apfel~strudel", "apfel%7Estrudel"]),
+        ("http://me:apfelstrudel@host/v1", [b64encode(b"me:apfelstrudel").decode().rstrip("=")]),
+        ("redis://:pflaumenmus@host", ["pflaumenmus"]),
+        ("https://quarktasche@qdrant", ["quarktasche"]),
+        ("http://host/v1?sig=mohn&version=1", ["mohn"]),
+        ("redis://host/0?password=birne", ["birne"]),
+    ],
+)
+def test_what_an_address_lets_in_by_is_told_by_nobody(url: str, secrets: list[str]) -> None:
+    keep_address_secret(url)
+    for secret in secrets:
+        assert secret not in scrubbed(f"at {url} somebody sent {secret}, or Authorization: Basic {secret}==")
+
+
+def test_what_may_be_a_word_stays_in_a_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_address_secret("redis://:Barcelona@host")
+    monkeypatch.setenv("PRIMARY_KEY", "Constantinople")
+    monkeypatch.setenv("OPENAI_API_KEY", "kuchen-2-Mohn")
+    said = "From Constantinople to Barcelona with {}"
+    assert reply_without_given(said.format("kuchen-2-Mohn")) == said.format("[key]")
+
+
+def test_a_secret_from_the_config_file_is_as_well_kept_as_one_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.toml").write_text('agent_token = "Zitronenkuchen"\nredis_url = "redis://:apfelkorn@host"\n')
+    monkeypatch.setenv("MEMREPLAY_CONFIG", str(tmp_path / "config.toml"))
+    monkeypatch.setenv("OPENAI_API_KEY", "Butterkuchen")
+    settings = read_settings()
+    assert scrubbed("Zitronenkuchen apfelkorn Butterkuchen") == "[key] [key] [key]"
+    assert "apfelkorn" not in repr(settings)

@@ -1,0 +1,56 @@
+"""What is awaited of a client library heeds whoever tells it to stop."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from memory_backends.patience import heeding_cancellation
+from memory_backends.redis_connection import RedisConnection
+
+
+async def test_a_cancellation_in_the_moment_of_the_answer_is_not_lost() -> None:
+    answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    task = asyncio.create_task(heeding_cancellation(asyncio.wait_for(answer, 60)))
+    await asyncio.sleep(0)
+    answer.set_result(1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_what_was_cancelled_before_can_still_be_cleaned_up() -> None:
+    redis, cleaned = RedisConnection.embedded(), False
+
+    async def work() -> None:
+        nonlocal cleaned
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await redis.read(lambda: redis.client.get("key"))
+            cleaned = True
+
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert cleaned
+
+
+async def test_whenever_a_reading_is_stopped_it_stops() -> None:
+    redis = RedisConnection.embedded()
+    await redis.client.set("key", "value")
+
+    async def read_for_ever() -> None:
+        while True:
+            await redis.read(lambda: redis.client.get("key"))
+
+    for moment in range(30):
+        task = asyncio.create_task(read_for_ever())
+        for _ in range(moment):
+            await asyncio.sleep(0)
+        task.cancel()
+        done, _ = await asyncio.wait([task], timeout=60)
+        assert done and task.cancelled()
