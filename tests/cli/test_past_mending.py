@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections import Counter
 from pathlib import Path
+from threading import Lock
 
 import pytest
 
@@ -67,11 +68,14 @@ def test_it_is_said_once_and_the_same_run_goes_on_when_it_is_mended(
 
 def test_what_was_answered_before_is_kept_and_other_models_go_on(run_cli: RunCli, tmp_path: Path) -> None:
     asked: Counter[str] = Counter()
+    one_by_one = Lock()
 
     def one_runs_dry(received: Received) -> Answer:
         model = received.body["model"]
-        asked[model] += 1
-        return failure(402, "pay") if model == "poor" and asked[model] > 1 else answer("red")
+        with one_by_one:
+            asked[model] += 1
+            number = asked[model]
+        return failure(402, "pay") if model == "poor" and number > 1 else answer("red")
 
     with OpenAIServer(one_runs_dry) as server:
         here = options(server, tmp_path, models=("poor", "rich"))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import Any
 
@@ -99,7 +99,7 @@ class OpenAIServer:
     requests: list[Received] = field(default_factory=list)
 
     def __enter__(self) -> OpenAIServer:
-        self._closing = Event()
+        self._closing, self._one_by_one = Event(), Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
@@ -120,10 +120,12 @@ class OpenAIServer:
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
     def _next(self, received: Received) -> Answer:
-        self.requests.append(received)
+        with self._one_by_one:
+            self.requests.append(received)
+            number = len(self.requests)
         if callable(self.behaviour):
             return self.behaviour(received)
-        return self.behaviour[min(len(self.requests), len(self.behaviour)) - 1]
+        return self.behaviour[min(number, len(self.behaviour)) - 1]
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         server = self
