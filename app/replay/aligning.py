@@ -59,7 +59,8 @@ def align_questions(*timelines: Timeline) -> list[AlignedQuestion]:
         by_id = {question.id: question for question in timeline.conversation.questions}
         for question in by_id.values():
             questions.setdefault(_identity(question), question)
-        for answer in timeline.answers():
+        order = {backend: place for place, backend in enumerate(timeline.backends)}
+        for answer in sorted(timeline.answers(), key=lambda one: order[one.asked.backend]):
             question_asked = by_id.get(answer.asked.question_id)
             if question_asked is None or answer.scored is None or answer.asked.by_hand:
                 continue

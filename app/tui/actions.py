@@ -46,6 +46,11 @@ class Action:
         """What a key map names it by."""
         return f"{self.place}.{self.call}"
 
+    @property
+    def is_count(self) -> bool:
+        """Whether it only begins a count, which means nothing by itself."""
+        return self.description == _COUNT
+
 
 _COUNT = "A count before a movement, as in vim: 10. goes ten turns on, 25G to turn 25."
 

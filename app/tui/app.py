@@ -66,6 +66,8 @@ class MemreplayApp(App[None]):
         """Every action of the screen, and the themes."""
         place = getattr(screen, "PLACE", None)
         for action in actions_of(place) if place else ():
+            if action.is_count:
+                continue
             run = partial(screen.run_action, action.call)
             name = action.description.split(".")[0].split(";")[0].split(":")[0]
             yield SystemCommand(name, f"{action.description}  ({' '.join(action.keys)})", run)

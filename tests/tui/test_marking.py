@@ -62,7 +62,11 @@ async def test_a_watch_stops_forward_and_back_and_is_saved(recorded: Launch, pat
         assert screen.cursor == 6
         await pilot.press("B", "enter", "g", "c")
         assert screen.cursor == 0, "a watch that is off stops nowhere"
-    assert [watch.enabled for watch in kept(path).watches()] == [False]
+        await pilot.press("b")
+        await typed(pilot, 'hit "point-2"')
+        await pilot.press("c")  # what was retrieved is read in a thread first
+        await until(pilot, lambda: screen.cursor == 3)
+    assert [watch.enabled for watch in kept(path).watches()] == [False, True]
 
 
 async def test_a_search_walks_through_the_whole_session(recorded: Launch) -> None:

@@ -76,6 +76,7 @@ class InspectingScreen(MovingScreen):
         self._jumps.append(_Place(self.cursor, focused))
         self.move_to(position)
         if backend is not None:
+            self.minimize()
             self.architectures.show_backend(backend)
         self.say(note)
 
@@ -174,6 +175,7 @@ class InspectingScreen(MovingScreen):
 
     def explain(self, answer: Answer) -> None:
         """Open the page that says why an answer is what it is."""
+        self.minimize()  # what is jumped to from there must have been laid out by then
         self.app.push_screen(WhyScreen(self.timeline, answer), self.go)
 
     def action_results(self) -> None:
@@ -182,6 +184,7 @@ class InspectingScreen(MovingScreen):
         if not len(table):
             self.notify("No question was asked yet: G plays on to the questions.", markup=False)
             return
+        self.minimize()
         self.app.push_screen(ResultsScreen(self.timeline, table), self.go)
 
     def look_at_evidence(self, question: Question) -> None:

@@ -62,10 +62,10 @@ class TestScoresScreen(ListingScreen[Destination | None]):
             Span(" TESTS ", "recorded"), Span(f"  {one_line(self._conversation)}", "strong")
         )
         scores = self.query_one("#scores", Scores)
-        scores.border_title = Content("points of most points")
+        scores.border_title = Content("points, of the most there are")
         scores.show(totals_of(self._tests, 0))
         tests = self.query_one(Listing)
-        tests.border_title = Content(f"{len(self._tests)} tests that are over")
+        tests.border_title = Content(f"tests that are over · {len(self._tests)}")
         tests.show(self._document)
         self.query_one("#legend", Bar).say(Span(f" {LEGEND}", "dim"))
 

@@ -14,11 +14,21 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from app.tui.actions import Place, bindings_of
-from app.tui.text import Span, one_line
-from app.tui.widgets.bars import Bar
+from app.tui.text import Span, Tone, line, one_line
+from app.tui.widgets.lines_view import LinesView
 
 Refusal = Callable[[str], str | None]
 """One sentence of why a text cannot be used; None where it can."""
+
+
+class Fitting(LinesView, can_focus=False):
+    """What fits, or what is wrong: a sentence, in as many rows as it takes."""
+
+    SHOWS_PLACE = False
+
+    def say(self, sentence: str, tone: Tone) -> None:
+        """Show it."""
+        self.show([line(Span(one_line(sentence), tone))])
 
 
 class TypingScreen(ModalScreen[str | None]):
@@ -35,15 +45,15 @@ class TypingScreen(ModalScreen[str | None]):
         self._refusal = refusal
 
     def compose(self) -> ComposeResult:
-        """One line to type in, and one that says what fits or what is wrong."""
+        """One line to type in, and below it what fits or what is wrong."""
         with Vertical(id="typing"):
             yield Input(self._value, id="typed", compact=True)
-            yield Bar(id="fits")
+            yield Fitting(id="fits")
 
     def on_mount(self) -> None:
         """Say what is wanted."""
         self.query_one("#typing").border_title = Content(one_line(self._title))
-        self.query_one("#fits", Bar).say(Span(one_line(self._note), "dim"))
+        self.query_one(Fitting).say(self._note, "dim")
 
     @on(Input.Submitted)
     def _typed(self, message: Input.Submitted) -> None:
@@ -52,7 +62,7 @@ class TypingScreen(ModalScreen[str | None]):
         if refused is None:
             self.dismiss(message.value.strip())
         else:
-            self.query_one("#fits", Bar).say(Span(one_line(refused), "bad"))
+            self.query_one(Fitting).say(refused, "bad")
 
     def action_leave(self) -> None:
         """Type nothing."""

@@ -22,7 +22,7 @@ SIGNS: Final[dict[Outcome, tuple[str, Tone]]] = {
     "refused": ("⊘", "warn"),
     "error": ("!", "bad"),
 }
-LEGEND: Final = "✓ right  ✗ wrong  ? unparsed  ⊘ refused  ! error  … no reply yet  • not scored  – none"
+LEGEND: Final = "✓ right  ✗ wrong  ? unparsed  ⊘ refused  ! error  … asked  • replied  – none"
 EVIDENCE_LEGEND: Final = "evidence ✓ all of it stood in the prompt  ✗ some of it was missing"
 
 

@@ -85,7 +85,10 @@ class Architectures(Vertical):
 
     def select(self, backend: str, subject: Hashable) -> None:
         """Focus the panel of an architecture on the screen that tells of something, and select its line."""
-        pane = next(pane for pane in self.panes if pane.backend == backend)
+        pane = next((pane for pane in self.panes if pane.backend == backend), None)
+        if pane is None:
+            return
+        pane.move_to(self._cursor, self._base)
         if not pane.select(subject) and self.page != PAGES[0]:
             self.turn_to(PAGES[0])
             pane.select(subject)
