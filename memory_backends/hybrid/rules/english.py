@@ -85,7 +85,9 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "instruction",
-        pattern(r"(?P<value>(?i:\bif\syou\sever\s.{8,130}|^.{8,120},\sif\syou\splease\b))"),
+        pattern(
+            r"(?P<value>(?i:\bif\syou\sever\s(?:draft|write|send|book|offer|suggest|plan|answer|reply|schedule|quote)\b.{8,130}|^.{8,120},\sif\syou\splease\b))"
+        ),
         "<who>.instructions",
         0.85,
         0.9,
