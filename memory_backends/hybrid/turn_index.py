@@ -41,7 +41,8 @@ class SentenceIndex:
     def cosines(self, vector: NDArray[np.float32]) -> Scores:
         """Each sentence's cosine, shape ``(sentences,)``, to six decimals."""
         # einsum and not a matrix product: that of BLAS starts threads, and its last bits change with their number.
-        return np.round(np.einsum("ij,j->i", self._vectors[: len(self._owner)], vector).astype(np.float64), 6)
+        cosines: Scores = np.einsum("ij,j->i", self._vectors[: len(self._owner)], vector).astype(np.float64)
+        return np.round(cosines, 6)
 
     def best(self, cosines: Scores) -> Scores:
         """Each turn's best cosine, shape ``(turns,)``; a turn without a sentence has the least."""
