@@ -64,7 +64,7 @@ RULES: tuple[Rule, ...] = (
         "instruction",
         pattern(
             r"(?P<value>(?i:\bfrom\snow\son\b|\b(?:whenever|every\stime)\sI\s(?:say|ask|mention|type|write"
-            r"|send)\b|^(?:please\s)?remember\s(?:that|to)\b|\bkeep\s(?:it|your\s\w+)\s(?:short|brief|under)"
+            r"|send)\b|^(?:please\s)?remember\sthat\s(?:I|my|we|our)\b|\bplease\sremember\sto\b|\bkeep\s(?:it|your\s\w+)\s(?:short|brief|under)"
             r"\b).{3,140})"
         ),
         "<who>.instructions",
