@@ -2,21 +2,27 @@
 
 Tokens buy turns and not whole exchanges: of an exchange often one turn answers and the other only cheers. A turn
 that ranks well near one that is already in joins its passage, that of the nearest, so that no two passages are
-entangled. A passage is one hit: turns of one session, in order, under one date, with a line ``…`` where turns
-between them were left out. A hit has ``TURNS_PER_HIT`` turns at most on the average of all hits.
+entangled. Of one of the best turns that does not fit and is longer than a turn of an exchange has room for, the
+nearest sentences stand. A passage is one hit: turns of one session, in order, under one date, with a line ``…``
+where turns between them were left out. A hit has ``TURNS_PER_HIT`` turns at most on the average of all hits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from memory_backends.base import Message, TokenCounter
+from memory_backends.hybrid.excerpt import excerpt_of
 from memory_backends.hybrid.verbatim import RankedTurn
 from memory_backends.rendering import BETWEEN_HITS, under_date
 
 TURNS_PER_HIT = 6
 """How far down the ranking, in turns per hit, turns are taken in."""
+
+TURNS_AN_EXCHANGE = 2
+"""How far down the ranking, in turns per hit, a turn that does not fit may stand in part."""
 
 REACH = 8
 """How many places a turn may be from the nearest turn of its passage."""
@@ -28,15 +34,16 @@ GAP = "…"
 class Passage:
     """An excerpt of one session, found by its ``best`` turn.
 
-    ``members`` and ``taken`` map places in the conversation to turns: all that belong to it, and those of them that
-    there is room for. ``best`` is always among them; where not even for it there was room, ``has_room`` is False,
-    and the passage is there to be seen as cut.
+    ``members``, ``taken`` and ``parts`` map places in the conversation to turns: all that belong to it, those of
+    them that there is room for, and for some of the others a line of their sentences. Where there was no
+    room for ``best``, nothing else is taken; ``has_room`` is False, and the passage is there to be seen as cut.
     """
 
     best: RankedTurn
-    has_room: bool
+    has_room: bool = True
     members: dict[int, Message] = field(default_factory=dict)
     taken: dict[int, Message] = field(default_factory=dict)
+    parts: dict[int, str] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -46,29 +53,46 @@ class Passage:
     @property
     def text(self) -> str:
         """The passage as it stands in a context."""
+        shown = {place: message.line for place, message in self._whole.items()} | self.parts
         lines: list[str] = []
         previous: int | None = None
-        for place in sorted(self.taken):
+        for place in sorted(shown):
             if previous is not None and place != previous + 1:
                 lines.append(GAP)
-            lines.append(self.taken[place].line)
+            lines.append(shown[place])
             previous = place
         return under_date("\n".join(lines), self.best.message.said_at)
 
     @property
     def turns(self) -> tuple[str, ...]:
-        """Ids of its turns, in order."""
-        return tuple(self.taken[place].turn_id for place in sorted(self.taken))
+        """Ids of its turns that stand in it whole, in order."""
+        whole = self._whole
+        return tuple(whole[place].turn_id for place in sorted(whole))
+
+    @property
+    def turns_in_part(self) -> tuple[str, ...]:
+        """Ids of the turns of which it has sentences, in order."""
+        return tuple(self.members[place].turn_id for place in sorted(self.parts))
 
     @property
     def turn_number(self) -> int:
         """What passages are put in the order of the conversation by."""
-        return self.taken[min(self.taken)].turn_number
+        return self.members[min([*self._whole, *self.parts])].turn_number
 
     @property
     def left_out(self) -> list[Message]:
-        """Members that there is no room for."""
+        """Members that there is no room for, or only for a part of."""
         return [message for place, message in self.members.items() if place not in self.taken]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing stands in it."""
+        return not (self.taken or self.parts)
+
+    @property
+    def _whole(self) -> dict[int, Message]:
+        """The turns that are taken; of a passage that is cut, its best."""
+        return {self.best.place: self.best.message} if self.is_empty else self.taken
 
     def distance(self, item: RankedTurn) -> int:
         """How many places a turn is from the nearest of it; more than ``REACH`` where it is of another session."""
@@ -78,7 +102,7 @@ class Passage:
 
     def goes_on_at(self, place: int) -> bool:
         """Whether a turn there needs no gap."""
-        return place - 1 in self.taken or place + 1 in self.taken
+        return any(beside in self.taken or beside in self.parts for beside in (place - 1, place + 1))
 
 
 def passages_of(ranked: Sequence[RankedTurn], limit: int, budget: int, count_tokens: TokenCounter) -> list[Passage]:
@@ -88,21 +112,40 @@ def passages_of(ranked: Sequence[RankedTurn], limit: int, budget: int, count_tok
     """
     passages: list[Passage] = []
     left = budget
-    for item in ranked[: limit * TURNS_PER_HIT]:
-        line = item.message.line
+    room = budget // max(limit * TURNS_AN_EXCHANGE, 1)
+    for rank, item in enumerate(ranked[: limit * TURNS_PER_HIT]):
         passage = min(passages, key=lambda passage: passage.distance(item), default=None)
-        if passage is not None and passage.distance(item) <= REACH:
-            cost = count_tokens(f"{line}\n" if passage.goes_on_at(item.place) else f"{GAP}\n{line}\n")
-            room = cost <= left and passage.has_room
-        elif len(passages) < limit:
-            cost = count_tokens(under_date(line, item.message.said_at) + BETWEEN_HITS)
-            room = cost <= left
-            passage = Passage(best=item, has_room=room, taken={item.place: item.message})
+        if passage is None or passage.distance(item) > REACH:
+            if len(passages) == limit:
+                continue
+            passage = Passage(best=item)
             passages.append(passage)
-        else:
-            continue
         passage.members[item.place] = item.message
-        if room:
+        cost_of = partial(_cost, passage, item, count_tokens=count_tokens)
+        cost = cost_of(item.message.line)
+        if not passage.has_room:
+            continue
+        if cost <= left:
             passage.taken[item.place] = item.message
             left -= cost
+        elif rank < limit * TURNS_AN_EXCHANGE and cost > room:
+            left -= _take_part(passage, item, min(left, room), cost_of)
+        passage.has_room = not passage.is_empty
     return passages
+
+
+def _take_part(passage: Passage, item: RankedTurn, room: int, cost_of: Callable[[str], int]) -> int:
+    """Let the sentences of a turn that fit stand in its passage; what they cost."""
+    part = excerpt_of(item.message, item.likeness, lambda line: cost_of(line) <= room)
+    if part is None:
+        return 0
+    cost = cost_of(part)
+    passage.parts[item.place] = part
+    return cost
+
+
+def _cost(passage: Passage, item: RankedTurn, line: str, count_tokens: TokenCounter) -> int:
+    """What a line of a turn costs where it would stand."""
+    if passage.is_empty:
+        return count_tokens(under_date(line, item.message.said_at) + BETWEEN_HITS)
+    return count_tokens(f"{line}\n" if passage.goes_on_at(item.place) else f"{GAP}\n{line}\n")

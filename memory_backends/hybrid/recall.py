@@ -150,6 +150,7 @@ def _passage_hit(passage: Passage) -> Hit:
         score=passage.best.score,
         text=passage.text,
         turns=passage.turns,
+        sources=passage.turns_in_part,
         channels=passage.best.channels,
     )
 

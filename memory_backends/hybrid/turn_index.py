@@ -7,6 +7,7 @@ written to Qdrant, where one point is one exchange, and is gone when the convers
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 import numpy as np
@@ -37,10 +38,19 @@ class SentenceIndex:
         self._owner += [self._turns] * len(vectors)
         self._turns += 1
 
-    def scores(self, vector: NDArray[np.float32]) -> Scores:
-        """Each turn's best cosine, shape ``(turns,)``, to six decimals; a turn without a sentence has the least."""
+    def cosines(self, vector: NDArray[np.float32]) -> Scores:
+        """Each sentence's cosine, shape ``(sentences,)``, to six decimals."""
         # einsum and not a matrix product: that of BLAS starts threads, and its last bits change with their number.
-        cosines = np.round(np.einsum("ij,j->i", self._vectors[: len(self._owner)], vector).astype(np.float64), 6)
+        cosines: Scores = np.einsum("ij,j->i", self._vectors[: len(self._owner)], vector).astype(np.float64)
+        return np.round(cosines, 6)
+
+    def best(self, cosines: Scores) -> Scores:
+        """Each turn's best cosine, shape ``(turns,)``; a turn without a sentence has the least."""
         best = np.full(self._turns, cosines.min() if len(cosines) else 0.0)
         np.maximum.at(best, np.array(self._owner, dtype=int), cosines)
         return best
+
+    def of(self, turn: int, cosines: Scores) -> tuple[float, ...]:
+        """The cosines of one turn's sentences, in order."""
+        first, end = bisect_left(self._owner, turn), bisect_right(self._owner, turn)
+        return tuple(cosines[first:end].tolist())

@@ -78,7 +78,7 @@ class RankedTurn:
     """A turn and how it was found.
 
     ``exchange_id`` is the point that it stands in, ``place`` its 0-based place in the conversation; ``score`` is
-    at most 1.
+    at most 1. ``likeness`` has the cosine of the topic and each of its sentences.
     """
 
     exchange_id: str
@@ -86,6 +86,7 @@ class RankedTurn:
     message: Message
     score: float
     found_by: Channels
+    likeness: tuple[float, ...]
 
     @property
     def channels(self) -> dict[str, ChannelScore]:
@@ -171,7 +172,8 @@ class VerbatimMemory:
         dense = np.full(len(self._exchanges), min((point.score for point in found), default=0.0))
         for point in found:
             dense[self._exchanges[point.id]] = point.score
-        channels = self._channels(asked, dense, topic)
+        cosines = self._sentences.cosines(topic)
+        channels = self._channels(asked, dense, self._sentences.best(cosines))
         total = sum(
             (self._weights[name] * scaled(values) for name, values in channels.items()), np.zeros(len(self))
         )
@@ -185,6 +187,7 @@ class VerbatimMemory:
                 message=self._messages[place],
                 score=round(float(scores[place]), 6),
                 found_by=found_by,
+                likeness=self._sentences.of(int(place), cosines),
             )
             for place in np.argsort(-np.round(scores, 9), kind="stable")[:count]
         ]
@@ -193,11 +196,10 @@ class VerbatimMemory:
         """How many turns there are."""
         return len(self._messages)
 
-    def _channels(self, asked: Asked, dense: Scores, topic: NDArray[np.float32]) -> dict[str, Scores]:
+    def _channels(self, asked: Asked, dense: Scores, sentence: Scores) -> dict[str, Scores]:
         """The score of every turn, in the channels that have a weight and tell some turns from others."""
         owner = np.array(self._owner)
         sessions = np.array([message.session for message in self._messages])
-        sentence = self._sentences.scores(topic)
         channels = {
             "dense": dense[owner],
             "dense_near": _smoothed(dense, np.array(self._exchange_sessions))[owner],

@@ -64,8 +64,8 @@ RULES: tuple[Rule, ...] = (
         "instruction",
         pattern(
             r"(?P<value>(?i:\bfrom\snow\son\b|\b(?:whenever|every\stime)\sI\s(?:say|ask|mention|type|write"
-            r"|send)\b|^(?:please\s)?remember\s(?:that|to)\b|\bkeep\s(?:it|your\s\w+)\s(?:short|brief|under)"
-            r"\b).{3,140})"
+            r"|send)\b|^(?:please\s)?remember\sthat\s(?:I|my|we|our)\b|\bplease\sremember\sto\b"
+            r"|\bkeep\s(?:it|your\s\w+)\s(?:short|brief|under)\b).{3,140})"
         ),
         "<who>.instructions",
         0.85,
@@ -85,7 +85,10 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "instruction",
-        pattern(r"(?P<value>(?i:\bif\syou\sever\s.{8,130}|^.{8,120},\sif\syou\splease\b))"),
+        pattern(
+            r"(?P<value>(?i:\bif\syou\sever\s(?:draft|write|send|book|offer|suggest|plan|answer|reply|schedule|quote)\b"
+            r".{8,130}|^.{8,120},\sif\syou\splease\b))"
+        ),
         "<who>.instructions",
         0.85,
         0.9,

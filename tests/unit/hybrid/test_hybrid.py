@@ -248,6 +248,9 @@ async def test_of_many_instructions_the_latest_stand_in_a_small_context(hybrid):
     ]
 
 
-async def test_an_instruction_for_now_does_not_stand(hybrid):
-    await hybrid.observe(exchange(1, "Please don't write any code yet.", "I will wait."))
+@pytest.mark.parametrize(
+    "said", ["Please don't write any code yet.", "Remember that staying positive is very important."]
+)
+async def test_what_holds_only_for_now_or_is_a_saying_does_not_stand(hybrid, said):
+    await hybrid.observe(exchange(1, said, "I will."))
     assert not in_context(await hybrid.recall("What next?", 3, 300), PLANNER)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
@@ -35,6 +36,7 @@ def ranked(*places: int, session_length: int = 20) -> list[RankedTurn]:
             ),
             score=1 - rank / 100,
             found_by=NOTHING,
+            likeness=(0.5,),
         )
         for rank, place in enumerate(places)
     ]
@@ -63,6 +65,30 @@ def test_what_there_is_no_room_for_is_told():
     (passage,) = passages_of(ranked(0, 1), 1, line, count_words)
     assert passage.turns == ("0",)
     assert [message.turn_id for message in passage.left_out] == ["1"]
+
+
+def too_long(text: str, likeness: tuple[float, ...]) -> RankedTurn:
+    (turn,) = ranked(3)
+    return replace(turn, message=turn.message.model_copy(update={"text": text}), likeness=likeness)
+
+
+def test_of_a_turn_that_is_too_long_its_nearest_sentences_stand_and_it_does_not_count_as_told():
+    said = "It was very late by then. We ate at Nonna's place. Then it rained on all of us. We took the tram."
+    turn = too_long(said + " Nobody knew the way home from there." * 9, (0, 0.9, 0.1, 0.8, *(0,) * 9))
+    (passage,) = passages_of([turn], 1, 68, count_words)
+    assert passage.text.startswith("[1 January 2024, 00:00]\nAda: … We ate at Nonna's place.")
+    assert "We took the tram. …" in passage.text
+    assert (passage.turns, passage.turns_in_part) == ((), ("3",))
+    assert [message.turn_id for message in passage.left_out] == ["3"]
+
+
+def test_a_part_has_the_room_of_one_turn_of_an_exchange_and_only_the_best_stand_in_part():
+    long = too_long("One two three four. " * 40, (0.5,) * 40)
+    parts = passages_of([long, *ranked(15)], 2, 160, count_words)
+    assert 20 < count_words(parts[0].text) <= 40
+    assert parts[1].turns == ("15",)
+    (passage,) = passages_of([*ranked(4, 5), long], 1, 80, count_words)
+    assert (passage.turns, passage.turns_in_part) == (("4", "5"), ())
 
 
 @settings(max_examples=150, deadline=None)

@@ -77,7 +77,7 @@ CASES: dict[str, Callable[[Timeline], list[int]]] = {
         and seen.turn == turn
         and any("1" in (*hit.turns, *hit.sources) for hit in seen.hits)
     ],
-    'hit "3" rank > 1': lambda t: [turn for turn in range(t.reached + 1) if (rank_of(t, turn, "3") or 0) > 1],
+    'hit "3" rank > 0': lambda t: [turn for turn in range(t.reached + 1) if (rank_of(t, turn, "3") or 0) > 0],
     'hit "1" rank <= 1 and scratchpad.turn changed': lambda t: [
         turn for turn in range(t.reached + 1) if rank_of(t, turn, "1") == 1
     ],
