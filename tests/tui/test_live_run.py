@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 from textual.pilot import Pilot
@@ -96,6 +97,18 @@ async def test_keys_pressed_ahead_play_as_many_turns(live_launch: Launch) -> Non
         await until(pilot, lambda: screen.cursor == 4)
         await rested(pilot)
         assert screen.cursor == screen.frontier == 4
+
+
+async def test_a_step_before_the_screen_has_caught_up_plays_a_turn_too(live_launch: Launch) -> None:
+    async with open_replay(live_launch) as pilot:
+        screen = replay_of(pilot)
+        await rested(pilot)
+        screen.action_step()
+        screen.action_step()
+        while screen.frontier == 0:  # noqa: ASYNC110  # the moment between playing and painting
+            await asyncio.sleep(0)
+        screen.action_step()
+        await until(pilot, lambda: screen.cursor == 3)
 
 
 async def test_to_the_end_plays_all_asks_all_and_opens_the_results(

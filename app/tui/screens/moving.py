@@ -55,6 +55,11 @@ class MovingScreen(Screen[None]):
 
     @property
     @abstractmethod
+    def is_at_frontier(self) -> bool:
+        """Whether a step leads on beyond the frontier."""
+
+    @property
+    @abstractmethod
     def end(self) -> int:
         """The last position that playing by itself goes to."""
 
@@ -96,11 +101,11 @@ class MovingScreen(Screen[None]):
 
     def action_step(self) -> None:
         """Turns on; at the live frontier they are played."""
-        wanted = self.cursor + (self._times() or 1)
-        if wanted > self.frontier and self.cursor == self.frontier:
-            self.play_on(wanted - self.frontier)
+        turns = self._times() or 1
+        if self.is_at_frontier:
+            self.play_on(turns)
         else:
-            self.move_to(wanted)
+            self.move_to(self.cursor + turns)
 
     def action_back(self) -> None:
         """Turns back."""

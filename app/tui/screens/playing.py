@@ -57,6 +57,11 @@ class PlayingScreen(AskingScreen):
         return self._played if self.is_live else self.timeline.reached
 
     @property
+    def is_at_frontier(self) -> bool:
+        """Whether a step leads on beyond the frontier; so too before the screen has caught up with it."""
+        return self.cursor == self.frontier or (self.is_live and self._following)
+
+    @property
     def end(self) -> int:
         """The last position that playing by itself goes to."""
         return self.player.run.end if self.player is not None and self.is_live else self.timeline.reached
