@@ -27,6 +27,9 @@ def when_terminal_goes(descriptor: int, leave: Callable[[], None], exit_code: in
         return
     terminal = select.poll()
     terminal.register(descriptor, 0)
+    if any(event & select.POLLNVAL for _, event in terminal.poll(0)):
+        # Not every system can poll a terminal: macOS says this of one that is there.
+        return
 
     def wait() -> None:
         while not any(event & _GONE for _, event in terminal.poll(_LOOK_EVERY_MS)):
