@@ -11,7 +11,8 @@ from typing import Any
 from app.answering.gate import GivenUpError, HaltedError
 from app.answering.giving_up import past_mending
 from app.answering.litellm_setup import loaded_litellm
-from app.answering.model import EXTRACTIVE_MODEL, AnswerRequest, PromptMessage, Reply, TokenUsage
+from app.answering.model import AnswerRequest, PromptMessage, Reply, TokenUsage
+from app.answering.model_names import EXTRACTIVE_MODEL
 from app.answering.pacing import Pace, Paces
 from app.answering.provider_errors import failed_reply, is_rate_limit, is_too_much, may_pass, retry_after
 from app.answering.reachability import key_for

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Literal, get_args
 
-from app.answering.model import AGENT_MODEL
+from app.answering.model_names import AGENT_MODEL
 from app.conversations.models import Frozen, Question
 from app.conversations.normalise import stands_in
 from app.replay.asks import Answer

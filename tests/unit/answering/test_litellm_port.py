@@ -13,7 +13,8 @@ from app.answering.asked_anew import AskedAnew
 from app.answering.choice_parsing import parse_choice
 from app.answering.gate import GivenUpError, HaltedError
 from app.answering.litellm_port import LiteLLMModel
-from app.answering.model import EXTRACTIVE_MODEL, Reply
+from app.answering.model import Reply
+from app.answering.model_names import EXTRACTIVE_MODEL
 from app.answering.pacing import PaceLimits, Paces
 from app.answering.prompts import build_request
 from app.answering.reachability import ensure_reachable
