@@ -17,6 +17,7 @@ from app.answering.pacing import Pace, Paces
 from app.answering.provider_errors import failed_reply, is_rate_limit, is_too_much, may_pass, retry_after
 from app.answering.reachability import key_for
 from app.answering.secrets import reply_without_given
+from memory_backends.patience import with_answer_kept
 
 ATTEMPTS = 4
 """Most attempts at one call, the first one included, whatever fails."""
@@ -112,7 +113,7 @@ class LiteLLMModel:
             max_retries=0,
             **request.parameters,
         )
-        response = await asyncio.wait_for(call, self._timeout)
+        response = await with_answer_kept(asyncio.wait_for(call, self._timeout))
         elapsed = (time.perf_counter() - started) * 1000
         return _reply(self._litellm, request, response, elapsed)
 
