@@ -22,7 +22,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from app.answering.model import EXTRACTIVE_MODEL
+from app.answering.model_names import EXTRACTIVE_MODEL
 from app.answering.secrets import keep_address_secret, keep_secret
 from app.errors import UsageError
 from app.paths import config_file

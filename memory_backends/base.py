@@ -12,6 +12,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 from uuid import NAMESPACE_URL, UUID, uuid5
 
+from memory_backends.errors import BackendError as BackendError
+from memory_backends.errors import StoreAddressError as StoreAddressError
+from memory_backends.errors import StoreUnavailableError as StoreUnavailableError
 from memory_backends.operations import Frozen, MemoryTrace, Store
 
 if TYPE_CHECKING:
@@ -35,18 +38,6 @@ TokenCounter = Callable[[str], int]
 
 Clock = Callable[[], datetime]
 """The real time of a write; timezone-aware. It reaches no prompt."""
-
-
-class BackendError(Exception):
-    """A memory could not do what it was asked: one sentence, without secrets."""
-
-
-class StoreUnavailableError(BackendError):
-    """A Redis or Qdrant server does not answer, or refuses."""
-
-
-class StoreAddressError(BackendError):
-    """An address that no Redis or Qdrant server can have. It is not repeated: it may hold a password."""
 
 
 class TextEmbedder(Protocol):

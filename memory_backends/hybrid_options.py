@@ -53,7 +53,11 @@ def hybrid_options(ablated: Iterable[str], shares: Iterable[str]) -> HybridOptio
     names = frozenset(ablated)
     for name in sorted(names - MECHANISMS.keys()):
         raise HybridOptionError(f"nothing named {name!r} can be switched off; there are {', '.join(MECHANISMS)}")
-    given = dict(_share(text) for text in shares)
+    given: dict[str, float] = {}
+    for tier, share in map(_share, shares):
+        if tier in given:
+            raise HybridOptionError(f"the tier {tier} is given two shares: {given[tier]:g} and {share:g}")
+        given[tier] = share
     chosen = {**TIER_SHARES, **given}
     if sum(chosen.values()) > 1:
         raise HybridOptionError(f"the shares of the tiers are more than the whole: {sum(chosen.values()):g}")

@@ -42,9 +42,33 @@ async def heeding_cancellation(work: Awaitable[Answer]) -> Answer:
     ``asyncio.wait_for``, which redis-py writes with, loses one before Python 3.12 where its work ends in the same
     moment: whoever was told to stop would go on.
     """
-    task = asyncio.current_task()
-    requests = task.cancelling() if task else 0
-    answer = await work
-    if task and task.cancelling() > requests:
+    answer, told_to_stop = await _heard(work)
+    if told_to_stop:
         raise asyncio.CancelledError
     return answer
+
+
+async def with_answer_kept(work: Awaitable[Answer]) -> Answer:
+    """The same where the answer was paid for: it is returned, and whoever was told to stop stops at the next wait.
+
+    Until then it can be kept.
+    """
+    answer, told_to_stop = await _heard(work)
+    task = asyncio.current_task()
+    if told_to_stop and task:
+        task.uncancel()
+        task.cancel()
+    return answer
+
+
+async def _heard(work: Awaitable[Answer]) -> tuple[Answer, bool]:
+    """Its answer, and whether a cancellation was lost. Where one was, a failure is nobody's concern any more."""
+    task = asyncio.current_task()
+    requests = task.cancelling() if task else 0
+    try:
+        answer = await work
+    except Exception:
+        if task and task.cancelling() > requests:
+            raise asyncio.CancelledError from None
+        raise
+    return answer, bool(task and task.cancelling() > requests)

@@ -13,10 +13,13 @@ import traceback
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from memory_backends.base import BackendError, Exchange
-from memory_backends.plugged import PluggedBackend, missing_methods
+from memory_backends.errors import BackendError
+
+if TYPE_CHECKING:
+    from memory_backends.base import Exchange
+    from memory_backends.plugged import PluggedBackend
 
 GROUP = "memreplay.backends"
 
@@ -49,6 +52,8 @@ def load_plugin(name: str) -> type:
     found = _attribute(name, _module(name, spelled["module"]), spelled["name"])
     if not inspect.isclass(found):
         raise PluginError(f"{name}: {spelled['name']} is not a class")
+    from memory_backends.plugged import missing_methods  # slow to import, and most runs plug nothing in
+
     faults = missing_methods(found)
     if faults:
         raise PluginError(f"{name} is not a memory backend: {', '.join(faults)}")
@@ -61,6 +66,8 @@ def create_plugin(name: str, resources: object) -> PluggedBackend:
 
     Raises :class:`PluginError`.
     """
+    from memory_backends.plugged import PluggedBackend
+
     found = load_plugin(name)
     given = (resources,) if _arguments_wanted(name, found) else ()
     try:

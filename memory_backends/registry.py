@@ -1,14 +1,16 @@
-"""The memory architectures by name."""
+"""The memory architectures by name. What one is made of is imported when one is made: naming it is cheap."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from memory_backends.base import BackendError, Exchange, MemoryBackend
-from memory_backends.controls import CLOSED_BOOK, ORACLE, ClosedBookBackend, OracleBackend
-from memory_backends.full_context import FullContextBackend
+from memory_backends.errors import BackendError
 from memory_backends.plugins import announced, create_plugin, is_plugin, load_plugin, plugin_texts
-from memory_backends.resources import Resources
+
+if TYPE_CHECKING:
+    from memory_backends.base import Exchange, MemoryBackend
+    from memory_backends.resources import Resources
 
 ARCHITECTURES = ("hybrid", "rag", "full_context")
 """What is compared by default."""
@@ -17,7 +19,7 @@ Evidence = Mapping[str, tuple[str, ...]]
 """Text of a question to the ids of its evidence turns: for the oracle alone."""
 
 
-Maker = Callable[[Resources, Evidence], MemoryBackend]
+Maker = Callable[["Resources", Evidence], "MemoryBackend"]
 
 
 class UnknownBackendError(BackendError):
@@ -76,14 +78,14 @@ def texts_to_embed(names: Sequence[str], exchanges: Sequence[Exchange]) -> list[
 
 
 def _hybrid(resources: Resources, evidence: Evidence) -> MemoryBackend:
-    from memory_backends.hybrid import HybridBackend  # its keyword search takes long to import
+    from memory_backends.hybrid import HybridBackend
 
     return HybridBackend(resources)
 
 
 def _rag(name: str) -> Maker:
     def make(resources: Resources, evidence: Evidence) -> MemoryBackend:
-        from memory_backends import rag, rag_retrieval  # the keyword search takes long to import
+        from memory_backends import rag, rag_retrieval
 
         retrievers: Mapping[str, Callable[[], rag_retrieval.ExchangeRetriever]] = {
             "rag": lambda: rag_retrieval.DenseRetriever(resources.embedder),
@@ -98,14 +100,20 @@ def _rag(name: str) -> Maker:
 
 
 def _full_context(resources: Resources, evidence: Evidence) -> MemoryBackend:
+    from memory_backends.full_context import FullContextBackend
+
     return FullContextBackend(resources.redis, resources.count_tokens, resources.ttl_seconds)
 
 
 def _closed_book(resources: Resources, evidence: Evidence) -> MemoryBackend:
+    from memory_backends.controls import ClosedBookBackend
+
     return ClosedBookBackend()
 
 
 def _oracle(resources: Resources, evidence: Evidence) -> MemoryBackend:
+    from memory_backends.controls import OracleBackend
+
     return OracleBackend(evidence, resources.count_tokens)
 
 
@@ -115,8 +123,8 @@ _MAKERS: dict[str, Maker] = {
     "rag:keyword": _rag("rag:keyword"),
     "rag:fused": _rag("rag:fused"),
     "full_context": _full_context,
-    CLOSED_BOOK: _closed_book,
-    ORACLE: _oracle,
+    "closed_book": _closed_book,
+    "oracle": _oracle,
 }
 
 _EMBEDS_EXCHANGES = frozenset({"hybrid", "rag", "rag:fused"})

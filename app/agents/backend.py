@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 from app.agents.client import AgentClient, AgentError, NotOfferedError
-from app.answering.model import AGENT_MODEL, AnswerRequest, PromptMessage, Reply
+from app.answering.model import AnswerRequest, PromptMessage, Reply
+from app.answering.model_names import AGENT_MODEL
 from app.answering.prompts import question_prompt
 from app.conversations.models import Question
 from memory_backends.base import BackendError, ClosingStatus, Exchange, MemoryBackend, Namespace, Recall, Snapshot

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from app.answering.model import EXTRACTIVE_MODEL, AnswerModel, AnswerRequest, PromptMessage
+from app.answering.model import AnswerModel, AnswerRequest, PromptMessage
+from app.answering.model_names import EXTRACTIVE_MODEL
 from app.dataset_interfaces.language_model import LLMReply, LLMRequest
 from app.errors import UsageError
 

@@ -11,11 +11,13 @@ from typing import Any
 from app.answering.gate import GivenUpError, HaltedError
 from app.answering.giving_up import past_mending
 from app.answering.litellm_setup import loaded_litellm
-from app.answering.model import EXTRACTIVE_MODEL, AnswerRequest, PromptMessage, Reply, TokenUsage
+from app.answering.model import AnswerRequest, PromptMessage, Reply, TokenUsage
+from app.answering.model_names import EXTRACTIVE_MODEL
 from app.answering.pacing import Pace, Paces
 from app.answering.provider_errors import failed_reply, is_rate_limit, is_too_much, may_pass, retry_after
 from app.answering.reachability import key_for
 from app.answering.secrets import reply_without_given
+from memory_backends.patience import with_answer_kept
 
 ATTEMPTS = 4
 """Most attempts at one call, the first one included, whatever fails."""
@@ -111,7 +113,7 @@ class LiteLLMModel:
             max_retries=0,
             **request.parameters,
         )
-        response = await asyncio.wait_for(call, self._timeout)
+        response = await with_answer_kept(asyncio.wait_for(call, self._timeout))
         elapsed = (time.perf_counter() - started) * 1000
         return _reply(self._litellm, request, response, elapsed)
 

@@ -6,10 +6,6 @@ from typing import Any, Protocol
 
 from app.conversations.models import Frozen
 
-EXTRACTIVE_MODEL = "memreplay/extractive"
-AGENT_MODEL = "agent"
-"""Stands where a model's name does when a remote agent has answered by itself."""
-
 
 class PromptMessage(Frozen):
     """A message of a prompt. Its content is ``"".join(segments)``.

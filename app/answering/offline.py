@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from app.answering.model import EXTRACTIVE_MODEL, AnswerModel, AnswerRequest, Reply
+from app.answering.model import AnswerModel, AnswerRequest, Reply
+from app.answering.model_names import EXTRACTIVE_MODEL
 
 
 class OfflineModel:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from app.answering.call_limits import AdaptiveLimit, CallLimit, FixedLimit
 from app.answering.gate import Gate, GivenUpError, HaltedError
-from app.answering.model import EXTRACTIVE_MODEL
+from app.answering.model_names import EXTRACTIVE_MODEL
 from app.answering.rate_limits import RateLimit
 
 

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from app.answering.litellm_setup import loaded_litellm
-from app.answering.model import EXTRACTIVE_MODEL
+from app.answering.model_names import EXTRACTIVE_MODEL
 from app.errors import MissingServerOrKeyError, UsageError
 
 DUMMY_KEY = "no-key-needed"

@@ -11,7 +11,8 @@ import orjson
 
 from app.agents.address import models_asked_of
 from app.answering.answerer import ModelAnswerer
-from app.answering.model import AGENT_MODEL, AnswerModel
+from app.answering.model import AnswerModel
+from app.answering.model_names import AGENT_MODEL
 from app.answering.reachability import ensure_reachable
 from app.answering.tokens import token_counter
 from app.assembling.memories import RunMemories

@@ -10,7 +10,8 @@ from uuid import uuid4
 
 from app.answering.agent import ModelAgent
 from app.answering.judge import Judge, refuse_extractive_judge
-from app.answering.model import AGENT_MODEL, AnswerModel
+from app.answering.model import AnswerModel
+from app.answering.model_names import AGENT_MODEL
 from app.answering.reachability import ensure_reachable
 from app.answering.tokens import token_counter
 from app.assembling.assembly import Assembly

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from app.agents.address import AgentAddress, is_agent
+from app.agents.address import is_agent
 from app.agents.backend import AgentBackend
 from app.agents.client import AgentError
 from app.assembling.embedders import ensure_embedder_answers
@@ -18,7 +18,7 @@ from app.errors import MissingServerOrKeyError, UsageError
 from app.settings import Settings
 from memory_backends.base import BackendError, MemoryBackend, StoreUnavailableError
 from memory_backends.extraction import FactExtractor
-from memory_backends.registry import Evidence, check_backend_name, create_backend
+from memory_backends.registry import Evidence, create_backend
 
 
 class RunMemories:
@@ -115,19 +115,3 @@ class RunMemories:
             }
         except BackendError as error:
             raise UsageError(str(error)) from None
-
-
-def refuse_unknown_backends(names: Sequence[str]) -> None:
-    """Make sure that every name is a memory's, before anything is built; plugged-in ones are imported.
-
-    Raises:
-        UsageError: one is not, or cannot be plugged in.
-    """
-    try:
-        for name in names:
-            if is_agent(name):
-                AgentAddress.read(name)
-            else:
-                check_backend_name(name)
-    except BackendError as error:
-        raise UsageError(str(error)) from None

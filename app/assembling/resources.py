@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.agents.address import AgentAddress, is_agent
 from app.agents.backend import RemoteAgent
 from app.agents.client import AgentClient
-from app.answering.model import EXTRACTIVE_MODEL
+from app.answering.model_names import EXTRACTIVE_MODEL
 from app.answering.tokens import token_counter
 from app.assembling.embedders import stored_embedder
 from app.errors import UsageError

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from app.agents.address import is_agent
 from app.answering.judge import refuse_extractive_judge
+from app.assembling.backend_names import refuse_unknown_backends
 from app.assembling.conversing import ConversingAssembly
-from app.assembling.memories import refuse_unknown_backends
 from app.assembling.streams import refuse_for_tests
 from app.batch.estimate import estimate_run, print_estimate
 from app.batch.estimate_of_tests import estimate_tests

@@ -16,8 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 from app.agents.address import is_agent, models_asked_of
-from app.answering.model import EXTRACTIVE_MODEL, AnswerRequest, Reply
+from app.answering.model import AnswerRequest, Reply
 from app.answering.model_catalogue import model_facts
+from app.answering.model_names import EXTRACTIVE_MODEL
 from app.answering.reply_cache import ReplyCache, request_key
 from app.answering.tokens import token_counter
 from app.assembling.assembly import Assembly

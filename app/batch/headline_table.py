@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from app.answering.model import EXTRACTIVE_MODEL
+from app.answering.model_names import EXTRACTIVE_MODEL
 from app.prices import UNKNOWN, dollars
 from app.scoring.attribution import LABELS
 from app.scoring.option_style import OptionStyle

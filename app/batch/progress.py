@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from app.answering.model import AGENT_MODEL
+from app.answering.model_names import AGENT_MODEL
 from app.batch.tally import Tally, spoken
 from app.replay.events import AgentReplied, AnswerScored, AskEvent, ReplayEvent, ReplyReceived, TestScored
 from app.scoring.rows_of_tests import outcome_of_test

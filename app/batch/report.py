@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from app.answering.model import AGENT_MODEL
+from app.answering.model_names import AGENT_MODEL
 from app.batch.recorded_history import RecordedHistory
 from app.conversations.models import Conversation
 from app.recording.store import Recording, RunInfo

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from time import monotonic
 
 from app.answering.gate import Gate, HaltedError
-from app.answering.model import AGENT_MODEL
+from app.answering.model_names import AGENT_MODEL
 from app.assembling.assembly import Assembly
 from app.batch.progress import BatchProgress
 from app.batch.remaining import Asking, remaining_work

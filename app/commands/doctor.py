@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.agents.backend import RemoteAgent
 from app.agents.client import AgentError
-from app.answering.model import EXTRACTIVE_MODEL
+from app.answering.model_names import EXTRACTIVE_MODEL
 from app.answering.reachability import ensure_reachable
 from app.assembling.embedders import EMBEDDED, ensure_embedder_answers, plain_embedder
 from app.assembling.resources import agents_of, connections

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.conversations.models import Conversation
-from app.conversations.registry import shipped_datasets
+from app.assembling.backend_names import refuse_unknown_backends
 from app.errors import UsageError
+from app.recording.files import new_recording_path, recording_files
 from app.settings import Settings
 from memory_backends.registry import known_backends
 
 if TYPE_CHECKING:
     from app.assembling.conversing import ConversingAssembly
+    from app.assembling.shown_tests import ShownTests
+    from app.conversations.models import Conversation
+    from app.tui.launch import ListedDataset
 
 _NO_TERMINAL = (
     "the screen is drawn on a terminal, through standard error: run it in one, and redirect neither standard input"
@@ -41,10 +45,6 @@ def open_screen(
     if against is not None and (recording is None or datasets):
         raise UsageError("--against compares two recordings: name the other with --recording, and no --dataset")
     refuse_unknown_keys(settings.keys)
-    from app.assembling.memories import refuse_unknown_backends
-    from app.assembling.shown_tests import ShownTests, listed_tests
-    from app.recording.files import new_recording_path, recording_files
-    from app.recording.store import Recording
     from app.tui import run_tui
     from app.tui.launch import Launch
 
@@ -52,28 +52,27 @@ def open_screen(
     if len(settings.model) > 1:
         raise UsageError("the screen asks one model; several --model go with --batch")
     chosen: tuple[Conversation, ...] = ()
-    tests = ShownTests(settings)
+    offered = _Offered(settings, evidence)
     if datasets:
-        conversations = tests.load(datasets, evidence)
+        conversations = offered.load(datasets)
         if len(conversations) > 1 and not all(conversation.conversing for conversation in conversations):
             ids = ", ".join(conversation.id for conversation in conversations[:12])
             raise UsageError(f"the screen replays one conversation; --dataset names {len(conversations)}: {ids}")
         chosen = tuple(conversations)
-    elif recording is not None:
-        Recording.open(recording).close()
-        if against is not None:
-            Recording.open(against).close()
+    else:
+        _make_sure_of(*(path for path in (recording, against) if path is not None))
 
     def assemble(backends: Sequence[str], model: str) -> ConversingAssembly:
-        return tests.assemble(backends, model, recording if chosen and recording else new_recording_path())
+        into = recording if chosen and recording else new_recording_path()
+        return offered.tests.assemble(backends, model, into)
 
     run_tui(
         Launch(
             conversation=chosen[0] if len(chosen) == 1 else None,
             one_of=chosen if len(chosen) > 1 else (),
             recording=None if chosen else recording,
-            datasets=lambda: [*shipped_datasets(), *listed_tests()],
-            load=lambda spec: tests.load([spec], evidence),
+            datasets=offered.listed,
+            load=lambda spec: offered.load([spec]),
             recordings=recording_files,
             assemble=assemble,
             backends=settings.backend,
@@ -83,6 +82,45 @@ def open_screen(
             keys=settings.keys,
         )
     )
+
+
+class _Offered:
+    """What can be picked. What reads it is imported when it is first wanted: no first paint needs it."""
+
+    def __init__(self, settings: Settings, evidence: Path | None) -> None:
+        self._settings = settings
+        self._evidence = evidence
+
+    @cached_property
+    def tests(self) -> ShownTests:
+        """Those that converse, and what was loaded so far."""
+        from app.assembling.shown_tests import ShownTests
+
+        return ShownTests(self._settings)
+
+    def listed(self) -> list[ListedDataset]:
+        """All that is shipped."""
+        from app.assembling.shown_tests import listed_tests
+        from app.conversations.registry import shipped_datasets
+
+        return [*shipped_datasets(), *listed_tests()]
+
+    def load(self, specs: Sequence[str]) -> list[Conversation]:
+        """The conversations that the specs name.
+
+        Raises:
+            MemreplayError: a dataset cannot be used.
+        """
+        return self.tests.load(specs, self._evidence)
+
+
+def _make_sure_of(*recordings: Path) -> None:
+    """Refuse what is no recording, while there is a terminal to say it on."""
+    if recordings:
+        from app.recording.store import Recording
+
+        for path in recordings:
+            Recording.open(path).close()
 
 
 def refuse_unknown_keys(keys: Mapping[str, str]) -> None:

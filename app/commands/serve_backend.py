@@ -14,12 +14,13 @@ from app.answering.asked_anew import AskedAnew
 from app.answering.extraction import ModelFactExtractor
 from app.answering.extractive.prompt_reading import read_prompt
 from app.answering.litellm_setup import warm_up
-from app.answering.model import EXTRACTIVE_MODEL, AnswerModel, AnswerRequest, PromptMessage, Reply
+from app.answering.model import AnswerModel, AnswerRequest, PromptMessage, Reply
+from app.answering.model_names import EXTRACTIVE_MODEL
 from app.answering.prompts import HISTORY_HEADING, after_history, build_request, longest_reply
 from app.answering.reachability import ensure_reachable
 from app.answering.tokens import context_budget
+from app.assembling.backend_names import refuse_unknown_backends
 from app.assembling.embedders import ensure_embedder_answers
-from app.assembling.memories import refuse_unknown_backends
 from app.assembling.resources import resources_of
 from app.conversations.models import Question
 from app.errors import EXIT_DONE, MissingServerOrKeyError, UsageError

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import get_args
 
 from app.conversations.draft import Draft
-from app.conversations.faults import shown
+from app.conversations.faults import entries, shown
 from app.conversations.languages import is_known_language
 from app.conversations.models import InfoLocation, KeyInfoType, Salience
 from app.conversations.normalise import normalised
@@ -57,7 +57,7 @@ def shape_faults(draft: Draft) -> Faults:
 def _number_of_turns(draft: Draft) -> Faults:
     if draft.turns and len(draft.turns) not in TURNS:
         expected = f"{TURNS.start} to {TURNS.stop - 1} turns"
-        yield draft.place.at("turns").fault(f"has {len(draft.turns)} entries", expected)
+        yield draft.place.at("turns").fault(f"has {entries(len(draft.turns))}", expected)
 
 
 def _number_of_words(draft: Draft) -> Faults:
@@ -72,7 +72,7 @@ def _number_of_questions(draft: Draft) -> Faults:
     place = draft.place.at("recallQuestions")
     wanted = sum(QUESTIONS_BY_LOCATION.values())
     if draft.questions and len(draft.questions) != wanted:
-        yield place.fault(f"has {len(draft.questions)} entries", f"{wanted} questions")
+        yield place.fault(f"has {entries(len(draft.questions))}", f"{wanted} questions")
         return
     asked = Counter(question.info_location for _, question in draft.sound_questions())
     if asked.total() == wanted and asked != QUESTIONS_BY_LOCATION:

@@ -128,6 +128,11 @@ _EXPECTED_BY_TYPE = {
 }
 
 
+def entries(number: int) -> str:
+    """So many entries of a list, in words."""
+    return "1 entry" if number == 1 else f"{number} entries"
+
+
 def _in_words(details: ErrorDetails) -> tuple[str, str]:
     kind, context = details["type"], details.get("ctx", {})
     match kind:
@@ -138,7 +143,7 @@ def _in_words(details: ErrorDetails) -> tuple[str, str]:
         case "literal_error":
             return f"is {shown(details['input'])}", str(context["expected"])
         case "too_short":
-            return f"has {context['actual_length']} entries", f"at least {context['min_length']}"
+            return f"has {entries(context['actual_length'])}", f"at least {context['min_length']}"
     if kind in _EXPECTED_BY_TYPE:
         return f"is {shown(details['input'])}", _EXPECTED_BY_TYPE[kind]
     return f"is {shown(details['input'])}", details["msg"]

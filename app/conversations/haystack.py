@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from app.conversations.faults import Gathering, Place, shown, validated
+from app.conversations.faults import Gathering, Place, entries, shown, validated
 from app.conversations.locomo_evidence import count_by_session
 from app.conversations.models import Role, Session, Turn
 
@@ -85,7 +85,7 @@ def _check_lengths(haystack: PublishedHaystack, place: Place) -> None:
         length = len(getattr(haystack, name))
         if length != sessions:
             wanted = f"{sessions}, one for each of haystack_sessions"
-            gathering.add(place.at(name).fault(f"has {length} entries", wanted))
+            gathering.add(place.at(name).fault(f"has {entries(length)}", wanted))
     gathering.refuse()
 
 

@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.conversations.faults import Gathering, Place, TextOrInteger, shown, validated
+from app.conversations.faults import Gathering, Place, TextOrInteger, entries, shown, validated
 from app.conversations.json_files import Entries
 from app.conversations.listener import Listener, pass_over
 from app.conversations.models import Conversation, Question, Role, Session, Turn
@@ -172,7 +172,7 @@ def _dates(entry: PublishedEntry, place: Place) -> list[datetime | None]:
         length = len(getattr(entry, name))
         if length != wanted:
             gathering.add(
-                place.at(name).fault(f"has {length} entries", f"{wanted}, one for each of haystack_sessions")
+                place.at(name).fault(f"has {entries(length)}", f"{wanted}, one for each of haystack_sessions")
             )
     if not any(entry.haystack_sessions):
         gathering.add(place.at("haystack_sessions").fault("has no turns", "at least one session with a turn"))

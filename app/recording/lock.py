@@ -26,11 +26,17 @@ class WriterLock:
         Raises:
             RecordingError: another process writes this recording, or its folder cannot be written.
         """
-        lock = FileLock(recording.with_name(f".{recording.name}.lock"), timeout=0, thread_local=False)
+        beside = recording.with_name(f".{recording.name}.lock")
+        lock = FileLock(beside, timeout=0, thread_local=False)
         try:
             recording.parent.mkdir(parents=True, exist_ok=True)
             lock.acquire()
         except Timeout:
+            if not beside.exists():
+                # Some folders, such as /proc, say of a file that it is not there where they mean that none can be.
+                raise RecordingError(
+                    f"{recording}: no file can be made in {recording.parent}; --recording names another place"
+                ) from None
             raise RecordingError(
                 f"{recording}: another memreplay is writing to it; wait for its end, or name another --recording"
             ) from None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.answering.model import AGENT_MODEL, Reply
+from app.answering.model import Reply
+from app.answering.model_names import AGENT_MODEL
 from app.conversations.models import Question
 from app.replay.events import AnswerScored, AskEvent, QuestionAsked
 from app.replay.shuffling import with_order

@@ -11,7 +11,8 @@ from time import perf_counter
 from typing import Protocol, runtime_checkable
 
 from app.answering.gate import HaltedError
-from app.answering.model import AGENT_MODEL, AnswerRequest, Reply
+from app.answering.model import AnswerRequest, Reply
+from app.answering.model_names import AGENT_MODEL
 from app.conversations.exchanges import exchanges_of, message_of
 from app.conversations.models import Conversation, Question
 from app.replay.answer_score import ask_fields, score_answer

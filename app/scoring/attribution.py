@@ -16,12 +16,20 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Literal, get_args
 
-from app.answering.model import AGENT_MODEL
+from app.answering.model_names import AGENT_MODEL
 from app.conversations.models import Frozen, Question
 from app.conversations.normalise import stands_in
 from app.replay.asks import Answer
 from app.replay.events import QuestionAsked
-from app.scoring.evidence_trail import Loss, LostAt, Trail, trail_of, turns_distilled_in_prompt, turns_in_prompt
+from app.scoring.evidence_trail import (
+    Loss,
+    LostAt,
+    Trail,
+    trail_of,
+    turns_distilled_in_prompt,
+    turns_in_part_in_prompt,
+    turns_in_prompt,
+)
 from app.scoring.outcomes import Score
 from app.scoring.provenance import MemoryHistory, Provenance
 from memory_backends.controls import CLOSED_BOOK
@@ -175,10 +183,10 @@ class Attributor:
             what = "the turns that tempt" if question.abstain else "all evidence"
             return Attribution(label="grounded", detail=f"{what.capitalize()} stood in the prompt.")
         why = f"Turn {', '.join(sorted(missing))} was not in the prompt" if missing else "No evidence is named"
-        distilled = sorted(missing & turns_distilled_in_prompt(asked))
+        distilled = missing & turns_distilled_in_prompt(asked)
         if distilled:
-            why += f" (a fact distilled from turn {', '.join(distilled)} was)"
-        if missing and len(distilled) == len(missing) and _holds_the_answer(question, asked, missing):
+            why += f" ({self._instead_of(distilled, asked)} was)"
+        if missing and distilled == missing and _holds_the_answer(question, asked, missing):
             return Attribution(label="grounded", detail=f"{why}, and it holds the answer.")
         unaided = self.closed_book_is_right(asked)
         if unaided:
@@ -191,6 +199,12 @@ class Attributor:
                 detail=f"{why}; guessed or lucky: the model was not asked without memory, which would tell.",
             )
         return Attribution(label="lucky", detail=f"{why}; without any memory the model is wrong.")
+
+    def _instead_of(self, turns: frozenset[str], asked: QuestionAsked) -> str:
+        """What stood in the prompt of turns that did not stand there whole."""
+        in_part = turns & turns_in_part_in_prompt(asked, self._provenance_at(asked.backend, asked.turn))
+        said = (("a part of turn", in_part), ("a fact distilled from turn", turns - in_part))
+        return " and ".join(f"{what} {', '.join(sorted(which))}" for what, which in said if which)
 
     # ---- what both need ------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
-from app.answering.model import AGENT_MODEL
+from app.answering.model_names import AGENT_MODEL
 from app.conversations.models import Frozen
 from app.errors import UsageError
 from app.scoring.comparisons import Comparison, Key, Pair, compare_pairs, verdicts_of

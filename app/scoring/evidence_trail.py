@@ -42,8 +42,19 @@ def turns_in_prompt(asked: QuestionAsked) -> frozenset[str]:
 
 
 def turns_distilled_in_prompt(asked: QuestionAsked) -> frozenset[str]:
-    """Turns from which something in the prompt was distilled."""
+    """Turns from which something in the prompt was distilled, or of which a part stood there."""
     return frozenset(turn for hit in asked.hits if hit.in_prompt for turn in hit.sources)
+
+
+def turns_in_part_in_prompt(asked: QuestionAsked, provenance: Provenance) -> frozenset[str]:
+    """Turns of which some words stood in the prompt: what it had of them came from where their words are stored."""
+    return frozenset(
+        turn
+        for hit in asked.hits
+        if hit.in_prompt
+        for turn in hit.sources
+        if provenance.has_words_in(hit.place, turn)
+    )
 
 
 def trail_of(turn: str, said: Turn | None, asked: QuestionAsked, provenance: Provenance) -> Trail:
@@ -54,14 +65,19 @@ def trail_of(turn: str, said: Turn | None, asked: QuestionAsked, provenance: Pro
     has_words = any(one.verbatim and one.holds for one in kept)
     was_distilled = turn in turns_distilled_in_prompt(asked)
     ranks = _ranks(turn, asked)
+    also = ""
+    if was_distilled:
+        in_part = turn in turns_in_part_in_prompt(asked, provenance)
+        also = f" {'A part of it' if in_part else 'A fact distilled from it'} stood in the prompt."
     if turn in _turns_cut(asked):
-        return Trail(turn, "cut", f"Turn {turn} was retrieved, and the budget cut it{_placed(ranks)}.", ranks=ranks)
+        sentence = f"Turn {turn} was retrieved, and the budget cut it{_placed(ranks)}.{also}"
+        return Trail(turn, "cut", sentence, ranks=ranks)
     if was_distilled and not has_words and provenance.is_traced:
         sentence = f"Of turn {turn} only a distillate is stored; it stood in the prompt and did not help."
         return Trail(turn, "not_written", sentence, "distilled_away")
     is_on_record = has_words or any(one.holds for one in kept) or any(_names(hit, turn) for hit in asked.missed)
     if is_on_record:
-        return Trail(turn, "not_retrieved", _not_retrieved(turn, asked, ranks, was_distilled), ranks=ranks)
+        return Trail(turn, "not_retrieved", _not_retrieved(turn, asked, ranks) + also, ranks=ranks)
     if said is None or turn not in provenance.observed:
         return Trail(turn, "not_written", _never_observed(turn, said, asked), "never_observed")
     if not provenance.is_traced and (asked.hits or asked.missed):
@@ -96,12 +112,11 @@ def _never_observed(turn: str, said: Turn | None, asked: QuestionAsked) -> str:
     return f"Turn {turn} was said, but memory had not been told of its exchange."
 
 
-def _not_retrieved(turn: str, asked: QuestionAsked, ranks: Mapping[str, int], was_distilled: bool) -> str:
-    also = " A fact distilled from it stood in the prompt." if was_distilled else ""
+def _not_retrieved(turn: str, asked: QuestionAsked, ranks: Mapping[str, int]) -> str:
     if ranks:
-        return f"Turn {turn} was stored and not retrieved{_placed(ranks)}.{also}"
+        return f"Turn {turn} was stored and not retrieved{_placed(ranks)}."
     depth = len(asked.hits) + len(asked.missed)
-    return f"Turn {turn} was stored and is not among the {depth} best candidates on record.{also}"
+    return f"Turn {turn} was stored and is not among the {depth} best candidates on record."
 
 
 def _placed(ranks: Mapping[str, int]) -> str:

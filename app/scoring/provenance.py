@@ -88,9 +88,12 @@ class Provenance:
         for event in events:
             self._take(event)
         self._by_turn: dict[str, list[Kept]] = defaultdict(list)
-        for kept in self._kept.values():
+        self._places_of_words: dict[str, set[str]] = defaultdict(set)
+        for (place, _), kept in self._kept.items():
             for turn in kept.turns:
                 self._by_turn[turn].append(kept)
+                if kept.verbatim:
+                    self._places_of_words[turn].add(place)
 
     @property
     def is_traced(self) -> bool:
@@ -100,6 +103,10 @@ class Provenance:
     def kept_of(self, turn: str) -> Sequence[Kept]:
         """All that was ever stored from a turn, in the order of writing."""
         return self._by_turn.get(turn, ())
+
+    def has_words_in(self, place: str, turn: str) -> bool:
+        """Whether a turn was ever stored there word for word; ``place`` as a hit has it."""
+        return place in self._places_of_words.get(turn, ())
 
     def dropped_of(self, turn: str) -> Sequence[PromotionDecision]:
         """The candidates from a turn that were judged not worth keeping."""

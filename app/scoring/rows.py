@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from app.answering.model import AGENT_MODEL, Reply
+from app.answering.model import Reply
+from app.answering.model_names import AGENT_MODEL
 from app.conversations.models import Conversation, Question
 from app.replay.events import AnswerScored, QuestionAsked, ReplyReceived
 from app.scoring.answer_key import Adjusted

@@ -20,7 +20,8 @@ PRESSES = 40
 KEYS = [*"." * PRESSES, *"," * PRESSES, *"][" * (PRESSES // 4)]
 MEDIAN_MS, P95_MS, MOST_RATIO = 33.0, 80.0, 1.5
 MOST_MS_A_JUMP = 1000.0
-MOST_TIMES_EMPTY = 2.0
+STARTS = 7
+MOST_TIMES_EMPTY, MOST_TIMES_EMPTY_WITH_COMMAND_LINE = 2.0, 3.5
 
 
 def medians(terminal: Terminal, name: str, places: dict[str, int]) -> list[float]:
@@ -101,8 +102,22 @@ def start_to_first_frame(program: str) -> float:
     return (perf_counter() - started) * 1000
 
 
+def command_to_first_frame() -> float:
+    """Milliseconds from ``memreplay`` on a command line to the first frame in its terminal."""
+    started = perf_counter()
+    with opened("-m", "app") as (terminal, _):
+        return (terminal.first_frame() - started) * 1000
+
+
 def test_the_first_frame_comes_within_twice_the_time_of_an_empty_app() -> None:
-    empty = statistics.median(start_to_first_frame(EMPTY) for _ in range(7))
-    whole = statistics.median(start_to_first_frame(WHOLE) for _ in range(7))
-    print(f"\nstart to first frame: empty app {empty:.0f} ms, memreplay {whole:.0f} ms, ratio {whole / empty:.2f}")
+    # By turns, so that what else the machine does falls on all alike.
+    taken = [
+        (start_to_first_frame(EMPTY), start_to_first_frame(WHOLE), command_to_first_frame()) for _ in range(STARTS)
+    ]
+    empty, whole, command = (statistics.median(times) for times in zip(*taken, strict=True))
+    print(
+        f"\nstart to first frame: empty app {empty:.0f} ms, memreplay {whole:.0f} ms, ratio {whole / empty:.2f};"
+        f" from the command line {command:.0f} ms, ratio {command / empty:.2f}"
+    )
     assert whole <= MOST_TIMES_EMPTY * empty
+    assert command <= MOST_TIMES_EMPTY_WITH_COMMAND_LINE * empty

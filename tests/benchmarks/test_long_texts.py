@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from app.answering.extractive.reader import read_and_answer
-from app.answering.model import EXTRACTIVE_MODEL
+from app.answering.model_names import EXTRACTIVE_MODEL
 from app.answering.prompts import build_request
 from app.conversations.models import Question
 from memory_backends.hybrid.candidates import candidates_of

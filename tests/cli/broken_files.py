@@ -78,7 +78,7 @@ BROKEN: dict[str, list[tuple[str, str, str]]] = {
     "locomo_without_turns": [("garden.json", "/0/conversation", "has no turns")],
     "longmemeval_answer_missing": [("haystacks.json", "/1/answer", "is missing")],
     "longmemeval_date_of_another_form": [("haystacks.json", "/1/haystack_dates/0", 'is "20 May 2023"')],
-    "longmemeval_ids_too_few": [("haystacks.json", "/0/haystack_session_ids", "has 1 entries")],
+    "longmemeval_ids_too_few": [("haystacks.json", "/0/haystack_session_ids", "has 1 entry")],
     "longmemeval_question_date_broken": [("haystacks.json", "/1/question_date", 'is "2023/13/01 (Sun) 10:00"')],
     "longmemeval_question_id_twice": [("haystacks.json", "/1/question_id", 'is "7a_1" again')],
     "longmemeval_role_unknown": [("haystacks.json", "/0/haystack_sessions/1/0/role", 'is "human"')],

@@ -19,12 +19,16 @@ _FACTORS = SignificanceFactors(
 
 @dataclass(frozen=True)
 class Fate:
-    """What becomes of a turn: a fact with a value is kept, or it is dropped; a fact may end older turns' facts."""
+    """What becomes of a turn: a fact with a value is kept, or it is dropped; a fact may end older turns' facts.
+
+    What is ``in_words`` is kept as it was said, and is no fact.
+    """
 
     value: str | None = None
     is_dropped: bool = False
     supersedes: str | None = None
     removes: str | None = None
+    in_words: bool = False
 
 
 @dataclass
@@ -63,7 +67,7 @@ class FactsMemory(MemoryBackend):
     async def _remember(self, turn: str, fate: Fate) -> None:
         id_ = self._id(turn)
         if fate.value is not None:
-            payload = {"value": fate.value, "sources": [turn]}
+            payload = {"text": fate.value} if fate.in_words else {"value": fate.value, "sources": [turn]}
             await self._store.upsert(COLLECTION, [Point(id_, np.array([1, 0], dtype=np.float32), payload)])
         if fate.supersedes is not None:
             await self._store.change_payload(COLLECTION, self._id(fate.supersedes), {"superseded_by": id_})

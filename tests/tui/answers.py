@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from app.answering.model import EXTRACTIVE_MODEL, PromptMessage, Reply
+from app.answering.model import PromptMessage, Reply
+from app.answering.model_names import EXTRACTIVE_MODEL
 from app.conversations.models import Conversation
 from app.replay.events import AnswerScored, QuestionAsked, ReplayEvent, ReplyReceived
 from app.scoring.outcomes import Outcome, RetrievalScore, Score

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from app.answering.model import EXTRACTIVE_MODEL
+from app.answering.model_names import EXTRACTIVE_MODEL
 from app.conversations.models import Conversation, Question, Role, Session, Turn
 from app.recording.recorder import RunRecorder
 from app.replay.events import (

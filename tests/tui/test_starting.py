@@ -143,13 +143,14 @@ async def test_without_a_recording_the_conversations_have_the_focus(launch: Laun
         assert focused.id == "datasets"
 
 
-@pytest.mark.parametrize("module", ["app.tui", "app.tui.launch"])
-def test_the_command_line_loads_no_screen_before_it_opens_one(module: str) -> None:
-    code = f"import sys, {module}; sys.exit('textual' in sys.modules)"
+@pytest.mark.parametrize("module", ["app.tui, app.tui.launch", "app.commands.screen"])
+def test_the_command_line_loads_neither_screen_nor_stores_before_it_opens_one(module: str) -> None:
+    heavy = "{'textual', 'litellm', 'qdrant_client', 'redis', 'sqlite_utils', 'numpy', 'app.conversations.models'}"
+    code = f"import sys, {module}; sys.exit(bool({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, check=False).returncode == 0
 
 
-def test_the_app_loads_neither_the_model_library_nor_the_stores() -> None:
-    heavy = "{'litellm', 'qdrant_client', 'redis', 'onnxruntime'}"
+def test_the_app_loads_nothing_that_its_first_frame_has_no_use_for() -> None:
+    heavy = "{'litellm', 'qdrant_client', 'redis', 'onnxruntime', 'numpy', 'pydantic'}"
     code = f"import sys, app.tui.app; sys.exit(bool({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, check=False).returncode == 0

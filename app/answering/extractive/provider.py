@@ -10,7 +10,7 @@ from litellm.llms.custom_llm import CustomLLM
 from litellm.types.utils import ModelResponse, Usage
 
 from app.answering.extractive.reader import answer_messages
-from app.answering.model import EXTRACTIVE_MODEL
+from app.answering.model_names import EXTRACTIVE_MODEL
 from app.answering.tokens import token_counter
 
 

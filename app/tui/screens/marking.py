@@ -27,7 +27,7 @@ class MarkingScreen(WatchingScreen):
 
     def __init__(self, timeline: Timeline, seconds_a_turn: float) -> None:
         super().__init__(timeline, seconds_a_turn)
-        self._index = SearchIndex(timeline)
+        self._index: SearchIndex | None = None
         self._reading = asyncio.Lock()
         self._sought = ""
 
@@ -155,8 +155,14 @@ class MarkingScreen(WatchingScreen):
     async def _found(self) -> Found:
         """All matches. What happened since the last search is read in a thread, so that no key waits for it."""
         async with self._reading:
-            await asyncio.to_thread(self._index.catch_up)
-            return self._index.find(self._sought)
+            index = await asyncio.to_thread(self._caught_up)
+            return index.find(self._sought)
+
+    def _caught_up(self) -> SearchIndex:
+        if self._index is None:
+            self._index = SearchIndex(self.timeline)
+        self._index.catch_up()
+        return self._index
 
     def _show_match(self, match: Match | None, count: int) -> None:
         if match is None:

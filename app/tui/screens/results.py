@@ -88,15 +88,25 @@ class ResultsScreen(ListingScreen[Destination | None]):
     async def _attribute(self) -> None:
         """Where each fact was lost is worked out meanwhile."""
         self._labels = await asyncio.to_thread(labels_of, self._timeline, self._table)
-        self._show_questions()
+        # What a key has just scrolled to counts, and is scrolled to with the next frame.
+        self.call_after_refresh(self._show_labels)
 
-    def _show_questions(self) -> None:
-        """Show what the filter lets through, at the question that was pointed at."""
+    def _show_labels(self) -> None:
+        """Say where each fact was lost: questions take more rows for it, and nothing else is another."""
+        self._make_document()
+        self.query_one(Listing).renew(self._document)
+
+    def _make_document(self) -> None:
+        """Make the document anew, pointing where the former one does."""
         at, column = self._document.question, self._document.column
         self._document = ResultsDocument(self._table, self._filter.questions, self._labels)
         self._document.point_at(at)
         if self._document.question == at:
             self._document.column = column
+
+    def _show_questions(self) -> None:
+        """Show what the filter lets through, at the question that was pointed at."""
+        self._make_document()
         questions = self.query_one(Listing)
         everything = self._filter.questions == self._table.questions
         of_all = f" of {len(self._table.questions)}"

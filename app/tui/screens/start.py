@@ -16,7 +16,7 @@ from textual.screen import Screen
 from textual.widgets import Button, Footer, Input, OptionList
 from textual.widgets.option_list import Option
 
-from app.answering.model import EXTRACTIVE_MODEL
+from app.answering.model_names import EXTRACTIVE_MODEL
 from app.errors import MemreplayError
 from app.tui.actions import Place, bindings_of
 from app.tui.launch import Launch, ListedDataset

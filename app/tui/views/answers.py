@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.answering.model import AGENT_MODEL, EXTRACTIVE_MODEL
+from app.answering.model_names import AGENT_MODEL, EXTRACTIVE_MODEL
 from app.conversations.models import Question
 from app.replay.asks import Answer, AskKey
 from app.replay.timeline import Timeline

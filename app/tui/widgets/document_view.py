@@ -110,6 +110,27 @@ class DocumentView(ScrollView):
         self._from_top = False
         self.relay()
 
+    def renew(self, document: Document) -> None:
+        """Show the same blocks, though some take other rows than before: the one in view stays on its row.
+
+        It moves where else its end would be out of view, and no further than that.
+        """
+        block = self._in_view
+        row = None if block is None else self.layout_now.start(block) - self.scroll_offset.y
+        self._document = document
+        if row is None or not self.is_attached or not self.size.width:
+            self.relay()
+            return
+        assert block is not None
+        self._from_top = False
+        layout, height = self.layout_now, self.scrollable_content_region.height
+        layout.measure(block, before=2 * height, after=2 * height)
+        self._extend_to(layout.total)
+        self.scroll_y = self.validate_scroll_y(layout.start(block) - row)
+        if layout.start(block + 1) > self.scroll_offset.y + height:
+            self._scroll_to_block(block)
+        self.repaint()
+
     def _extend_to(self, rows: int) -> None:
         """Let it be scrolled over so many rows."""
         if rows == self.virtual_size.height:

@@ -13,7 +13,7 @@ from aiohttp import web
 from app.agents.address import AgentAddress
 from app.agents.backend import AgentBackend, RemoteAgent
 from app.agents.client import MOST_BYTES, AgentClient
-from app.answering.model import AGENT_MODEL
+from app.answering.model_names import AGENT_MODEL
 from app.conversations.exchanges import exchanges_of
 from app.conversations.models import Conversation
 from app.conversations.registry import load

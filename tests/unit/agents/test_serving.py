@@ -17,7 +17,8 @@ from app.agents.served_session import Limits
 from app.agents.server import MOST_BYTES, MOST_SESSIONS, BackendServer
 from app.answering.answerer import ModelAnswerer
 from app.answering.litellm_port import LiteLLMModel
-from app.answering.model import AGENT_MODEL, EXTRACTIVE_MODEL, Reply
+from app.answering.model import Reply
+from app.answering.model_names import AGENT_MODEL, EXTRACTIVE_MODEL
 from app.commands.serve_backend import MessageReader
 from app.conversations.registry import load
 from app.replay.events import ReplayEvent, ReplyReceived

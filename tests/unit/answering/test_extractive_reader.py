@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from app.answering.choice_parsing import parse_choice
 from app.answering.extractive.reader import read_and_answer
-from app.answering.model import EXTRACTIVE_MODEL
+from app.answering.model_names import EXTRACTIVE_MODEL
 from app.answering.prompts import NOT_SAID, build_request
 from app.answering.refusals import says_not_said
 from app.conversations.models import Question

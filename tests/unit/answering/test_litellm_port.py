@@ -13,7 +13,9 @@ from app.answering.asked_anew import AskedAnew
 from app.answering.choice_parsing import parse_choice
 from app.answering.gate import GivenUpError, HaltedError
 from app.answering.litellm_port import LiteLLMModel
-from app.answering.model import EXTRACTIVE_MODEL, Reply
+from app.answering.litellm_setup import loaded_litellm
+from app.answering.model import Reply
+from app.answering.model_names import EXTRACTIVE_MODEL
 from app.answering.pacing import PaceLimits, Paces
 from app.answering.prompts import build_request
 from app.answering.reachability import ensure_reachable
@@ -114,6 +116,37 @@ async def test_a_hung_server_is_given_up() -> None:
         request = build_request(QUESTION, "", "openai/stub", server.url)
         reply = await LiteLLMModel(timeout=0.3, attempts=1).answer(request)
     assert reply.error == "the model did not answer within 0.3 s"
+
+
+async def test_a_reply_in_the_moment_of_a_stop_is_kept_and_whoever_asked_stops(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    litellm = await asyncio.to_thread(loaded_litellm)
+    replied: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+    called = asyncio.Event()
+
+    async def completion(**_: object) -> object:
+        called.set()
+        return await replied
+
+    monkeypatch.setattr(litellm, "acompletion", completion)
+    model = LiteLLMModel(paces=Paces(clock=Sleeper()))
+    kept: list[Reply] = []
+
+    async def ask_on() -> None:
+        for _ in range(3):
+            kept.append(await model.answer(build_request(QUESTION, "", "openai/stub", None)))
+            await asyncio.sleep(0)
+
+    asking = asyncio.create_task(ask_on())
+    await called.wait()
+    replied.set_result(litellm.ModelResponse(choices=[{"message": {"content": "1"}}]))
+    # By now the call is over, and whoever made it has not heard of it.
+    await asyncio.sleep(0)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert [reply.text for reply in kept] == ["1"]
 
 
 async def test_a_broken_body_is_an_error_and_not_an_exception() -> None:

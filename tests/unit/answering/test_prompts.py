@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.answering.extractive.prompt_reading import read_prompt
-from app.answering.model import EXTRACTIVE_MODEL, AnswerRequest
+from app.answering.model import AnswerRequest
+from app.answering.model_names import EXTRACTIVE_MODEL
 from app.answering.prompts import NO_HISTORY, NOT_SAID, build_request
 from app.conversations.models import Question
 

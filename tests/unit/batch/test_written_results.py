@@ -7,7 +7,8 @@ import io
 
 import pytest
 
-from app.answering.model import EXTRACTIVE_MODEL, Reply
+from app.answering.model import Reply
+from app.answering.model_names import EXTRACTIVE_MODEL
 from app.batch.csv_rows import as_csv
 from app.batch.headline_table import HEADINGS, remarks, score_columns, support_columns
 from app.batch.legend import meaning_of_failures, meaning_of_scores

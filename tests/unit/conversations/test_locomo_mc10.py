@@ -187,7 +187,7 @@ FAULTS = [
     (with_value(4, "num_sessions"), "num_sessions", "is 4"),
     (without("num_sessions"), "num_sessions", "is missing"),
     (without("haystack_sessions"), "haystack_sessions", "is missing"),
-    (with_value(["session_1"], "haystack_session_ids"), "haystack_session_ids", "has 1 entries"),
+    (with_value(["session_1"], "haystack_session_ids"), "haystack_session_ids", "has 1 entry"),
     (with_value([], "haystack_session_summaries"), "haystack_session_summaries", "has 0 entries"),
     (without("haystack_session_datetimes", 0), "haystack_session_datetimes", "has 2 entries"),
     (with_value("session_1", "haystack_session_ids", 0), "haystack_session_ids/1", 'is "session_1" again'),

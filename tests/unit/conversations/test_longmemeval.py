@@ -105,7 +105,7 @@ FAULTS = [
     (without("answer"), "/0/answer", "is missing"),
     (with_value("multi", "question_type"), "/0/question_type", 'is "multi"'),
     (with_value("June", "question_date"), "/0/question_date", 'is "June"'),
-    (with_value(["x"], "haystack_session_ids"), "/0/haystack_session_ids", "has 1 entries"),
+    (with_value(["x"], "haystack_session_ids"), "/0/haystack_session_ids", "has 1 entry"),
     (with_value("May", "haystack_dates", 1), "/0/haystack_dates/1", 'is "May"'),
     (with_value([[], []], "haystack_sessions"), "/0/haystack_sessions", "has no turns"),
     (with_value("yes", "haystack_sessions", 1, 0, "has_answer"), "/0/haystack_sessions/1/0/has_answer", 'is "yes"'),

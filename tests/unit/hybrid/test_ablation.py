@@ -125,6 +125,11 @@ def test_what_is_no_share_is_refused(share):
         hybrid_options([], [share])
 
 
+def test_a_tier_has_one_share():
+    with pytest.raises(HybridOptionError, match="personal is given two shares"):
+        hybrid_options([], ["personal=0.5", "shared=0.1", "personal=0.1"])
+
+
 def test_shares_are_of_one_whole():
     with pytest.raises(HybridOptionError, match="more than the whole"):
         hybrid_options([], ["shared=0.6", "knowledge=0.6"])

@@ -13,11 +13,11 @@ from memory_backends.operating_memory import RedisConnection
 from memory_backends.registry import (
     ARCHITECTURES,
     BACKEND_NAMES,
-    Resources,
     UnknownBackendError,
     check_backend_name,
     create_backend,
 )
+from memory_backends.resources import Resources
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words, exchange, namespace, play, turns_cut
 
 EVIDENCE = {"When?": ("4", "1"), "Later?": ("5",), "Never?": (), "Broken?": ("D:11:26", "2")}

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from memory_backends.patience import heeding_cancellation
+from memory_backends.patience import heeding_cancellation, with_answer_kept
 from memory_backends.redis_connection import RedisConnection
 
 
@@ -18,6 +18,34 @@ async def test_a_cancellation_in_the_moment_of_the_answer_is_not_lost() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+async def test_a_cancellation_in_the_moment_of_a_failure_is_not_lost() -> None:
+    for heeding in (heeding_cancellation, with_answer_kept):
+        answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        task = asyncio.create_task(heeding(asyncio.wait_for(answer, 60)))
+        await asyncio.sleep(0)
+        answer.set_exception(OSError("gone"))
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
+async def test_an_answer_that_was_paid_for_is_kept_by_whoever_was_told_to_stop_and_then_he_stops() -> None:
+    answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    kept: list[int] = []
+
+    async def ask_and_go_on() -> None:
+        kept.append(await with_answer_kept(asyncio.wait_for(answer, 60)))
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(ask_and_go_on())
+    await asyncio.sleep(0)
+    answer.set_result(1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (kept, task.cancelling()) == ([1], 1)
 
 
 async def test_what_was_cancelled_before_can_still_be_cleaned_up() -> None:

@@ -21,13 +21,13 @@ from memory_backends.operating_memory import RedisConnection
 from memory_backends.operations import MemoryOperation, MemoryTrace
 from memory_backends.plugins import PluginError
 from memory_backends.registry import (
-    Resources,
     UnknownBackendError,
     check_backend_name,
     create_backend,
     known_backends,
     texts_to_embed,
 )
+from memory_backends.resources import Resources
 from memory_backends.snapshot_diff import plain
 from tests.stubs.answering import ScriptedAnswerer
 from tests.stubs.fold import fold

@@ -217,6 +217,14 @@ async def test_a_right_answer_from_a_distillate_is_grounded_where_that_holds_it(
     assert found.label == label and "a fact distilled from turn 5 was" in found.detail
 
 
+async def test_a_part_of_a_turn_is_not_called_a_fact_distilled_from_it() -> None:
+    parts = FactsMemory({"5": Fate("… the shed is green …", in_words=True)}, given=("5",))
+    right = await by_facts(parts, GREEN)
+    assert right.label == "grounded" and "a part of turn 5 was" in right.detail
+    wrong = await by_facts(parts, PURPLE)
+    assert wrong.label == "not_retrieved" and wrong.detail.endswith("A part of it stood in the prompt.")
+
+
 async def test_turning_down_a_bait_that_stood_in_the_prompt_is_grounded() -> None:
     asked = question(evidence_role="tempting", abstain=True, expected="Not answerable")
     assert (await attributed(NOTHING, "full_context", asked=asked)).label == "grounded"
