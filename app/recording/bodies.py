@@ -7,7 +7,7 @@ compressed, so that SQL can look into them.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any, Final
 
 import orjson
@@ -72,8 +72,8 @@ def packed(event: ReplayEvent, keep: Callable[[str, str], None]) -> str | bytes:
     return compressor.compress(body) + compressor.flush()
 
 
-def unpacked(body: str | bytes, look_up: Callable[[str], str]) -> ReplayEvent:
-    """The event of a stored body.
+def unpacked(body: str | bytes, look_up: Callable[[str], str], emptied: Set[str] = frozenset()) -> ReplayEvent:
+    """The event of a stored body. Lists named in ``emptied`` are left out: nothing that stands in them is read.
 
     Raises:
         DamagedEventError: it is no event's.
@@ -81,6 +81,7 @@ def unpacked(body: str | bytes, look_up: Callable[[str], str]) -> ReplayEvent:
     data = inflated(body)
     try:
         parsed: dict[str, Any] = orjson.loads(data)
+        parsed.update((name, ()) for name in emptied & parsed.keys())
         return REPLAY_EVENT.validate_python(resolve(parsed, look_up) if _REFERENCE in data else parsed)
     except UNREADABLE as error:
         raise DamagedEventError(f"a damaged event cannot be read: {in_short(error)}") from None

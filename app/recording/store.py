@@ -17,7 +17,8 @@ from app.recording.bodies import unpacked
 from app.recording.damage import damage_told
 from app.recording.interning import resolve
 from app.recording.schema import connect_read_only
-from app.replay.events import ReplayEvent
+from app.replay.asks import Asks
+from app.replay.events import ASK_KINDS, AnswerScored, QuestionAsked, ReplayEvent, ReplyReceived
 from app.replay.timeline import Timeline
 
 RunStatus = Literal["running", "finished", "interrupted"]
@@ -26,6 +27,9 @@ UNFINISHED: Final[frozenset[RunStatus]] = frozenset({"running", "interrupted"})
 """What is left of a run that was stopped, or that was killed."""
 
 ANY_STATUS: Final[frozenset[RunStatus]] = UNFINISHED | {"finished"}
+
+_GIVEN: Final = frozenset({"hits", "missed", "cut", "prompt"})
+"""What memory gave for a question, and what was made of it: most of what is recorded of an ask."""
 
 
 class RunInfo(Frozen):
@@ -101,6 +105,19 @@ class Recording:
         condition = "" if kinds is None else f" and e.kind in {_listed(kinds)}"
         return self._events(run_id, conversation_id, condition, kinds or ())
 
+    def asks(self, run_id: str, conversation_id: str) -> Asks:
+        """All that was asked in a conversation and what came of it, without what memory gave and the prompt.
+
+        Nothing else that happened is read.
+        """
+        asks = Asks()
+        condition = f" and e.kind in {_listed(ASK_KINDS)}"
+        with damage_told(self.path):
+            for event in self._events(run_id, conversation_id, condition, ASK_KINDS, emptied=_GIVEN):
+                if isinstance(event, QuestionAsked | ReplyReceived | AnswerScored):
+                    asks.take_in(event)
+        return asks
+
     def writes_and(self, run_id: str, conversation_id: str, kinds: tuple[str, ...]) -> Iterator[ReplayEvent]:
         """The store commands that changed a store, and events of these kinds, by position and then in order.
 
@@ -112,14 +129,19 @@ class Recording:
         return self._events(run_id, conversation_id, condition, kinds)
 
     def _events(
-        self, run_id: str, conversation_id: str, condition: str, values: tuple[str, ...]
+        self,
+        run_id: str,
+        conversation_id: str,
+        condition: str,
+        values: tuple[str, ...],
+        emptied: frozenset[str] = frozenset(),
     ) -> Iterator[ReplayEvent]:
         query = (
             "select e.body from events e join conversations c on c.key = e.conversation"
             f" where c.run_id = ? and c.id = ?{condition} order by e.turn, e.key"
         )
         for row in self._db.query(query, [run_id, conversation_id, *values]):
-            yield unpacked(row["body"], self.text)
+            yield unpacked(row["body"], self.text, emptied)
 
     def archive(self, run_id: str, conversation_id: str) -> RecordedArchive:
         """The events of a conversation, read as they are looked at, as long as the recording is open.

@@ -18,7 +18,7 @@ from textual.screen import Screen
 from app.errors import MemreplayError
 from app.tui.actions import actions_of
 from app.tui.launch import Launch, LiveAssembly
-from app.tui.messages import OneOfTwoWanted
+from app.tui.messages import OneOfTwoWanted, RunWanted, VisitWanted
 from app.tui.screens.pick import PickScreen
 from app.tui.screens.start import StartScreen
 
@@ -127,6 +127,24 @@ class MemreplayApp(App[None]):
         screen = ReplayScreen(message.source, self._seconds_a_turn, partial(self._assembly_for, message.source))
         self.push_screen(screen)
         screen.call_after_refresh(screen.move_to, message.position)
+
+    @on(RunWanted)
+    @work(group="opening", exclusive=True)
+    async def _run_wanted(self, message: RunWanted) -> None:
+        await _loaded(*_SCREENS, "app.tui.screens.run")
+        from app.tui.screens.run import RunScreen
+
+        self.push_screen(RunScreen(message.path))
+
+    @on(VisitWanted)
+    def _visit_wanted(self, message: VisitWanted) -> None:
+        """Escape leads back to where the user came from."""
+        from app.tui.screens.replay import ReplayScreen
+
+        source = message.source
+        screen = ReplayScreen(source, self._seconds_a_turn, partial(self._assembly_for, source))
+        self.push_screen(screen, lambda _: source.close())
+        screen.call_after_refresh(screen.go, message.destination)
 
     @work(group="opening", exclusive=True)
     async def _open_dataset(self, dataset: str, backends: Sequence[str], model: str) -> None:

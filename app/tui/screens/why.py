@@ -89,7 +89,7 @@ class WhyScreen(Screen[Destination | None]):
         verdict = self.query_one("#verdict", LinesView)
         verdict.border_title = Content("why this answer")
         if self._verdicts:
-            names = AnswersTable(self._timeline, asked.turn)
+            names = AnswersTable.until(self._timeline, asked.turn)
             lines = why_lines(
                 self._question,
                 self._verdicts[self._place],
