@@ -7,7 +7,7 @@ compressed, so that SQL can look into them.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from typing import Any, Final
 
 import orjson
@@ -21,6 +21,7 @@ LONG_BODY = 256
 
 _FASTEST = 1
 _REFERENCE = b'{"$'
+_GIVEN = frozenset({"hits", "missed", "cut"})
 
 DICTIONARY: Final = b"".join(
     (
@@ -72,8 +73,21 @@ def packed(event: ReplayEvent, keep: Callable[[str, str], None]) -> str | bytes:
     return compressor.compress(body) + compressor.flush()
 
 
-def unpacked(body: str | bytes, look_up: Callable[[str], str], emptied: Set[str] = frozenset()) -> ReplayEvent:
-    """The event of a stored body. Lists named in ``emptied`` are left out: nothing that stands in them is read.
+def whole(parsed: dict[str, Any]) -> None:
+    """An event is read as it is."""
+
+
+def without_what_was_given(parsed: dict[str, Any]) -> None:
+    """An ask is read without what memory gave, and its prompt without its text: most of what is recorded of it."""
+    parsed.update((name, ()) for name in _GIVEN & parsed.keys())
+    for message in parsed.get("prompt", ()):
+        message["segments"] = ()
+
+
+def unpacked(
+    body: str | bytes, look_up: Callable[[str], str], thin: Callable[[dict[str, Any]], None] = whole
+) -> ReplayEvent:
+    """The event of a stored body; ``thin`` takes out of its JSON what is not to be read.
 
     Raises:
         DamagedEventError: it is no event's.
@@ -81,7 +95,7 @@ def unpacked(body: str | bytes, look_up: Callable[[str], str], emptied: Set[str]
     data = inflated(body)
     try:
         parsed: dict[str, Any] = orjson.loads(data)
-        parsed.update((name, ()) for name in emptied & parsed.keys())
+        thin(parsed)
         return REPLAY_EVENT.validate_python(resolve(parsed, look_up) if _REFERENCE in data else parsed)
     except UNREADABLE as error:
         raise DamagedEventError(f"a damaged event cannot be read: {in_short(error)}") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -13,7 +13,7 @@ from sqlite_utils import Database
 from app.conversations.models import Conversation, Frozen
 from app.errors import RecordingError
 from app.recording.archive import RecordedArchive
-from app.recording.bodies import unpacked
+from app.recording.bodies import unpacked, whole, without_what_was_given
 from app.recording.damage import damage_told
 from app.recording.interning import resolve
 from app.recording.schema import connect_read_only
@@ -27,9 +27,6 @@ UNFINISHED: Final[frozenset[RunStatus]] = frozenset({"running", "interrupted"})
 """What is left of a run that was stopped, or that was killed."""
 
 ANY_STATUS: Final[frozenset[RunStatus]] = UNFINISHED | {"finished"}
-
-_GIVEN: Final = frozenset({"hits", "missed", "cut", "prompt"})
-"""What memory gave for a question, and what was made of it: most of what is recorded of an ask."""
 
 
 class RunInfo(Frozen):
@@ -106,14 +103,14 @@ class Recording:
         return self._events(run_id, conversation_id, condition, kinds or ())
 
     def asks(self, run_id: str, conversation_id: str) -> Asks:
-        """All that was asked in a conversation and what came of it, without what memory gave and the prompt.
+        """All that was asked in a conversation and what came of it, without hits, cut and the text of prompts.
 
         Nothing else that happened is read.
         """
         asks = Asks()
         condition = f" and e.kind in {_listed(ASK_KINDS)}"
         with damage_told(self.path):
-            for event in self._events(run_id, conversation_id, condition, ASK_KINDS, emptied=_GIVEN):
+            for event in self._events(run_id, conversation_id, condition, ASK_KINDS, thin=without_what_was_given):
                 if isinstance(event, QuestionAsked | ReplyReceived | AnswerScored):
                     asks.take_in(event)
         return asks
@@ -134,14 +131,14 @@ class Recording:
         conversation_id: str,
         condition: str,
         values: tuple[str, ...],
-        emptied: frozenset[str] = frozenset(),
+        thin: Callable[[dict[str, Any]], None] = whole,
     ) -> Iterator[ReplayEvent]:
         query = (
             "select e.body from events e join conversations c on c.key = e.conversation"
             f" where c.run_id = ? and c.id = ?{condition} order by e.turn, e.key"
         )
         for row in self._db.query(query, [run_id, conversation_id, *values]):
-            yield unpacked(row["body"], self.text, emptied)
+            yield unpacked(row["body"], self.text, thin)
 
     def archive(self, run_id: str, conversation_id: str) -> RecordedArchive:
         """The events of a conversation, read as they are looked at, as long as the recording is open.

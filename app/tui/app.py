@@ -143,7 +143,7 @@ class MemreplayApp(App[None]):
 
         source = message.source
         screen = ReplayScreen(source, self._seconds_a_turn, partial(self._assembly_for, source))
-        self.push_screen(screen, lambda _: source.close())
+        self.push_screen(screen)
         screen.call_after_refresh(screen.go, message.destination)
 
     @work(group="opening", exclusive=True)

@@ -30,7 +30,7 @@ class RunWanted(Message):
 
 
 class VisitWanted(Message):
-    """A place in a recorded conversation is to be looked at. Who gets this closes the source."""
+    """A place in a recorded conversation is to be looked at."""
 
     def __init__(self, source: ReplaySource, destination: Destination) -> None:
         super().__init__()

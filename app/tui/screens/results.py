@@ -46,7 +46,9 @@ class ResultsScreen(QuestionsScreen[Destination | None]):
 
     @work(group="attribution", exclusive=True)
     async def _attribute(self) -> None:
-        self.take_labels(await asyncio.to_thread(labels_of, self._timeline, self._table))
+        labels = await asyncio.to_thread(labels_of, self._timeline, self._table)
+        if not self.was_left:
+            self.take_labels(labels)
 
     def explain(self, answer: Answer) -> None:
         """Open the page that says why an answer is what it is."""

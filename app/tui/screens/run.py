@@ -14,6 +14,7 @@ from app.errors import MemreplayError
 from app.replay.asks import Answer, AskKey
 from app.tui.actions import Place, bindings_of
 from app.tui.destinations import Evidence
+from app.tui.garbage import QuietGarbage
 from app.tui.messages import VisitWanted
 from app.tui.replay_source import ReplaySource, recorded
 from app.tui.run_source import RecordedRun, labels_in, newest_run
@@ -37,6 +38,7 @@ class RunScreen(QuestionsScreen[None]):
     def __init__(self, path: Path) -> None:
         super().__init__(AnswersTable((), (), ()))
         self._path = path
+        self._garbage = QuietGarbage()
 
     @property
     def picture_name(self) -> str:
@@ -47,7 +49,12 @@ class RunScreen(QuestionsScreen[None]):
         """Name it; the rest is read meanwhile."""
         self._head("")
         self._say("reading the answers …")
+        self._garbage.begin()
         self._read()
+
+    def on_unmount(self) -> None:
+        """Let everything be collected again."""
+        self._garbage.end()
 
     def _head(self, extent: str) -> None:
         self.query_one("#header", Bar).say(
@@ -65,6 +72,8 @@ class RunScreen(QuestionsScreen[None]):
     async def _read(self) -> None:
         try:
             run = await asyncio.to_thread(newest_run, self._path)
+            if self.was_left:
+                return
             if len(run.table):
                 self._show_run(run)
                 await self._attribute(run)
@@ -73,7 +82,8 @@ class RunScreen(QuestionsScreen[None]):
                 self.notify(_NO_QUESTION, markup=False)
         except MemreplayError as error:
             self.notify(str(error), severity="error", markup=False)
-            self._say("")
+            if not self.was_left:
+                self._say("")
 
     def _show_run(self, run: RecordedRun) -> None:
         count = len(run.conversations)
@@ -88,6 +98,9 @@ class RunScreen(QuestionsScreen[None]):
         for done, conversation in enumerate(run.conversations):
             self._say(f"where facts were lost: {done} of {len(run.conversations)} conversations read")
             labels = {**labels, **await asyncio.to_thread(labels_in, self._path, run.id, conversation)}
+            if self.was_left:
+                return
+            self._garbage.rest()
         self._say("")
         self.take_labels(labels)
 
@@ -109,13 +122,10 @@ class RunScreen(QuestionsScreen[None]):
             return
         answer = next((one for one in source.timeline.answers() if key_of(one) == key), None)
         if answer is None:
-            source.close()
             self.notify(_ANOTHER_RUN, markup=False)
             return
         destination = await self.app.push_screen_wait(WhyScreen(source.timeline, answer))
-        if destination is None:
-            source.close()
-        else:
+        if destination is not None:
             self.post_message(VisitWanted(source, destination))
 
     @work(group="opening", exclusive=True)
@@ -125,11 +135,15 @@ class RunScreen(QuestionsScreen[None]):
             self.post_message(VisitWanted(source, Evidence(posed.question)))
 
     async def _opened(self, conversation: str) -> ReplaySource | None:
-        """A conversation of the run; None where it cannot be read, which is told."""
+        """A conversation of the run; None where it cannot be read, which is told.
+
+        Nobody closes it: a thread of a screen that was left may read it still. The file goes with its last reader.
+        """
         listing = self.query_one(Listing)
         listing.border_subtitle = Content(f"opening {one_line(conversation)} …")
         try:
-            return await asyncio.to_thread(recorded, self._path, conversation)
+            source = await asyncio.to_thread(recorded, self._path, conversation)
+            return None if self.was_left else source
         except MemreplayError as error:
             self.notify(str(error), severity="error", markup=False)
             return None

@@ -116,7 +116,8 @@ class AnswersTable:
         scored = [answer.scored for answer in given if answer.scored is not None]
         outcomes = [event.score.outcome for event in scored]
         graded = len(outcomes) - outcomes.count("error")
-        recalls = [event.retrieval.recall_at[10] for event in scored if event.retrieval.recall_at]
+        # Where memory could not be read no model was asked: that says nothing of what it would have found.
+        found = [answer.scored.retrieval for answer in given if answer.scored is not None and answer.asked.prompt]
         return Summary(
             contestant,
             total=len(outcomes),
@@ -124,12 +125,8 @@ class AnswersTable:
             errors=outcomes.count("error"),
             unparsed=outcomes.count("unparsed"),
             accuracy=outcomes.count("correct") / graded if graded else None,
-            evidence_in_prompt=_mean(
-                event.retrieval.evidence_in_prompt
-                for event in scored
-                if event.retrieval.evidence_in_prompt is not None
-            ),
-            recall_at_10=_mean(recalls),
+            evidence_in_prompt=_mean(one.evidence_in_prompt for one in found if one.evidence_in_prompt is not None),
+            recall_at_10=_mean(one.recall_at[10] for one in found if one.recall_at),
         )
 
 
