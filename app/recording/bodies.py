@@ -21,6 +21,7 @@ LONG_BODY = 256
 
 _FASTEST = 1
 _REFERENCE = b'{"$'
+_GIVEN = frozenset({"hits", "missed", "cut"})
 
 DICTIONARY: Final = b"".join(
     (
@@ -72,8 +73,21 @@ def packed(event: ReplayEvent, keep: Callable[[str, str], None]) -> str | bytes:
     return compressor.compress(body) + compressor.flush()
 
 
-def unpacked(body: str | bytes, look_up: Callable[[str], str]) -> ReplayEvent:
-    """The event of a stored body.
+def whole(parsed: dict[str, Any]) -> None:
+    """An event is read as it is."""
+
+
+def without_what_was_given(parsed: dict[str, Any]) -> None:
+    """An ask is read without what memory gave, and its prompt without its text: most of what is recorded of it."""
+    parsed.update((name, ()) for name in _GIVEN & parsed.keys())
+    for message in parsed.get("prompt", ()):
+        message["segments"] = ()
+
+
+def unpacked(
+    body: str | bytes, look_up: Callable[[str], str], thin: Callable[[dict[str, Any]], None] = whole
+) -> ReplayEvent:
+    """The event of a stored body; ``thin`` takes out of its JSON what is not to be read.
 
     Raises:
         DamagedEventError: it is no event's.
@@ -81,6 +95,7 @@ def unpacked(body: str | bytes, look_up: Callable[[str], str]) -> ReplayEvent:
     data = inflated(body)
     try:
         parsed: dict[str, Any] = orjson.loads(data)
+        thin(parsed)
         return REPLAY_EVENT.validate_python(resolve(parsed, look_up) if _REFERENCE in data else parsed)
     except UNREADABLE as error:
         raise DamagedEventError(f"a damaged event cannot be read: {in_short(error)}") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -13,11 +13,12 @@ from sqlite_utils import Database
 from app.conversations.models import Conversation, Frozen
 from app.errors import RecordingError
 from app.recording.archive import RecordedArchive
-from app.recording.bodies import unpacked
+from app.recording.bodies import unpacked, whole, without_what_was_given
 from app.recording.damage import damage_told
 from app.recording.interning import resolve
 from app.recording.schema import connect_read_only
-from app.replay.events import ReplayEvent
+from app.replay.asks import Asks
+from app.replay.events import ASK_KINDS, AnswerScored, QuestionAsked, ReplayEvent, ReplyReceived
 from app.replay.timeline import Timeline
 
 RunStatus = Literal["running", "finished", "interrupted"]
@@ -101,6 +102,19 @@ class Recording:
         condition = "" if kinds is None else f" and e.kind in {_listed(kinds)}"
         return self._events(run_id, conversation_id, condition, kinds or ())
 
+    def asks(self, run_id: str, conversation_id: str) -> Asks:
+        """All that was asked in a conversation and what came of it, without hits, cut and the text of prompts.
+
+        Nothing else that happened is read.
+        """
+        asks = Asks()
+        condition = f" and e.kind in {_listed(ASK_KINDS)}"
+        with damage_told(self.path):
+            for event in self._events(run_id, conversation_id, condition, ASK_KINDS, thin=without_what_was_given):
+                if isinstance(event, QuestionAsked | ReplyReceived | AnswerScored):
+                    asks.take_in(event)
+        return asks
+
     def writes_and(self, run_id: str, conversation_id: str, kinds: tuple[str, ...]) -> Iterator[ReplayEvent]:
         """The store commands that changed a store, and events of these kinds, by position and then in order.
 
@@ -112,14 +126,19 @@ class Recording:
         return self._events(run_id, conversation_id, condition, kinds)
 
     def _events(
-        self, run_id: str, conversation_id: str, condition: str, values: tuple[str, ...]
+        self,
+        run_id: str,
+        conversation_id: str,
+        condition: str,
+        values: tuple[str, ...],
+        thin: Callable[[dict[str, Any]], None] = whole,
     ) -> Iterator[ReplayEvent]:
         query = (
             "select e.body from events e join conversations c on c.key = e.conversation"
             f" where c.run_id = ? and c.id = ?{condition} order by e.turn, e.key"
         )
         for row in self._db.query(query, [run_id, conversation_id, *values]):
-            yield unpacked(row["body"], self.text)
+            yield unpacked(row["body"], self.text, thin)
 
     def archive(self, run_id: str, conversation_id: str) -> RecordedArchive:
         """The events of a conversation, read as they are looked at, as long as the recording is open.

@@ -9,13 +9,14 @@ from typing import Final, Literal
 from textual.binding import Binding, BindingType
 
 Place = Literal[
-    "start", "replay", "panel", "results", "tests", "why", "biography", "compare", "help", "pick", "prompt"
+    "start", "replay", "panel", "results", "run", "tests", "why", "biography", "compare", "help", "pick", "prompt"
 ]
 
 PLACES: Final[dict[Place, str]] = {
     "replay": "Replay",
     "panel": "In a panel",
     "results": "Results",
+    "run": "Results of a whole run",
     "tests": "Results of tests",
     "why": "Why this answer",
     "biography": "Fact biography",
@@ -132,6 +133,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "results",
         "Every question with every architecture's answer; of a run of tests, every test.",
     ),
+    Action("replay", "run", ("R",), "", "Every question of every conversation of the run that this one is of."),
     Action("replay", "export", ("e",), "", "Export the screen as an SVG file."),
     Action("replay", "help", ("?",), "help", "All keys."),
     Action("replay", "leave", ("escape",), "", "Back to the start screen."),
@@ -154,10 +156,30 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "results", "filter", ("f",), "filter", "Only questions of one failure, or those that memories disagree on."
     ),
     Action("results", "jump", ("t",), "evidence", "Into the replay, at the turn that holds the answer."),
+    Action("results", "run", ("R",), "whole run", "Every question of the whole run, in all its conversations."),
     Action("results", "leave", ("escape", "r"), "replay", "Back to the replay."),
     Action("results", "export", ("e",), "svg", "Export the screen as an SVG file."),
     Action("results", "help", ("?",), "help", "All keys."),
     Action("results", "app.quit", ("q",), "quit", "Quit."),
+    Action("run", "next", ("down", "j"), "", "The next question, or the first of the next conversation."),
+    Action("run", "previous", ("up", "k"), "", "The previous question of the run."),
+    Action("run", "next_answer", ("right", "l"), "", "The next architecture's answer."),
+    Action("run", "previous_answer", ("left", "h"), "", "The previous architecture's answer."),
+    Action("run", "why", ("enter", "y"), "why", "Why the answer pointed at is what it is; escape leads back here."),
+    Action(
+        "run", "filter", ("f",), "filter", "Only questions of one failure, or of disagreement, in the whole run."
+    ),
+    Action(
+        "run",
+        "jump",
+        ("t",),
+        "evidence",
+        "Into the replay of the question's conversation, at its evidence.",
+    ),
+    Action("run", "leave", ("escape", "R"), "back", "Back."),
+    Action("run", "export", ("e",), "svg", "Export the screen as an SVG file."),
+    Action("run", "help", ("?",), "help", "All keys."),
+    Action("run", "app.quit", ("q",), "quit", "Quit."),
     Action("tests", "next", ("down", "j"), "", "The next test."),
     Action("tests", "previous", ("up", "k"), "", "The previous test."),
     Action("tests", "to_score", ("enter", "t"), "score", "Into the replay, where the test was scored."),
@@ -201,6 +223,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("compare", "app.quit", ("q",), "quit", "Quit."),
     Action("start", "filter", ("/",), "filter", "Filter the conversations."),
     Action("start", "start", ("ctrl+s",), "start", "Start a live replay of the highlighted conversation."),
+    Action("start", "run", ("R",), "whole run", "Every question of the highlighted recording, in one list."),
     Action("start", "help", ("?",), "help", "All keys."),
     Action("start", "app.quit", ("q",), "quit", "Quit."),
     Action("pick", "leave", ("escape",), "back", "Choose nothing."),

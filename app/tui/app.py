@@ -18,7 +18,7 @@ from textual.screen import Screen
 from app.errors import MemreplayError
 from app.tui.actions import actions_of
 from app.tui.launch import Launch, LiveAssembly
-from app.tui.messages import OneOfTwoWanted
+from app.tui.messages import OneOfTwoWanted, RunWanted, VisitWanted
 from app.tui.screens.pick import PickScreen
 from app.tui.screens.start import StartScreen
 
@@ -45,7 +45,6 @@ class MemreplayApp(App[None]):
         self._start = StartScreen(launch)
         self._seconds_a_turn = seconds_a_turn
         self._run: LiveRun | None = None
-        self._source: ReplaySource | None = None
         self._leaving = asyncio.Lock()
         self._by_hand: tuple[ReplaySource, LiveAssembly] | None = None
 
@@ -116,9 +115,6 @@ class MemreplayApp(App[None]):
             self._start.say(str(error), trouble=True)
         if len(opened) == 2:
             self.push_screen(CompareScreen(*opened))
-        else:
-            for one in opened:
-                one.source.close()
 
     @on(OneOfTwoWanted)
     def _one_of_two_wanted(self, message: OneOfTwoWanted) -> None:
@@ -127,6 +123,24 @@ class MemreplayApp(App[None]):
         screen = ReplayScreen(message.source, self._seconds_a_turn, partial(self._assembly_for, message.source))
         self.push_screen(screen)
         screen.call_after_refresh(screen.move_to, message.position)
+
+    @on(RunWanted)
+    @work(group="opening", exclusive=True)
+    async def _run_wanted(self, message: RunWanted) -> None:
+        await _loaded(*_SCREENS, "app.tui.screens.run")
+        from app.tui.screens.run import RunScreen
+
+        self.push_screen(RunScreen(message.path))
+
+    @on(VisitWanted)
+    def _visit_wanted(self, message: VisitWanted) -> None:
+        """Escape leads back to where the user came from."""
+        from app.tui.screens.replay import ReplayScreen
+
+        source = message.source
+        screen = ReplayScreen(source, self._seconds_a_turn, partial(self._assembly_for, source))
+        self.push_screen(screen)
+        screen.call_after_refresh(screen.go, message.destination)
 
     @work(group="opening", exclusive=True)
     async def _open_dataset(self, dataset: str, backends: Sequence[str], model: str) -> None:
@@ -172,7 +186,6 @@ class MemreplayApp(App[None]):
         from app.tui.screens.replay import ReplayScreen
 
         self._start.say("")
-        self._source = source
         screen = ReplayScreen(source, self._seconds_a_turn, partial(self._assembly_for, source))
         self._run = screen.player.run if screen.player is not None else None
         self.push_screen(screen, self._left)
@@ -188,9 +201,6 @@ class MemreplayApp(App[None]):
     # ---- leaving -------------------------------------------------------------------------------------------
 
     def _left(self, _: None) -> None:
-        if self._source is not None:
-            self._source.close()
-            self._source = None
         self._abandon()
 
     @work(group="leaving")

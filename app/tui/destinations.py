@@ -56,4 +56,9 @@ class Life:
     backend: str
 
 
-Destination = Decision | Life | Evidence | WriteOf | Hearing | Position
+@dataclass(frozen=True)
+class WholeRun:
+    """Every question of the run that a conversation was replayed in."""
+
+
+Destination = WholeRun | Decision | Life | Evidence | WriteOf | Hearing | Position

@@ -32,15 +32,16 @@ _SHORT_NAMES: Final[Mapping[str, str]] = {
 class ReplaySource:
     """A timeline, the architectures in it, and how the run was set up. ``assembly`` is set for a live one.
 
-    ``notebook`` gives the bookmarks and watches, ``close`` lets go of the file that a recorded one is read from.
+    ``notebook`` gives the bookmarks and watches, ``path`` is the file that a recorded one is read from. Nobody
+    closes that: a thread of a screen that was left may read it still. It goes with its last reader.
     """
 
     timeline: Timeline
     backends: tuple[str, ...]
     settings: Mapping[str, Any]
     notebook: Callable[[], Annotations]
-    close: Callable[[], None] = lambda: None
     assembly: LiveAssembly | None = None
+    path: Path | None = None
 
     @classmethod
     def live(cls, conversation: Conversation, assembly: LiveAssembly) -> ReplaySource:
@@ -84,7 +85,7 @@ def recorded_conversations(path: Path) -> list[str]:
     """
     recording = _open(path)
     try:
-        ids = recording.conversation_ids(_newest_run(recording, path))
+        ids = recording.conversation_ids(newest_run_of(recording, path))
     finally:
         recording.close()
     if not ids:
@@ -102,7 +103,7 @@ def recorded(path: Path, conversation_id: str) -> ReplaySource:
 
     recording = _open(path)
     try:
-        run = recording.run(_newest_run(recording, path))
+        run = recording.run(newest_run_of(recording, path))
         conversation = recording.conversation(run.id, conversation_id)
         timeline = Timeline(conversation, archive=OverlayArchive(recording.archive(run.id, conversation_id)))
         annotations = annotations_of(path, run.id, conversation_id, shipped=demo_recording())
@@ -110,7 +111,7 @@ def recorded(path: Path, conversation_id: str) -> ReplaySource:
         recording.close()
         raise
     chosen = tuple(name for name in timeline.backends if name in run.settings.get("backend", timeline.backends))
-    return ReplaySource(timeline, chosen, run.settings, notebook=lambda: annotations, close=recording.close)
+    return ReplaySource(timeline, chosen, run.settings, notebook=lambda: annotations, path=path)
 
 
 def _open(path: Path) -> Recording:
@@ -119,7 +120,12 @@ def _open(path: Path) -> Recording:
     return Recording.open(path)
 
 
-def _newest_run(recording: Recording, path: Path) -> str:
+def newest_run_of(recording: Recording, path: Path) -> str:
+    """The id of the newest run that has a conversation.
+
+    Raises:
+        RecordingError: there is none.
+    """
     runs = [run for run in recording.runs() if recording.conversation_ids(run.id)]
     if not runs:
         raise RecordingError(f"{path}: no run with a conversation in it")

@@ -17,6 +17,7 @@ from app.tui.screens.help import HelpScreen
 from app.tui.screens.pick import PickScreen
 from app.tui.screens.replay import ReplayScreen
 from app.tui.screens.results import ResultsScreen
+from app.tui.screens.run import RunScreen
 from app.tui.screens.start import StartScreen
 from app.tui.screens.test_scores import TestScoresScreen
 from app.tui.screens.typing import TypingScreen
@@ -28,6 +29,7 @@ SCREENS: dict[Place, type[Screen[Any]]] = {
     "start": StartScreen,
     "replay": ReplayScreen,
     "results": ResultsScreen,
+    "run": RunScreen,
     "tests": TestScoresScreen,
     "help": HelpScreen,
     "pick": PickScreen,

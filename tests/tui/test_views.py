@@ -264,7 +264,7 @@ def test_answers_carry_a_sign_for_each_architecture_once_they_were_asked() -> No
 
 
 def test_an_error_is_no_wrong_answer_and_nothing_divided_by_nothing_is_a_dash() -> None:
-    table = AnswersTable(timeline(), 8)
+    table = AnswersTable.until(timeline(), 8)
     hybrid, rag, full = (table.summary(who) for who in table.contestants)
     assert (hybrid.correct, hybrid.graded, hybrid.accuracy) == (2, 3, 2 / 3)
     assert (rag.correct, rag.graded, rag.errors, rag.accuracy) == (1, 2, 1, 0.5)
@@ -276,7 +276,7 @@ def test_an_error_is_no_wrong_answer_and_nothing_divided_by_nothing_is_a_dash() 
 
 @pytest.mark.parametrize("width", [78, 158])
 def test_results_show_question_type_expectation_and_every_answer(width: int) -> None:
-    table = AnswersTable(timeline(), 8)
+    table = AnswersTable.until(timeline(), 8)
     shown = text_of(ResultsDocument(table, table.questions), width)
     for wanted in ("1. early", "expected Marta Vidal", "✓ hybrid", "! rag", "✗ full_context · evidence ✗", "6543"):
         assert wanted in shown

@@ -85,8 +85,6 @@ class CompareScreen(ListingScreen[None]):
 
     def action_leave(self) -> None:
         """Back to the start."""
-        for side in self._sides:
-            side.source.close()
         self.dismiss(None)
 
     def _open(self, side: int) -> None:

@@ -12,7 +12,7 @@ from app.conversations.exchanges import exchanges_of
 from app.conversations.models import Question, Turn
 from app.replay.asks import Answer
 from app.replay.timeline import Timeline
-from app.tui.destinations import Decision, Destination, Evidence, Hearing, Life, Position, WriteOf
+from app.tui.destinations import Decision, Destination, Evidence, Hearing, Life, Position, WholeRun, WriteOf
 from app.tui.origins import origin_of, origin_words
 from app.tui.screens.beside import BesideScreen
 from app.tui.screens.moving import MovingScreen
@@ -65,6 +65,10 @@ class InspectingScreen(MovingScreen):
         """Mark turns as those the user came for."""
 
     @abstractmethod
+    def action_run(self) -> None:
+        """List every question of the whole run."""
+
+    @abstractmethod
     def tell_biography(self, fact: Turn | Question, backend: str | None) -> None:
         """Open the biography of a turn, or of the evidence of a question."""
 
@@ -114,6 +118,8 @@ class InspectingScreen(MovingScreen):
                 self.jump(turn, backend, note)
             case Decision(subject, note):
                 self.look_at_decision(subject, note)
+            case WholeRun():
+                self.action_run()
 
     def _heard_at(self, turn_id: str) -> int:
         """The position at which a memory is told of a turn: the last turn of its exchange."""
@@ -180,7 +186,7 @@ class InspectingScreen(MovingScreen):
 
     def action_results(self) -> None:
         """Open the results, as far as there are any."""
-        table = AnswersTable(self.timeline, self.timeline.last_turn)
+        table = AnswersTable.until(self.timeline, self.timeline.last_turn)
         if not len(table):
             self.notify("No question was asked yet: G plays on to the questions.", markup=False)
             return

@@ -30,6 +30,11 @@ class ListingScreen(Screen[ScreenResultType]):
     def picture_name(self) -> str:
         """What an exported picture is called."""
 
+    @property
+    def was_left(self) -> bool:
+        """Whether the user is gone, when a thread that read something for this screen has ended."""
+        return self not in self.app.screen_stack
+
     def action_next(self) -> None:
         """The next item."""
         self.point_at(self.listed.cursor + 1)

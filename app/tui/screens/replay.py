@@ -14,6 +14,7 @@ from app.replay.annotations import Annotations
 from app.replay.events import TestScored
 from app.tui.garbage import QuietGarbage
 from app.tui.launch import LiveAssembly
+from app.tui.messages import RunWanted
 from app.tui.replay_source import ReplaySource
 from app.tui.screens.playing import PlayingScreen
 from app.tui.screens.test_scores import TestScoresScreen
@@ -206,3 +207,11 @@ class ReplayScreen(PlayingScreen):
             self.app.push_screen(TestScoresScreen(self.timeline), self.go)
         else:
             self.notify("No test is over yet: G plays on to the end of all.", markup=False)
+
+    def action_run(self) -> None:
+        """List every question of the whole run."""
+        if self.source.path is None:
+            self.notify("A live run is one conversation: r lists all its questions.", markup=False)
+        else:
+            self.minimize()
+            self.post_message(RunWanted(self.source.path))

@@ -20,6 +20,7 @@ from app.answering.model_names import EXTRACTIVE_MODEL
 from app.errors import MemreplayError
 from app.tui.actions import Place, bindings_of
 from app.tui.launch import Launch, ListedDataset
+from app.tui.messages import RunWanted
 from app.tui.text import Span, one_line
 from app.tui.widgets.bars import Bar
 from app.tui.widgets.memory_list import MemoryList
@@ -165,6 +166,14 @@ class StartScreen(Screen[None]):
     def action_filter(self) -> None:
         """Filter the conversations."""
         self.query_one("#filter").focus()
+
+    def action_run(self) -> None:
+        """List every question of the highlighted recording."""
+        place = self.query_one("#recordings", OptionList).highlighted
+        if place is None:
+            self.say("There is no recording yet: start a live replay.")
+        else:
+            self.post_message(RunWanted(self._recordings[place]))
 
     def action_help(self) -> None:
         """All keys."""

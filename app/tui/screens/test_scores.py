@@ -13,7 +13,7 @@ from app.replay.timeline import Timeline
 from app.tui.actions import Place, bindings_of
 from app.tui.destinations import Destination, Position
 from app.tui.screens.listing import Listing, ListingScreen
-from app.tui.screens.results import Scores
+from app.tui.screens.questions import Scores
 from app.tui.text import Span, one_line, wrapped
 from app.tui.views.answers import LEGEND
 from app.tui.views.listed import ListedDocument

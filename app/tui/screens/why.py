@@ -75,7 +75,8 @@ class WhyScreen(Screen[Destination | None]):
     @work(group="attribution", exclusive=True)
     async def _read(self) -> None:
         self._verdicts = await asyncio.to_thread(verdicts_on, self._timeline, self._answers)
-        self._paint()
+        if self in self.app.screen_stack:  # else it was left meanwhile
+            self._paint()
 
     def _paint(self) -> None:
         answer, asked = self.answer, self.answer.asked
@@ -89,7 +90,7 @@ class WhyScreen(Screen[Destination | None]):
         verdict = self.query_one("#verdict", LinesView)
         verdict.border_title = Content("why this answer")
         if self._verdicts:
-            names = AnswersTable(self._timeline, asked.turn)
+            names = AnswersTable.until(self._timeline, asked.turn)
             lines = why_lines(
                 self._question,
                 self._verdicts[self._place],

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from app.answering.model_names import AGENT_MODEL, EXTRACTIVE_MODEL
-from app.conversations.models import Question
+from app.conversations.models import Conversation, Question
 from app.replay.asks import Answer, AskKey
 from app.replay.timeline import Timeline
+from app.scoring.attribution import Label
 from app.scoring.outcomes import Outcome
 from app.tui.subjects import AnswerSubject
 from app.tui.text import Line, Span, Tone, line, one_line, pad
@@ -34,6 +35,18 @@ class Contestant:
     model: str
 
 
+@dataclass(frozen=True, eq=False)
+class Posed:
+    """A question of a conversation. Others may have one of the same id: each is equal to itself alone."""
+
+    conversation: str
+    question: Question
+
+
+Labels = Mapping[tuple[str, AskKey], Label]
+"""What answers rest on, or where their facts were lost, by :func:`place_of`, as far as that has been worked out."""
+
+
 @dataclass(frozen=True)
 class Summary:
     """The scores of one contestant. Accuracies and shares are None where there was nothing to divide by."""
@@ -54,27 +67,34 @@ class Summary:
 
 
 class AnswersTable:
-    """Scheduled answers by question and contestant, up to a position."""
+    """Scheduled answers by question and contestant, of one conversation or of several.
 
-    def __init__(self, timeline: Timeline, cursor: int) -> None:
-        self.questions: tuple[Question, ...] = timeline.conversation.questions
-        found = [
-            answer for answer in timeline.answers() if answer.asked.turn <= cursor and not answer.asked.by_hand
-        ]
-        asked = {Contestant(answer.asked.backend, answer.asked.model): None for answer in found}
-        order = {backend: index for index, backend in enumerate(timeline.backends)}
+    ``backends`` are all architectures, in the order in which they are to stand.
+    """
+
+    def __init__(self, questions: Sequence[Posed], answers: Iterable[Answer], backends: Sequence[str]) -> None:
+        self.questions = tuple(questions)
+        self._scheduled = [answer for answer in answers if not answer.asked.by_hand]
+        asked = {_contestant(answer): None for answer in self._scheduled}
+        order = {backend: index for index, backend in enumerate(backends)}
         self.contestants = sorted(asked, key=lambda who: (order[who.backend], who.model))
         self._answers = {
-            (answer.asked.question_id, Contestant(answer.asked.backend, answer.asked.model)): answer
-            for answer in found
+            (answer.asked.conversation, answer.asked.question_id, _contestant(answer)): answer
+            for answer in self._scheduled
         }
+
+    @classmethod
+    def until(cls, timeline: Timeline, cursor: int) -> AnswersTable:
+        """The answers of one conversation, up to a position."""
+        given = (answer for answer in timeline.answers() if answer.asked.turn <= cursor)
+        return cls(posed_in(timeline.conversation), given, timeline.backends)
 
     def __len__(self) -> int:
         return len(self._answers)
 
-    def answer(self, question: Question, contestant: Contestant) -> Answer | None:
+    def answer(self, posed: Posed, contestant: Contestant) -> Answer | None:
         """What one contestant made of a question."""
-        return self._answers.get((question.id, contestant))
+        return self._answers.get((posed.conversation, posed.question.id, contestant))
 
     def all_answers(self) -> Iterable[Answer]:
         """Every answer."""
@@ -91,12 +111,13 @@ class AnswersTable:
         return one_line(f"{contestant.backend}@{contestant.model}" if several else contestant.backend)
 
     def summary(self, contestant: Contestant) -> Summary:
-        """The scores of a contestant so far."""
-        given = [answer for (_, who), answer in self._answers.items() if who == contestant]
+        """The scores of a contestant so far, of all repeats."""
+        given = [answer for answer in self._scheduled if _contestant(answer) == contestant]
         scored = [answer.scored for answer in given if answer.scored is not None]
         outcomes = [event.score.outcome for event in scored]
         graded = len(outcomes) - outcomes.count("error")
-        recalls = [event.retrieval.recall_at[10] for event in scored if event.retrieval.recall_at]
+        # Where memory could not be read no model was asked: that says nothing of what it would have found.
+        found = [answer.scored.retrieval for answer in given if answer.scored is not None and answer.asked.prompt]
         return Summary(
             contestant,
             total=len(outcomes),
@@ -104,13 +125,18 @@ class AnswersTable:
             errors=outcomes.count("error"),
             unparsed=outcomes.count("unparsed"),
             accuracy=outcomes.count("correct") / graded if graded else None,
-            evidence_in_prompt=_mean(
-                event.retrieval.evidence_in_prompt
-                for event in scored
-                if event.retrieval.evidence_in_prompt is not None
-            ),
-            recall_at_10=_mean(recalls),
+            evidence_in_prompt=_mean(one.evidence_in_prompt for one in found if one.evidence_in_prompt is not None),
+            recall_at_10=_mean(one.recall_at[10] for one in found if one.recall_at),
         )
+
+
+def posed_in(conversation: Conversation) -> list[Posed]:
+    """The questions of a conversation."""
+    return [Posed(conversation.id, question) for question in conversation.questions]
+
+
+def _contestant(answer: Answer) -> Contestant:
+    return Contestant(answer.asked.backend, answer.asked.model)
 
 
 def reader_label(model: str) -> str:
@@ -131,16 +157,16 @@ def sign_of(answer: Answer | None) -> Span:
 
 def answers_view(timeline: Timeline, cursor: int) -> View:
     """The small panel beside the conversation: a line for each question, a sign for each contestant."""
-    table = AnswersTable(timeline, cursor)
+    table = AnswersTable.until(timeline, cursor)
     by_hand = _by_hand_lines(timeline, cursor)
     if not len(table):
         waiting = nothing("the questions are asked after the last turn")
         return lines_view("answers", [*waiting, *by_hand] if by_hand else waiting)
     lines = []
-    for number, question in enumerate(table.questions, start=1):
-        asked = [answer for who in table.contestants if (answer := table.answer(question, who)) is not None]
-        signs = [sign_of(table.answer(question, who)) for who in table.contestants]
-        lines.append(_answered(signs, Span(f"{number}. ", "dim"), question.text, asked))
+    for number, posed in enumerate(table.questions, start=1):
+        asked = [answer for who in table.contestants if (answer := table.answer(posed, who)) is not None]
+        signs = [sign_of(table.answer(posed, who)) for who in table.contestants]
+        lines.append(_answered(signs, Span(f"{number}. ", "dim"), posed.question.text, asked))
     names = " ".join(table.name_of(who) for who in table.contestants)
     return lines_view(f"answers · {names}", [*lines, *by_hand])
 
@@ -178,6 +204,11 @@ def key_of(answer: Answer) -> AskKey:
     """Which ask an answer belongs to."""
     asked = answer.asked
     return AskKey(asked.backend, asked.model, asked.question_id, asked.repeat, asked.turn, asked.by_hand)
+
+
+def place_of(answer: Answer) -> tuple[str, AskKey]:
+    """Which ask of a run an answer belongs to."""
+    return answer.asked.conversation, key_of(answer)
 
 
 def summary_lines(table: AnswersTable) -> list[Line]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 
 from app.conversations.models import Question
-from app.replay.asks import Answer, AskKey
-from app.scoring.attribution import Label
+from app.replay.asks import Answer
 from app.tui.text import Line, Row, Span, beside, line, one_line, visible, wrapped
-from app.tui.views.answers import AnswersTable, Contestant, key_of, sign_of
+from app.tui.views.answers import AnswersTable, Contestant, Labels, Posed, place_of, sign_of
 from app.tui.views.listed import ListedDocument
 
 _NARROWEST_COLUMN = 26
 _ROWS_OF_ANSWER = 4
+_MEASURED_TO_GUESS = 20
 
 
 class ResultsDocument(ListedDocument):
@@ -22,15 +23,15 @@ class ResultsDocument(ListedDocument):
     that are looked at.
     """
 
-    def __init__(
-        self, table: AnswersTable, questions: Sequence[Question], labels: Mapping[AskKey, Label] | None = None
-    ) -> None:
+    def __init__(self, table: AnswersTable, questions: Sequence[Posed], labels: Labels | None = None) -> None:
         super().__init__()
         self._table = table
         self._questions = tuple(questions)
         self._labels = labels or {}
-        self._numbers = {question.id: number for number, question in enumerate(table.questions, start=1)}
+        self._numbers = {posed: number for number, posed in enumerate(table.questions, start=1)}
+        self._of_several = len({posed.conversation for posed in table.questions}) > 1
         self._column = 0
+        self._usual_height = lru_cache(maxsize=None)(self._mean_height)
 
     def __len__(self) -> int:
         return len(self._questions)
@@ -45,25 +46,25 @@ class ResultsDocument(ListedDocument):
         self._column = max(0, min(place, len(self._table.contestants) - 1))
 
     @property
-    def question(self) -> Question | None:
+    def posed(self) -> Posed | None:
         """The question that is pointed at; None where none is looked at."""
         return self._questions[self.cursor] if self._questions else None
 
-    def point_at(self, question: Question | None) -> None:
+    def point_at(self, posed: Posed | None) -> None:
         """Point at a question where it is among those looked at, else at the first."""
-        self.cursor = self._questions.index(question) if question in self._questions else 0
+        self.cursor = self._questions.index(posed) if posed in self._questions else 0
         self.point_at_first_wrong()
 
     def chosen(self) -> Answer | None:
         """The answer that is pointed at."""
-        if self.question is None or not self._table.contestants:
+        if self.posed is None or not self._table.contestants:
             return None
-        return self._table.answer(self.question, self._table.contestants[self.column])
+        return self._table.answer(self.posed, self._table.contestants[self.column])
 
     def point_at_first_wrong(self) -> None:
         """Point at the first answer to this question that is not right; at the first of all where all are."""
-        question = self.question
-        answers = [self._table.answer(question, who) for who in self._table.contestants] if question else []
+        posed = self.posed
+        answers = [self._table.answer(posed, who) for who in self._table.contestants] if posed else []
         wrong = (
             column
             for column, answer in enumerate(answers)
@@ -71,12 +72,21 @@ class ResultsDocument(ListedDocument):
         )
         self.column = next(wrong, 0)
 
+    def guess(self, index: int, width: int) -> int:
+        """What the first questions take on an average: a run may ask a thousand."""
+        return self._usual_height(width)
+
+    def _mean_height(self, width: int) -> int:
+        first = range(min(_MEASURED_TO_GUESS, len(self)))
+        return round(sum(self.height(index, width) for index in first) / len(first))
+
     def lay_out(self, index: int, width: int, column: int | None) -> Sequence[Row]:
         """A question beside its answers where there is room for columns, above them where there is not."""
-        question = self._questions[index]
-        asked = question_lines(self._numbers[question.id], question)
+        posed = self._questions[index]
+        whose = f"{one_line(posed.conversation)} · " if self._of_several else ""
+        asked = question_lines(self._numbers[posed], whose, posed.question)
         answers = [
-            answer_lines(self._table, question, who, self._labels, pointed_at=place == column)
+            answer_lines(self._table, posed, who, self._labels, pointed_at=place == column)
             for place, who in enumerate(self._table.contestants)
         ]
         columns = len(answers) + 1
@@ -87,11 +97,11 @@ class ResultsDocument(ListedDocument):
         return [*wrapped(asked, width), *below]
 
 
-def question_lines(number: int, question: Question) -> list[Line]:
-    """A question: number and type, text, and what was expected."""
+def question_lines(number: int, whose: str, question: Question) -> list[Line]:
+    """A question: number, whose it is and type, text, and what was expected."""
     other = f" / {one_line(question.other_type)}" if question.other_type else ""
     return [
-        line(Span(f"{number}. ", "dim"), Span(f"{one_line(question.type)}{other}", "title")),
+        line(Span(f"{number}. {whose}", "dim"), Span(f"{one_line(question.type)}{other}", "title")),
         line(Span(one_line(question.text), "strong")),
         line(Span("expected ", "dim"), Span(one_line(question.expected), "value"), hang=2),
     ]
@@ -99,16 +109,16 @@ def question_lines(number: int, question: Question) -> list[Line]:
 
 def answer_lines(
     table: AnswersTable,
-    question: Question,
+    posed: Posed,
     contestant: Contestant,
-    labels: Mapping[AskKey, Label],
+    labels: Labels,
     *,
     pointed_at: bool,
 ) -> list[Line]:
     """An answer: sign and architecture, whether all evidence stood in the prompt, what was lost, what was said."""
-    answer = table.answer(question, contestant)
+    answer = table.answer(posed, contestant)
     name = Span(f"{'▸' if pointed_at else ' '}{table.name_of(contestant)}", "accent" if pointed_at else "key")
-    label = labels.get(key_of(answer)) if answer is not None else None
+    label = labels.get(place_of(answer)) if answer is not None else None
     head = [sign_of(answer), name, Span(_evidence(answer), "dim")]
     said = _said(answer)
     body = [line("  ", said, hang=2, most=_ROWS_OF_ANSWER)] if said.text else []

@@ -1,0 +1,72 @@
+"""The results of a whole run: the questions of all its conversations in one list, and from each to its evidence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from textual.pilot import Pilot
+from textual.widgets import OptionList
+
+from app.tui.launch import Launch
+from app.tui.screens.replay import ReplayScreen
+from app.tui.screens.run import RunScreen
+from app.tui.screens.start import StartScreen
+from app.tui.screens.why import WhyScreen
+from tests.tui.builder import record
+from tests.tui.conftest import open_app, open_replay, replay_of, until
+from tests.tui.looking import questions_title, text_of
+
+
+async def listed(pilot: Pilot[None]) -> RunScreen:
+    """The list with all that there is to know of it."""
+    await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+    await until(pilot, lambda: "guessed" in text_of(pilot, "#questions"))
+    screen = pilot.app.screen
+    assert isinstance(screen, RunScreen)
+    return screen
+
+
+async def test_a_run_is_narrowed_as_one_list_and_leads_to_the_evidence_in_the_right_conversation(
+    launch: Launch, tmp_path: Path
+) -> None:
+    path = record(tmp_path / "two.sqlite3", "[red]one", "the-other")
+    async with open_app(replace(launch, recordings=lambda: [path])) as pilot:
+        await until(pilot, lambda: pilot.app.screen.query_one("#recordings", OptionList).highlighted == 0)
+        await pilot.press("R")
+        run = await listed(pilot)
+        assert "6 questions of 2 conversations" in text_of(pilot, "#header")
+        assert [row.split()[:5] for row in text_of(pilot, "#scores").splitlines()[1:]] == [
+            ["hybrid", "4/6", "67%", "0", "0"],
+            ["rag", "2/4", "50%", "2", "2"],
+            ["full_context", "4/6", "67%", "0", "0"],
+        ]
+        assert "1. [red]one · early" in text_of(pilot, "#questions")
+        await pilot.press("f")
+        options = pilot.app.screen.query_one("#pick", OptionList).options
+        names = [str(option.prompt) for option in options]
+        assert names[:2] == ["all · 6", "disagreement · 6"]
+        pilot.app.screen.query_one("#pick", OptionList).highlighted = names.index("error · 2")
+        await pilot.press("enter", "j")
+        assert "error · 2 of 6" in questions_title(pilot)
+        await pilot.press("t")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen) and replay_of(pilot).cursor == 1)
+        assert replay_of(pilot).timeline.conversation.id == "the-other"
+        await pilot.press("escape")
+        assert pilot.app.screen is run
+        assert run.listed.cursor == 1
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, WhyScreen))
+        assert "What is the user's full name?" in text_of(pilot, "#verdict")
+        await pilot.press("escape")
+        assert pilot.app.screen is run
+        await pilot.press("escape")
+        assert isinstance(pilot.app.screen, StartScreen)
+
+
+async def test_from_the_results_of_a_conversation_to_those_of_its_run(recorded: Launch) -> None:
+    async with open_replay(recorded, (80, 24)) as pilot:
+        await pilot.press("r", "R")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await until(pilot, lambda: "1. early" in text_of(pilot, "#questions"))
+        assert "3 questions of one conversation" in text_of(pilot, "#header")
