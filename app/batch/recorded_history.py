@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from app.conversations.models import Conversation
-from app.replay.asks import Answer, AskKey, ask_key
+from app.replay.asks import Answer, Asks
 from app.replay.events import (
     AnswerScored,
     BackendEvent,
@@ -32,7 +32,7 @@ class RecordedHistory:
         self.backends: list[str] = []
         self.extractions: dict[str, list[Extraction]] = defaultdict(list)
         self._at: dict[tuple[str, int], list[ReplayEvent]] = defaultdict(list)
-        self._answers: dict[AskKey, Answer] = {}
+        self._asks = Asks()
         for event in events:
             self._take(event)
 
@@ -42,7 +42,7 @@ class RecordedHistory:
 
     def answers(self) -> Iterator[Answer]:
         """All asks, in the order in which they were asked."""
-        return iter(self._answers.values())
+        return iter(self._asks)
 
     def _take(self, event: ReplayEvent) -> None:
         if not isinstance(event, BackendEvent):
@@ -50,12 +50,8 @@ class RecordedHistory:
         if event.backend not in self.backends:
             self.backends.append(event.backend)
         match event:
-            case QuestionAsked():
-                self._answers[ask_key(event)] = Answer(asked=event)
-            case ReplyReceived():
-                self._answers[ask_key(event)].received = event
-            case AnswerScored():
-                self._answers[ask_key(event)].scored = event
+            case QuestionAsked() | ReplyReceived() | AnswerScored():
+                self._asks.take_in(event)
             case Extracted(extraction=extraction):
                 self.extractions[event.backend].append(extraction)
             case _:
