@@ -5,11 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from textual import on
+from textual.app import ComposeResult
 from textual.screen import Screen, ScreenResultType
+from textual.widgets import Footer
 
 from app.tui.export import export_screen
 from app.tui.screens.help import HelpScreen
 from app.tui.views.listed import ListedDocument
+from app.tui.widgets.bars import Bar
 from app.tui.widgets.lines_view import LinesView
 
 
@@ -62,3 +65,19 @@ class ListingScreen(Screen[ScreenResultType]):
     def _clicked(self, message: LinesView.BlockClicked) -> None:
         if isinstance(message.view, Listing):
             self.point_at(message.block)
+
+
+class Scores(LinesView, can_focus=False):
+    """A line for each architecture."""
+
+
+class ScoredListingScreen(ListingScreen[ScreenResultType]):
+    """Scores above, what they are made of below."""
+
+    def compose(self) -> ComposeResult:
+        """Header, scores, the list, and what its signs mean."""
+        yield Bar(id="header")
+        yield Scores(id="scores")
+        yield Listing(id="questions")
+        yield Bar(id="legend")
+        yield Footer(show_command_palette=False, compact=True)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from textual.app import ComposeResult
 from textual.content import Content
 from textual.screen import ScreenResultType
-from textual.widgets import Footer
 
 from app.replay.asks import Answer
-from app.tui.screens.listing import Listing, ListingScreen
+from app.tui.screens.listing import Listing, ScoredListingScreen, Scores
 from app.tui.screens.pick import PickScreen
 from app.tui.text import Span
 from app.tui.views.answers import LEGEND, AnswersTable, Labels, reader_label, summary_lines
@@ -18,14 +16,9 @@ from app.tui.views.filters import QuestionFilter, filters_of
 from app.tui.views.listed import ListedDocument
 from app.tui.views.results import ResultsDocument
 from app.tui.widgets.bars import Bar
-from app.tui.widgets.lines_view import LinesView
 
 
-class Scores(LinesView, can_focus=False):
-    """A line for each architecture."""
-
-
-class QuestionsScreen(ListingScreen[ScreenResultType]):
+class QuestionsScreen(ScoredListingScreen[ScreenResultType]):
     """Scores above, questions below: all of them, or those of one failure, or those that memories disagree on."""
 
     def __init__(self, table: AnswersTable) -> None:
@@ -48,14 +41,6 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
     def listed(self) -> ListedDocument:
         """What is listed."""
         return self._document
-
-    def compose(self) -> ComposeResult:
-        """Scores above, questions below."""
-        yield Bar(id="header")
-        yield Scores(id="scores")
-        yield Listing(id="questions")
-        yield Bar(id="legend")
-        yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
         """Fill it."""

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.widgets import Footer
 
 from app.replay.timeline import Timeline
 from app.tui.actions import Place, bindings_of
 from app.tui.destinations import Destination, Position
-from app.tui.screens.listing import Listing, ListingScreen
-from app.tui.screens.questions import Scores
+from app.tui.screens.listing import Listing, ScoredListingScreen, Scores
 from app.tui.text import Span, one_line, wrapped
 from app.tui.views.answers import LEGEND
 from app.tui.views.listed import ListedDocument
@@ -24,7 +21,7 @@ _MOST_ROWS_OF_TOTALS = 5
 _BORDERS = 4
 
 
-class TestScoresScreen(ListingScreen[Destination | None]):
+class TestScoresScreen(ScoredListingScreen[Destination | None]):
     """Ends with where the user wants to look, or with None."""
 
     __test__ = False
@@ -47,14 +44,6 @@ class TestScoresScreen(ListingScreen[Destination | None]):
     def picture_name(self) -> str:
         """What an exported picture is called."""
         return f"{self._conversation}-tests"
-
-    def compose(self) -> ComposeResult:
-        """Points above, tests below."""
-        yield Bar(id="header")
-        yield Scores(id="scores")
-        yield Listing(id="questions")
-        yield Bar(id="legend")
-        yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
         """Fill it."""
