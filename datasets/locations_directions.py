@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from app.dataset_interfaces.interface import (
+from memreplay.dataset_interfaces.interface import (
     DatasetInterface,
     LLMContext,
     TestExample,

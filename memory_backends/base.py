@@ -1,25 +1,66 @@
 """What a memory architecture is asked to do, and what it answers.
 
 To plug in a memory of your own, write a class with the methods of :class:`MemoryBackend`. One that uses
-:class:`~memory_backends.operating_memory.OperatingMemory` and
-:class:`~memory_backends.knowledge_store.KnowledgeStore` is observable for free.
+:class:`~memory_backends.stores.redis.OperatingMemory` and
+:class:`~memory_backends.stores.qdrant.KnowledgeStore` is observable for free.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from memory_backends.errors import BackendError as BackendError
-from memory_backends.errors import StoreAddressError as StoreAddressError
-from memory_backends.errors import StoreUnavailableError as StoreUnavailableError
-from memory_backends.operations import Frozen, MemoryTrace, Store
+from memory_backends.stores.trace import Extraction, Frozen, MemoryTrace, Store
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+class BackendError(Exception):
+    """A memory could not do what it was asked: one sentence, without secrets."""
+
+
+class StoreUnavailableError(BackendError):
+    """A Redis or Qdrant server does not answer, or refuses."""
+
+
+class StoreAddressError(BackendError):
+    """An address that no Redis or Qdrant server can have. It is not repeated: it may hold a password."""
+
+
+def system_clock() -> datetime:
+    """Now, in UTC and timezone-aware."""
+    return datetime.now(UTC)
+
+
+class ExtractedFact(Frozen):
+    """A fact as a model read it.
+
+    ``text`` says it in one sentence; ``slot`` is where its ``value`` belongs (``user.name``, ``deadline``), if
+    anywhere; ``certainty`` and ``impact`` lie in 0..1; ``turn_id`` is the message that says it.
+    """
+
+    turn_id: str
+    text: str
+    slot: str | None
+    value: str
+    certainty: float
+    impact: float
+    justification: str
+
+
+class FactExtractor(Protocol):
+    """Reads facts out of an exchange. ``name`` stands in every justification."""
+
+    name: str
+
+    async def extract(self, exchange: Exchange) -> tuple[tuple[ExtractedFact, ...], Extraction]:
+        """The facts, and what the call cost. A failure is an :class:`Extraction` with an error, and no facts."""
+        ...
+
 
 Role = Literal["user", "assistant"]
 ClosingStatus = Literal["resolved", "cancelled"]

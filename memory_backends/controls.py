@@ -15,8 +15,8 @@ from memory_backends.base import (
     Snapshot,
     TokenCounter,
 )
-from memory_backends.operations import MemoryTrace
-from memory_backends.rendering import assemble, under_date
+from memory_backends.retrieval.rendering import assemble, under_date
+from memory_backends.stores.trace import MemoryTrace
 
 CLOSED_BOOK = "closed_book"
 ORACLE = "oracle"

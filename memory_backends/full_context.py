@@ -19,10 +19,10 @@ from memory_backends.base import (
     Snapshot,
     TokenCounter,
 )
-from memory_backends.operating_memory import OperatingMemory, RedisConnection
-from memory_backends.operations import MemoryTrace
 from memory_backends.records import ConversationHistoryLog
-from memory_backends.rendering import date_heading
+from memory_backends.retrieval.rendering import date_heading
+from memory_backends.stores.redis import OperatingMemory, RedisConnection
+from memory_backends.stores.trace import MemoryTrace
 
 ACTOR = "full_context_agent"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from memory_backends.errors import BackendError
+from memory_backends.base import BackendError
 from memory_backends.plugins import announced, create_plugin, is_plugin, load_plugin, plugin_texts
 
 if TYPE_CHECKING:
@@ -78,14 +78,15 @@ def texts_to_embed(names: Sequence[str], exchanges: Sequence[Exchange]) -> list[
 
 
 def _hybrid(resources: Resources, evidence: Evidence) -> MemoryBackend:
-    from memory_backends.hybrid import HybridBackend
+    from memory_backends.hybrid.backend import HybridBackend
 
     return HybridBackend(resources)
 
 
 def _rag(name: str) -> Maker:
     def make(resources: Resources, evidence: Evidence) -> MemoryBackend:
-        from memory_backends import rag, rag_retrieval
+        from memory_backends import rag
+        from memory_backends import rag as rag_retrieval
 
         retrievers: Mapping[str, Callable[[], rag_retrieval.ExchangeRetriever]] = {
             "rag": lambda: rag_retrieval.DenseRetriever(resources.embedder),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from memory_backends.base import Clock, TextEmbedder, TokenCounter
-from memory_backends.extraction import FactExtractor
-from memory_backends.hybrid_options import HybridOptions
-from memory_backends.knowledge_store import QdrantConnection
-from memory_backends.operating_memory import RedisConnection
+from memory_backends.base import Clock, FactExtractor, TextEmbedder, TokenCounter
+from memory_backends.hybrid.options import HybridOptions
+from memory_backends.stores.qdrant import QdrantConnection
+from memory_backends.stores.redis import RedisConnection
 
 
 @dataclass(frozen=True)

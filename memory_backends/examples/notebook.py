@@ -6,8 +6,8 @@ Try it with ``--backend memory_backends.examples.notebook:NotebookMemory``.
 import re
 
 from memory_backends.base import Exchange, Hit, MemoryBackend, Message, Namespace, Recall, Snapshot
-from memory_backends.rendering import assemble
 from memory_backends.resources import Resources
+from memory_backends.retrieval.rendering import assemble
 
 
 class NotebookMemory(MemoryBackend):

@@ -1,5 +1,1 @@
 """The hybrid architecture (DD-01)."""
-
-from memory_backends.hybrid.backend import HybridBackend
-
-__all__ = ["HybridBackend"]

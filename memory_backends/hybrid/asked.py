@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from memory_backends.hybrid.facts import folded
+from memory_backends.hybrid.reading import folded
 
 _MONTHS: Mapping[str, int] = {
     name: number

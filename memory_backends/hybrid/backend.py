@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from uuid import UUID, uuid5
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from memory_backends.base import (
     MISSED_DEPTH,
     MISSED_DEPTH_OF_A_TURN,
     BackendError,
+    Clock,
     ClosingStatus,
     Exchange,
     MemoryBackend,
@@ -22,23 +24,55 @@ from memory_backends.base import (
     Namespace,
     Recall,
     Snapshot,
+    TextEmbedder,
     TokenCounter,
 )
-from memory_backends.hybrid.archive import archive
-from memory_backends.hybrid.candidates import Candidate, candidates_of
+from memory_backends.hybrid.candidates import Candidate, candidates_from, candidates_of
 from memory_backends.hybrid.consolidation import ConsolidationAgent
-from memory_backends.hybrid.extracted import candidates_from
 from memory_backends.hybrid.known import KNOWLEDGE_DEPTH
+from memory_backends.hybrid.options import HybridOptions
 from memory_backends.hybrid.planner import PlannerAgent
 from memory_backends.hybrid.recall import Finds, Room, compose
 from memory_backends.hybrid.verbatim import CHANNEL_WEIGHTS, VerbatimMemory, channels_kept, sentences_in
-from memory_backends.hybrid.workspace import SharedWorkspace
-from memory_backends.hybrid_options import HybridOptions
-from memory_backends.knowledge_store import Found, KnowledgeStore
-from memory_backends.operating_memory import OperatingMemory
-from memory_backends.operations import MemoryTrace
-from memory_backends.records import KNOWLEDGE_COLLECTION, VERBATIM_COLLECTION, PersonalMemoryState
+from memory_backends.hybrid.workspace import SharedWorkspace, values_of
+from memory_backends.records import (
+    KNOWLEDGE_COLLECTION,
+    VERBATIM_COLLECTION,
+    ArchivedWorkspace,
+    PersonalMemoryState,
+    SharedWorkspaceState,
+)
 from memory_backends.resources import Resources
+from memory_backends.stores.qdrant import Found, KnowledgeStore, Point
+from memory_backends.stores.redis import OperatingMemory
+from memory_backends.stores.trace import MemoryTrace
+
+_ARCHIVES = UUID("5f2c1d1e-6f0e-5a53-9a50-0a3c5d0c7b1e")
+"""The namespace of archive ids."""
+
+
+async def archive(
+    workspace: SharedWorkspaceState, store: KnowledgeStore, embedder: TextEmbedder, clock: Clock
+) -> None:
+    """Write the workspace to ``hybrid_knowledge``. Archiving an event again replaces its document."""
+    document = ArchivedWorkspace(
+        id=str(uuid5(_ARCHIVES, workspace.event_id)),
+        content=_in_words(workspace),
+        workspace=workspace,
+        archived_at=clock(),
+    )
+    vectors = await asyncio.to_thread(embedder.embed, [document.content])
+    await store.upsert(KNOWLEDGE_COLLECTION, [Point(document.id, vectors[0], document.model_dump(mode="json"))])
+
+
+def _in_words(workspace: SharedWorkspaceState) -> str:
+    """One line a slot."""
+    lines = (
+        f"{slot}: {'; '.join(str(value['value']) for value in values_of(held))}"
+        for slot, held in workspace.shared_data.items()
+    )
+    return "\n".join([f"Workspace, {workspace.status}", *lines])
+
 
 LINES_COUNTED = 4096
 """Texts whose number of tokens is remembered."""

@@ -1,21 +1,24 @@
-"""Candidate facts: what a message says that may be worth remembering, found by rules without a model.
-
-A candidate keeps the sentence as it was said rather than a paraphrase; the slot and the value beside it are what
-the rule read in it.
-"""
+"""Facts that a model read, as candidates like those of the rules."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from memory_backends.base import Exchange, Message
-from memory_backends.hybrid.facts import is_of_a_kind, same_value, slot_part
-from memory_backends.hybrid.reading import NAMING, Match, matches_in
+from memory_backends.base import Exchange, ExtractedFact, Message
+from memory_backends.hybrid.reading import (
+    NAMING,
+    Match,
+    clean_value,
+    is_of_a_kind,
+    matches_in,
+    same_value,
+    slot_part,
+)
 from memory_backends.hybrid.rules.corrections import is_correction, value_put_right, value_taken_back
-from memory_backends.operations import Frozen
-from memory_backends.sentences import sentences_of
+from memory_backends.stores.trace import Frozen
+from memory_backends.text import sentences_of
 
 MOST_A_MESSAGE = 8
 LONGEST_CONTENT = 280
@@ -170,3 +173,39 @@ def _shortened(sentence: str, value: str) -> str:
     middle = max(0, sentence.find(value[:20]))
     start = max(0, min(middle - LONGEST_CONTENT // 3, len(sentence) - LONGEST_CONTENT))
     return f"{'…' if start else ''}{sentence[start : start + LONGEST_CONTENT].strip()}…"
+
+
+def candidates_from(exchange: Exchange, facts: Sequence[ExtractedFact], model: str) -> tuple[Candidate, ...]:
+    """The candidates, at most ``MOST_A_MESSAGE`` a message, in the order of the messages.
+
+    A fact of a turn that is not in the exchange, or without a value, is none.
+    """
+    return tuple(_candidates(exchange, facts, model))
+
+
+def _candidates(exchange: Exchange, facts: Sequence[ExtractedFact], model: str) -> Iterator[Candidate]:
+    for message in exchange.messages:
+        own = [fact for fact in facts if fact.turn_id == message.turn_id and clean_value(fact.value)]
+        for number, fact in enumerate(own[:MOST_A_MESSAGE], start=1):
+            yield Candidate(
+                id=f"{message.turn_number}.{number}",
+                content=f"{message.label}: {' '.join(fact.text.split())[:LONGEST_CONTENT]}",
+                said_by=message.label,
+                slot=_slot(fact.slot),
+                value=clean_value(fact.value),
+                several=False,
+                certainty=min(max(fact.certainty, 0.0), 1.0),
+                impact=min(max(fact.impact, 0.0), 1.0),
+                is_correction=is_correction(message.text),
+                taken_back=value_taken_back(message.text),
+                sources=(message.turn_id,),
+                turn_number=message.turn_number,
+                said_at=message.said_at,
+                rule=model,
+                justification=" ".join(fact.justification.split())[:LONGEST_CONTENT] or None,
+            )
+
+
+def _slot(name: str | None) -> str | None:
+    parts = [slot_part(part) for part in (name or "").split(".")]
+    return ".".join(part for part in parts if part) or None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
+from math import exp, log
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,46 @@ from numpy.typing import NDArray
 
 from memory_backends.base import Clock, Namespace, TextEmbedder
 from memory_backends.hybrid.candidates import Candidate
-from memory_backends.hybrid.facts import folded, is_of_a_kind, same_value, says_no_more
+from memory_backends.hybrid.options import HybridOptions
 from memory_backends.hybrid.planner import PlannerAgent, staged_candidates
-from memory_backends.hybrid.significance import PROMOTION_THRESHOLD, age_in_days, factors_of, significance
+from memory_backends.hybrid.reading import folded, is_of_a_kind, same_value, says_no_more
 from memory_backends.hybrid.workspace import SharedWorkspace
-from memory_backends.hybrid_options import HybridOptions
-from memory_backends.knowledge_store import KnowledgeStore, Point
-from memory_backends.operating_memory import OperatingMemory
-from memory_backends.operations import MemoryTrace, PromotionDecision, SignificanceFactors
 from memory_backends.records import KNOWLEDGE_COLLECTION, KnowledgeDocument, PersonalMemoryState, iso_utc
+from memory_backends.stores.qdrant import KnowledgeStore, Point
+from memory_backends.stores.redis import OperatingMemory
+from memory_backends.stores.trace import MemoryTrace, PromotionDecision, SignificanceFactors
+
+PROMOTION_THRESHOLD = 0.6
+DECAY_PER_DAY = 0.1
+BOOST_PER_LOG_ACCESS = 0.05
+MOST_BOOST = 1.3
+
+_SECONDS_A_DAY = 86_400.0
+
+
+def age_in_days(said_at: datetime | None, now: datetime | None) -> float:
+    """Days between two dates of the conversation; 0 where either is unknown, or where ``now`` is the earlier."""
+    if said_at is None or now is None:
+        return 0.0
+    return max(0.0, (now - said_at).total_seconds() / _SECONDS_A_DAY)
+
+
+def factors_of(certainty: float, impact: float, age_days: float, accesses: int) -> SignificanceFactors:
+    """The factors of a significance. ``certainty`` and ``impact`` lie in 0..1; ``accesses`` counts mentions."""
+    return SignificanceFactors(
+        certainty=certainty,
+        impact=impact,
+        age_days=age_days,
+        accesses=accesses,
+        age_decay=exp(-DECAY_PER_DAY * age_days),
+        recency_boost=min(MOST_BOOST, 1.0 + BOOST_PER_LOG_ACCESS * log(1 + accesses)),
+    )
+
+
+def significance(factors: SignificanceFactors) -> float:
+    """The score: the product of the factors."""
+    return factors.certainty * factors.impact * factors.age_decay * factors.recency_boost
+
 
 NEAR_DUPLICATE = 0.95
 """Cosine similarity from which two facts without a slot are the same, if they also name the same numbers."""

@@ -10,10 +10,10 @@ from typing import Any
 
 from memory_backends.base import Clock, Exchange, Message, Namespace, Recall
 from memory_backends.hybrid.candidates import Candidate
-from memory_backends.hybrid.facts import same_value
+from memory_backends.hybrid.reading import same_value
 from memory_backends.hybrid.workspace import SharedWorkspace
-from memory_backends.operating_memory import OperatingMemory
 from memory_backends.records import PersonalMemoryState
+from memory_backends.stores.redis import OperatingMemory
 
 LONGEST_QUERY = 160
 MOST_NOTED = 8

@@ -15,9 +15,9 @@ from memory_backends.base import Cut, Hit, Recall, TokenCounter
 from memory_backends.hybrid.known import DateOf, fact_hits, note_hits, slot_hits, standing_hit
 from memory_backends.hybrid.passages import TURNS_PER_HIT, Passage, passages_of
 from memory_backends.hybrid.verbatim import RankedTurn
-from memory_backends.knowledge_store import Found
 from memory_backends.records import VERBATIM_COLLECTION, PersonalMemoryState, SharedWorkspaceState
-from memory_backends.rendering import BETWEEN_HITS, assemble
+from memory_backends.retrieval.rendering import BETWEEN_HITS, assemble
+from memory_backends.stores.qdrant import Found
 
 LEAST_LIMIT_TO_SHARE = 3
 """Hits from which a tier has a place, however small its share is; below, all are passages."""

@@ -13,10 +13,10 @@ from typing import Any
 
 from memory_backends.base import BackendError, Clock, Namespace
 from memory_backends.hybrid.candidates import Candidate
-from memory_backends.hybrid.facts import is_of_a_kind, same_value, says_no_more
-from memory_backends.hybrid_options import DEFAULTS, HybridOptions
-from memory_backends.operating_memory import OperatingMemory
+from memory_backends.hybrid.options import DEFAULTS, HybridOptions
+from memory_backends.hybrid.reading import is_of_a_kind, same_value, says_no_more
 from memory_backends.records import SharedWorkspaceState, WorkspaceStatus
+from memory_backends.stores.redis import OperatingMemory
 
 MOST_SLOTS = 64
 """Slots of a workspace; past it the one that was written longest ago makes room."""

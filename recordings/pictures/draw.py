@@ -12,9 +12,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.paths import demo_recording
-from app.tui.app import MemreplayApp
-from app.tui.launch import Launch
+from memreplay.paths import demo_recording
+from memreplay.tui.app import MemreplayApp
+from memreplay.tui.launch import Launch
 
 HERE = Path(__file__).resolve().parent
 BUG = ("--dataset", "identity-02", "--ablate", "verbatim", "--perceive", "--no-cache")
@@ -57,7 +57,7 @@ def main() -> None:
     asyncio.run(draw(demo_recording(), [(("enter", *"......."), "replay", (160, 45))]))
     with tempfile.TemporaryDirectory() as folder:
         bug = Path(folder) / "bug.sqlite3"
-        subprocess.run([sys.executable, "-m", "app", "--batch", *BUG, "--recording", str(bug)], check=True)
+        subprocess.run([sys.executable, "-m", "memreplay", "--batch", *BUG, "--recording", str(bug)], check=True)
         asyncio.run(draw(bug, [(("r", "enter"), "why", (160, 36)), (("w",), "write", (160, 40))]))
 
 

@@ -16,14 +16,14 @@ from pathlib import Path
 from statistics import median, quantiles
 from time import perf_counter
 
-from app.recording.store import Recording
-from app.replay.biography import biographies
-from app.replay.provenance import value_written_by
-from app.replay.retrievals import RetrievalIndex
-from app.replay.search import SearchIndex
-from app.replay.timeline import Timeline
-from app.replay.watch import WatchRunner
-from app.replay.watch_parser import parse_watch
+from memreplay.debugger.biography import biographies
+from memreplay.debugger.breakpoints.parser import parse_watch
+from memreplay.debugger.breakpoints.runner import WatchRunner
+from memreplay.debugger.provenance import value_written_by
+from memreplay.debugger.retrievals import RetrievalIndex
+from memreplay.debugger.search import SearchIndex
+from memreplay.recording.reader import Recording
+from memreplay.timeline.timeline import Timeline
 
 STRIP_WIDTH = 200
 STEPS = 120

@@ -12,25 +12,9 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from app.answering.model import PromptMessage, Reply
-from app.conversations.models import Conversation, Question, Session, Turn
-from app.replay.events import (
-    AnswerScored,
-    ConversationClosed,
-    ConversationOpened,
-    Decided,
-    Observed,
-    Operated,
-    Perceived,
-    QuestionAsked,
-    ReplayEvent,
-    ReplyReceived,
-    Settled,
-    TurnPlayed,
-)
-from app.scoring.outcomes import RetrievalScore, Score
 from memory_backends.base import ChannelScore, Cut, Hit
-from memory_backends.operations import (
+from memory_backends.records import KNOWLEDGE_COLLECTION, RAG_COLLECTION, VERBATIM_COLLECTION
+from memory_backends.stores.trace import (
     AppendChange,
     Change,
     FoundPoint,
@@ -48,7 +32,23 @@ from memory_backends.operations import (
     UpsertChange,
     WriteChange,
 )
-from memory_backends.records import KNOWLEDGE_COLLECTION, RAG_COLLECTION, VERBATIM_COLLECTION
+from memreplay.conversations.models import Conversation, Question, Session, Turn
+from memreplay.engine.events import (
+    AnswerScored,
+    ConversationClosed,
+    ConversationOpened,
+    Decided,
+    Observed,
+    Operated,
+    Perceived,
+    QuestionAsked,
+    ReplayEvent,
+    ReplyReceived,
+    Settled,
+    TurnPlayed,
+)
+from memreplay.grading.score import RetrievalScore, Score
+from memreplay.llm.model import PromptMessage, Reply
 
 BACKENDS = ("hybrid", "rag", "full_context")
 TURNS_A_SESSION = 40

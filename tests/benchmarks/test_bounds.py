@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from app.conversations.models import Conversation
+from memreplay.conversations.models import Conversation
 from tests.benchmarks.recordings import edge_long, lived_through, locomo
 from tests.conftest import REPOSITORY
 

@@ -11,7 +11,7 @@ from time import perf_counter
 
 import pytest
 
-from app.conversations.models import Conversation
+from memreplay.conversations.models import Conversation
 from tests.benchmarks.recordings import edge_long, lived_through, locomo
 from tests.benchmarks.terminal import Terminal, opened
 from tests.conftest import REPOSITORY
@@ -43,7 +43,7 @@ def medians(terminal: Terminal, name: str, places: dict[str, int]) -> list[float
 
 
 def check(path: Path, name: str, turns: int) -> None:
-    with opened("-m", "app", "--recording", str(path)) as (terminal, _):
+    with opened("-m", "memreplay", "--recording", str(path)) as (terminal, _):
         terminal.until(b"RECORDED")
         terminal.settle(1.0)
         near, far = medians(terminal, name, {"near the start": 20, "near the end": turns - PRESSES - 10})
@@ -75,8 +75,8 @@ class Empty(App):
 app = Empty()
 """
 WHOLE = """
-from app.tui.app import MemreplayApp
-from app.tui.launch import Launch
+from memreplay.tui.app import MemreplayApp
+from memreplay.tui.launch import Launch
 names = ("hybrid", "rag", "full_context")
 app = MemreplayApp(Launch(datasets=tuple, load=lambda spec: (), recordings=tuple, assemble=None, backends=names,
                           all_backends=names, model="stub"))
@@ -105,7 +105,7 @@ def start_to_first_frame(program: str) -> float:
 def command_to_first_frame() -> float:
     """Milliseconds from ``memreplay`` on a command line to the first frame in its terminal."""
     started = perf_counter()
-    with opened("-m", "app") as (terminal, _):
+    with opened("-m", "memreplay") as (terminal, _):
         return (terminal.first_frame() - started) * 1000
 
 

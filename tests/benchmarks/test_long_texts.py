@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 import pytest
 
-from app.answering.extractive.reader import read_and_answer
-from app.answering.model_names import EXTRACTIVE_MODEL
-from app.answering.prompts import build_request
-from app.conversations.models import Question
 from memory_backends.hybrid.candidates import candidates_of
+from memreplay.conversations.models import Question
+from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.llm.extractive.reader import read_and_answer
+from memreplay.llm.prompts import build_request
 from tests.stubs.memory import exchange
 
 MOST_SECONDS_A_TEXT = 30

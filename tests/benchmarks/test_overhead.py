@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from app.answering.litellm_port import LiteLLMModel
-from app.answering.model import AnswerRequest, Reply
-from app.answering.model_catalogue import litellm_folder
-from app.batch.command import run_batch
-from app.batch.options import BatchOptions
-from app.batch.recorded_run import RunPlan
-from app.settings import read_settings
+from memreplay.batch.recorded_run import RunPlan
+from memreplay.cli.batch import BatchOptions, run_batch
+from memreplay.llm.catalogue import litellm_folder
+from memreplay.llm.client import LiteLLMModel
+from memreplay.llm.model import AnswerRequest, Reply
+from memreplay.settings import read_settings
 from tests.benchmarks.test_throughput import CALLS, dataset
 
 REPLY = "0"

@@ -14,11 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from app.answering.litellm_setup import loaded_litellm
-from app.batch.command import run_batch
-from app.batch.options import BatchOptions
-from app.batch.recorded_run import RunPlan
-from app.settings import read_settings
+from memreplay.batch.recorded_run import RunPlan
+from memreplay.cli.batch import BatchOptions, run_batch
+from memreplay.llm.litellm_setup import loaded_litellm
+from memreplay.settings import read_settings
 from tests.conftest import REPOSITORY
 
 CALLS_AT_ONCE = 64

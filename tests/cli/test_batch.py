@@ -88,7 +88,7 @@ def test_the_first_run_of_all_makes_the_folder_of_recordings(
     run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "home" / "recordings"
-    monkeypatch.setattr("app.recording.files.recordings_folder", lambda: folder)
+    monkeypatch.setattr("memreplay.paths.recordings_folder", lambda: folder)
     ran = run_cli("--batch", "--dataset", "identity-01", "--backend", "closed_book", "--limit", 1)
     assert ran.code == 0, ran.err
     assert sorted(path.suffix for path in folder.iterdir()) == [".json", ".sqlite3"]
@@ -98,7 +98,7 @@ def test_a_folder_of_recordings_that_cannot_be_made_is_told_with_what_helps(
     run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr("app.recording.files.recordings_folder", lambda: tmp_path / "file" / "recordings")
+    monkeypatch.setattr("memreplay.paths.recordings_folder", lambda: tmp_path / "file" / "recordings")
     ran = run_cli("--batch", "--dataset", "identity-01", "--backend", "closed_book", "--limit", 1)
     assert ran.code == 2 and "--recording names another place" in ran.err
     assert "Traceback" not in ran.err

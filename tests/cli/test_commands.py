@@ -16,7 +16,7 @@ from tests.stubs.launcher import Launcher
 def test_help_loads_neither_screen_nor_models() -> None:
     script = (
         "import sys; sys.argv = ['memreplay', '--help']\n"
-        "from app.__main__ import main\n"
+        "from memreplay.__main__ import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
         "print([name for name in ('textual', 'litellm', 'numpy', 'pydantic') if name in sys.modules])"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app.conversations import registry
-from app.conversations.json_schema import conversation_schema
+from memreplay.conversations import registry
+from memreplay.conversations.export import conversation_schema
 from tests.cli.conftest import RunCli
 from tests.unit.conversations.samples import boat_conversation, locomo_sample, written
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app.conversations.json_files import read_array
-from app.dataset_interfaces.loading import load_dataset_class
-from app.errors import DatasetError, UsageError
+from memreplay.conversations.json_files import read_array
+from memreplay.dataset_interfaces.loading import load_dataset_class
+from memreplay.errors import DatasetError, UsageError
 from tests.cli.conftest import RunCli
 
 DEEP = 100_000

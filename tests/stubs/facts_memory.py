@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from memory_backends.base import ChannelScore, Exchange, Hit, MemoryBackend, Namespace, Recall, Snapshot
-from memory_backends.knowledge_store import KnowledgeStore, Point, QdrantConnection
-from memory_backends.operations import MemoryTrace, PromotionDecision, SignificanceFactors
+from memory_backends.stores.qdrant import KnowledgeStore, Point, QdrantConnection
+from memory_backends.stores.trace import MemoryTrace, PromotionDecision, SignificanceFactors
 
 COLLECTION = "facts"
 _FACTORS = SignificanceFactors(

@@ -1,5 +1,5 @@
 """The plainest fold of a trace, as the contract has it."""
 
-from memory_backends.contract.fold import fold
+from memory_backends.contract.trial import fold
 
 __all__ = ["fold"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from app.dataset_interfaces.interface import (
+from memreplay.dataset_interfaces.interface import (
     DatasetInterface,
     DynamicDataset,
     DynamicExample,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.__main__ import main
+from memreplay.__main__ import main
 from tests.stubs.own_machine import set_up
 
 

@@ -20,7 +20,8 @@ from types import TracebackType
 from typing import Any
 
 _SLOW_TO_IMPORT = (
-    "app.cli.program", "app.batch.command", "memory_backends.hybrid", "fakeredis", "qdrant_client", "onnxruntime",
+    "memreplay.cli.program", "memreplay.cli.batch", "memory_backends.hybrid.backend",
+    "fakeredis", "qdrant_client", "onnxruntime",
     "bm25s",
 )  # fmt: skip
 
@@ -134,7 +135,7 @@ def _child(order: dict[str, Any]) -> None:
         if order["largest_file"]:
             resource.setrlimit(resource.RLIMIT_FSIZE, (order["largest_file"], order["largest_file"]))
         sys.argv = ["memreplay", *order["arguments"]]
-        from app.__main__ import main
+        from memreplay.__main__ import main
 
         main()
         code = 0
@@ -151,8 +152,8 @@ def _child(order: dict[str, Any]) -> None:
 def _serve() -> None:
     for name in _SLOW_TO_IMPORT:
         import_module(name)
-    from app.answering.litellm_setup import loaded_litellm
-    from app.answering.tokens import context_window, token_counter
+    from memreplay.llm.litellm_setup import loaded_litellm
+    from memreplay.llm.tokens import context_window, token_counter
 
     loaded_litellm()
     token_counter("openai/stub")("warm")

@@ -8,20 +8,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from app.answering.model import AnswerRequest, PromptMessage, Reply
-from app.conversations.models import Conversation, Question
-from app.recording.annotations import annotations_of
-from app.recording.recorder import RunRecorder
-from app.replay.annotations import Annotations, SessionAnnotations
-from app.replay.archive import EventArchive
-from app.replay.events import ReplayEvent
-from app.replay.session import ReplayPlan, ReplaySession
-from app.replay.side_session import SideSession
 from memory_backends.base import MemoryBackend
-from memory_backends.knowledge_store import QdrantConnection
-from memory_backends.operating_memory import RedisConnection
 from memory_backends.registry import create_backend
 from memory_backends.resources import Resources
+from memory_backends.stores.qdrant import QdrantConnection
+from memory_backends.stores.redis import RedisConnection
+from memreplay.conversations.models import Conversation, Question
+from memreplay.engine.events import ReplayEvent
+from memreplay.engine.probes import SideSession
+from memreplay.engine.session import ReplayPlan, ReplaySession
+from memreplay.llm.model import AnswerRequest, PromptMessage, Reply
+from memreplay.recording.annotations import annotations_of
+from memreplay.recording.writer import RunRecorder
+from memreplay.timeline.annotations import Annotations, SessionAnnotations
+from memreplay.timeline.event_store import EventArchive
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words
 
 MODEL = "stub/table"
@@ -63,7 +63,7 @@ class StubSettings:
 
 @dataclass
 class StubAssembly:
-    """What :class:`app.assembling.assembly.Assembly` is to the screens. ``trouble`` is raised by its check."""
+    """What :class:`memreplay.runtime.run.Assembly` is to the screens. ``trouble`` is raised by its check."""
 
     backend_names: tuple[str, ...]
     recording_path: Path

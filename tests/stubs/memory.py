@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from memory_backends.base import Namespace
-from memory_backends.contract.materials import TickingClock, WordEmbedder, count_words
-from memory_backends.contract.talk import exchange, play, turns_cut, turns_said_in
+from memory_backends.contract.trial import (
+    TickingClock,
+    WordEmbedder,
+    count_words,
+    exchange,
+    play,
+    turns_cut,
+    turns_said_in,
+)
 
 __all__ = [
     "TickingClock",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_backends.embedding import CachedEmbedder, MiniLMEmbedder
+from memory_backends.retrieval.embedding import CachedEmbedder, MiniLMEmbedder
 
 _OF_THE_USER = (
     "NO_COLOR", "TEXTUAL_THEME", "FORCE_COLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES",
@@ -23,10 +23,10 @@ def set_up(patch: pytest.MonkeyPatch, folder: Path) -> None:
         begins, ends = name.startswith("MEMREPLAY_"), name.casefold().endswith(("_api_key", "_proxy"))
         if begins or ends or name in _OF_THE_USER:
             patch.delenv(name)
-    patch.setattr("app.answering.secrets._given", set())
+    patch.setattr("memreplay.llm.secrets._given", set())
     for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         patch.setenv(name, str(folder / name.lower()))
-    patch.setattr("app.assembling.embedders.MiniLMEmbedder", _one_embedder)
+    patch.setattr("memreplay.runtime.embedders.MiniLMEmbedder", _one_embedder)
 
 
 @cache

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from memory_backends.base import Exchange, MemoryBackend, Namespace, Recall, Snapshot
-from memory_backends.knowledge_store import KnowledgeStore, Point
-from memory_backends.operations import MemoryTrace
 from memory_backends.resources import Resources
+from memory_backends.stores.qdrant import KnowledgeStore, Point
+from memory_backends.stores.trace import MemoryTrace
 
 
 class Bare:

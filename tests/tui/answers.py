@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from app.answering.model import PromptMessage, Reply
-from app.answering.model_names import EXTRACTIVE_MODEL
-from app.conversations.models import Conversation
-from app.replay.events import AnswerScored, QuestionAsked, ReplayEvent, ReplyReceived
-from app.scoring.outcomes import Outcome, RetrievalScore, Score
+from memreplay.conversations.models import Conversation
+from memreplay.engine.events import AnswerScored, QuestionAsked, ReplayEvent, ReplyReceived
+from memreplay.grading.score import Outcome, RetrievalScore, Score
+from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.llm.model import PromptMessage, Reply
 
 _REPLIES: dict[tuple[str, str], tuple[Outcome, str]] = {
     ("q1", "hybrid"): ("correct", "Marta Vidal"),

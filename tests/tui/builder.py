@@ -9,22 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from app.answering.model_names import EXTRACTIVE_MODEL
-from app.conversations.models import Conversation, Question, Role, Session, Turn
-from app.recording.recorder import RunRecorder
-from app.replay.events import (
-    BackendFailed,
-    ConversationClosed,
-    ConversationOpened,
-    Decided,
-    Operated,
-    Perceived,
-    ReplayEvent,
-    TurnPlayed,
-)
-from app.replay.timeline import Timeline
 from memory_backends.base import ChannelScore, Cut, Hit
-from memory_backends.operations import (
+from memory_backends.stores.trace import (
     AppendChange,
     Change,
     MemoryOperation,
@@ -35,6 +21,20 @@ from memory_backends.operations import (
     UpsertChange,
     WriteChange,
 )
+from memreplay.conversations.models import Conversation, Question, Role, Session, Turn
+from memreplay.engine.events import (
+    BackendFailed,
+    ConversationClosed,
+    ConversationOpened,
+    Decided,
+    Operated,
+    Perceived,
+    ReplayEvent,
+    TurnPlayed,
+)
+from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.recording.writer import RunRecorder
+from memreplay.timeline.timeline import Timeline
 from tests.tui.answers import answers
 
 BACKENDS = ("hybrid", "rag", "full_context")

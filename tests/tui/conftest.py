@@ -14,9 +14,9 @@ import pytest
 from textual._context import active_app
 from textual.pilot import Pilot
 
-from app.tui.app import MemreplayApp
-from app.tui.launch import Launch
-from app.tui.screens.replay import ReplayScreen
+from memreplay.tui.app import MemreplayApp
+from memreplay.tui.launch import Launch
+from memreplay.tui.screens.replay import ReplayScreen
 from tests.stubs.live_assembly import StubAssembly, forbidden
 from tests.tui.builder import BACKENDS, conversation, record
 from tests.tui.resting import LONGEST, rest, until
@@ -52,7 +52,7 @@ def _every_key_is_carried_out(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _leaving_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a slow machine too memories are closed, and not left after the second that a person would wait."""
-    monkeypatch.setattr("app.tui.live._LONGEST_WAIT_TO_LEAVE", LONGEST)
+    monkeypatch.setattr("memreplay.tui.live._LONGEST_WAIT_TO_LEAVE", LONGEST)
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +60,7 @@ def _garbage_of_other_tests_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> No
     """Opening a replay goes through all objects of the process: here it is full of what others have loaded."""
     idle = {"collect": lambda: 0, "freeze": lambda: None, "unfreeze": lambda: None}
     of_a_replay = SimpleNamespace(get_threshold=gc.get_threshold, set_threshold=gc.set_threshold, **idle)
-    monkeypatch.setattr("app.tui.garbage.gc", of_a_replay)
+    monkeypatch.setattr("memreplay.tui.housekeeping.gc", of_a_replay)
 
 
 @pytest.fixture

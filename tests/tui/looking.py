@@ -5,11 +5,11 @@ from __future__ import annotations
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from app.tui.screens.replay import ReplayScreen
-from app.tui.screens.typing import TypingScreen
-from app.tui.screens.why import WhyScreen
-from app.tui.widgets.architecture import PanelView
-from app.tui.widgets.lines_view import LinesView
+from memreplay.tui.screens.dialogs import TypingScreen
+from memreplay.tui.screens.replay import ReplayScreen
+from memreplay.tui.screens.why import WhyScreen
+from memreplay.tui.widgets.architectures import PanelView
+from memreplay.tui.widgets.lines_view import LinesView
 from tests.tui.conftest import replay_of, until
 
 

@@ -8,21 +8,20 @@ from typing import Any
 import pytest
 from textual.screen import Screen
 
-from app.tui.actions import ACTIONS, PLACES, Place, actions_of
-from app.tui.app import MemreplayApp
-from app.tui.launch import Launch
-from app.tui.screens.biography import BiographyScreen
-from app.tui.screens.compare import CompareScreen
-from app.tui.screens.help import HelpScreen
-from app.tui.screens.pick import PickScreen
-from app.tui.screens.replay import ReplayScreen
-from app.tui.screens.results import ResultsScreen
-from app.tui.screens.run import RunScreen
-from app.tui.screens.start import StartScreen
-from app.tui.screens.test_scores import TestScoresScreen
-from app.tui.screens.typing import TypingScreen
-from app.tui.screens.why import WhyScreen
-from app.tui.widgets.lines_view import LinesView
+from memreplay.tui.actions import ACTIONS, PLACES, Place, actions_of
+from memreplay.tui.app import MemreplayApp
+from memreplay.tui.launch import Launch
+from memreplay.tui.screens.biography import BiographyScreen
+from memreplay.tui.screens.compare import CompareScreen
+from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
+from memreplay.tui.screens.overlays import HelpScreen
+from memreplay.tui.screens.replay import ReplayScreen
+from memreplay.tui.screens.results import ResultsScreen
+from memreplay.tui.screens.run import RunScreen
+from memreplay.tui.screens.start import StartScreen
+from memreplay.tui.screens.tests import TestScoresScreen
+from memreplay.tui.screens.why import WhyScreen
+from memreplay.tui.widgets.lines_view import LinesView
 from tests.tui.conftest import open_app
 
 SCREENS: dict[Place, type[Screen[Any]]] = {

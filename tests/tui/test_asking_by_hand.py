@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from app.tui.launch import Launch
-from app.tui.screens.why import WhyScreen
-from app.tui.widgets.lines_view import LinesView
+from memreplay.tui.launch import Launch
+from memreplay.tui.screens.why import WhyScreen
+from memreplay.tui.widgets.lines_view import LinesView
 from tests.stubs.live_assembly import StubAssembly
 from tests.tui.conftest import open_replay, replay_of, until
 from tests.tui.looking import explained, rested, text_of, typed

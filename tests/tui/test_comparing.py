@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from app.tui.launch import Launch
-from app.tui.screens.beside import BesideScreen
-from app.tui.screens.compare import CompareScreen
-from app.tui.screens.replay import ReplayScreen
-from app.tui.widgets.lines_view import LinesView
+from memreplay.tui.launch import Launch
+from memreplay.tui.screens.compare import CompareScreen
+from memreplay.tui.screens.overlays import BesideScreen
+from memreplay.tui.screens.replay import ReplayScreen
+from memreplay.tui.widgets.lines_view import LinesView
 from tests.tui.builder import record
 from tests.tui.conftest import open_app, open_replay, replay_of, until
 from tests.tui.looking import header_of, panel_text, questions_title, text_of, typed

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from textual.app import App, ComposeResult
 
-from app.tui.document import MadeDocument
-from app.tui.text import Line, line
-from app.tui.widgets.document_view import DocumentView
+from memreplay.tui.document import MadeDocument
+from memreplay.tui.text import Line, line
+from memreplay.tui.widgets.document_view import DocumentView
 
 BLOCKS = 30
 HEIGHT = 20

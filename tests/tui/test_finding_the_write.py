@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from textual.widgets import OptionList
 
-from app.tui.launch import Launch
-from app.tui.screens.biography import BiographyScreen
-from app.tui.screens.replay import ReplayScreen
-from app.tui.screens.results import ResultsScreen
-from app.tui.subjects import DecisionSubject, ValueSubject
+from memreplay.tui.launch import Launch
+from memreplay.tui.screens.biography import BiographyScreen
+from memreplay.tui.screens.replay import ReplayScreen
+from memreplay.tui.screens.results import ResultsScreen
+from memreplay.tui.subjects import DecisionSubject, ValueSubject
 from tests.tui.conftest import open_replay, replay_of, until
 from tests.tui.looking import explained, found, questions_title, seen, selected_panel, text_of
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from app.answering.gate import GivenUpError
-from app.answering.model import AnswerRequest, Reply
-from app.tui.launch import Launch
-from app.tui.screens.results import ResultsScreen
-from app.tui.widgets.bars import Bar
+from memreplay.llm.model import AnswerRequest, Reply
+from memreplay.llm.rate_limiter import GivenUpError
+from memreplay.tui.launch import Launch
+from memreplay.tui.screens.results import ResultsScreen
+from memreplay.tui.widgets.bars import Bar
 from tests.stubs.live_assembly import StubAssembly
 from tests.tui.conftest import open_replay, replay_of, until
 

@@ -11,11 +11,11 @@ from xml.etree import ElementTree
 import pytest
 from textual.pilot import Pilot
 
-from app.tui.launch import Launch
-from app.tui.screens.biography import BiographyScreen
-from app.tui.screens.results import ResultsScreen
-from app.tui.screens.why import WhyScreen
-from app.tui.widgets.lines_view import LinesView
+from memreplay.tui.launch import Launch
+from memreplay.tui.screens.biography import BiographyScreen
+from memreplay.tui.screens.results import ResultsScreen
+from memreplay.tui.screens.why import WhyScreen
+from memreplay.tui.widgets.lines_view import LinesView
 from tests.stubs.in_process import made_in
 from tests.tui.conftest import open_replay, replay_of, until
 

@@ -16,7 +16,7 @@ from time import monotonic
 
 import pytest
 
-from app.recording.store import Recording
+from memreplay.recording.reader import Recording
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LONGEST = 120.0
@@ -27,8 +27,8 @@ _PAUSE = 0.01
 SCRIPT = """
 import asyncio, sys, threading
 from pathlib import Path
-from app.tui import run_tui
-from app.tui.launch import Launch
+from memreplay.tui import run_tui
+from memreplay.tui.launch import Launch
 from tests.stubs.live_assembly import StubAssembly
 from tests.tui.builder import conversation
 
@@ -54,9 +54,9 @@ def test_leaving_does_not_wait_for_a_thread_that_never_ends(tmp_path: Path) -> N
 
 
 CRASH = """
-from app.tui import run_tui
-from app.tui.launch import Launch
-from app.tui.screens.start import StartScreen
+from memreplay.tui import run_tui
+from memreplay.tui.launch import Launch
+from memreplay.tui.screens.start import StartScreen
 
 def broken(self):
     raise RuntimeError("out of order")

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 from textual.pilot import Pilot
 
-from app.errors import MissingServerOrKeyError
-from app.recording.store import Recording
-from app.replay.timeline import Timeline
-from app.tui.launch import Launch
-from app.tui.live import LiveRun
-from app.tui.screens.replay import ReplayScreen
-from app.tui.screens.results import ResultsScreen
-from app.tui.screens.start import StartScreen
-from app.tui.widgets.lines_view import LinesView
 from memory_backends.base import Snapshot
+from memreplay.errors import MissingServerOrKeyError
+from memreplay.recording.reader import Recording
+from memreplay.timeline.timeline import Timeline
+from memreplay.tui.launch import Launch
+from memreplay.tui.live import LiveRun
+from memreplay.tui.screens.replay import ReplayScreen
+from memreplay.tui.screens.results import ResultsScreen
+from memreplay.tui.screens.start import StartScreen
+from memreplay.tui.widgets.lines_view import LinesView
 from tests.stubs.live_assembly import StubAssembly
 from tests.tui.builder import conversation
 from tests.tui.conftest import open_app, open_replay, replay_of, until

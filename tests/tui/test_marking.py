@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.recording.annotations import annotations_of
-from app.recording.store import Recording
-from app.replay.annotations import Annotations
-from app.tui.launch import Launch
-from app.tui.screens.pick import PickScreen
-from app.tui.screens.typing import TypingScreen
+from memreplay.recording.annotations import annotations_of
+from memreplay.recording.reader import Recording
+from memreplay.timeline.annotations import Annotations
+from memreplay.tui.launch import Launch
+from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from tests.tui.conftest import open_replay, replay_of, until
 from tests.tui.looking import found, rested, typed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.tui.launch import Launch
+from memreplay.tui.launch import Launch
 from tests.tui.conftest import open_replay, replay_of
 from tests.tui.looking import header_of, text_of, typed
 

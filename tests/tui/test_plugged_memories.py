@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from app.conversations.registry import load
-from app.replay.events import ReplayEvent
-from app.replay.session import ReplayPlan, ReplaySession
-from app.replay.timeline import Timeline
-from memory_backends.knowledge_store import QdrantConnection
-from memory_backends.operating_memory import RedisConnection
 from memory_backends.registry import create_backend
 from memory_backends.resources import Resources
+from memory_backends.stores.qdrant import QdrantConnection
+from memory_backends.stores.redis import RedisConnection
+from memreplay.conversations.registry import load
+from memreplay.engine.events import ReplayEvent
+from memreplay.engine.session import ReplayPlan, ReplaySession
+from memreplay.timeline.timeline import Timeline
 from tests.stubs.answering import ScriptedAnswerer
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words
 from tests.tui.test_views import panel_text

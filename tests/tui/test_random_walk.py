@@ -11,15 +11,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.paths import demo_recording
-from app.recording.store import Recording
-from app.replay.events import Operated, ReplayEvent
-from app.replay.timeline import Timeline
-from app.tui.launch import Launch
-from app.tui.screens.replay import ReplayScreen
-from app.tui.text import visible
-from app.tui.views.architectures import panels_of
-from memory_backends.operations import UpsertChange
+from memory_backends.stores.trace import UpsertChange
+from memreplay.engine.events import Operated, ReplayEvent
+from memreplay.paths import demo_recording
+from memreplay.recording.reader import Recording
+from memreplay.timeline.timeline import Timeline
+from memreplay.tui.launch import Launch
+from memreplay.tui.panels.architectures import panels_of
+from memreplay.tui.screens.replay import ReplayScreen
+from memreplay.tui.text import visible
 from tests.stubs.fold import fold
 from tests.tui.conftest import open_app, replay_of, until
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from app.tui.launch import Launch
-from app.tui.screens.help import HelpScreen
-from app.tui.screens.replay import ReplayScreen
-from app.tui.screens.results import ResultsScreen
-from app.tui.screens.start import StartScreen
-from app.tui.screens.why import WhyScreen
-from app.tui.text import visible
-from app.tui.views.architectures import panels_of
-from app.tui.widgets.lines_view import LinesView
+from memreplay.tui.launch import Launch
+from memreplay.tui.panels.architectures import panels_of
+from memreplay.tui.screens.overlays import HelpScreen
+from memreplay.tui.screens.replay import ReplayScreen
+from memreplay.tui.screens.results import ResultsScreen
+from memreplay.tui.screens.start import StartScreen
+from memreplay.tui.screens.why import WhyScreen
+from memreplay.tui.text import visible
+from memreplay.tui.widgets.lines_view import LinesView
 from tests.tui.builder import record
 from tests.tui.conftest import open_app, open_replay, replay_of, until
 

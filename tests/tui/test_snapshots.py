@@ -12,10 +12,10 @@ from syrupy.assertion import SnapshotAssertion
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
-from app.tui.app import MemreplayApp
-from app.tui.launch import Launch
-from app.tui.screens.replay import ReplayScreen
-from app.tui.widgets.lines_view import LinesView
+from memreplay.tui.app import MemreplayApp
+from memreplay.tui.launch import Launch
+from memreplay.tui.screens.replay import ReplayScreen
+from memreplay.tui.widgets.lines_view import LinesView
 from tests.tui.conftest import replay_of, until
 
 Compare = Callable[..., bool]

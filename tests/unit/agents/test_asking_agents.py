@@ -10,18 +10,17 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from app.agents.address import AgentAddress
-from app.agents.backend import AgentBackend, RemoteAgent
-from app.agents.client import MOST_BYTES, AgentClient
-from app.answering.model_names import AGENT_MODEL
-from app.conversations.exchanges import exchanges_of
-from app.conversations.models import Conversation
-from app.conversations.registry import load
-from app.errors import UsageError
-from app.replay.events import BackendFailed, QuestionAsked, ReplayEvent, ReplyReceived
-from app.replay.session import ReplayPlan, ReplaySession
-from app.replay.timeline import Timeline
-from app.scoring.outcomes import RetrievalScore
+from memreplay.conversations.exchanges import exchanges_of
+from memreplay.conversations.models import Conversation
+from memreplay.conversations.registry import load
+from memreplay.engine.events import BackendFailed, QuestionAsked, ReplayEvent, ReplyReceived
+from memreplay.engine.remote.backend import AgentBackend, RemoteAgent
+from memreplay.engine.remote.client import MOST_BYTES, AgentAddress, AgentClient
+from memreplay.engine.session import ReplayPlan, ReplaySession
+from memreplay.errors import UsageError
+from memreplay.grading.score import RetrievalScore
+from memreplay.llm import AGENT_MODEL
+from memreplay.timeline.timeline import Timeline
 from tests.stubs.agent import StubAgent, says, stub_agent
 from tests.stubs.answering import ScriptedAnswerer
 

@@ -6,16 +6,16 @@ from datetime import datetime
 
 import pytest
 
-from app.agents.served_session import Limits, ServedSession
-from app.answering.model import Reply
-from app.answering.prompts import question_prompt
-from app.conversations.exchanges import exchanges_of
-from app.conversations.models import Conversation, Session, Turn
-from app.conversations.registry import load
 from memory_backends.base import Exchange, Message, Recall
 from memory_backends.controls import ClosedBookBackend
 from memory_backends.records import BenchmarkTurnPayload
-from memory_backends.rendering import date_heading
+from memory_backends.retrieval.rendering import date_heading
+from memreplay.conversations.exchanges import exchanges_of
+from memreplay.conversations.models import Conversation, Session, Turn
+from memreplay.conversations.registry import load
+from memreplay.llm.model import Reply
+from memreplay.llm.prompts import question_prompt
+from memreplay.server.session import Limits, ServedSession
 from tests.stubs.memory import namespace
 
 

@@ -10,25 +10,24 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession, web
 
-from app.agents.address import AgentAddress
-from app.agents.backend import AgentBackend, RemoteAgent
-from app.agents.client import AgentClient, AgentError
-from app.agents.served_session import Limits
-from app.agents.server import MOST_BYTES, MOST_SESSIONS, BackendServer
-from app.answering.answerer import ModelAnswerer
-from app.answering.litellm_port import LiteLLMModel
-from app.answering.model import Reply
-from app.answering.model_names import AGENT_MODEL, EXTRACTIVE_MODEL
-from app.commands.serve_backend import MessageReader
-from app.conversations.registry import load
-from app.replay.events import ReplayEvent, ReplyReceived
-from app.replay.session import ReplayPlan, ReplaySession
 from memory_backends.base import BackendError, MemoryBackend
 from memory_backends.controls import ClosedBookBackend
-from memory_backends.knowledge_store import QdrantConnection
-from memory_backends.operating_memory import RedisConnection
 from memory_backends.registry import create_backend
 from memory_backends.resources import Resources
+from memory_backends.stores.qdrant import QdrantConnection
+from memory_backends.stores.redis import RedisConnection
+from memreplay.cli.serve_backend import MessageReader
+from memreplay.conversations.registry import load
+from memreplay.engine.events import ReplayEvent, ReplyReceived
+from memreplay.engine.remote.backend import AgentBackend, RemoteAgent
+from memreplay.engine.remote.client import AgentAddress, AgentClient, AgentError
+from memreplay.engine.session import ReplayPlan, ReplaySession
+from memreplay.llm import AGENT_MODEL, EXTRACTIVE_MODEL
+from memreplay.llm.answerer import ModelAnswerer
+from memreplay.llm.client import LiteLLMModel
+from memreplay.llm.model import Reply
+from memreplay.server.app import MOST_BYTES, MOST_SESSIONS, BackendServer
+from memreplay.server.session import Limits
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words
 
 BUDGET = 1000

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.choice_parsing import parse_choice
+from memreplay.grading.choice import parse_choice
 
 CHOICES = (
     "Sweden",

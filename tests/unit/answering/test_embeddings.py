@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.answering.embeddings import TEXTS_A_CALL, LiteLLMEmbedder
-from app.assembling.embedders import ensure_embedder_answers, plain_embedder
-from app.errors import MissingServerOrKeyError, UsageError
 from memory_backends.base import BackendError
+from memreplay.errors import MissingServerOrKeyError, UsageError
+from memreplay.llm.embeddings import TEXTS_A_CALL, LiteLLMEmbedder
+from memreplay.runtime.embedders import ensure_embedder_answers, plain_embedder
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, embeddings, failure
 
 MODEL = "openai/text-embedding-stub"

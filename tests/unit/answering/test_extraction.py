@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from app.answering.extraction import ModelFactExtractor
-from app.answering.litellm_port import LiteLLMModel
-from app.answering.reply_cache import CachedModel, RunReplies
-from app.recording.reply_store import SqliteReplyCache
+from memreplay.llm.caching import CachedModel, RunReplies
+from memreplay.llm.client import LiteLLMModel
+from memreplay.llm.extraction import ModelFactExtractor
+from memreplay.recording.reply_store import SqliteReplyCache
 from tests.stubs.memory import exchange
 from tests.stubs.openai_server import Answer, OpenAIServer, answer, failure
 

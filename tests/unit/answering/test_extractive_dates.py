@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from app.answering.extractive.dates import Span, absolute_spans, likeness, spans_in, written_span
+from memreplay.llm.extractive.dates import Span, absolute_spans, likeness, spans_in, written_span
 
 MONDAY = date(2023, 5, 8)
 

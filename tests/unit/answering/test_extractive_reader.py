@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.choice_parsing import parse_choice
-from app.answering.extractive.reader import read_and_answer
-from app.answering.model_names import EXTRACTIVE_MODEL
-from app.answering.prompts import NOT_SAID, build_request
-from app.answering.refusals import says_not_said
-from app.conversations.models import Question
+from memreplay.conversations.models import Question
+from memreplay.grading.choice import parse_choice
+from memreplay.grading.recall import says_not_said
+from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.llm.extractive.reader import read_and_answer
+from memreplay.llm.prompts import NOT_SAID, build_request
 
 LOG = """[8 May 2023, 13:56]
 Caroline: I went to a LGBTQ support group yesterday and it was so powerful.

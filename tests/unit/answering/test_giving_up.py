@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.answering.gate import GivenUpError
-from app.answering.litellm_port import LiteLLMModel
-from app.answering.model import AnswerRequest, PromptMessage
+from memreplay.llm.client import LiteLLMModel
+from memreplay.llm.model import AnswerRequest, PromptMessage
+from memreplay.llm.rate_limiter import GivenUpError
 from tests.stubs.openai_server import OpenAIServer
 
 KEY, MODEL, CREDIT = "the key is not accepted", "there is no such model", "no credit left"

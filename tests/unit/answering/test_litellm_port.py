@@ -9,18 +9,16 @@ from threading import Event
 
 import pytest
 
-from app.answering.asked_anew import AskedAnew
-from app.answering.choice_parsing import parse_choice
-from app.answering.gate import GivenUpError, HaltedError
-from app.answering.litellm_port import LiteLLMModel
-from app.answering.litellm_setup import loaded_litellm
-from app.answering.model import Reply
-from app.answering.model_names import EXTRACTIVE_MODEL
-from app.answering.pacing import PaceLimits, Paces
-from app.answering.prompts import build_request
-from app.answering.reachability import ensure_reachable
-from app.conversations.models import Question
-from app.errors import MissingServerOrKeyError, UsageError
+from memreplay.conversations.models import Question
+from memreplay.errors import MissingServerOrKeyError, UsageError
+from memreplay.grading.choice import parse_choice
+from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.llm.catalogue import ensure_reachable
+from memreplay.llm.client import AskedAnew, LiteLLMModel
+from memreplay.llm.litellm_setup import loaded_litellm
+from memreplay.llm.model import Reply
+from memreplay.llm.prompts import build_request
+from memreplay.llm.rate_limiter import GivenUpError, HaltedError, PaceLimits, Paces
 from tests.conftest import REPOSITORY
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, broken_body, failure, hang
 
@@ -218,13 +216,13 @@ def test_an_unknown_model_is_a_usage_error_of_one_line(model: str) -> None:
 def test_a_whole_session_of_asking_is_silent_and_litellm_is_imported_only_then() -> None:
     code = """
 import asyncio, sys
-from app.answering.litellm_port import LiteLLMModel
-from app.answering.litellm_setup import warm_up
-from app.answering.pacing import PaceLimits, Paces
-from app.answering.prompts import build_request
-from app.answering.reachability import ensure_reachable
-from app.answering.tokens import token_counter, context_budget
-from app.conversations.models import Question
+from memreplay.llm.client import LiteLLMModel
+from memreplay.llm.litellm_setup import warm_up
+from memreplay.llm.rate_limiter import PaceLimits, Paces
+from memreplay.llm.prompts import build_request
+from memreplay.llm.catalogue import ensure_reachable
+from memreplay.llm.tokens import token_counter, context_budget
+from memreplay.conversations.models import Question
 token_counter("gpt-4o")("hello"); context_budget("gpt-4o", None)
 assert "litellm" not in sys.modules
 warm_up().join()

@@ -7,10 +7,16 @@ from collections.abc import Callable
 
 import pytest
 
-from app.answering.call_limits import FIRST_SIZE, AdaptiveLimit
-from app.answering.gate import Gate, HaltedError
-from app.answering.pacing import Pace, PaceLimits, Paces
-from app.answering.rate_limits import RateLimit
+from memreplay.llm.rate_limiter import (
+    FIRST_SIZE,
+    AdaptiveLimit,
+    Gate,
+    HaltedError,
+    Pace,
+    PaceLimits,
+    Paces,
+    RateLimit,
+)
 
 
 class TickingClock:

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.extractive.prompt_reading import read_prompt
-from app.answering.model import AnswerRequest
-from app.answering.model_names import EXTRACTIVE_MODEL
-from app.answering.prompts import NO_HISTORY, NOT_SAID, build_request
-from app.conversations.models import Question
+from memreplay.conversations.models import Question
+from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.llm.extractive.reader import read_prompt
+from memreplay.llm.model import AnswerRequest
+from memreplay.llm.prompts import NO_HISTORY, NOT_SAID, build_request
 
 
 def choice(text: str = "Where from?", choices: tuple[str, ...] = ("Sweden", "Norway")) -> Question:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.prompts import NOT_SAID
-from app.answering.refusals import says_not_said
+from memreplay.grading.recall import says_not_said
+from memreplay.llm.prompts import NOT_SAID
 
 SAYS_SO = [
     NOT_SAID,

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from app.answering.model import AnswerRequest, PromptMessage, Reply, TokenUsage
-from app.answering.reply_cache import CachedModel, request_key
+from memreplay.llm.caching import CachedModel, request_key
+from memreplay.llm.model import AnswerRequest, PromptMessage, Reply, TokenUsage
 
 
 def request(**changes: object) -> AnswerRequest:

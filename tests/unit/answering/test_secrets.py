@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 import pytest
 
-from app.answering.secrets import keep_address_secret, keep_secret, reply_without_given, scrubbed, without_given
-from app.settings import read_settings
+from memreplay.llm.secrets import keep_address_secret, keep_secret, reply_without_given, scrubbed, without_given
+from memreplay.settings import read_settings
 
 KEY = "Zitronen/kuchen=ä"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from app.answering.model import AnswerRequest, PromptMessage, Reply
-from app.answering.shared_prefix import SHORTEST_PREFIX, SharedPrefixModel, keeps_prompts
+from memreplay.llm.caching import SHORTEST_PREFIX, SharedPrefixModel, keeps_prompts
+from memreplay.llm.model import AnswerRequest, PromptMessage, Reply
 
 LONG = "x" * SHORTEST_PREFIX
 

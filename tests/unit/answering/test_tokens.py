@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from app.answering.tokens import UNKNOWN_WINDOW_BUDGET, context_budget, context_window, token_counter
+from memreplay.llm.tokens import UNKNOWN_WINDOW_BUDGET, context_budget, context_window, token_counter
 
 
 @pytest.fixture

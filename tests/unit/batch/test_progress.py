@@ -7,12 +7,11 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from app.answering.model import Reply
-from app.batch.progress import TableProgress
-from app.batch.tally import Tally, spoken
-from app.prices import dollars
-from app.replay.events import AnswerScored, ReplyReceived
-from app.scoring.outcomes import Outcome, RetrievalScore, Score
+from memreplay.batch.progress import TableProgress, Tally, spoken
+from memreplay.engine.events import AnswerScored, ReplyReceived
+from memreplay.grading.score import Outcome, RetrievalScore, Score
+from memreplay.llm.model import Reply
+from memreplay.text import dollars
 
 
 def answered(
@@ -85,7 +84,7 @@ def test_the_rate_is_of_this_process_alone() -> None:
 
 def test_no_time_left_is_told_until_a_rate_can_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
-    monkeypatch.setattr("app.batch.progress.monotonic", lambda: clock[0])
+    monkeypatch.setattr("memreplay.batch.progress.monotonic", lambda: clock[0])
     progress = TableProgress({("rag", "m"): 12})
     answered(progress, 0, "correct", Reply(text="1"), carried=True)
     clock[0] = 190.0

@@ -7,16 +7,21 @@ import io
 
 import pytest
 
-from app.answering.model import Reply
-from app.answering.model_names import EXTRACTIVE_MODEL
-from app.batch.csv_rows import as_csv
-from app.batch.headline_table import HEADINGS, remarks, score_columns, support_columns
-from app.batch.legend import meaning_of_failures, meaning_of_scores
-from app.batch.markdown import as_markdown
-from app.scoring.attribution import LABELS
-from app.scoring.option_style import option_style
-from app.scoring.results import KeyFacts, QuestionRow, Results, RunFacts, build_results
-from memory_backends.operations import Extraction
+from memory_backends.stores.trace import Extraction
+from memreplay.batch.tables import (
+    HEADINGS,
+    meaning_of_failures,
+    meaning_of_scores,
+    remarks,
+    score_columns,
+    support_columns,
+)
+from memreplay.batch.writers import as_csv, as_markdown
+from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.llm.model import Reply
+from memreplay.scoring.attribution import LABELS
+from memreplay.scoring.option_style import option_style
+from memreplay.scoring.results import KeyFacts, QuestionRow, Results, RunFacts, build_results
 from tests.unit.scoring.samples import choice, hit, recall, reply, row
 
 RUN = RunFacts(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from app.conversations.coverage import Cell, Coverage, CoverageTable, coverage_of
-from app.conversations.registry import load
+from memreplay.conversations.coverage import Cell, Coverage, CoverageTable, coverage_of
+from memreplay.conversations.registry import load
 from tests.unit.conversations.samples import boat_conversation, locomo_sample, written
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.conversations.evidence import derived_evidence
-from app.conversations.models import InfoLocation, KeyInfo, Turn
+from memreplay.conversations.formats.test_conversation import derived_evidence
+from memreplay.conversations.models import InfoLocation, KeyInfo, Turn
 
 
 def turns_of(texts: dict[int, str], ordinary: frozenset[int] = frozenset()) -> list[Turn]:

@@ -6,8 +6,8 @@ from datetime import datetime
 
 import pytest
 
-from app.conversations.exchanges import exchanges_of, message_of
-from app.conversations.models import Conversation, Session, Turn
+from memreplay.conversations.exchanges import exchanges_of, message_of
+from memreplay.conversations.models import Conversation, Session, Turn
 
 ROLES = {"u": "user", "a": "assistant"}
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from app.conversations.export import as_test_conversation_text, lost_in_export
-from app.conversations.models import Conversation
-from app.conversations.registry import load, named_files
-from app.paths import datasets_folder
+from memreplay.conversations.export import as_test_conversation_text, lost_in_export
+from memreplay.conversations.models import Conversation
+from memreplay.conversations.registry import load, named_files
+from memreplay.paths import datasets_folder
 from tests.unit.conversations.samples import (
     boat_conversation,
     locomo_sample,

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from app.conversations.json_schema import conversation_schema, conversation_schema_text
-from app.conversations.registry import load, named_files
-from app.paths import datasets_folder
+from memreplay.conversations.export import conversation_schema, conversation_schema_text
+from memreplay.conversations.registry import load, named_files
+from memreplay.paths import datasets_folder
 from tests.unit.conversations.samples import boat_conversation, written
 from tests.unit.conversations.spoiling import Spoil, with_value, without
 

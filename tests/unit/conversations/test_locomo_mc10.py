@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from app.conversations.models import Conversation
-from app.conversations.registry import load
-from app.errors import DatasetError
+from memreplay.conversations.models import Conversation
+from memreplay.conversations.registry import load
+from memreplay.errors import DatasetError
 from tests.unit.conversations.samples import locomo_sample, mc10_haystack, mc10_row, written, written_lines
 from tests.unit.conversations.spoiling import Spoil, with_value, without
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from app.conversations.models import Conversation
-from app.conversations.registry import load
-from app.errors import DatasetError
+from memreplay.conversations.models import Conversation
+from memreplay.conversations.registry import load
+from memreplay.errors import DatasetError
 from tests.unit.conversations.samples import longmemeval_entry, written, written_lines
 from tests.unit.conversations.spoiling import Spoil, with_value, without
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.conversations.normalise import normalised, stands_in
+from memreplay.text import normalised, stands_in
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from app import paths
+from memreplay import paths
 
 
 def test_in_a_clone_datasets_and_recordings_are_those_of_the_clone() -> None:
-    root = Path(paths.__file__).parent.parent
+    root = Path(paths.__file__).parents[2]
     assert paths.datasets_folder() == root / "datasets"
     assert paths.recordings_folder() == root / "recordings"
     assert paths.demo_recording() == root / "recordings" / "demo.sqlite3"

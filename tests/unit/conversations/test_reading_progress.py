@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app.conversations.registry import load
-from app.reading_progress import BIG_FILE_BYTES, shown_reading
+from memreplay.cli.reading_progress import BIG_FILE_BYTES, shown_reading
+from memreplay.conversations.registry import load
 from tests.unit.conversations.samples import mc10_haystack, mc10_row, written_lines
 
 

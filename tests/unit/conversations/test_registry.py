@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from app.conversations import registry
-from app.conversations.registry import load, shipped_datasets
-from app.errors import EXIT_USAGE, DatasetError, MemreplayError, UsageError
-from app.paths import datasets_folder
+from memreplay.conversations import registry
+from memreplay.conversations.registry import load, shipped_datasets
+from memreplay.errors import EXIT_USAGE, DatasetError, MemreplayError, UsageError
+from memreplay.paths import datasets_folder
 from tests.unit.conversations.samples import boat_conversation, locomo_sample, mc10_row, written, written_lines
 
 

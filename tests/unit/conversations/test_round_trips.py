@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.conversations.evidence import BANDS
-from app.conversations.export import as_test_conversation
-from app.conversations.models import Conversation
-from app.conversations.normalise import stands_in
-from app.conversations.registry import load
-from app.errors import DatasetError
+from memreplay.conversations.export import as_test_conversation
+from memreplay.conversations.formats.test_conversation import BANDS
+from memreplay.conversations.models import Conversation
+from memreplay.conversations.registry import load
+from memreplay.errors import DatasetError
+from memreplay.text import stands_in
 from tests.unit.conversations.samples import Json, longmemeval_entry, mc10_row, written, written_lines
 
 # How long a file takes to write and read says nothing where tests run side by side.

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app.conversations.models import Conversation
-from app.conversations.registry import load
-from app.errors import DatasetError
+from memreplay.conversations.models import Conversation
+from memreplay.conversations.registry import load
+from memreplay.errors import DatasetError
 from tests.unit.conversations.samples import boat_conversation, recall_question, written
 from tests.unit.conversations.spoiling import Spoil, with_value, without
 

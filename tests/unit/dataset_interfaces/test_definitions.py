@@ -7,11 +7,16 @@ from datetime import timedelta
 
 import pytest
 
-from app.dataset_interfaces.definitions import Benchmark, is_definition_folder, load_definitions, read_config
-from app.dataset_interfaces.interface import CallBackTestExample, WaitCreator
-from app.dataset_interfaces.run_config import RunConfig
-from app.dataset_interfaces.saving import save_definitions
-from app.errors import DatasetError, UsageError
+from memreplay.dataset_interfaces.dataset import RunConfig
+from memreplay.dataset_interfaces.definitions import (
+    Benchmark,
+    is_definition_folder,
+    load_definitions,
+    read_config,
+    save_definitions,
+)
+from memreplay.dataset_interfaces.interface import CallBackTestExample, WaitCreator
+from memreplay.errors import DatasetError, UsageError
 from tests.unit.dataset_interfaces.driving import Lines, run
 
 CONFIG = """

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from app.dataset_interfaces.interface import Ungraded, sanitize_and_parse_json
-from app.dataset_interfaces.language_model import LLMReply
-from app.dataset_interfaces.text_match import rouge_l, standardise
+from memreplay.dataset_interfaces.evaluation import rouge_l, standardise
+from memreplay.dataset_interfaces.interface import Ungraded, sanitize_and_parse_json
+from memreplay.dataset_interfaces.language_model import LLMReply
 from tests.unit.dataset_interfaces.driving import Lines, judge
 
 

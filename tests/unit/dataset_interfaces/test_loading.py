@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from app.dataset_interfaces.loading import (
+from memreplay.dataset_interfaces.loading import (
     DEFAULT_MEMORY_SPAN,
     create_dataset,
     is_dataset_file,
@@ -15,11 +15,11 @@ from app.dataset_interfaces.loading import (
     make_tests,
     shipped_dataset,
 )
-from app.errors import DatasetError, UsageError
+from memreplay.errors import DatasetError, UsageError
 
 HEAD = """
 from dataclasses import dataclass
-from app.dataset_interfaces.interface import DatasetInterface, TestExample
+from memreplay.dataset_interfaces.interface import DatasetInterface, TestExample
 """
 BODY = """
 @dataclass

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from app.dataset_interfaces.definitions import load_definitions
-from app.dataset_interfaces.interface import TestExample, WaitAction
-from app.dataset_interfaces.master_log import EventType, MasterLog, read_master_log
-from app.dataset_interfaces.rescoring import rescore
-from app.dataset_interfaces.run_config import SIMULATED_START
-from app.dataset_interfaces.running import RunningTest
-from app.dataset_interfaces.tokens import count_tokens
+from memreplay.dataset_interfaces.agenda import RunningTest
+from memreplay.dataset_interfaces.dataset import SIMULATED_START
+from memreplay.dataset_interfaces.definitions import load_definitions
+from memreplay.dataset_interfaces.filler import count_tokens
+from memreplay.dataset_interfaces.interface import TestExample, WaitAction
+from memreplay.dataset_interfaces.master_log import EventType, MasterLog, read_master_log
+from memreplay.dataset_interfaces.rescoring import rescore
 from tests.unit.dataset_interfaces.driving import judge, run
 
 pytestmark = pytest.mark.shared_data

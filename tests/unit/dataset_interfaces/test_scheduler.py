@@ -7,7 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from app.dataset_interfaces.interface import (
+from memreplay.dataset_interfaces.dataset import RunConfig
+from memreplay.dataset_interfaces.filler import count_tokens
+from memreplay.dataset_interfaces.interface import (
     CallBackTestExample,
     DynamicDataset,
     DynamicExample,
@@ -15,9 +17,8 @@ from app.dataset_interfaces.interface import (
     TestFinishedAction,
     Ungraded,
 )
-from app.dataset_interfaces.run_config import RunConfig
-from app.dataset_interfaces.scheduler import MOST_EXCHANGES_WATCHED, Scheduler
-from app.dataset_interfaces.steps import (
+from memreplay.dataset_interfaces.scheduler import MOST_EXCHANGES_WATCHED, Scheduler
+from memreplay.dataset_interfaces.steps import (
     AgentReply,
     Filler,
     FreshMemory,
@@ -27,8 +28,7 @@ from app.dataset_interfaces.steps import (
     TestWaits,
     TimeJumps,
 )
-from app.dataset_interfaces.tokens import count_tokens
-from app.errors import UsageError
+from memreplay.errors import UsageError
 from tests.unit.dataset_interfaces.driving import Lines, run
 from tests.unit.dataset_interfaces.test_written_from_the_guide import CountdownDataset, with_span
 

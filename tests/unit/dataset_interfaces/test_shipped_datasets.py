@@ -7,13 +7,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from app.dataset_interfaces.definitions import Benchmark, load_definitions
-from app.dataset_interfaces.interface import Ungraded
-from app.dataset_interfaces.loading import SHIPPED_DATASETS, create_dataset, shipped_dataset
-from app.dataset_interfaces.master_log import EventType, LogEvent, MasterLog
-from app.dataset_interfaces.rescoring import RecordedRun
-from app.dataset_interfaces.run_config import RunConfig
-from app.dataset_interfaces.saving import save_definitions
+from memreplay.dataset_interfaces.dataset import RunConfig
+from memreplay.dataset_interfaces.definitions import Benchmark, load_definitions, save_definitions
+from memreplay.dataset_interfaces.interface import Ungraded
+from memreplay.dataset_interfaces.loading import SHIPPED_DATASETS, create_dataset, shipped_dataset
+from memreplay.dataset_interfaces.master_log import EventType, LogEvent, MasterLog
+from memreplay.dataset_interfaces.rescoring import RecordedRun
 from tests.unit.dataset_interfaces.driving import judge, run
 
 

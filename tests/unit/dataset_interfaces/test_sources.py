@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from app.dataset_interfaces.sources import DefinitionFolder, PythonDatasets, Wishes, split_specs
-from app.errors import UsageError
+from memreplay.dataset_interfaces.sources import DefinitionFolder, PythonDatasets, Wishes, split_specs
+from memreplay.errors import UsageError
 from tests.stubs.tests_to_run import python_dataset, small_definitions
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from app.dataset_interfaces.gpt_generated import GPTGenerated
-from app.dataset_interfaces.interface import (
+from memreplay.dataset_interfaces.gpt_generated import GPTGenerated
+from memreplay.dataset_interfaces.interface import (
     CallBackTestExample,
     DatasetInterface,
     DynamicDataset,
     DynamicExample,
     TestExample,
 )
-from app.dataset_interfaces.steps import CallbackDeregistered, CallbackRegistered, LlmAsked, Say, TestWaits
+from memreplay.dataset_interfaces.steps import CallbackDeregistered, CallbackRegistered, LlmAsked, Say, TestWaits
 from tests.unit.dataset_interfaces.driving import judge, run
 
 

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from memory_backends.hybrid import HybridBackend
-from memory_backends.knowledge_store import QdrantConnection
-from memory_backends.operating_memory import OperatingMemory, RedisConnection
-from memory_backends.operations import MemoryTrace
+from memory_backends.hybrid.backend import HybridBackend
 from memory_backends.resources import Resources
+from memory_backends.stores.qdrant import QdrantConnection
+from memory_backends.stores.redis import OperatingMemory, RedisConnection
+from memory_backends.stores.trace import MemoryTrace
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words, namespace
 
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from memory_backends.hybrid import HybridBackend
-from memory_backends.hybrid_options import MECHANISMS, HybridOptionError, hybrid_options
-from memory_backends.operations import PromotionDecision
+from memory_backends.hybrid.backend import HybridBackend
+from memory_backends.hybrid.options import MECHANISMS, HybridOptionError, hybrid_options
 from memory_backends.records import (
     KNOWLEDGE_COLLECTION,
     VERBATIM_COLLECTION,
     PersonalMemoryState,
     SharedWorkspaceState,
 )
+from memory_backends.stores.trace import PromotionDecision
 from tests.stubs.memory import exchange, namespace, play
 
 TALK = [

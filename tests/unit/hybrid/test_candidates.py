@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from memory_backends.base import Exchange, Message
 from memory_backends.hybrid.candidates import Candidate, candidates_of
-from memory_backends.hybrid.significance import PROMOTION_THRESHOLD
+from memory_backends.hybrid.consolidation import PROMOTION_THRESHOLD
 
 
 def said(text: str, label: str = "User", role: str = "user") -> tuple[Candidate, ...]:

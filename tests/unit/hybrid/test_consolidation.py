@@ -4,14 +4,14 @@ from datetime import datetime
 
 import pytest
 
-from memory_backends.hybrid import HybridBackend
-from memory_backends.operations import PromotionDecision
+from memory_backends.hybrid.backend import HybridBackend
 from memory_backends.records import (
     KNOWLEDGE_COLLECTION,
     KnowledgeDocument,
     PersonalMemoryState,
     SharedWorkspaceState,
 )
+from memory_backends.stores.trace import PromotionDecision
 from tests.stubs.memory import exchange, namespace
 
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from memory_backends.base import Exchange
-from memory_backends.extraction import ExtractedFact
-from memory_backends.hybrid import HybridBackend
-from memory_backends.operations import Extraction, PromotionDecision
+from memory_backends.base import Exchange, ExtractedFact
+from memory_backends.hybrid.backend import HybridBackend
 from memory_backends.records import KNOWLEDGE_COLLECTION, SharedWorkspaceState
+from memory_backends.stores.trace import Extraction, PromotionDecision
 from tests.stubs.memory import exchange, namespace, play
 
 TALK = [exchange(1, "I keep bees.", "How many hives?"), exchange(2, "Nine, no, ten hives.", "Ten!")]

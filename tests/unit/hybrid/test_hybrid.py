@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from memory_backends.base import BackendError, Recall
-from memory_backends.hybrid import HybridBackend
+from memory_backends.hybrid.backend import HybridBackend
 from memory_backends.records import (
     KNOWLEDGE_COLLECTION,
     VERBATIM_COLLECTION,

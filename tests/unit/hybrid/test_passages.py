@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memory_backends.base import Message
 from memory_backends.hybrid.passages import REACH, TURNS_PER_HIT, passages_of
 from memory_backends.hybrid.verbatim import Channels, RankedTurn
-from memory_backends.rendering import BETWEEN_HITS
+from memory_backends.retrieval.rendering import BETWEEN_HITS
 from tests.stubs.memory import count_words
 
 NOTHING = Channels({}, {})

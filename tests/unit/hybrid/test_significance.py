@@ -5,7 +5,7 @@ from math import exp, log
 
 import pytest
 
-from memory_backends.hybrid.significance import PROMOTION_THRESHOLD, age_in_days, factors_of, significance
+from memory_backends.hybrid.consolidation import PROMOTION_THRESHOLD, age_in_days, factors_of, significance
 
 SAID = datetime(2023, 5, 8, 13, 56)
 

@@ -8,9 +8,9 @@ import pytest
 from memory_backends.base import BackendError
 from memory_backends.hybrid.candidates import Candidate, candidates_of
 from memory_backends.hybrid.workspace import MOST_SLOTS, MOST_VALUES, SharedWorkspace
-from memory_backends.operating_memory import OperatingMemory
-from memory_backends.operations import MemoryTrace
 from memory_backends.records import SharedWorkspaceState
+from memory_backends.stores.redis import OperatingMemory
+from memory_backends.stores.trace import MemoryTrace
 from tests.stubs.memory import TickingClock, exchange, namespace
 
 

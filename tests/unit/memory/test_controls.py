@@ -8,8 +8,6 @@ import pytest
 
 from memory_backends.base import Recall
 from memory_backends.controls import ClosedBookBackend, NoEvidenceError, OracleBackend
-from memory_backends.knowledge_store import QdrantConnection
-from memory_backends.operating_memory import RedisConnection
 from memory_backends.registry import (
     ARCHITECTURES,
     BACKEND_NAMES,
@@ -18,6 +16,8 @@ from memory_backends.registry import (
     create_backend,
 )
 from memory_backends.resources import Resources
+from memory_backends.stores.qdrant import QdrantConnection
+from memory_backends.stores.redis import RedisConnection
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words, exchange, namespace, play, turns_cut
 
 EVIDENCE = {"When?": ("4", "1"), "Later?": ("5",), "Never?": (), "Broken?": ("D:11:26", "2")}

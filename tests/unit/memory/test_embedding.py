@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from memory_backends import embedding
 from memory_backends.base import BackendError
-from memory_backends.embedding import CachedEmbedder, MiniLMEmbedder
+from memory_backends.retrieval import embedding
+from memory_backends.retrieval.embedding import CachedEmbedder, MiniLMEmbedder
 from tests.conftest import REPOSITORY
 from tests.stubs.memory import WordEmbedder
 
@@ -144,7 +144,7 @@ def test_nothing_slow_is_imported_before_it_is_needed():
 
 
 def test_embedding_leaves_nothing_to_report_to_anybody(tmp_path):
-    check = "from memory_backends.embedding import MiniLMEmbedder; MiniLMEmbedder().embed(['my kayak is red'])"
+    check = "from memory_backends.retrieval.embedding import MiniLMEmbedder as M; M().embed(['my kayak is red'])"
     inherited = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
     homes = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
     subprocess.run([sys.executable, "-c", check], cwd=REPOSITORY, env={**inherited, **homes}, check=True)

@@ -8,8 +8,8 @@ import pytest
 
 from memory_backends.base import BackendError
 from memory_backends.full_context import FullContextBackend
-from memory_backends.operating_memory import RedisConnection
 from memory_backends.records import ConversationHistoryLog
+from memory_backends.stores.redis import RedisConnection
 from tests.stubs.memory import count_words, exchange, namespace, play
 
 NAMESPACE = namespace("full_context")

@@ -4,7 +4,7 @@ import bm25s
 import numpy as np
 import pytest
 
-from memory_backends.keyword_index import KeywordIndex, terms_of
+from memory_backends.retrieval.keyword import KeywordIndex, terms_of
 
 TURNS = [
     (1, "I adopted a cat called Tofu"),

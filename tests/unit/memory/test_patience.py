@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from memory_backends.patience import heeding_cancellation, with_answer_kept
-from memory_backends.redis_connection import RedisConnection
+from memory_backends.stores.redis_connection import RedisConnection
+from memory_backends.stores.retry import heeding_cancellation, with_answer_kept
 
 
 async def test_a_cancellation_in_the_moment_of_the_answer_is_not_lost() -> None:

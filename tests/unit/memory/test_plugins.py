@@ -8,17 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app.conversations.exchanges import exchanges_of
-from app.conversations.registry import load
-from app.replay.events import BackendFailed, Operated, ReplayEvent
-from app.replay.fold import MISSING
-from app.replay.session import ReplayPlan, ReplaySession
-from app.replay.timeline import Timeline
 from memory_backends.base import BackendError, MemoryBackend
-from memory_backends.contract.talk import TALK
-from memory_backends.knowledge_store import QdrantConnection
-from memory_backends.operating_memory import RedisConnection
-from memory_backends.operations import MemoryOperation, MemoryTrace
+from memory_backends.contract.trial import TALK
 from memory_backends.plugins import PluginError
 from memory_backends.registry import (
     UnknownBackendError,
@@ -28,7 +19,16 @@ from memory_backends.registry import (
     texts_to_embed,
 )
 from memory_backends.resources import Resources
-from memory_backends.snapshot_diff import plain
+from memory_backends.stores.qdrant import QdrantConnection
+from memory_backends.stores.redis import RedisConnection
+from memory_backends.stores.snapshot_diff import plain
+from memory_backends.stores.trace import MemoryOperation, MemoryTrace
+from memreplay.conversations.exchanges import exchanges_of
+from memreplay.conversations.registry import load
+from memreplay.engine.events import BackendFailed, Operated, ReplayEvent
+from memreplay.engine.session import ReplayPlan, ReplaySession
+from memreplay.timeline.fold import MISSING
+from memreplay.timeline.timeline import Timeline
 from tests.stubs.answering import ScriptedAnswerer
 from tests.stubs.fold import fold
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words, exchange, namespace, play

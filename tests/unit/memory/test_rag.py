@@ -7,11 +7,11 @@ from datetime import datetime
 import pytest
 
 from memory_backends.base import BackendError, MemoryBackend
-from memory_backends.knowledge_store import QdrantConnection
-from memory_backends.operating_memory import RedisConnection
 from memory_backends.records import RAG_COLLECTION
 from memory_backends.registry import create_backend
 from memory_backends.resources import Resources
+from memory_backends.stores.qdrant import QdrantConnection
+from memory_backends.stores.redis import RedisConnection
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words, exchange, namespace, play, turns_cut
 
 TALK = [

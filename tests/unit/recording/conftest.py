@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from app.answering.model import PromptMessage, Reply
-from app.conversations.models import Conversation, Question, Session, Turn
-from app.replay.events import (
+from memory_backends.base import Hit
+from memory_backends.stores.trace import AppendChange, MemoryOperation
+from memreplay.conversations.models import Conversation, Question, Session, Turn
+from memreplay.engine.events import (
     AnswerScored,
     ConversationClosed,
     ConversationOpened,
@@ -16,9 +17,8 @@ from app.replay.events import (
     ReplyReceived,
     TurnPlayed,
 )
-from app.scoring.outcomes import RetrievalScore, Score
-from memory_backends.base import Hit
-from memory_backends.operations import AppendChange, MemoryOperation
+from memreplay.grading.score import RetrievalScore, Score
+from memreplay.llm.model import PromptMessage, Reply
 
 CONTEXT = "User: my cat is called [bold]Brisa[/] \x1b[31m\n" * 8
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from app.conversations.models import Conversation
-from app.errors import RecordingError
-from app.recording.annotations import annotations_of
-from app.recording.recorder import RunRecorder
-from app.recording.store import Recording
-from app.replay.annotations import Annotations, Bookmark, SavedWatch
-from app.replay.events import ReplayEvent
+from memreplay.conversations.models import Conversation
+from memreplay.engine.events import ReplayEvent
+from memreplay.errors import RecordingError
+from memreplay.recording.annotations import annotations_of
+from memreplay.recording.reader import Recording
+from memreplay.recording.writer import RunRecorder
+from memreplay.timeline.annotations import Annotations, Bookmark, SavedWatch
 
 NOTE = Bookmark(mark="a", turn=2, note="[bold]lost[/] here \x1b[31m")
 WATCHES = (SavedWatch(text='text contains "x"'), SavedWatch(text="a changed", backend="rag", enabled=False))

@@ -6,9 +6,9 @@ import hashlib
 
 import pytest
 
-from app.errors import RecordingError
-from app.recording.bodies import DICTIONARY, LONG_BODY, packed, unpacked
-from app.replay.events import AskEvent, BackendFailed, ReplayEvent
+from memreplay.engine.events import AskEvent, BackendFailed, ReplayEvent
+from memreplay.errors import RecordingError
+from memreplay.recording.bodies import DICTIONARY, LONG_BODY, packed, unpacked
 
 
 @pytest.mark.parametrize("length", [0, LONG_BODY - 120, LONG_BODY, 5000])

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from app.batch.report import results_of_run
-from app.errors import DatasetError, MemreplayError, UsageError
-from app.recording.goodai_import import import_goodai_run
-from app.recording.store import Recording
-from app.replay.events import ClockSet, ConversationClosed, MessageSaid, TestBegan, TestScored, TestWaited
-from app.replay.timeline import Timeline
-from app.scoring.results import Results
+from memreplay.batch.report import results_of_run
+from memreplay.engine.events import ClockSet, ConversationClosed, MessageSaid, TestBegan, TestScored, TestWaited
+from memreplay.errors import DatasetError, MemreplayError, UsageError
+from memreplay.recording.goodai_import import import_goodai_run
+from memreplay.recording.reader import Recording
+from memreplay.scoring.results import Results
+from memreplay.timeline.timeline import Timeline
 
 MORNING = 1_716_376_551.0
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.recording.interning import LONG, intern, resolve
+from memreplay.recording.bodies import LONG, intern, resolve
 
 texts = st.text(max_size=8) | st.sampled_from(["$", "$$", "x" * LONG, "é" * LONG])
 values = st.recursive(

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from app.answering.model import Reply
-from app.conversations.models import Conversation
-from app.errors import RecordingError
-from app.recording.recorder import RunRecorder, fingerprint
-from app.recording.reply_store import SqliteReplyCache
-from app.recording.schema import APPLICATION_ID, SCHEMA_VERSION
-from app.recording.store import Recording
-from app.replay.events import Operated, QuestionAsked, ReplayEvent, ReplyReceived
-from memory_backends.operations import ReadChange
+from memory_backends.stores.trace import ReadChange
+from memreplay.conversations.models import Conversation
+from memreplay.engine.events import Operated, QuestionAsked, ReplayEvent, ReplyReceived
+from memreplay.errors import RecordingError
+from memreplay.llm.model import Reply
+from memreplay.recording.reader import Recording
+from memreplay.recording.reply_store import SqliteReplyCache
+from memreplay.recording.schema import APPLICATION_ID, SCHEMA_VERSION
+from memreplay.recording.writer import RunRecorder, fingerprint
 
 SETTINGS = {"backend": ["full_context"], "model": ["m"]}
 

@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from app.answering.model import Reply
-from app.conversations.models import Conversation
-from app.conversations.registry import load
-from app.recording.recorder import RunRecorder
-from app.recording.store import Recording
-from app.replay.events import ReplayEvent
-from app.replay.session import ReplayPlan, ReplaySession
-from app.replay.timeline import Timeline
 from memory_backends.base import MemoryBackend
-from memory_backends.knowledge_store import QdrantConnection
-from memory_backends.operating_memory import RedisConnection
 from memory_backends.registry import create_backend
 from memory_backends.resources import Resources
+from memory_backends.stores.qdrant import QdrantConnection
+from memory_backends.stores.redis import RedisConnection
+from memreplay.conversations.models import Conversation
+from memreplay.conversations.registry import load
+from memreplay.engine.events import ReplayEvent
+from memreplay.engine.session import ReplayPlan, ReplaySession
+from memreplay.llm.model import Reply
+from memreplay.recording.reader import Recording
+from memreplay.recording.writer import RunRecorder
+from memreplay.timeline.timeline import Timeline
 from tests.stubs.answering import ScriptedAnswerer
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words
 

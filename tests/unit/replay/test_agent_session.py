@@ -8,16 +8,18 @@ from datetime import datetime
 
 import pytest
 
-from app.answering.agent_prompt import build_agent_request
-from app.answering.model import AnswerRequest, Reply
-from app.conversations.models import Conversation, Session
-from app.dataset_interfaces.definitions import Benchmark
-from app.dataset_interfaces.interface import TestExample
-from app.dataset_interfaces.run_config import SIMULATED_START, RunConfig
-from app.errors import UsageError
-from app.replay.agent_plan import AgentPlan
-from app.replay.agent_session import AgentSession
-from app.replay.events import (
+from memory_backends.base import BackendError, Exchange, MemoryBackend, Namespace, Recall, Snapshot
+from memory_backends.registry import create_backend
+from memory_backends.resources import Resources
+from memory_backends.stores.qdrant import QdrantConnection
+from memory_backends.stores.redis import RedisConnection
+from memory_backends.stores.trace import MemoryTrace
+from memreplay.conversations.models import Conversation, Session
+from memreplay.dataset_interfaces.dataset import SIMULATED_START, RunConfig
+from memreplay.dataset_interfaces.definitions import Benchmark
+from memreplay.dataset_interfaces.interface import TestExample
+from memreplay.engine.agent_session import AgentPlan, AgentSession
+from memreplay.engine.events import (
     AgentReplied,
     BackendFailed,
     ClockSet,
@@ -30,14 +32,11 @@ from app.replay.events import (
     TestScored,
     TestWaited,
 )
-from app.replay.known_replies import KnownReplies
-from app.replay.timeline import Timeline
-from memory_backends.base import BackendError, Exchange, MemoryBackend, Namespace, Recall, Snapshot
-from memory_backends.knowledge_store import QdrantConnection
-from memory_backends.operating_memory import RedisConnection
-from memory_backends.operations import MemoryTrace
-from memory_backends.registry import create_backend
-from memory_backends.resources import Resources
+from memreplay.engine.known_replies import KnownReplies
+from memreplay.errors import UsageError
+from memreplay.llm.model import AnswerRequest, Reply
+from memreplay.llm.prompts import build_agent_request
+from memreplay.timeline.timeline import Timeline
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words
 from tests.unit.dataset_interfaces.driving import Lines
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from app.conversations.models import Conversation, Session, Turn
-from app.replay.aligning import Contender, TurnAlignment, align_questions
-from app.replay.events import AnswerScored
-from app.replay.timeline import Timeline
+from memreplay.conversations.models import Conversation, Session, Turn
+from memreplay.debugger.alignment import Contender, TurnAlignment, align_questions
+from memreplay.engine.events import AnswerScored
+from memreplay.timeline.timeline import Timeline
 from tests.unit.replay.conftest import NAMES, Played
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from app.conversations.models import Conversation, Session, Turn
-from app.replay.biography import answerable_from, biographies, biography
-from app.replay.events import ReplayEvent
-from app.replay.placing import placing_in
-from app.replay.retrievals import RetrievalIndex
-from app.replay.timeline import Timeline
 from memory_backends.records import KNOWLEDGE_COLLECTION
+from memreplay.conversations.models import Conversation, Session, Turn
+from memreplay.debugger.biography import answerable_from, biographies, biography, placing_in
+from memreplay.debugger.retrievals import RetrievalIndex
+from memreplay.engine.events import ReplayEvent
+from memreplay.timeline.timeline import Timeline
 from tests.unit.replay.conftest import play
 
 

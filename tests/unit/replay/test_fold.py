@@ -10,17 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.replay.fold import MISSING, CollectionHistory, StateHistory
-from app.replay.logs import LogHistory
-from memory_backends.operations import (
+from memory_backends.stores.trace import (
     Change,
     PatchChange,
     RemoveChange,
     StoredPoint,
     UpsertChange,
     WriteChange,
+    patch_between,
 )
-from memory_backends.state_patch import patch_between
+from memreplay.timeline.fold import MISSING, CollectionHistory, LogHistory, StateHistory
 
 states = st.dictionaries(
     st.sampled_from("abcd"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from app.conversations.models import Question
-from app.replay.archive import Verdict
-from app.replay.judging import telling_judgement
-from app.replay.ledger import Ledger
-from memory_backends.operations import PromotionDecision, SignificanceFactors
+from memory_backends.stores.trace import PromotionDecision, SignificanceFactors
+from memreplay.conversations.models import Question
+from memreplay.debugger.biography import telling_judgement
+from memreplay.timeline.event_store import Verdict
+from memreplay.timeline.ledger import Ledger
 
 FACTORS = SignificanceFactors(certainty=0.9, impact=0.9, age_days=0, accesses=1, age_decay=1, recency_boost=1)
 QUESTION = Question(

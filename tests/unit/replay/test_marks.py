@@ -8,12 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.conversations.models import Conversation
-from app.conversations.registry import load
-from app.replay.archive import Note
-from app.replay.marks import MARK_KINDS, Marks, column_of
-from app.replay.moving import next_interesting, next_session, previous_interesting, previous_session, repeated
-from app.replay.timeline import Timeline
+from memreplay.conversations.models import Conversation
+from memreplay.conversations.registry import load
+from memreplay.timeline.event_store import Note
+from memreplay.timeline.markers import MARK_KINDS, Marks, column_of
+from memreplay.timeline.navigation import (
+    next_interesting,
+    next_session,
+    previous_interesting,
+    previous_session,
+    repeated,
+)
+from memreplay.timeline.timeline import Timeline
 
 EMPTY = Conversation(id="c", dataset="c", sessions=(), turns=(), questions=())
 

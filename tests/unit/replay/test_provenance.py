@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.conversations.models import Conversation
-from app.replay.events import Operated
-from app.replay.pointers import MISSING, Path, value_in
-from app.replay.provenance import hit_written_by, line_written_by, point_written_by, value_written_by
-from app.replay.timeline import Timeline
-from memory_backends.operations import Change, MemoryOperation, PatchChange, WriteChange
 from memory_backends.records import KNOWLEDGE_COLLECTION, VERBATIM_COLLECTION
-from memory_backends.state_patch import patch_between
+from memory_backends.stores.trace import Change, MemoryOperation, PatchChange, WriteChange, patch_between
+from memreplay.conversations.models import Conversation
+from memreplay.debugger.provenance import hit_written_by, line_written_by, point_written_by, value_written_by
+from memreplay.engine.events import Operated
+from memreplay.timeline.fold import MISSING, Path, value_in
+from memreplay.timeline.timeline import Timeline
 
 EMPTY = Conversation(id="c", dataset="c", sessions=(), turns=(), questions=())
 

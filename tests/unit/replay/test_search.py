@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from app.conversations.models import Conversation, Session, Turn
-from app.replay.folding import folded
-from app.replay.search import SearchIndex
-from app.replay.timeline import Timeline
+from memreplay.conversations.models import Conversation, Session, Turn
+from memreplay.debugger.search import SearchIndex
+from memreplay.text import folded
+from memreplay.timeline.timeline import Timeline
 
 
 @pytest.fixture(scope="module")

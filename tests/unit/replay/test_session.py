@@ -7,10 +7,16 @@ from typing import Literal
 
 import pytest
 
-from app.conversations.exchanges import exchanges_of
-from app.conversations.models import Conversation
-from app.conversations.registry import load
-from app.replay.events import (
+from memory_backends.base import BackendError, Exchange, MemoryBackend, Recall, Snapshot
+from memory_backends.registry import create_backend
+from memory_backends.resources import Resources
+from memory_backends.stores.qdrant import QdrantConnection
+from memory_backends.stores.redis import RedisConnection
+from memory_backends.stores.trace import MemoryTrace
+from memreplay.conversations.exchanges import exchanges_of
+from memreplay.conversations.models import Conversation
+from memreplay.conversations.registry import load
+from memreplay.engine.events import (
     AnswerScored,
     BackendFailed,
     ConversationClosed,
@@ -20,14 +26,8 @@ from app.replay.events import (
     ReplayEvent,
     ReplyReceived,
 )
-from app.replay.session import ReplayPlan, ReplaySession
-from app.replay.timeline import Timeline
-from memory_backends.base import BackendError, Exchange, MemoryBackend, Recall, Snapshot
-from memory_backends.knowledge_store import QdrantConnection
-from memory_backends.operating_memory import RedisConnection
-from memory_backends.operations import MemoryTrace
-from memory_backends.registry import create_backend
-from memory_backends.resources import Resources
+from memreplay.engine.session import ReplayPlan, ReplaySession
+from memreplay.timeline.timeline import Timeline
 from tests.stubs.answering import ScriptedAnswerer
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from app.answering.model import Reply
-from app.conversations.models import Question
-from app.replay.answer_score import score_answer
-from app.replay.events import QuestionAsked
-from app.replay.shuffling import choice_order, with_order
+from memreplay.conversations.models import Question
+from memreplay.engine.answers import choice_order, score_answer, with_order
+from memreplay.engine.events import QuestionAsked
+from memreplay.llm.model import Reply
 
 CHOICES = tuple(f"option {letter}" for letter in "abcdefghij")
 

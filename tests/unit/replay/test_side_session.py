@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from app.replay.events import AnswerScored, QuestionAsked, ReplayEvent, ReplyReceived
-from app.replay.session import ReplaySession
-from app.replay.side_session import SideSession, typed_question
-from app.replay.timeline import Timeline
+from memreplay.engine.events import AnswerScored, QuestionAsked, ReplayEvent, ReplyReceived
+from memreplay.engine.probes import SideSession, typed_question
+from memreplay.engine.session import ReplaySession
+from memreplay.timeline.timeline import Timeline
 from tests.stubs.answering import ScriptedAnswerer
 from tests.unit.replay.conftest import NAMES, PLAN, Played, answerer, memory
 

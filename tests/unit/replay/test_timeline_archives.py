@@ -6,12 +6,12 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from app.recording.recorder import RunRecorder
-from app.recording.store import Recording
-from app.replay.events import ReplayEvent, TurnPlayed
-from app.replay.retrievals import RetrievalIndex
-from app.replay.search import SearchIndex
-from app.replay.timeline import Timeline
+from memreplay.debugger.retrievals import RetrievalIndex
+from memreplay.debugger.search import SearchIndex
+from memreplay.engine.events import ReplayEvent, TurnPlayed
+from memreplay.recording.reader import Recording
+from memreplay.recording.writer import RunRecorder
+from memreplay.timeline.timeline import Timeline
 from tests.unit.replay.conftest import Played
 
 

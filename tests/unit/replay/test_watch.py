@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from app.replay.pointers import MISSING, value_in
-from app.replay.retrievals import RetrievalIndex
-from app.replay.timeline import Timeline
-from app.replay.watch import WatchRunner
-from app.replay.watch_parser import parse_watch
-from app.replay.watch_syntax import KeySubject
+from memreplay.debugger.breakpoints.parser import parse_watch
+from memreplay.debugger.breakpoints.runner import WatchRunner
+from memreplay.debugger.breakpoints.syntax import KeySubject
+from memreplay.debugger.retrievals import RetrievalIndex
+from memreplay.timeline.fold import MISSING, value_in
+from memreplay.timeline.timeline import Timeline
 from tests.unit.replay.conftest import Played
 
 HYBRID = "hybrid"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.replay.watch_parser import DEEPEST, LONGEST, parse_watch
-from app.replay.watch_scanner import WatchError
-from app.replay.watch_syntax import (
+from memreplay.debugger.breakpoints.parser import DEEPEST, LONGEST, parse_watch
+from memreplay.debugger.breakpoints.scanner import WatchError
+from memreplay.debugger.breakpoints.syntax import (
     Both,
     Changed,
     Compare,

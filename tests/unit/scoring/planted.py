@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.answering.model import Reply
-from app.conversations.models import Conversation, Question, Session, Turn
-from app.replay.asks import Answer
-from app.replay.events import ReplayEvent
-from app.replay.session import ReplayPlan, ReplaySession
-from app.replay.timeline import Timeline
-from app.scoring.attribution import Attribution, Attributor
 from memory_backends.base import MemoryBackend
-from memory_backends.knowledge_store import QdrantConnection
-from memory_backends.operating_memory import RedisConnection
 from memory_backends.registry import create_backend
 from memory_backends.resources import Resources
+from memory_backends.stores.qdrant import QdrantConnection
+from memory_backends.stores.redis import RedisConnection
+from memreplay.conversations.models import Conversation, Question, Session, Turn
+from memreplay.engine.events import ReplayEvent
+from memreplay.engine.session import ReplayPlan, ReplaySession
+from memreplay.llm.model import Reply
+from memreplay.scoring.attribution import Attribution, Attributor
+from memreplay.timeline.timeline import Answer, Timeline
 from tests.stubs.answering import ScriptedAnswerer
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words
 

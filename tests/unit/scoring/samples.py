@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.answering.model import PromptMessage, Reply, TokenUsage
-from app.conversations.models import Conversation, Question
-from app.replay.events import AnswerScored, QuestionAsked, ReplyReceived
-from app.scoring.replies import score_reply
-from app.scoring.results import QuestionRow
-from app.scoring.retrieval import UNRANKED_BACKENDS, score_retrieval
-from app.scoring.rows import question_row
 from memory_backends.base import Hit
+from memreplay.conversations.models import Conversation, Question
+from memreplay.engine.answers import UNRANKED_BACKENDS, score_reply, score_retrieval
+from memreplay.engine.events import AnswerScored, QuestionAsked, ReplyReceived
+from memreplay.llm.model import PromptMessage, Reply, TokenUsage
+from memreplay.scoring.results import QuestionRow
+from memreplay.scoring.rows import question_row
 
 MODEL = "stub/model"
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from app.answering.model import PromptMessage, Reply
-from app.conversations.faults import each_of
-from app.conversations.models import Question
-from app.errors import DatasetError
-from app.replay.events import QuestionAsked
-from app.scoring.aggregates import adjusted_of
-from app.scoring.answer_key import Adjusted, read_answer_key
-from app.scoring.replies import score_reply
+from memreplay.conversations.models import Question
+from memreplay.conversations.validation_errors import each_of
+from memreplay.engine.answers import score_reply
+from memreplay.engine.events import QuestionAsked
+from memreplay.errors import DatasetError
+from memreplay.llm.model import PromptMessage, Reply
+from memreplay.scoring.aggregates import adjusted_of
+from memreplay.scoring.answer_key import Adjusted, read_answer_key
 from tests.unit.scoring.planted import conversation
 from tests.unit.scoring.planted import question as planted
 from tests.unit.scoring.samples import MODEL, choice, hit, recall, reply, row

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from app.answering.model import Reply
-from app.replay.timeline import Timeline
-from app.scoring.attribution import LABELS, Attribution, Attributor
 from memory_backends.base import BackendError, Exchange
+from memreplay.llm.model import Reply
+from memreplay.scoring.attribution import LABELS, Attribution, Attributor
+from memreplay.timeline.timeline import Timeline
 from tests.stubs.facts_memory import FactsMemory, Fate
 from tests.unit.scoring.planted import (
     COLOUR,

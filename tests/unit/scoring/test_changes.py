@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.errors import UsageError
-from app.scoring.changes import AnswerRow, compare_runs
-from app.scoring.outcomes import Outcome
+from memreplay.errors import UsageError
+from memreplay.grading.score import Outcome
+from memreplay.scoring.run_comparison import AnswerRow, compare_runs
 
 
 def answer(

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.scoring.headline import headline_of
-from app.scoring.sections import QuestionRow
-from app.scoring.statistics import clustered_interval, wilson_interval
+from memreplay.scoring.headline import headline_of
+from memreplay.scoring.sections import QuestionRow
+from memreplay.scoring.statistics import clustered_interval, wilson_interval
 from tests.unit.scoring.samples import choice, hit, recall, reply, row
 
 RIGHT, WRONG, ERROR = reply("3"), reply("0"), reply(None, error="timed out", cost_usd=None)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.scoring.paired_tests import (
+from memreplay.scoring.statistics import (
     clustered_difference_interval,
     holm,
     mcnemar_exact,

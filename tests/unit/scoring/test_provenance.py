@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from app.replay.events import Operated, ReplayEvent
-from app.scoring.provenance import Provenance, Supersession
-from memory_backends.operations import Change, MemoryOperation, PatchChange, PatchStep, WriteChange
+from memory_backends.stores.trace import Change, MemoryOperation, PatchChange, PatchStep, WriteChange
+from memreplay.engine.events import Operated, ReplayEvent
+from memreplay.scoring.kept import Provenance, Supersession
 from tests.unit.scoring.planted import SAID, played, question, real
 
 KEY = "shared_state:run/c/hybrid"

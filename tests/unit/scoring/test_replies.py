@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.conversations.registry import load
-from app.scoring.outcomes import Outcome
-from app.scoring.replies import score_reply
+from memreplay.conversations.registry import load
+from memreplay.engine.answers import score_reply
+from memreplay.grading.score import Outcome
 from tests.unit.scoring.samples import choice, recall, reply
 
 

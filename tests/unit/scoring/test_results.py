@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from app.scoring.results import QuestionRow, Results, RunFacts, build_results
-from app.scoring.statistics import wilson_interval
+from memreplay.scoring.results import QuestionRow, Results, RunFacts, build_results
+from memreplay.scoring.statistics import wilson_interval
 from tests.unit.scoring.samples import MODEL, choice, hit, recall, reply, row
 
 RUN = RunFacts(

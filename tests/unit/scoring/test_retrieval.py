@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.conversations.models import Question
-from app.scoring.outcomes import RetrievalScore
-from app.scoring.retrieval import score_retrieval
+from memreplay.conversations.models import Question
+from memreplay.engine.answers import score_retrieval
+from memreplay.grading.score import RetrievalScore
 from tests.unit.scoring.samples import choice, hit
 
 SUPPORTED = choice(evidence=("D1:1", "D2:2"), evidence_role="supports")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.answering.model import PromptMessage, Reply, TokenUsage
-from app.conversations.models import Conversation
-from app.replay.events import AgentReplied, BenchmarkModelAsked, ReplayEvent, TestScored
-from app.scoring.groups_of_tests import tests_of as sum_of_tests
-from app.scoring.results import RunFacts, build_results
-from app.scoring.rows_of_tests import rows_of_tests
+from memreplay.conversations.models import Conversation
+from memreplay.engine.events import AgentReplied, BenchmarkModelAsked, ReplayEvent, TestScored
+from memreplay.llm.model import PromptMessage, Reply, TokenUsage
+from memreplay.scoring.aggregates import tests_of as sum_of_tests
+from memreplay.scoring.results import RunFacts, build_results
+from memreplay.scoring.rows import rows_of_tests
 
 AT: dict[str, Any] = {"conversation": "c@rag", "turn": 2, "backend": "rag"}
 PROMPT = (PromptMessage(role="user", segments=("Hello",)),)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.scoring.statistics import (
+from memreplay.scoring.statistics import (
     clustered_interval,
     jackknife_variance,
     mean,

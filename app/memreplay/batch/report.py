@@ -1,0 +1,193 @@
+"""From a recorded run to its results: the recording alone is read, no backend and no model."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from memory_backends.controls import CLOSED_BOOK
+from memory_backends.stores.trace import Extraction
+from memreplay.conversations.models import Conversation
+from memreplay.engine.events import (
+    ASK_KINDS,
+    AnswerScored,
+    BackendEvent,
+    Extracted,
+    QuestionAsked,
+    ReplayEvent,
+    ReplyReceived,
+)
+from memreplay.llm import AGENT_MODEL
+from memreplay.recording.reader import Recording, RunInfo
+from memreplay.scoring.answer_key import AnswerKey
+from memreplay.scoring.attribution import Attributor
+from memreplay.scoring.option_style import OptionStyle, option_style
+from memreplay.scoring.results import KeyFacts, Results, RunFacts, build_results
+from memreplay.scoring.rows import TEST_KINDS, cost_of_writing, question_row, rows_of_tests
+from memreplay.scoring.sections import QuestionRow
+from memreplay.timeline.timeline import Answer, Asks
+
+
+class RecordedHistory:
+    """The events of one conversation by backend and position, its answers, and the calls of extractors.
+
+    ``backends`` are in the order in which they are first heard of.
+    """
+
+    def __init__(self, conversation: Conversation, events: Iterable[ReplayEvent]) -> None:
+        self.conversation = conversation
+        self.backends: list[str] = []
+        self.extractions: dict[str, list[Extraction]] = defaultdict(list)
+        self._at: dict[tuple[str, int], list[ReplayEvent]] = defaultdict(list)
+        self._asks = Asks()
+        for event in events:
+            self._take(event)
+
+    def events_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
+        """What one backend did at exactly this position, in order; asks and calls of its extractor are apart."""
+        return self._at.get((backend, turn), ())
+
+    def answers(self) -> Iterator[Answer]:
+        """All asks, in the order in which they were asked."""
+        return iter(self._asks)
+
+    def _take(self, event: ReplayEvent) -> None:
+        if not isinstance(event, BackendEvent):
+            return
+        if event.backend not in self.backends:
+            self.backends.append(event.backend)
+        match event:
+            case QuestionAsked() | ReplyReceived() | AnswerScored():
+                self._asks.take_in(event)
+            case Extracted(extraction=extraction):
+                self.extractions[event.backend].append(extraction)
+            case _:
+                self._at[event.backend, event.turn].append(event)
+
+
+_KINDS = (*ASK_KINDS, "observed", "decided", "extracted")
+"""What an attribution rests on, beside what was written, and what was paid beside the answers."""
+
+_ASKED_ALONG = "closed_book_asked_along"
+"""The recorded setting that says that closed book was asked for attribution only, and is no backend of the run."""
+
+
+def results_of_run(recording: Recording, run: RunInfo, answer_key: AnswerKey | None = None) -> Results:
+    """The results of a run: rows in dataset order, then backend, then model, whatever the order of asking."""
+    rows: list[QuestionRow] = []
+    style = _Style()
+    corrected: set[str] = set()
+    extractions: dict[str, list[Extraction]] = defaultdict(list)
+    written: list[float | None] = []
+    for conversation_id in recording.conversation_ids(run.id):
+        conversation = recording.conversation(run.id, conversation_id)
+        rows.extend(_rows_of(conversation, recording, run, answer_key, extractions))
+        if conversation.conversing:
+            of_tests = list(recording.events(run.id, conversation_id, TEST_KINDS))
+            rows.extend(rows_of_tests(conversation, of_tests))
+            written.append(cost_of_writing(of_tests))
+        style.add(conversation)
+        if answer_key is not None:
+            corrected.update(q.id for q in conversation.questions if q.id in answer_key.corrections)
+    facts = RunFacts(
+        id=run.id,
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+        memreplay_version=run.version,
+        settings=run.settings,
+        datasets=run.datasets,
+    )
+    return build_results(
+        facts,
+        rows,
+        style.by_dataset(),
+        _key_facts(answer_key, len(corrected)),
+        extractions,
+        sum(known) if (known := [cost for cost in written if cost is not None]) else None,
+    )
+
+
+def _key_facts(answer_key: AnswerKey | None, questions: int) -> KeyFacts | None:
+    if answer_key is None:
+        return None
+    return KeyFacts(file=answer_key.path.name, corrections=len(answer_key.corrections), questions=questions)
+
+
+def _rows_of(
+    conversation: Conversation,
+    recording: Recording,
+    run: RunInfo,
+    answer_key: AnswerKey | None,
+    extractions: dict[str, list[Extraction]],
+) -> list[QuestionRow]:
+    """The rows of a conversation. Its events, which are many, are let go of before those of the next are read."""
+    history = RecordedHistory(conversation, recording.writes_and(run.id, conversation.id, _KINDS))
+    for backend, calls in history.extractions.items():
+        extractions[backend] += calls
+    return list(_rows(history, run, answer_key))
+
+
+def _rows(history: RecordedHistory, run: RunInfo, answer_key: AnswerKey | None) -> Iterator[QuestionRow]:
+    attributor = Attributor(history, answer_key.reasons if answer_key else {})
+    conversation = history.conversation
+    questions = {question.id: question for question in conversation.questions}
+    for answer in _in_order(history, run):
+        assert answer.received is not None and answer.scored is not None
+        question = questions[answer.asked.question_id]
+        yield question_row(
+            question,
+            conversation,
+            answer.asked,
+            answer.received,
+            answer.scored,
+            attributor.attribute(answer),
+            attributor.closed_book_is_right(answer.asked),
+            answer_key.adjusted(question, answer.asked, answer.received.reply, answer.scored.score)
+            if answer_key
+            else None,
+        )
+
+
+def _in_order(history: RecordedHistory, run: RunInfo) -> list[Answer]:
+    """The scored answers of the run's own backends; what somebody asked by hand beside them is no result."""
+    place = {question.id: index for index, question in enumerate(history.conversation.questions)}
+    asked_along = CLOSED_BOOK if run.settings.get(_ASKED_ALONG) else None
+    backends = {name: index for index, name in enumerate(run.settings["backend"]) if name != asked_along}
+    models = {name: index for index, name in enumerate([*run.settings["model"], AGENT_MODEL])}
+    answers = [
+        answer
+        for answer in history.answers()
+        if answer.scored is not None
+        and answer.received is not None
+        and not answer.asked.by_hand
+        and answer.asked.backend in backends
+    ]
+    return sorted(
+        answers,
+        key=lambda answer: (
+            place[answer.asked.question_id],
+            backends[answer.asked.backend],
+            models[answer.asked.model],
+            answer.asked.repeat,
+        ),
+    )
+
+
+class _Style:
+    """Gathers the questions of each dataset, each conversation's once."""
+
+    def __init__(self) -> None:
+        self._conversations: dict[str, list[Conversation]] = {}
+
+    def add(self, conversation: Conversation) -> None:
+        self._conversations.setdefault(conversation.dataset, []).append(
+            conversation.model_copy(update={"turns": (), "sessions": ()})
+        )
+
+    def by_dataset(self) -> dict[str, OptionStyle]:
+        """The style of those that have multiple-choice questions."""
+        styles = {
+            dataset: option_style(question for conversation in conversations for question in conversation.questions)
+            for dataset, conversations in self._conversations.items()
+        }
+        return {dataset: style for dataset, style in styles.items() if style is not None}

@@ -1,0 +1,321 @@
+"""The table of a run of tests: points of each dataset, a column for each memory, and how far information lasted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.scoring.attribution import LABELS, Label
+from memreplay.scoring.option_style import OptionStyle
+from memreplay.scoring.results import BackendResults, Results
+from memreplay.scoring.sections import (
+    Interval,
+    MultipleChoiceResults,
+    QuestionRow,
+    RecallResults,
+    TestGroup,
+    TestResults,
+)
+from memreplay.text import UNKNOWN, dollars
+
+Columns = Mapping[str, Mapping[str, str]]
+"""By heading, the cell of each backend."""
+
+CellOf = Callable[[BackendResults], str]
+
+NOTHING = UNKNOWN
+
+_REASONS = 3
+_LONGEST_REASON = 120
+
+
+def score_columns(results: Results) -> Columns:
+    """The scores that are quoted."""
+    return _columns(results, _SCORES)
+
+
+def support_columns(results: Results) -> Columns:
+    """What the scores rest on: memory, the model alone, or luck; and what a right answer takes."""
+    return _columns(results, _SUPPORT)
+
+
+def failure_columns(results: Results) -> Columns:
+    """How many answers have each label, in the order of attribution; labels that none has are left out."""
+    present = [label for label in LABELS if any(label in each.failures for each in results.backends.values())]
+    return {
+        label.replace("_", " "): {
+            name: str(backend.failures.get(label, 0)) for name, backend in results.backends.items()
+        }
+        for label in present
+    }
+
+
+def remarks(results: Results) -> list[str]:
+    """What stands below the tables: each pair in words, and what to hold against the numbers."""
+    sentences = [f"{comparison.words}." for comparison in results.comparisons]
+    sentences += _error_sentences(results)
+    sentences += [
+        f"extraction: {read.errors} of {read.calls} exchanges of {name} went unread by {read.model}, so that it"
+        f" knows less of them; the commonest reason: {_shortened(read.error)}."
+        for name, backend in results.backends.items()
+        if (read := backend.extraction) is not None and read.error is not None
+    ]
+    sentences += [_style_sentence(dataset, style) for dataset, style in results.option_style.items()]
+    if unnamed := len({_question_of(row) for row in results.questions if row.failure == "no_evidence"}):
+        sentences.append(
+            f"no evidence: for {unnamed} of the questions the dataset names no turns that hold the answer, so where"
+            " it was lost cannot be told (--evidence joins LoCoMo's to an MC10 file)."
+        )
+    if any(row.failure == "guessed" and row.closed_book_correct is None for row in results.questions):
+        sentences.append("guessed: or lucky; without an answer by the model alone the two cannot be told apart.")
+    if results.answer_key is not None:
+        key = results.answer_key
+        sentences.append(
+            f"adjusted: by {key.file}, which corrects {key.questions} of the questions asked"
+            f" ({key.corrections} corrections in all)."
+        )
+    if any(backend.model == EXTRACTIVE_MODEL for backend in results.backends.values()):
+        sentences.append(f"{EXTRACTIVE_MODEL} is an embedded reader that picks words; it is not a language model.")
+    return sentences
+
+
+def _columns(results: Results, cells: Mapping[str, CellOf]) -> Columns:
+    """A column in which no backend has anything is left out."""
+    columns = {
+        heading: {name: cell(backend) for name, backend in results.backends.items()}
+        for heading, cell in cells.items()
+    }
+    return {heading: column for heading, column in columns.items() if set(column.values()) - {NOTHING}}
+
+
+def share(value: float | None) -> str:
+    """A share in per cent."""
+    return NOTHING if value is None else f"{100 * value:.1f} %"
+
+
+def _question_of(row: QuestionRow) -> tuple[str, str, str]:
+    return row.dataset, row.conversation, row.question_id
+
+
+def _error_sentences(results: Results) -> list[str]:
+    """How many answers ended in an error, and the commonest reasons."""
+    reasons = Counter(row.error or "no reason given" for row in results.questions if row.outcome == "error")
+    if not reasons:
+        return []
+    told = [f"{_shortened(reason)} ({number})" for reason, number in reasons.most_common(_REASONS)]
+    others = len(reasons) - _REASONS
+    rest = f"; and {others} other reason{'s' * (others > 1)}" if others > 0 else ""
+    return [
+        f"errors: {reasons.total()} of {len(results.questions)} answers ended in one, which is neither right nor"
+        f" wrong: {'; '.join(told)}{rest}. To ask them again: the same options and --resume --retry-errors."
+    ]
+
+
+def _shortened(reason: str) -> str:
+    return reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…"
+
+
+def _style_sentence(dataset: str, style: OptionStyle) -> str:
+    return (
+        f"{dataset}: one option alone differs in case or full stop in {style.odd_one_out} of {style.questions}"
+        f" questions, and is the right one in {style.leaks}; a blind guesser, that sees nothing but the options,"
+        f" gets {share(style.blind_guesser)} (chance {share(style.chance)})."
+    )
+
+
+def _parts(backend: BackendResults) -> list[MultipleChoiceResults | RecallResults | TestResults]:
+    return [part for part in (backend.multiple_choice, backend.recall, backend.tests) if part is not None]
+
+
+def _right(backend: BackendResults) -> str:
+    parts = _parts(backend)
+    return f"{sum(part.correct for part in parts)}/{sum(part.graded for part in parts)}"
+
+
+def _errors(backend: BackendResults) -> str:
+    return str(sum(part.errors for part in _parts(backend)))
+
+
+def _interval(interval: Interval | None) -> str:
+    return NOTHING if interval is None else f"{100 * interval[0]:.0f}–{100 * interval[1]:.0f}"
+
+
+def _without_adversarial(backend: BackendResults) -> str:
+    """Shown where leaving them out makes a difference."""
+    headline = backend.headline
+    same = headline.accuracy_without_adversarial == headline.accuracy and backend.multiple_choice is None
+    return NOTHING if same else share(headline.accuracy_without_adversarial)
+
+
+def _recall_at_10(backend: BackendResults) -> str:
+    found = backend.retrieval.recall_at if backend.retrieval else None
+    return share(found["10"] if found else None)
+
+
+def _gain(backend: BackendResults) -> str:
+    gain = backend.headline.normalised_gain
+    return NOTHING if gain is None else f"{gain:.2f}"
+
+
+def _tokens_per_right(backend: BackendResults) -> str:
+    tokens = backend.headline.tokens_per_right
+    return NOTHING if tokens is None else f"{tokens:,.0f}"
+
+
+_SCORES: dict[str, CellOf] = {
+    "right": _right,
+    "accuracy": lambda backend: share(backend.headline.accuracy),
+    "95 %": lambda backend: _interval(backend.headline.ci95),
+    "95 % clustered": lambda backend: _interval(backend.headline.ci95_clustered),
+    "adjusted": lambda backend: share(backend.adjusted.accuracy if backend.adjusted else None),
+    "not adversarial": _without_adversarial,
+    "errors": _errors,
+    "repeats agree": lambda backend: share(backend.headline.repeats_agree),
+    "cost": lambda backend: dollars(backend.cost_usd),
+}
+
+_SUPPORT: dict[str, CellOf] = {
+    "closed book": lambda backend: share(backend.headline.closed_book_accuracy),
+    "gain": _gain,
+    "evidence in prompt": lambda backend: share(backend.headline.evidence_in_prompt),
+    "grounded": lambda backend: share(backend.headline.grounded_accuracy),
+    "recall@10": _recall_at_10,
+    "tokens/right": _tokens_per_right,
+    "cost/right": lambda backend: dollars(backend.headline.cost_usd_per_right),
+}
+
+HEADINGS = (*_SCORES, *_SUPPORT)
+"""All that there can be of the first two tables."""
+
+
+_SCORE_MEANINGS: Final[Mapping[str, str]] = {
+    "right": "right answers of graded ones; an answer that ended in an error is not graded",
+    "accuracy": "share of graded answers that are right",
+    "95 %": "Wilson interval of the accuracy, questions taken as independent",
+    "95 % clustered": "the same where questions of one conversation are taken to be alike",
+    "adjusted": "share of graded answers that are right by the corrected key, without the questions it voids",
+    "not adversarial": "accuracy without adversarial questions",
+    "errors": "answers that ended in an error, which are neither right nor wrong",
+    "repeats agree": "share of pairs of repeats of a question that gave the same answer",
+    "closed book": "share of the same questions that the same model gets right without any memory",
+    "gain": "(accuracy − closed book) / (1 − closed book): how much of what the model alone leaves, memory gains",
+    "evidence in prompt": "share of questions with evidence for which all of it stood in the prompt, word for word",
+    "grounded": "share of graded questions with evidence that are right with the evidence in the prompt, word for"
+    " word or distilled",
+    "recall@10": "share of a question's evidence turns among the first ten hits, on average",
+    "tokens/right": "tokens of all prompts and replies for each right answer",
+    "cost": "US dollars for all replies; – where a price is not known",
+    "cost/right": "the same for each right answer",
+}
+
+_LABELS: Final[Mapping[Label, str]] = {
+    "error": "no answer came",
+    "unparsed": "the reply gives no answer that can be read",
+    "refused": "the provider refused",
+    "key_suspect": "wrong by a published answer that the answer key corrects",
+    "no_evidence": "wrong, and the dataset names no evidence",
+    "not_written": "wrong: memory never held the fact, or not any more",
+    "not_retrieved": "wrong: memory held it, and did not find it",
+    "cut": "wrong: found, and cut from the prompt by the budget",
+    "stale": "wrong: a value that was superseded was answered",
+    "false_attribution": "wrong: it was never said, and something was answered",
+    "misread": "wrong, with the evidence in the prompt",
+    "grounded": "right, with the evidence in the prompt",
+    "guessed": "right without the evidence, and without memory too",
+    "lucky": "right without the evidence, but not without memory",
+}
+
+
+def meaning_of_scores(headings: Iterable[str]) -> list[tuple[str, str]]:
+    """Each of these headings with what it means, in their order."""
+    return [(heading, _SCORE_MEANINGS[heading]) for heading in headings]
+
+
+def meaning_of_failures(headings: Iterable[str]) -> list[tuple[str, str]]:
+    """The same of the table of where facts were lost, whose cells are numbers of answers."""
+    by_heading = {label.replace("_", " "): meaning for label, meaning in _LABELS.items()}
+    return [(heading, by_heading[heading]) for heading in headings]
+
+
+Rows = Mapping[str, Sequence[str]]
+"""By heading, a cell for each memory."""
+
+HEADING = "tests, points of most points"
+
+
+def print_tests(console: Console, results: Results) -> None:
+    """Points by dataset and altogether; then what is to be known of them."""
+    names, by_dataset, totals = _points_parts(results), *point_rows(results)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column(HEADING)
+    for name in names:
+        table.add_column(Text(name), justify="right")
+    for dataset, cells in by_dataset.items():
+        table.add_row(Text(dataset), *cells)
+    table.add_section()
+    for heading, cells in totals.items():
+        table.add_row(heading, *cells)
+    console.print(table)
+    for sentence in test_remarks(results):
+        console.print(Text(sentence))
+
+
+def point_rows(results: Results) -> tuple[Rows, Rows]:
+    """The rows by dataset, and those of all tests together; a cell for each of :func:`contestants_in_tests`."""
+    tests = _points_parts(results)
+    datasets = dict.fromkeys(dataset for part in tests.values() for dataset in part.by_dataset)
+    by_dataset = {name: [_points(part.by_dataset.get(name)) for part in tests.values()] for name in datasets}
+    totals = {heading: [cell(part) for part in tests.values()] for heading, cell in _TOTALS.items()}
+    return by_dataset, {
+        heading: [text or NOTHING for text in cells] for heading, cells in totals.items() if any(cells)
+    }
+
+
+def contestants_in_tests(results: Results) -> list[str]:
+    """The names of those that were tested, in their order; none where there were no tests."""
+    return list(_points_parts(results))
+
+
+def test_remarks(results: Results) -> list[str]:
+    """What is to be known of an imported run, and of what writing the tests cost."""
+    sentences = []
+    for part in _points_parts(results).values():
+        if part.differing:
+            sentences.append(f"scored otherwise than recorded: {', '.join(part.differing)}")
+        if part.not_recomputed:
+            sentences.append(f"not scored again, the recorded score stands: {', '.join(part.not_recomputed)}")
+    if results.tests_written_usd is not None:
+        sentences.append(f"writing the tests cost {dollars(results.tests_written_usd)}, once for all memories")
+    return sentences
+
+
+def _points_parts(results: Results) -> dict[str, TestResults]:
+    return {name: backend.tests for name, backend in results.backends.items() if backend.tests is not None}
+
+
+def _points(group: TestGroup | None) -> str:
+    if group is None or not group.total:
+        return NOTHING
+    ungraded = f" ({group.errors} ungraded)" if group.errors else ""
+    return f"{group.score:.3g}/{group.max_score:g}{ungraded}" if group.graded else f"ungraded: {group.errors}"
+
+
+def _all_recorded(part: TestResults) -> str:
+    return "" if part.recorded_score is None else f"{part.recorded_score:.3g}"
+
+
+_TOTALS: dict[str, Callable[[TestResults], str]] = {
+    "all": _points,
+    "recorded": _all_recorded,
+    "LTM score, tokens": lambda part: "" if part.ltm_score is None else f"{part.ltm_score:.0f}",
+    "cost of the benchmark": lambda part: (
+        "" if part.benchmark_cost_usd is None else dollars(part.benchmark_cost_usd)
+    ),
+}

@@ -1,0 +1,219 @@
+"""Where results go: files, standard output, and the tables a person reads."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from memreplay.batch.tables import (
+    HEADING,
+    Columns,
+    contestants_in_tests,
+    failure_columns,
+    meaning_of_failures,
+    meaning_of_scores,
+    point_rows,
+    print_tests,
+    remarks,
+    score_columns,
+    support_columns,
+    test_remarks,
+)
+from memreplay.errors import UsageError
+from memreplay.files import refuse_unusable_output, write_whole
+from memreplay.scoring.results import Results
+from memreplay.scoring.sections import QuestionRow
+
+Cell = str | int | float | bool | None
+
+_STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""What a spreadsheet may take for a formula, a command or the start of one (OWASP, "CSV Injection")."""
+
+_AS_THEY_ARE = (
+    "question_id", "dataset", "conversation", "backend", "model", "repeat", "kind", "type", "other_type",
+    "location", "salience", "category", "question", "expected", "predicted", "predicted_index", "correct_index",
+    "outcome", "score", "max_score", "recorded_score", "exact_match", "entity_recall", "f1", "failure",
+    "failure_loss", "failure_detail", "closed_book_correct", "evidence_role", "evidence_in_prompt", "recall_at_1",
+    "recall_at_5", "recall_at_10", "reciprocal_rank", "reply", "error", "cost_usd", "ms", "recall_ms",
+)  # fmt: skip
+
+_MADE: dict[str, Callable[[QuestionRow], Cell]] = {
+    "evidence": lambda row: " ".join(row.evidence),
+    "failure_ranks": lambda row: "; ".join(
+        f"{turn}: {', '.join(f'{channel} {rank}' for channel, rank in ranks.items())}"
+        for turn, ranks in row.failure_ranks.items()
+    ),
+    "hits": lambda row: len(row.hits),
+    "hits_in_prompt": lambda row: sum(hit.in_prompt for hit in row.hits),
+    "tokens_prompt": lambda row: row.tokens.prompt if row.tokens else None,
+    "tokens_completion": lambda row: row.tokens.completion if row.tokens else None,
+    "tokens_cached": lambda row: row.tokens.cached if row.tokens else None,
+    "adjusted_expected": lambda row: row.adjusted.expected if row.adjusted else None,
+    "adjusted_outcome": lambda row: row.adjusted.outcome if row.adjusted else None,
+    "adjusted_reason": lambda row: row.adjusted.reason if row.adjusted else None,
+}
+
+
+def as_csv(results: Results) -> str:
+    """All rows under a line of headings. A text that a spreadsheet would calculate has a quote before it."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow([*_AS_THEY_ARE, *_MADE])
+    for row in results.questions:
+        cells = [getattr(row, name) for name in _AS_THEY_ARE] + [make(row) for make in _MADE.values()]
+        writer.writerow([_harmless(cell) for cell in cells])
+    return text.getvalue()
+
+
+def _harmless(cell: Cell) -> Cell:
+    match cell:
+        case bool():
+            return "true" if cell else "false"
+        case str() if cell.lstrip(" ").startswith(_STARTS_A_FORMULA):
+            return f"'{cell}"
+        case float():
+            # By figures and not by decimals: a price may be tiny.
+            return float(f"{cell:.9g}")
+    return cell
+
+
+_SPECIAL = re.compile(r"[\\`*_\[\]<>&|#~]")
+_MENTION = re.compile(r"(?<!\w)@")
+
+
+def as_markdown(results: Results) -> str:
+    """GitHub's dialect. Names and datasets are text: they make no markup and mention nobody."""
+    return "\n".join(_lines(results)) + "\n"
+
+
+def _lines(results: Results) -> Iterator[str]:
+    run = results.run
+    questions = len({(row.dataset, row.conversation, row.question_id) for row in results.questions})
+    asked = "test" if all(row.kind == "test" for row in results.questions) and questions else "question"
+    counted = f"1 {asked}" if questions == 1 else f"{questions} {asked}s"
+    yield f"## memreplay: {counted} of {plain(', '.join(run.datasets))}"
+    yield ""
+    for heading, columns in (
+        ("", score_columns(results)),
+        ("### What the scores rest on", support_columns(results)),
+        ("### Where each fact was lost", failure_columns(results)),
+    ):
+        if columns:
+            yield from (heading, "") if heading else ()
+            yield from _markdown_table(columns, results.backends)
+    yield from _tests(results)
+    for sentence in (*remarks(results), *test_remarks(results)):
+        yield f"- {plain(sentence)}"
+    yield ""
+    yield from _legend(results)
+    models = ", ".join(dict.fromkeys(backend.model for backend in results.backends.values()))
+    yield plain(f"Run {run.id}, started {run.started_at}, memreplay {run.memreplay_version}, model {models}.")
+
+
+def _legend(results: Results) -> Iterator[str]:
+    """What the headings mean, folded away."""
+    scores = meaning_of_scores((*score_columns(results), *support_columns(results)))
+    if scores:
+        yield from ("<details><summary>What the columns mean</summary>", "")
+        yield from (f"- *{plain(heading)}*: {plain(meaning)}" for heading, meaning in scores)
+        failures = meaning_of_failures(failure_columns(results))
+        yield from ("", "Where each fact was lost, in numbers of answers:", "") if failures else ()
+        yield from (f"- *{plain(heading)}*: {plain(meaning)}" for heading, meaning in failures)
+        yield from ("", "</details>", "")
+
+
+def _tests(results: Results) -> Iterator[str]:
+    """The points of a run of tests: a row a dataset, a column a memory."""
+    names = contestants_in_tests(results)
+    if not names:
+        return
+    by_dataset, totals = point_rows(results)
+    yield from ("### Points by dataset", "")
+    yield f"| {HEADING} | {' | '.join(map(plain, names))} |"
+    yield f"| --- |{' ---: |' * len(names)}"
+    for heading, cells in (*by_dataset.items(), *totals.items()):
+        strong = "**" if heading in totals else ""
+        yield f"| {strong}{plain(heading)}{strong} | {' | '.join(map(plain, cells))} |"
+    yield ""
+
+
+def _markdown_table(columns: Columns, backends: Mapping[str, object]) -> Iterator[str]:
+    yield f"| backend | {' | '.join(columns)} |"
+    yield f"| --- |{' ---: |' * len(columns)}"
+    for name in backends:
+        yield f"| {plain(name)} | {' | '.join(cells[name] for cells in columns.values())} |"
+    yield ""
+
+
+def plain(text: str) -> str:
+    """Text that stays text: one line, no markup, no mention."""
+    escaped = _SPECIAL.sub(lambda match: f"\\{match[0]}", " ".join(text.split()))
+    return _MENTION.sub("@\u200b", escaped)
+
+
+STANDARD_OUTPUT = "-"
+
+_WIDTH_OF_NO_TERMINAL = 140
+
+Renderer = Callable[[Results], str]
+
+RENDERERS: dict[str, Renderer] = {".json": Results.to_json, ".csv": as_csv, ".md": as_markdown}
+"""What results are written as, by a file's ending."""
+
+
+def check_outputs(
+    outputs: Sequence[str], endings: Sequence[str] = tuple(RENDERERS), *, inputs: Iterable[Path]
+) -> None:
+    """Refuse, before anything is asked, what could not be written afterwards, or would overwrite what is read.
+
+    Raises:
+        UsageError: an unknown ending, a folder that is not there, or one of ``inputs``.
+    """
+    inputs = tuple(inputs)
+    for output in outputs:
+        if output == STANDARD_OUTPUT:
+            continue
+        if Path(output).suffix not in endings:
+            wrong = Path(output).suffix or "no ending"
+            raise UsageError(f"--output {output}: cannot write {wrong}; expected {', '.join(endings)}, or -")
+        refuse_unusable_output(output, inputs)
+
+
+def write_results(results: Results, outputs: Sequence[str]) -> None:
+    """Write results everywhere they were asked for, as the ending says; ``-`` is JSON on standard output."""
+    for output in outputs:
+        if output == STANDARD_OUTPUT:
+            sys.stdout.write(results.to_json())
+        else:
+            write_whole(output, RENDERERS[Path(output).suffix](results))
+
+
+def print_table(results: Results) -> None:
+    """Scores, what they rest on, where facts were lost, and what is to be said of it; on standard output."""
+    console = Console(width=None if sys.stdout.isatty() else _WIDTH_OF_NO_TERMINAL)
+    for columns in (score_columns(results), support_columns(results), failure_columns(results)):
+        if columns:
+            console.print(_table(columns, results.backends))
+    if any(backend.tests is not None for backend in results.backends.values()):
+        print_tests(console, results)
+    for sentence in remarks(results):
+        console.print(Text(sentence), soft_wrap=True)
+
+
+def _table(columns: Columns, backends: Mapping[str, object]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("backend", no_wrap=True)
+    for heading in columns:
+        table.add_column(heading, justify="right")
+    for name in backends:
+        table.add_row(Text(name), *(cells[name] for cells in columns.values()))
+    return table

@@ -1,0 +1,199 @@
+"""``memreplay --batch``: from options to files and an exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_backends.controls import CLOSED_BOOK, CONTROLS
+from memreplay.batch.estimate import estimate_run, estimate_tests, print_estimate
+from memreplay.batch.recorded_run import RunPlan, run_recorded
+from memreplay.batch.resume import Asking
+from memreplay.batch.selection import first_questions, sampled_questions
+from memreplay.batch.writers import check_outputs
+from memreplay.cli.reading_progress import shown_reading
+from memreplay.cli.report import answer_key_of, results_beside, write_report
+from memreplay.conversations.models import Conversation
+from memreplay.conversations.registry import load, shipped_datasets
+from memreplay.dataset_interfaces.sources import TestSource, split_specs
+from memreplay.engine.remote.client import is_agent
+from memreplay.errors import EXIT_BELOW_THRESHOLD, EXIT_DONE, EXIT_INTERRUPTED, EXIT_QUESTION_ERRORS, UsageError
+from memreplay.llm.catalogue import is_loopback
+from memreplay.paths import new_recording_path
+from memreplay.runtime.judge import refuse_extractive_judge
+from memreplay.runtime.streams import refuse_for_tests, refuse_unknown_backends
+from memreplay.runtime.test_runs import ConversingAssembly
+from memreplay.scoring.results import Results
+from memreplay.settings import Settings, without_secrets
+
+
+@dataclass(frozen=True)
+class BatchOptions:
+    """What ``--batch`` is told beside the settings."""
+
+    datasets: tuple[str, ...]
+    evidence: Path | None
+    recording: Path | None
+    plan: RunPlan
+    estimate: bool
+    outputs: tuple[str, ...]
+    fail_under: float | None
+    answer_key: Path | None = None
+
+    def files_read(self) -> Iterator[Path]:
+        """Files that are named for reading; an id or a pattern of datasets is none."""
+        for name in self.datasets:
+            yield Path(name)
+        for path in (self.evidence, self.answer_key):
+            if path is not None:
+                yield path
+
+
+def check_options(settings: Settings, options: BatchOptions) -> None:
+    """Make sure that the options can be meant together.
+
+    Raises:
+        UsageError: they cannot.
+    """
+    wrong = {
+        "--resume needs --recording: the file with the run to go on with": options.plan.resume
+        and options.recording is None,
+        "--retry-errors goes with --resume": options.plan.retry_errors and not options.plan.resume,
+        "--limit and --sample both choose the questions; give one of them": bool(
+            settings.limit and settings.sample
+        ),
+        "--offline takes replies from the cache, which --no-cache forbids": settings.offline and not settings.cache,
+        "--fail-under takes an accuracy, a number from 0 to 1": options.fail_under is not None
+        and not 0 <= options.fail_under <= 1,
+        "--estimate starts no run: it goes without --resume": options.estimate and options.plan.resume,
+    }
+    for sentence, applies in wrong.items():
+        if applies:
+            raise UsageError(sentence)
+    for url in (settings.redis_url, settings.qdrant_url) if settings.offline else ():
+        if url is not None and not is_loopback(url):
+            raise UsageError(f"--offline reaches no network, and {without_secrets(url)} is on one")
+
+
+def without_effect_on_tests(settings: Settings, options: BatchOptions) -> str | None:
+    """The options that change nothing where only tests are run, in one sentence; None where there are none."""
+    idle = {
+        "--shuffle-choices": settings.shuffle_choices,
+        "--evidence": options.evidence is not None,
+        "--answer-key": options.answer_key is not None,
+        "--perceive": options.plan.perceive,
+    }
+    given = [name for name, is_given in idle.items() if is_given]
+    if not given:
+        return None
+    names = ", ".join(given)
+    why = "they choose among no options, name no evidence, and read memory at every turn"
+    return f"{names}: without effect on tests; {why}"
+
+
+def run_batch(settings: Settings, options: BatchOptions) -> int:
+    """Run headless and write the results; the exit code says how it went.
+
+    Raises:
+        MemreplayError: nothing was asked, since the options, a dataset, a server or a key will not do.
+    """
+    check_options(settings, options)
+    refuse_unknown_backends(settings.backend)
+    recording = options.recording or new_recording_path()
+    outputs = tuple(dict.fromkeys(options.outputs)) or (results_beside(recording),)
+    # A folder of recordings that is not there yet is made with the first of them.
+    to_be_made = not options.outputs and not recording.parent.exists()
+    check_outputs(() if to_be_made else outputs, inputs=(recording, *options.files_read()))
+    specs, sources = split_specs(options.datasets or tuple(entry.id for entry in shipped_datasets()))
+    refuse_for_tests(settings, sources, specs)
+    if not specs and (idle := without_effect_on_tests(settings, options)):
+        _warn(idle)
+    conversations = _chosen_conversations(settings, options, specs) if specs else []
+    if not sources and not any(conversation.questions for conversation in conversations):
+        raise UsageError("nothing to ask: the chosen datasets hold no questions")
+    if options.estimate:
+        return _estimate(settings, conversations, sources)
+    answer_key = answer_key_of(options.answer_key)
+    if answer_key is not None:
+        answer_key.check(conversations)
+    if not _ran_to_its_end(settings, options.plan, conversations, sources, recording):
+        print(
+            f"interrupted; everything finished so far is saved. Go on with the same options and:"
+            f" --recording {recording} --resume",
+            file=sys.stderr,
+        )
+        return EXIT_INTERRUPTED
+    results = write_report(recording, None, outputs, answer_key)
+    print(f"recorded in {recording}", file=sys.stderr)
+    return _exit_code(results, options.fail_under)
+
+
+def _ran_to_its_end(
+    settings: Settings,
+    plan: RunPlan,
+    conversations: Sequence[Conversation],
+    sources: Sequence[TestSource],
+    recording: Path,
+) -> bool:
+    """Run and record. What it took, the embedder above all, is let go of before the results are made."""
+    along = _asked_along(settings.backend) if conversations else ()
+    assembly = ConversingAssembly(settings, recording, asked_along=along, warn=_warn)
+    return asyncio.run(run_recorded(assembly, conversations, sources, plan))
+
+
+def _chosen_conversations(settings: Settings, options: BatchOptions, specs: Sequence[str]) -> list[Conversation]:
+    with shown_reading() as opened:
+        loaded = load(specs, options.evidence, _warn, opened)
+        if settings.sample is not None:
+            return sampled_questions(loaded, settings.sample, settings.seed)
+        return list(first_questions(loaded, settings.limit))
+
+
+def _asked_along(backends: Sequence[str]) -> tuple[str, ...]:
+    """Closed book is asked along with every memory: without it a right answer may be a guess.
+
+    What an agent would say without its memory no model can tell.
+    """
+    is_chosen = CLOSED_BOOK in backends
+    memories = [name for name in backends if name not in CONTROLS and not is_agent(name)]
+    return (CLOSED_BOOK,) if memories and not is_chosen else ()
+
+
+def _estimate(settings: Settings, conversations: Sequence[Conversation], sources: Sequence[TestSource]) -> int:
+    """Embedded stores are as good for it as servers, and it leaves nothing in them; nobody is there to be asked."""
+    refuse_extractive_judge(settings.judge)
+    embedded = settings.model_copy(update={"redis_url": None, "qdrant_url": None, "judge": None})
+    along = _asked_along(settings.backend) if conversations else ()
+    assembly = ConversingAssembly(embedded, new_recording_path(), asked_along=along, warn=_warn)
+    asking = Asking(settings.backend, assembly.asked_along, settings.model, settings.repeats, retry_errors=False)
+
+    async def estimate() -> None:
+        try:
+            if conversations:
+                print_estimate(await estimate_run(assembly, conversations, asking))
+            if sources:
+                estimates, caveats = await estimate_tests(assembly, sources, settings.judge)
+                print_estimate(estimates, "tests", "about")
+                print("\n".join(caveats))
+        finally:
+            await assembly.finish("interrupted")
+
+    asyncio.run(estimate())
+    return EXIT_DONE
+
+
+def _exit_code(results: Results, fail_under: float | None) -> int:
+    if any(row.outcome == "error" for row in results.questions):
+        return EXIT_QUESTION_ERRORS
+    if fail_under is not None and any(
+        backend.accuracy is None or backend.accuracy < fail_under for backend in results.backends.values()
+    ):
+        return EXIT_BELOW_THRESHOLD
+    return EXIT_DONE
+
+
+def _warn(sentence: str) -> None:
+    print(f"warning: {sentence}", file=sys.stderr)

@@ -1,0 +1,48 @@
+"""The command line: ``memreplay`` itself, and its commands by name. A command's module is imported when it runs."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from memreplay.cli.replay import replay
+
+COMMANDS = {
+    "report": "Write the results of a finished run again. Asks no model.",
+    "compare": "Compare two runs on the same questions. Asks no model.",
+    "doctor": "Check which Redis, Qdrant, embedder and model this configuration reaches.",
+    "validate": "Check dataset files: one line per error, with its place and what was expected.",
+    "check-backend": "Test a memory against the contract, and say in plain words what it breaks.",
+    "serve-backend": "Serve a memory over HTTP, as an agent for benchmark runners.",
+    "recordings": "List recordings, show one, import a foreign run.",
+    "datasets": "List what can be replayed, show its coverage, export it.",
+}
+"""Name and help of each command; its module in this package has a ``command``."""
+
+
+class _LazyGroup(TyperGroup):
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        return typer.main.get_command(import_module(f"memreplay.cli.{cmd_name.replace('-', '_')}").command)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+cli = typer.Typer(
+    name="memreplay",
+    cls=_LazyGroup,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+cli.callback(invoke_without_command=True)(replay)

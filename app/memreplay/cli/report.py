@@ -1,0 +1,64 @@
+"""``memreplay report``: write the results of a finished run again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memreplay.batch.report import results_of_run
+from memreplay.batch.writers import check_outputs, print_table, write_results
+from memreplay.cli.options import AnswerKeyFile, Outputs
+from memreplay.errors import UsageError
+from memreplay.recording.bodies import damage_told
+from memreplay.recording.reader import Recording
+from memreplay.scoring.answer_key import AnswerKey, read_answer_key
+from memreplay.scoring.results import Results
+
+command = typer.Typer(
+    rich_markup_mode=None, add_completion=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
+
+
+@command.command()
+def report(
+    file: Annotated[Path, typer.Argument(help="A recording.")],
+    run: Annotated[str | None, typer.Option(metavar="ID", help="Which run; default: the newest.")] = None,
+    output: Outputs = None,
+    answer_key: AnswerKeyFile = None,
+) -> None:
+    """Write the results of a finished run again. Asks no model."""
+    report_again(file, run, tuple(output or ()), answer_key)
+
+
+def report_again(path: Path, run_id: str | None, outputs: Sequence[str], answer_key: Path | None = None) -> None:
+    """Write the results of a recorded run again, from the file alone.
+
+    Raises:
+        MemreplayError: the file or an output cannot be used.
+    """
+    chosen = tuple(dict.fromkeys(outputs)) or (results_beside(path),)
+    check_outputs(chosen, inputs=(path, *([answer_key] if answer_key else ())))
+    write_report(path, run_id, chosen, answer_key_of(answer_key))
+
+
+def results_beside(recording: Path) -> str:
+    if not recording.name:
+        raise UsageError(f"{recording}: not a file; expected the name of a recording")
+    return str(recording.with_suffix(".results.json"))
+
+
+def answer_key_of(path: Path | None) -> AnswerKey | None:
+    return None if path is None else read_answer_key(path)
+
+
+def write_report(path: Path, run_id: str | None, outputs: Sequence[str], answer_key: AnswerKey | None) -> Results:
+    with closing(Recording.open(path)) as recording, damage_told(path):
+        results = results_of_run(recording, recording.run(run_id), answer_key)
+    write_results(results, outputs)
+    if "-" not in outputs:
+        print_table(results)
+    return results

@@ -1,0 +1,200 @@
+"""``memreplay serve-backend``: one of our memories as an HTTP service, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memory_backends.base import StoreUnavailableError
+from memory_backends.registry import create_backend
+from memreplay.conversations.models import Question
+from memreplay.errors import EXIT_DONE, MissingServerOrKeyError, UsageError
+from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.llm.catalogue import ensure_reachable
+from memreplay.llm.client import AskedAnew
+from memreplay.llm.extraction import ModelFactExtractor
+from memreplay.llm.extractive.reader import read_prompt
+from memreplay.llm.litellm_setup import warm_up
+from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage, Reply
+from memreplay.llm.prompts import HISTORY_HEADING, after_history, build_request, longest_reply
+from memreplay.llm.tokens import context_budget
+from memreplay.runtime.embedders import ensure_embedder_answers
+from memreplay.runtime.memories import resources_of
+from memreplay.runtime.streams import refuse_unknown_backends
+from memreplay.settings import Settings, read_settings
+
+command = typer.Typer(
+    rich_markup_mode=None, add_completion=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
+
+
+@command.command("serve-backend")
+def serve_backend(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A memory: hybrid, rag, package.module:Class …")],
+    host: Annotated[
+        str, typer.Option(help="Where to listen; elsewhere than here, a token is needed.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8377,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="MEMREPLAY_SERVE_TOKEN",
+            show_default=False,
+            help="What callers must show; better in the environment.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What answers from the memory; default memreplay/extractive.")
+    ] = None,
+) -> None:
+    """Serve a memory over HTTP, as an agent for benchmark runners. Stores are those that are configured."""
+    settings = read_settings(model=(model,) if model else ())
+    raise typer.Exit(serve(name, settings, ServeOptions(host, port, token)))
+
+
+if TYPE_CHECKING:
+    from aiohttp.web import TCPSite
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """Where to listen; ``token`` is what callers must show, None for nobody but this machine."""
+
+    host: str
+    port: int
+    token: str | None
+
+
+def serve(name: str, settings: Settings, options: ServeOptions) -> int:
+    """Serve until interrupted.
+
+    Raises:
+        UsageError: there is no such memory, or nobody may listen there without a token.
+        MissingServerOrKeyError: a store, or the model's key, is missing.
+    """
+    from memreplay.server.app import is_loopback
+
+    refuse_unknown_backends([name])
+    if name.startswith(("http:", "https:")):
+        raise UsageError(f"{name} is served already")
+    if not is_loopback(options.host) and not options.token:
+        raise UsageError(
+            f"listening on {options.host} lets others in: give them a token with --token or MEMREPLAY_SERVE_TOKEN"
+        )
+    for model in (settings.model[0], settings.extractor):
+        if model is not None:
+            ensure_reachable(model, settings.api_base)
+    warm_up()
+    asyncio.run(_serve(name, settings.model_copy(update={"backend": (name,)}), options))
+    return EXIT_DONE
+
+
+async def _serve(name: str, settings: Settings, options: ServeOptions) -> None:
+    from aiohttp import web
+
+    from memreplay.server.app import SECONDS_TO_STOP, BackendServer
+    from memreplay.server.session import Limits
+
+    resources, vectors = resources_of(settings)
+    model, base = settings.model[0], settings.api_base
+    asked = AskedAnew()
+    if settings.extractor is not None:
+        resources = replace(resources, extractor=ModelFactExtractor(asked, settings.extractor, base))
+    try:
+        await asyncio.to_thread(ensure_embedder_answers, settings.embedder, vectors, base)
+        await resources.redis.check()
+        await resources.qdrant.check()
+        reader = MessageReader(asked, model, base)
+        server = BackendServer(
+            name,
+            lambda: create_backend(name, resources, {}),
+            reader.reply,
+            Limits(settings.top_k, context_budget(model, settings.context_tokens)),
+        )
+        runner = web.AppRunner(
+            server.application(options.host, options.token), access_log=None, shutdown_timeout=SECONDS_TO_STOP
+        )
+        await runner.setup()
+        try:
+            with _stop_signals() as stop:
+                await _listen(web.TCPSite(runner, options.host, options.port), options)
+                print(_announcement(name, model, options.host, runner.addresses[0][1]), file=sys.stderr)
+                await stop.wait()
+        finally:
+            await runner.cleanup()
+    except StoreUnavailableError as error:
+        raise MissingServerOrKeyError(str(error)) from None
+    finally:
+        vectors.close()
+        await resources.redis.aclose()
+        await resources.qdrant.aclose()
+
+
+def _announcement(name: str, model: str, host: str, port: int) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    return f"{name} answers at http://{shown}:{port}/run_turn with {model}; ctrl+c stops it"
+
+
+async def _listen(site: TCPSite, options: ServeOptions) -> None:
+    try:
+        await site.start()
+    except OSError as error:
+        raise UsageError(f"cannot listen on {options.host}:{options.port}: {error.strerror or error}") from None
+
+
+@contextmanager
+def _stop_signals() -> Iterator[asyncio.Event]:
+    """An event that the first signal to stop sets; a second one does not wait for the turns under way."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def let_go() -> None:
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
+
+    def stopped() -> None:
+        stop.set()
+        let_go()
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, stopped)
+    try:
+        yield stop
+    finally:
+        let_go()
+
+
+class MessageReader:
+    """Answers a message from what memory gave for it, through a model."""
+
+    def __init__(self, model: AnswerModel, name: str, api_base: str | None) -> None:
+        self._model = model
+        self._name = name
+        self._api_base = api_base
+
+    async def reply(self, context: str, message: str) -> Reply:
+        """The model's reply. A failure is a reply with an error."""
+        return await self._model.answer(self._request(context, message))
+
+    def _request(self, context: str, message: str) -> AnswerRequest:
+        """A question of ours goes as it is. The embedded reader takes any message for a question."""
+        is_question = read_prompt(f"{HISTORY_HEADING}\n\n{message}") is not None
+        if self._name == EXTRACTIVE_MODEL and not is_question:
+            question = Question(id="", kind="recall", type="", text=message, expected="")
+            return build_request(question, context, self._name, self._api_base)
+        prompt: PromptMessage = after_history(context, message)
+        return AnswerRequest(
+            model=self._name,
+            api_base=self._api_base,
+            messages=(prompt,),
+            parameters={"temperature": 0, "max_tokens": longest_reply(self._name)},
+        )

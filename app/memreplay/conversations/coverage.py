@@ -1,0 +1,158 @@
+"""What a set of conversations covers: questions and key turns, counted by pairs of their properties.
+
+A cell that is empty is something that nobody has asked yet: what to write next.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import get_args
+
+from memreplay.conversations.formats.test_conversation import BANDS
+from memreplay.conversations.models import Conversation, InfoLocation, KeyInfoType, Question, Salience, Turn
+
+UNKNOWN = "–"
+"""Where a dataset does not say."""
+
+
+@dataclass(frozen=True)
+class Covered:
+    """A question or a key turn, by what it tests."""
+
+    category: str
+    key_info: str
+    position: str
+    salience: str
+    language: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """How many questions, and how many key turns."""
+
+    questions: int
+    key_turns: int
+
+
+@dataclass(frozen=True)
+class CoverageTable:
+    """Counts by two properties; ``cells[row][column]``, those that are empty too."""
+
+    rows: str
+    columns: str
+    cells: dict[str, dict[str, Cell]]
+
+    def empty(self) -> list[tuple[str, str]]:
+        """Rows and columns where there is no question."""
+        return [
+            (row, column)
+            for row, cells in self.cells.items()
+            for column, cell in cells.items()
+            if not cell.questions
+        ]
+
+
+_Property = Callable[[Covered], str]
+
+_PROPERTIES: dict[str, tuple[_Property, tuple[str, ...]]] = {
+    "category": (lambda covered: covered.category, ("identity", "technical", "multi")),
+    "key info": (lambda covered: covered.key_info, get_args(KeyInfoType)),
+    "position": (lambda covered: covered.position, get_args(InfoLocation)),
+    "salience": (lambda covered: covered.salience, get_args(Salience)),
+    "language": (lambda covered: covered.language, ()),
+}
+"""How each property is read, and the values that are shown even where nothing has them."""
+
+_PAIRS = (
+    ("category", "key info"),
+    ("category", "position"),
+    ("category", "salience"),
+    ("category", "language"),
+    ("key info", "position"),
+    ("key info", "salience"),
+    ("salience", "position"),
+    ("language", "key info"),
+)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The tables, and how many conversations bear each tag."""
+
+    tables: tuple[CoverageTable, ...]
+    tags: dict[str, int]
+
+
+def coverage_of(conversations: Iterable[Conversation]) -> Coverage:
+    """What the conversations cover."""
+    questions: list[Covered] = []
+    key_turns: list[Covered] = []
+    tags: Counter[str] = Counter()
+    for conversation in conversations:
+        tags.update(set(conversation.tags))
+        questions.extend(_of_question(question, conversation) for question in conversation.questions)
+        key_turns.extend(_of_key_turns(conversation))
+    tables = tuple(_table(rows, columns, questions, key_turns) for rows, columns in _PAIRS)
+    return Coverage(tables, dict(sorted(tags.items())))
+
+
+def _table(rows: str, columns: str, questions: list[Covered], key_turns: list[Covered]) -> CoverageTable:
+    def key(covered: Covered) -> tuple[str, str]:
+        return _PROPERTIES[rows][0](covered), _PROPERTIES[columns][0](covered)
+
+    asked, marked = Counter(map(key, questions)), Counter(map(key, key_turns))
+    found = asked.keys() | marked.keys()
+    row_values = _values(rows, {row for row, _ in found})
+    column_values = _values(columns, {column for _, column in found})
+    return CoverageTable(
+        rows,
+        columns,
+        {
+            row: {column: Cell(asked[row, column], marked[row, column]) for column in column_values}
+            for row in row_values
+        },
+    )
+
+
+def _values(name: str, found: set[str]) -> list[str]:
+    """The known values first, then the others that were found, and last what is not said."""
+    known = _PROPERTIES[name][1]
+    others = sorted(found - set(known) - {UNKNOWN})
+    return [*known, *others, *([UNKNOWN] if UNKNOWN in found else [])]
+
+
+def _category(conversation: Conversation) -> str:
+    """What stands first in the id of a conversation with a file of its own; else the dataset."""
+    in_its_own_file = conversation.id == conversation.dataset
+    return conversation.id.partition("-")[0] if in_its_own_file else conversation.dataset
+
+
+def _of_question(question: Question, conversation: Conversation) -> Covered:
+    """A question tests what its evidence turns hold; where they differ, the last of them."""
+    evidence = sorted((conversation.turns_by_id[turn] for turn in question.evidence), key=lambda turn: turn.number)
+    marks = [turn.key_info for turn in evidence if turn.key_info is not None]
+    return Covered(
+        category=_category(conversation),
+        key_info=(marks[-1].key_info_type if marks else None) or UNKNOWN,
+        position=question.info_location or (_position(evidence[-1]) if evidence else UNKNOWN),
+        salience=question.salience or UNKNOWN,
+        language=conversation.language or UNKNOWN,
+    )
+
+
+def _of_key_turns(conversation: Conversation) -> Iterator[Covered]:
+    for turn in conversation.turns:
+        if turn.key_info is not None and turn.key_info.contains_key_info:
+            yield Covered(
+                category=_category(conversation),
+                key_info=turn.key_info.key_info_type or UNKNOWN,
+                position=_position(turn),
+                salience=turn.key_info.salience or UNKNOWN,
+                language=conversation.language or UNKNOWN,
+            )
+
+
+def _position(turn: Turn) -> str:
+    return next(location for location, numbers in BANDS.items() if turn.number in numbers)

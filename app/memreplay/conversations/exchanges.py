@@ -1,0 +1,40 @@
+"""Turns and exchanges, as a memory sees them."""
+
+from __future__ import annotations
+
+from memory_backends.base import Exchange, Message
+from memreplay.conversations.models import Conversation, Turn
+
+
+def message_of(conversation: Conversation, turn: Turn) -> Message:
+    """The turn as a message, with its label and the conversation's own date."""
+    return Message(
+        turn_id=turn.id,
+        turn_number=turn.number,
+        session=turn.session,
+        role=turn.role,
+        label=conversation.label_of(turn),
+        text=turn.text,
+        said_at=conversation.date_of(turn),
+    )
+
+
+def exchanges_of(conversation: Conversation) -> tuple[Exchange, ...]:
+    """The conversation cut into exchanges; every turn is in exactly one of them.
+
+    One begins where a session begins, and where the user speaks again after the assistant. So consecutive turns
+    of one role stay together, and what is left over at either end of a session is an exchange of its own.
+    """
+    groups: list[list[Message]] = []
+    previous: Turn | None = None
+    for turn in conversation.turns:
+        begins = (
+            previous is None
+            or previous.session != turn.session
+            or (previous.role == "assistant" and turn.role == "user")
+        )
+        if begins:
+            groups.append([])
+        groups[-1].append(message_of(conversation, turn))
+        previous = turn
+    return tuple(Exchange(messages=tuple(group)) for group in groups)

@@ -1,0 +1,103 @@
+"""Datasets whose tests a model writes from a prompt, and whose answers a model judges."""
+
+from __future__ import annotations
+
+from abc import ABC
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memreplay.dataset_interfaces.dataset import DatasetInterface
+from memreplay.dataset_interfaces.evaluation import sanitize_and_parse_json
+from memreplay.dataset_interfaces.examples import TestExample, Ungraded
+from memreplay.dataset_interfaces.language_model import GPT_CHEAPEST, make_system_message, make_user_message
+from memreplay.errors import DatasetError, UsageError
+
+_PARTS = ("content", "question", "answer")
+_TOKENS_OF_AN_EXAMPLE = 2048
+_ROLE = "You invent material for tests of memory."
+
+
+@dataclass
+class GPTGenerated(DatasetInterface, ABC):
+    """Give ``generation_file``: JSON with a prompt each for ``content``, ``question`` and ``answer``.
+
+    ``generated_file`` is optional: JSON with a list of examples that were generated before, each with lists
+    ``content``, ``question`` and ``answer``. They are used first, so that a dataset that ships them needs no model.
+    Both are paths, or names in the folder ``data`` beside the dataset's file.
+    """
+
+    generation_file: str | Path | None = None
+    generated_file: str | Path | None = None
+    temperature: float = 1.0
+    generation_model: str = GPT_CHEAPEST
+    max_attempts: int = 10
+
+    def __post_init__(self) -> None:
+        """Check that there is a prompt."""
+        if self.generation_file is None:
+            raise UsageError(f"The dataset {self.name} needs a generation_file to generate its tests from")
+
+    def generate_examples(self, num_examples: int) -> list[TestExample]:
+        """Tests that give all facts in their first line and then ask for each of them."""
+        written = self._shipped()[:num_examples]
+        written += [self._generated() for _ in range(num_examples - len(written))]
+        return [self._example(parts) for parts in written]
+
+    def evaluate_correct(
+        self, questions: list[str], responses: list[str], expected_answers: Any
+    ) -> tuple[float, float, list[str]]:
+        """By the judge."""
+        return self.evaluate_correct_gpt(questions, responses, expected_answers)
+
+    def _example(self, parts: dict[str, list[str]]) -> TestExample:
+        return self.create_example(
+            script=["\n".join(parts["content"]), *parts["question"]],
+            is_question=[False] + [True] * len(parts["question"]),
+            expected_responses=parts["answer"],
+            uses_callback=self.uses_callback,
+        )
+
+    def _shipped(self) -> list[dict[str, list[str]]]:
+        if self.generated_file is None:
+            return []
+        entries = self.load_json(self.generated_file)
+        if not isinstance(entries, list) or not all(map(_is_complete, entries)):
+            path = self.data_path / self.generated_file
+            raise DatasetError(
+                path, "", "is not a list of generated examples", f"lists {', '.join(_PARTS)} in each"
+            )
+        return entries
+
+    def _generated(self) -> dict[str, list[str]]:
+        context = [make_system_message(_ROLE), make_user_message(self._prompt())]
+        for _ in range(self.max_attempts):
+            try:
+                parts = sanitize_and_parse_json(
+                    self.ask_llm(context, self.generation_model, self.temperature, _TOKENS_OF_AN_EXAMPLE)
+                )
+            except Ungraded as error:
+                raise UsageError(f"The tests of {self.name} cannot be generated: {error}") from None
+            except ValueError:
+                continue
+            if _is_complete(parts):
+                return {part: list(parts[part]) for part in _PARTS}
+        raise UsageError(f"The tests of {self.name} could not be generated in {self.max_attempts} attempts")
+
+    def _prompt(self) -> str:
+        wishes = self.load_json(str(self.generation_file))
+        missing = [part for part in _PARTS if not isinstance(wishes, dict) or not isinstance(wishes.get(part), str)]
+        if missing:
+            path = self.data_path / str(self.generation_file)
+            raise DatasetError(path, f"/{missing[0]}", "is missing", "a prompt for content, question and answer")
+        lines = [f"{part.capitalize()}: {wishes[part]}" for part in _PARTS]
+        form = '{"content": ["…"], "question": ["…"], "answer": ["…"]}'
+        return "\n".join(["Write the three parts of a test.", *lines, f"Reply with JSON of this form: {form}"])
+
+
+def _is_complete(parts: Any) -> bool:
+    """Three lists of texts, with an answer for each question."""
+    if not isinstance(parts, dict) or any(not isinstance(parts.get(part), list) for part in _PARTS):
+        return False
+    texts = [text for part in _PARTS for text in parts[part]]
+    return all(isinstance(text, str) for text in texts) and 0 < len(parts["question"]) == len(parts["answer"])

@@ -1,0 +1,49 @@
+"""All that a dataset imports, under the names that GoodAI's interfaces give it."""
+
+from __future__ import annotations
+
+from memreplay.dataset_interfaces.dataset import DatasetInterface, RunView
+from memreplay.dataset_interfaces.dynamic import DynamicDataset, DynamicExample
+from memreplay.dataset_interfaces.evaluation import sanitize_and_parse_json
+from memreplay.dataset_interfaces.examples import (
+    CallBackTestExample,
+    SendAndRegisterAction,
+    SendMessageAction,
+    TestAction,
+    TestExample,
+    TestFinishedAction,
+    Ungraded,
+    WaitAction,
+    WaitCreator,
+)
+from memreplay.dataset_interfaces.language_model import (
+    GPT_4_TURBO_BEST,
+    GPT_CHEAPEST,
+    LLMContext,
+    make_assistant_message,
+    make_system_message,
+    make_user_message,
+)
+
+__all__ = [
+    "GPT_4_TURBO_BEST",
+    "GPT_CHEAPEST",
+    "CallBackTestExample",
+    "DatasetInterface",
+    "DynamicDataset",
+    "DynamicExample",
+    "LLMContext",
+    "RunView",
+    "SendAndRegisterAction",
+    "SendMessageAction",
+    "TestAction",
+    "TestExample",
+    "TestFinishedAction",
+    "Ungraded",
+    "WaitAction",
+    "WaitCreator",
+    "make_assistant_message",
+    "make_system_message",
+    "make_user_message",
+    "sanitize_and_parse_json",
+]

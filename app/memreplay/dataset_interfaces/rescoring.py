@@ -1,0 +1,144 @@
+"""Score a finished test again from the log of its run, without an agent or a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from memreplay.dataset_interfaces.dynamic import DynamicExample
+from memreplay.dataset_interfaces.examples import (
+    Evaluation,
+    SendMessageAction,
+    TestExample,
+    TestFinishedAction,
+    Ungraded,
+    normalised,
+)
+from memreplay.dataset_interfaces.language_model import LLMReply, LLMRequest
+from memreplay.dataset_interfaces.loading import create_dataset, shipped_dataset
+from memreplay.dataset_interfaces.master_log import EventType, LogEvent, MasterLog
+
+
+def recorded_test(test_id: str, dataset_name: str, log: MasterLog, expected_responses: Any) -> TestExample | None:
+    """The test with the script that was said; None where no shipped dataset has its name."""
+    found = shipped_dataset(dataset_name)
+    if found is None:
+        return None
+    events = list(log.of(test_id))
+    said = [event for event in events if event.type is EventType.SEND_MESSAGE]
+    dataset = create_dataset(found)
+    dataset.name = dataset_name
+    example = dataset.create_example(
+        script=[str(event.data["message"]) for event in said],
+        is_question=[bool(event.data.get("is_question")) for event in said],
+        waits=[{} for _ in said],
+        expected_responses=expected_responses,
+        uses_callback=any(event.type is EventType.REGISTER_CALLBACK for event in events),
+    )
+    example.identify(dataset, test_id.removeprefix(f"{dataset_name} - "))
+    return example
+
+
+_REPLIES = (EventType.RESPONSE_MESSAGE, EventType.RESPONSE_FILL)
+
+
+@dataclass(frozen=True)
+class Rescored:
+    """The new score, 0..1, or None where it cannot be had, and ``ungraded`` says why."""
+
+    score: float | None
+    reasoning: tuple[str, ...] = ()
+    ungraded: str | None = None
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """A run as its log has it."""
+
+    master_log: MasterLog
+
+
+def rescore(example: TestExample, log: MasterLog) -> Rescored:
+    """Score a test that has not begun by what the log of its run says.
+
+    A model that is asked answers as the log has it; where the log has no reply (GoodAI's have those of dynamic
+    tests only) the test is ungraded. A dynamic test is led through its own script by the agent's replies, whatever
+    the messages were that they answered.
+    """
+    events = list(log.of(example.unique_id))
+    replies = iter([event.data["response"] for event in events if event.type is EventType.LLM_CALL])
+
+    def recorded(request: LLMRequest) -> LLMReply:
+        return LLMReply(next(replies, None), error=f"the log has no reply of {request.model}")
+
+    example.dataset_generator.use_language_model(recorded)
+    try:
+        score, _, reasons = _evaluation(example, events, log)
+    except Ungraded as error:
+        return Rescored(None, ungraded=str(error))
+    return Rescored(score, tuple(reasons))
+
+
+def questions_and_responses(events: list[LogEvent]) -> tuple[list[str], list[str]]:
+    """What one test asked, and what the agent replied."""
+    asked = [event for event in events if event.data.get("is_question")]
+    questions = [str(event.data["message"]) for event in asked if event.type is EventType.SEND_MESSAGE]
+    responses = [str(event.data["message"]) for event in asked if event.type is EventType.RESPONSE_MESSAGE]
+    return questions, responses
+
+
+def _evaluation(example: TestExample, events: list[LogEvent], log: MasterLog) -> Evaluation:
+    questions, responses = questions_and_responses(events)
+    if isinstance(example, DynamicExample):
+        return _led_through(example, events)
+    if not responses:
+        raise Ungraded("The log has no reply to a question of this test")
+    if example.uses_callback:
+        return _called_back(example, log)
+    return example.evaluation_fn(questions, responses, example.expected_responses)
+
+
+def _led_through(example: DynamicExample, events: list[LogEvent]) -> Evaluation:
+    replies = (str(event.data["message"]) for event in events if event.type is EventType.RESPONSE_MESSAGE)
+    while not example.finished:
+        action = example.step()
+        if isinstance(action, TestFinishedAction):
+            break
+        if isinstance(action, SendMessageAction):
+            reply = next(replies, None)
+            if reply is None:
+                raise Ungraded("The log has fewer replies than this test has messages")
+            action.reply = reply
+    return example.evaluate()
+
+
+def _called_back(example: TestExample, log: MasterLog) -> Evaluation:
+    """What the callback says after each exchange, until it ends the test."""
+    run = RecordedRun(MasterLog())
+    for event in _since_registered(example, log, run.master_log):
+        run.master_log.append(event)
+        if event.type not in _REPLIES:
+            continue
+        score, maximum, reasons, done = example.dataset_generator.continual_evaluation_callback(
+            run, example, run.master_log.messages()
+        )
+        if done or example.finished:
+            return normalised(score, maximum, reasons)
+    raise Ungraded("The log ends before the test's callback has seen enough")
+
+
+def _since_registered(example: TestExample, log: MasterLog, before: MasterLog) -> Iterator[LogEvent]:
+    """The events from the reply to the registering question on; those before go to ``before``."""
+    watching = False
+    for place, event in enumerate(log.events):
+        following = log.events[place + 1] if place + 1 < len(log.events) else None
+        watching = watching or (
+            following is not None
+            and following.type is EventType.REGISTER_CALLBACK
+            and following.test_id == example.unique_id
+        )
+        if watching:
+            yield event
+        else:
+            before.append(event)

@@ -1,0 +1,288 @@
+"""Runs tests side by side in one conversation, as a generator of steps.
+
+The scheduler knows no agent: whoever drives it answers each ``Say`` by sending an ``AgentReply``. The same tests,
+configuration and replies give the same steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from datetime import datetime
+from functools import partial
+from typing import TypeVar
+
+from memreplay.dataset_interfaces.agenda import Agenda, Fill, JumpTo, Resume, RunningTest, Start
+from memreplay.dataset_interfaces.dataset import RunConfig
+from memreplay.dataset_interfaces.examples import (
+    Evaluation,
+    SendAndRegisterAction,
+    SendMessageAction,
+    TestExample,
+    TestFinishedAction,
+    Ungraded,
+    WaitAction,
+    normalised,
+)
+from memreplay.dataset_interfaces.filler import TriviaFiller, shipped_trivia
+from memreplay.dataset_interfaces.journal import Journal, LoggedModel, RunRecord
+from memreplay.dataset_interfaces.language_model import LanguageModel
+from memreplay.dataset_interfaces.loading import is_the_users, problem_of
+from memreplay.dataset_interfaces.master_log import EventSink, EventType, LogEvent, MasterLog
+from memreplay.dataset_interfaces.steps import (
+    AgentReply,
+    CallbackDeregistered,
+    CallbackRegistered,
+    Filler,
+    FreshMemory,
+    LlmAsked,
+    Say,
+    Step,
+    TestBegins,
+    TestEnded,
+    TestWaits,
+    TimeJumps,
+)
+from memreplay.errors import MemreplayError
+from memreplay.llm.rate_limiter import HaltedError
+
+Steps = Generator[Step, AgentReply | None, None]
+
+MOST_EXCHANGES_WATCHED = 200
+"""After so many exchanges a callback that has not ended its test never will: the test is ungraded."""
+
+_FILLER_TOKENS = 1024
+_T = TypeVar("_T")
+
+
+class Scheduler:
+    """A run of tests.
+
+    ``language_model`` answers datasets that ask one. ``known`` is the log of an interrupted run of the same tests:
+    what was said is yielded again with its reply, and no model is asked twice. ``on_event`` is handed each log
+    event that is new, before anything is done with it.
+    """
+
+    def __init__(
+        self,
+        tests: Iterable[TestExample],
+        config: RunConfig | None = None,
+        language_model: LanguageModel | None = None,
+        known: Iterable[LogEvent] = (),
+        on_event: EventSink | None = None,
+    ) -> None:
+        self.config = config or RunConfig()
+        self.test_managing_costs_usd = 0.0
+        self._record = RunRecord(self.config.start, Journal(known), on_event)
+        self._model = LoggedModel(language_model, self._record)
+        self._agenda = Agenda(tests, self.config)
+        self._filler = TriviaFiller(shipped_trivia(), self.config.seed)
+        for example in self._agenda.pending:
+            example.dataset_generator.use_language_model(self._model)
+            example.dataset_generator.cost_callback = self._account
+
+    @property
+    def master_log(self) -> MasterLog:
+        """What has happened so far."""
+        return self._record.log
+
+    @property
+    def current_token_count(self) -> int:
+        """Tokens that have been said so far."""
+        return self._record.tokens
+
+    @property
+    def now(self) -> datetime:
+        """The simulated time."""
+        return self._record.now
+
+    def steps(self) -> Steps:
+        """Run the tests. Send the agent's reply for each ``Say``, and None for every other step."""
+        while decision := self._agenda.decide(self._record.tokens, self._record.now):
+            match decision:
+                case Resume(test):
+                    yield from self._advance(test)
+                case Start(example):
+                    yield from self._begin(example)
+                case JumpTo(moment):
+                    before, self._record.now = self._record.now, moment
+                    yield TimeJumps(before, moment)
+                case Fill(tokens):
+                    yield from self._fill(tokens)
+
+    def _begin(self, example: TestExample) -> Steps:
+        test = self._agenda.begin(example)
+        if self.config.isolated:
+            self._record.add(EventType.SUITE_RESET)
+            yield FreshMemory(example.unique_id)
+        example.start_token = self._record.tokens
+        self._record.add(EventType.BEGIN, example.unique_id, tokens=self._record.tokens)
+        yield TestBegins(example.unique_id, example.dataset_name, example.description, self._record.tokens)
+        yield from self._advance(test)
+
+    def _advance(self, test: RunningTest) -> Steps:
+        """Let a test act until it waits or is over."""
+        while not test.example.finished:
+            action = self._guarded(test, test.example.step)
+            yield from self._model_calls()
+            match action:
+                case SendMessageAction():
+                    yield from self._send(test, action)
+                case WaitAction():
+                    yield from self._wait(test, action)
+                    return
+                case TestFinishedAction():
+                    test.example.finished = True
+        yield from self._end(test)
+
+    def _wait(self, test: RunningTest, action: WaitAction) -> Steps:
+        test.wait(action, self._record.tokens, self._record.now)
+        idles = test.example.uses_callback and test.watches
+        if idles and test.idles:
+            return
+        test.idles = idles
+        missing = test.tokens_missing(self._record.tokens)
+        self._record.add(EventType.WAIT, test.example.unique_id, tokens=missing, time=action.time.total_seconds())
+        yield TestWaits(test.example.unique_id, missing, test.wait_until)
+
+    def _send(self, test: RunningTest, action: SendMessageAction) -> Steps:
+        if test.example.is_temporal and action.is_question:
+            question = self._guarded(test, lambda: self._create_question(test))
+            yield from self._model_calls()
+            if question is None:
+                return
+            action.message = question
+        if action.is_question:
+            test.at_last_question = self._record.tokens, self._record.characters
+        test.statement_times.append(self._record.now)
+        action.sent_ts = self._record.now
+        reply = yield from self._exchange(action, test.example.unique_id)
+        action.reply, action.reply_ts = reply.text, self._record.now
+        if test.after_first is None:
+            test.after_first = self._record.tokens, self._record.characters
+        if action.is_question:
+            test.questions.append(action.message)
+            test.responses.append(reply.text)
+        if reply.error is not None:
+            test.ungraded = test.ungraded or f"The agent gave no reply: {reply.error}"
+        if isinstance(action, SendAndRegisterAction) and not test.watches:
+            test.watches = True
+            self._record.add(EventType.REGISTER_CALLBACK, test.example.unique_id)
+            yield CallbackRegistered(test.example.unique_id)
+        yield from self._show_to_watchers()
+
+    def _create_question(self, test: RunningTest) -> str:
+        example = test.example
+        return example.dataset_generator.create_question(example, list(test.statement_times), self._record.now)
+
+    def _fill(self, tokens: int) -> Steps:
+        spans = [test.example.dataset_generator.max_message_size for test in self._agenda.running]
+        text = self._filler.text(min([tokens, _FILLER_TOKENS, *spans]))
+        watched = any(test.watches for test in self._agenda.running)
+        supplied = None if watched else text.reply
+        yield from self._exchange(SendMessageAction(text.message, is_filling=True, filler_response=supplied), "")
+        yield from self._show_to_watchers()
+
+    def _exchange(self, action: SendMessageAction, test_id: str) -> Generator[Step, AgentReply | None, AgentReply]:
+        """Say something and hear the reply; the reply is logged before it is used."""
+        sent, heard = (
+            (EventType.SEND_FILL, EventType.RESPONSE_FILL)
+            if action.is_filling
+            else (EventType.SEND_MESSAGE, EventType.RESPONSE_MESSAGE)
+        )
+        sent_at = self._record.now
+        self._record.add(sent, test_id, message=action.message, is_question=action.is_question)
+        known = self._record.journal.agent_reply()
+        self._record.count(action.message)
+        if action.filler_response is not None:
+            reply = AgentReply(action.filler_response)
+            yield Filler(test_id or None, action.message, reply.text, sent_at)
+        else:
+            given = yield Say(
+                test_id or None, action.message, action.is_question, action.is_filling, sent_at, known
+            )
+            reply = known or given or AgentReply("", "nothing was sent back")
+        failure = {} if reply.error is None else {"error": reply.error}
+        self._record.count(reply.text)
+        self._record.add(heard, test_id, message=reply.text, is_question=action.is_question, **failure)
+        return reply
+
+    def _show_to_watchers(self) -> Steps:
+        """Let each callback see the exchange that has just been had."""
+        for test in list(self._agenda.running):
+            if not test.watches:
+                continue
+            done = self._guarded(test, partial(self._call_back, test))
+            yield from self._model_calls()
+            test.watched += 1
+            if test.watched >= MOST_EXCHANGES_WATCHED and not test.example.finished:
+                test.give_up(f"Its callback had not ended it after {MOST_EXCHANGES_WATCHED} exchanges")
+            if done or test.example.finished:
+                test.watches, test.wait_tokens, test.wait_until = False, self._record.tokens, None
+                self._record.add(EventType.DEREGISTER_CALLBACK, test.example.unique_id)
+                yield CallbackDeregistered(test.example.unique_id)
+
+    def _call_back(self, test: RunningTest) -> bool:
+        dataset = test.example.dataset_generator
+        score, maximum, reasons, deregister = dataset.continual_evaluation_callback(
+            self, test.example, self.master_log.messages()
+        )
+        test.evaluation = score, maximum, reasons
+        if deregister:
+            test.example.finished = True
+        return deregister
+
+    def _end(self, test: RunningTest) -> Steps:
+        example = test.example
+        result = None if test.ungraded else self._guarded(test, lambda: self._evaluate(test))
+        yield from self._model_calls()
+        if example.reset_message:
+            test.watches = False
+            yield from self._exchange(SendMessageAction(example.reset_message), example.unique_id)
+            yield from self._show_to_watchers()
+        self._record.add(EventType.END, example.unique_id)
+        self._agenda.end(test)
+        score, maximum, reasons = result or (None, 1, [])
+        tokens, characters = test.distance()
+        yield TestEnded(
+            test_id=example.unique_id,
+            dataset=example.dataset_name,
+            score=score,
+            max_score=maximum,
+            reasoning=tuple(map(str, reasons)),
+            ungraded=test.ungraded,
+            questions=tuple(test.questions),
+            responses=tuple(test.responses),
+            expected_responses=example.expected_responses,
+            tokens=tokens,
+            characters=characters,
+        )
+
+    def _evaluate(self, test: RunningTest) -> Evaluation:
+        if not test.example.uses_callback:
+            return test.example.evaluation_fn(test.questions, test.responses, test.example.expected_responses)
+        if test.evaluation is None:
+            raise Ungraded("Its callback never saw an exchange")
+        return normalised(*test.evaluation)
+
+    def _guarded(self, test: RunningTest, act: Callable[[], _T]) -> _T | None:
+        """Run the dataset's own code: what fails there ends this test without a score, and not the run."""
+        self._model.test_id = test.example.unique_id
+        try:
+            return act()
+        except Ungraded as error:
+            test.give_up(str(error))
+        except (MemreplayError, HaltedError):
+            raise
+        except BaseException as error:
+            if is_the_users(error):
+                raise
+            test.give_up(f"The dataset's code failed ({problem_of(error)})")
+        return None
+
+    def _model_calls(self) -> Generator[LlmAsked, AgentReply | None, None]:
+        """Show the calls of a model that have been made since."""
+        asked, self._model.asked = self._model.asked, []
+        yield from asked
+
+    def _account(self, cost_usd: float) -> None:
+        self.test_managing_costs_usd += cost_usd

@@ -1,0 +1,159 @@
+"""Where tests come from: a folder of definitions, or Python datasets. Naming one executes nothing yet."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from memreplay.dataset_interfaces.dataset import DEFAULT_EXAMPLES, RunConfig
+from memreplay.dataset_interfaces.definitions import CONFIG_FILE, Benchmark, is_definition_folder, load_definitions
+from memreplay.dataset_interfaces.examples import TestExample
+from memreplay.dataset_interfaces.language_model import LanguageModel
+from memreplay.dataset_interfaces.loading import (
+    SHIPPED_DATASETS,
+    create_dataset,
+    file_of,
+    is_dataset_file,
+    load_dataset_class,
+    make_tests,
+)
+from memreplay.errors import UsageError
+from memreplay.paths import datasets_folder
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """How tests are made: how many of each dataset, spread over how many tokens; None is as the source has it."""
+
+    examples: int | None = None
+    memory_span: int | None = None
+    seed: int = 0
+
+
+class TestSource(Protocol):
+    """Something that tests are made from, again and again the same."""
+
+    @property
+    def name(self) -> str:
+        """What a run of its tests is called."""
+        ...
+
+    def digest(self) -> str:
+        """Equal as long as its files are."""
+        ...
+
+    def benchmark(self, wishes: Wishes, model: LanguageModel | None) -> Benchmark:
+        """Its tests, fresh, and how to run them; ``model`` writes those that a model has to write.
+
+        Raises:
+            MemreplayError: a file is faulty, or a dataset's code fails.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class DefinitionFolder:
+    """A folder of ``{dataset}/{id}.def.json``, with its ``config.yml`` if there is one."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.folder.resolve().name
+
+    def digest(self) -> str:
+        """Over every definition and the configuration."""
+        return _digest_of([self.folder / CONFIG_FILE, *sorted(self.folder.glob("*/*.def.json"))])
+
+    def benchmark(self, wishes: Wishes, model: LanguageModel | None) -> Benchmark:
+        """The tests as they are defined; the first so many of each dataset where that is asked for."""
+        loaded = load_definitions(self.folder)
+        tests = _first_of_each(loaded.tests, wishes.examples)
+        if wishes.memory_span is not None:
+            for test in tests:
+                test.dataset_generator.memory_span = wishes.memory_span
+        return Benchmark(replace(loaded.config, seed=wishes.seed), tuple(tests), loaded.notes)
+
+
+@dataclass(frozen=True)
+class PythonDatasets:
+    """Datasets as ``path.py`` or ``path.py:Class``, run side by side."""
+
+    named: tuple[str, ...]
+    name: str
+
+    def digest(self) -> str:
+        """Over the files and names of the datasets; data that they read is not part of it."""
+        classes = " ".join(named.rpartition(".py")[2] for named in self.named)
+        return _digest_of([file_of(named) for named in self.named]) + classes
+
+    def benchmark(self, wishes: Wishes, model: LanguageModel | None) -> Benchmark:
+        """As many tests of each dataset as are asked for, three without a wish. Executes the files."""
+        tests: list[TestExample] = []
+        count = DEFAULT_EXAMPLES if wishes.examples is None else wishes.examples
+        span = {} if wishes.memory_span is None else {"memory_span": wishes.memory_span}
+        for named in self.named:
+            dataset = create_dataset(load_dataset_class(named), seed=wishes.seed, **span)
+            dataset.use_language_model(model)
+            tests += make_tests(dataset, count)
+        if not tests:
+            raise UsageError(f"{self.name}: makes no tests")
+        return Benchmark(RunConfig(run_name=self.name, seed=wishes.seed), tuple(tests))
+
+
+def split_specs(specs: Iterable[str]) -> tuple[tuple[str, ...], tuple[TestSource, ...]]:
+    """What names conversations, and the sources of tests that the rest names.
+
+    The key of a shipped Python dataset (``colours``), a path that ends in ``.py`` or ``.py:Class``, and a folder
+    with definitions name tests. All Python datasets together are one run, each folder is one.
+    """
+    conversations: list[str] = []
+    python: dict[str, str] = {}
+    folders: dict[Path, DefinitionFolder] = {}
+    for spec in specs:
+        path = Path(spec)
+        if (shipped := _shipped_file(spec)) is not None:
+            python[shipped] = spec
+        elif is_dataset_file(spec):
+            python[spec] = file_of(spec).stem
+        elif spec and path.is_dir() and is_definition_folder(path):
+            folders[path] = DefinitionFolder(path)
+        else:
+            conversations.append(spec)
+    sources: list[TestSource] = list(folders.values())
+    if python:
+        sources.append(PythonDatasets(tuple(python), "+".join(dict.fromkeys(python.values()))))
+    names = [source.name for source in sources]
+    if len(set(names)) < len(names):
+        raise UsageError(f"two runs of tests would both be called by the name of their folder: {', '.join(names)}")
+    return tuple(conversations), tuple(sources)
+
+
+def _shipped_file(spec: str) -> str | None:
+    for entry in SHIPPED_DATASETS:
+        if entry.key == spec:
+            return f"{datasets_folder() / entry.file}:{entry.class_name}"
+    return None
+
+
+def _first_of_each(tests: Sequence[TestExample], count: int | None) -> list[TestExample]:
+    kept: dict[str, list[TestExample]] = defaultdict(list)
+    for test in tests:
+        if count is None or len(kept[test.dataset_name]) < count:
+            kept[test.dataset_name].append(test)
+    return [test for of_dataset in kept.values() for test in of_dataset]
+
+
+def _digest_of(paths: Iterable[Path]) -> str:
+    """BLAKE2b over names and contents of the files that are there."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path in paths:
+        if path.is_file():
+            digest.update(str(path.name).encode() + b"\0" + path.parent.name.encode() + b"\0")
+            digest.update(hashlib.blake2b(path.read_bytes()).digest())
+    return digest.hexdigest()

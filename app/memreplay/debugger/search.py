@@ -1,0 +1,211 @@
+"""Looking for text in a whole session: what was said, what stood in states, what was retrieved and what was sent.
+
+Each text is kept once, without case and accents, with every place it stands in. A hit that holds turns word for
+word is found by the text of these turns. What is looked for is text, never a pattern.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+from memory_backends.base import Hit
+from memory_backends.stores.trace import MemoryOperation, PatchChange, UpsertChange, WriteChange
+from memreplay.engine.events import QuestionAsked
+from memreplay.text import folded
+from memreplay.timeline.timeline import Timeline
+
+Where = Literal["message", "state", "stored", "hit", "prompt"]
+"""A turn's text; a value written to a Redis state, or the name of a field; the payload of a point; something that a
+read path gave; a prompt as it was sent."""
+
+WHERE: Final[tuple[Where, ...]] = get_args(Where)
+
+
+@dataclass(frozen=True, order=True)
+class Match:
+    """A place in which the text stands.
+
+    ``backend`` is empty for a message. ``place`` is the key of a state, the collection of a point or the id of the
+    question that a prompt asks; empty for others.
+    """
+
+    turn: int
+    where: Where
+    backend: str
+    place: str
+
+
+class SearchIndex:
+    """Everything that can be found, as far as the index has read. It grows with its timeline when asked to."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self._ids: dict[str, int] = {}
+        self._texts: list[str] = []
+        self._places: list[array[int]] = []
+        self._known_places: dict[tuple[Where, str, str], int] = {}
+        self._kinds: list[tuple[Where, str, str]] = []
+        self._said: dict[str, int] = {}
+        self._read_to = -1
+        self._asked: set[int] = set()
+        for turn in timeline.conversation.turns:
+            self._said[turn.id] = self._add(turn.text, turn.number, ("message", "", ""))
+
+    def catch_up(self, most: int | None = None) -> bool:
+        """Read on, at most so many positions. True where all that was reached is read.
+
+        The last position that was reached is read again as long as things happen there.
+        """
+        last = self._timeline.reached
+        start = min(self._read_to + 1, last)
+        end = last if most is None else min(last, start + most - 1)
+        for turn in range(start, end + 1):
+            for backend in self._timeline.backends:
+                self._read(backend, turn)
+        self._read_to = end - 1 if end == last else end
+        self._read_answers()
+        return end == last
+
+    def _read(self, backend: str, turn: int) -> None:
+        for operation in self._timeline.archive.written_at(backend, turn):
+            for text, where in _texts_written(operation):
+                self._add(text, turn, (where, backend, operation.key))
+        for ref in self._timeline.perceived_track(backend).refs_at(turn):
+            candidates = self._timeline.archive.candidates(ref)
+            shown = [candidate for candidate in candidates if candidate.has_text and not candidate.missed]
+            if all(candidate.turns for candidate in shown):
+                said = (turn_id for candidate in shown for turn_id in candidate.turns)
+                self._add_said(said, turn, ("hit", backend, ""))
+            else:
+                self._add_hits(self._timeline.perceived(ref).hits, turn, backend)
+
+    def _read_answers(self) -> None:
+        for number, answer in enumerate(self._timeline.answers()):
+            if number in self._asked:
+                continue
+            self._asked.add(number)
+            asked = answer.asked
+            self._add_hits(asked.hits, asked.turn, asked.backend)
+            self._add_prompt(asked)
+
+    def _add_prompt(self, asked: QuestionAsked) -> None:
+        for message in asked.prompt:
+            for segment in message.segments:
+                self._add(segment, asked.turn, ("prompt", asked.backend, asked.question_id))
+
+    def _add_hits(self, hits: tuple[Hit, ...], turn: int, backend: str) -> None:
+        for hit in hits:
+            if hit.text and not hit.turns:
+                self._add(hit.text, turn, ("hit", backend, ""))
+            elif hit.text:
+                self._add_said(hit.turns, turn, ("hit", backend, ""))
+
+    def _add_said(self, turn_ids: Iterable[str], turn: int, place: tuple[Where, str, str]) -> None:
+        for turn_id in turn_ids:
+            if turn_id in self._said:
+                self._note(self._said[turn_id], turn, place)
+
+    def _add(self, text: str, turn: int, place: tuple[Where, str, str]) -> int:
+        plain = folded(text)
+        id_ = self._ids.get(plain)
+        if id_ is None:
+            id_ = self._ids[plain] = len(self._texts)
+            self._texts.append(plain)
+            self._places.append(array("Q"))
+        self._note(id_, turn, place)
+        return id_
+
+    def _note(self, id_: int, turn: int, place: tuple[Where, str, str]) -> None:
+        number = self._known_places.get(place)
+        if number is None:
+            number = self._known_places[place] = len(self._kinds)
+            self._kinds.append(place)
+        entry = turn << 32 | number
+        places = self._places[id_]
+        if not places or places[-1] != entry:
+            places.append(entry)
+
+    # ---- finding ----------------------------------------------------------------------------------------
+
+    def find(self, text: str, where: frozenset[Where] = frozenset(WHERE)) -> Found:
+        """All places of a text that the index has read, in order of position. A blank text stands nowhere."""
+        wanted = folded(text)
+        if not wanted.strip():
+            return Found([], self._match)
+        entries: set[int] = set()
+        for id_, known in enumerate(self._texts):
+            if wanted in known:
+                entries.update(self._places[id_])
+        return Found(sorted(e for e in entries if self._kinds[e & _LOW][0] in where), self._match)
+
+    def _match(self, entry: int) -> Match:
+        return Match(entry >> 32, *self._kinds[entry & _LOW])
+
+
+_LOW = (1 << 32) - 1
+
+
+class Found:
+    """The places of one text, to be walked through from any position."""
+
+    def __init__(self, entries: list[int], match: Callable[[int], Match]) -> None:
+        self._entries = entries
+        self._match = match
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Match]:
+        return map(self._match, self._entries)
+
+    def next_match(self, turn: int) -> Match | None:
+        """The first at a position after this one."""
+        index = bisect_left(self._entries, (turn + 1) << 32)
+        return self._match(self._entries[index]) if index < len(self._entries) else None
+
+    def previous_match(self, turn: int) -> Match | None:
+        """The last at a position before this one."""
+        index = bisect_right(self._entries, (turn << 32) - 1)
+        return self._match(self._entries[index - 1]) if index else None
+
+    def at(self, turn: int) -> list[Match]:
+        """Those of exactly this position."""
+        first, end = bisect_left(self._entries, turn << 32), bisect_left(self._entries, (turn + 1) << 32)
+        return [self._match(entry) for entry in self._entries[first:end]]
+
+
+def _texts_written(operation: MemoryOperation) -> Iterator[tuple[str, Where]]:
+    """The texts that an operation left in a store. What a log holds are messages, and found as such."""
+    match operation.change:
+        case WriteChange(value=value):
+            yield from ((text, "state") for text in _texts_in(value))
+        case PatchChange(steps=steps):
+            for step in steps:
+                if step.op != "remove":
+                    yield from ((text, "state") for text in _texts_in(step.value))
+        case UpsertChange(points=points):
+            for point in points:
+                yield from ((text, "stored") for text in _texts_in(point.payload))
+        case _:
+            return
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            for name, item in value.items():
+                yield name
+                yield from _texts_in(item)
+        case list() | tuple():
+            for item in value:
+                yield from _texts_in(item)
+        case None | bool():
+            return
+        case _:
+            yield str(value)

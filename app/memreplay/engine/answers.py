@@ -1,0 +1,126 @@
+"""What a recorded reply is worth: graded from the events of its question alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+from memory_backends.base import Hit
+from memory_backends.controls import CONTROLS
+from memreplay.conversations.models import Question
+from memreplay.engine.events import AnswerScored, AskEvent, QuestionAsked
+from memreplay.grading.choice import score_choice
+from memreplay.grading.recall import nothing_found, score_recall
+from memreplay.grading.score import RetrievalScore, Score
+from memreplay.llm import AGENT_MODEL
+from memreplay.llm.model import Reply
+
+
+def choice_order(question: Question, seed: int | None) -> tuple[int, ...]:
+    """The dataset's index of each option, as they are to be shown; empty where they stay as they are.
+
+    It is drawn from the seed and the question's id alone: the same for every backend, model and repeat of a run,
+    and in every run with this seed.
+    """
+    if seed is None or question.kind != "choice":
+        return ()
+    order = list(range(len(question.choices)))
+    Random(f"{seed}/{question.id}").shuffle(order)
+    return tuple(order)
+
+
+def with_order(question: Question, order: tuple[int, ...]) -> Question:
+    """The question as it is shown: options, and the index of the right one, in this order."""
+    if not order:
+        return question
+    correct = None if question.correct_index is None else order.index(question.correct_index)
+    shown = tuple(question.choices[index] for index in order)
+    return question.model_copy(update={"choices": shown, "correct_index": correct})
+
+
+_SCORER = {"choice": score_choice, "recall": score_recall}
+
+
+def score_reply(question: Question, reply: Reply) -> Score:
+    """The score of a reply. An error is not a wrong answer; a provider's refusal is, and is counted apart."""
+    if reply.error is not None:
+        return Score(outcome="error", score=None)
+    if reply.refused:
+        return _REFUSED[question.kind](question, reply.text)
+    return _SCORER[question.kind](question, reply.text or "")
+
+
+def _refused_choice(question: Question, text: str | None) -> Score:
+    return Score(outcome="refused", score=0.0, predicted=text)
+
+
+def _refused_recall(question: Question, text: str | None) -> Score:
+    return nothing_found(question, "refused", text)
+
+
+_REFUSED = {"choice": _refused_choice, "recall": _refused_recall}
+
+
+CUTOFFS = (1, 5, 10)
+"""The values of k in recall@k."""
+
+UNRANKED_BACKENDS = CONTROLS | {"full_context"}
+"""They retrieve nothing in order of rank, so recall@k and the reciprocal rank mean nothing for them."""
+
+
+def score_retrieval(question: Question, hits: Sequence[Hit], has_retriever: bool) -> RetrievalScore:
+    """Recall@k, reciprocal rank, and whether all evidence stands in the prompt.
+
+    They apply where evidence supports the answer: all are None elsewhere. Only turns whose verbatim text stands in
+    a hit count. A hit that the budget cut was retrieved, but is not in the prompt.
+    """
+    if question.evidence_role != "supports" or not question.evidence:
+        return RetrievalScore()
+    evidence = frozenset(question.evidence)
+    in_prompt = frozenset(turn for hit in hits if hit.in_prompt for turn in hit.turns)
+    if not has_retriever:
+        return RetrievalScore(evidence_in_prompt=evidence <= in_prompt)
+    ranked = sorted(hits, key=lambda hit: hit.rank)
+    return RetrievalScore(
+        recall_at={k: _found(evidence, ranked[:k]) / len(evidence) for k in CUTOFFS},
+        reciprocal_rank=_reciprocal_rank(evidence, ranked),
+        evidence_in_prompt=evidence <= in_prompt,
+    )
+
+
+def _found(evidence: frozenset[str], hits: Sequence[Hit]) -> int:
+    return len(evidence.intersection(turn for hit in hits for turn in hit.turns))
+
+
+def _reciprocal_rank(evidence: frozenset[str], ranked: Sequence[Hit]) -> float:
+    for place, hit in enumerate(ranked, start=1):
+        if not evidence.isdisjoint(hit.turns):
+            return 1 / place
+    return 0.0
+
+
+def score_answer(question: Question, asked: QuestionAsked, reply: Reply) -> AnswerScored:
+    """What a reply is worth, and how well memory found the evidence: from what was recorded alone.
+
+    Nobody knows what an agent has looked up, so its retrieval is not scored.
+    """
+    if asked.model == AGENT_MODEL:
+        retrieval = RetrievalScore()
+    else:
+        retrieval = score_retrieval(question, asked.hits, asked.backend not in UNRANKED_BACKENDS)
+    score = _score_as_shown(question, asked.choice_order, reply)
+    return AnswerScored(**ask_fields(asked), score=score, retrieval=retrieval)
+
+
+def ask_fields(asked: QuestionAsked) -> dict[str, Any]:
+    """What all events of one ask have in common."""
+    return asked.model_dump(include=set(AskEvent.model_fields))
+
+
+def _score_as_shown(question: Question, order: tuple[int, ...], reply: Reply) -> Score:
+    """The score of a reply that counts options as they stood in the prompt; its index is the dataset's again."""
+    score = score_reply(with_order(question, order), reply)
+    if not order or score.predicted_index is None:
+        return score
+    return score.model_copy(update={"predicted_index": order[score.predicted_index]})

@@ -1,0 +1,136 @@
+"""Grade a reply to a recall question."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+
+from memreplay.conversations.models import Question
+from memreplay.grading.choice import without_reasoning
+from memreplay.grading.score import Outcome, Score
+from memreplay.text import normalised, stands_in
+
+_LONGEST = 40
+"""Words; a longer reply answers something."""
+
+_SOURCE = (
+    r"(?:(?:the|this|that|our|your|la|el|esta|este) )?(?:(?:given|provided|above|conversation|chat) )?"
+    r"(?:conversations?|history|text|context|chat|dialogue|log|transcript|passage|information|excerpt|"
+    r"conversacion|historial|texto|contexto|dialogo|informacion)"
+)
+_NOT_DOING = r"(?:does not|doesnt|do not|dont|did not|didnt|never)(?: explicitly| directly| actually| ever)?"
+_TELL = r"(?:say|mention|specify|state|disclose|says|mentions|specifies|states|mentioned|said|specified|stated)"
+_TELL_OR_HOLD = _TELL + r"|tell|reveal|indicate|contain|provide|include|give|answer|discuss|show|hold|clarify"
+_TOLD = (
+    r"(?:said|mentioned|specified|stated|told|revealed|indicated|disclosed|provided|given|known|discussed|"
+    r"answerable|available|clear)"
+)
+_NOT_BEING = (
+    r"(?:is|was|are|were|has|have|had) ?(?:not|nt|never)(?: been)?(?: explicitly| directly| actually| ever)?"
+)
+_MATTER = r"(?:information|mention|indication|evidence|record|reference|details?|data|answer|way)"
+_ASUNTO = r"(?:informacion|mencion|datos|constancia|respuesta|referencia)"
+_DICE = (
+    r"(?:dice|dicen|menciona|mencionan|especifica|indica|aclara|contiene|proporciona|incluye|aparece|sabe|revela)"
+)
+_DICHO = r"(?:dicho|mencionado|mencionada|especificado|especificada|indicado|indicada|aclarado|revelado)"
+
+_WAYS_TO_SAY_SO = (
+    # a verdict
+    r"(?:not|non) ?(?:answerable|mentioned|said|stated|specified|known|available|provided|discussed)\b",
+    r"un(?:answerable|known|stated|specified)\b(?=\Z| (?:in|from|by|to me)\b)",
+    r"(?:it |that |this |the question )?(?:cannot|can not|cant) be (?:answered|determined|known)\b",
+    # nothing there
+    r"(?:there (?:is|was|are|were) |theres |i (?:have|see|find|found) |we have )?"
+    r"(?:no|not any|not enough|insufficient) (?:\w+ )?" + _MATTER + r"\b",
+    r"there (?:is not|isnt|was not|wasnt) (?:any|enough) (?:\w+ )?" + _MATTER + r"\b",
+    # the speaker cannot tell
+    r"i (?:do not|dont|did not|didnt|cannot|can not|cant|could not|couldnt|am not|am un|was not)(?: \w+)?? ?"
+    r"(?:know|have|see|find|remember|recall|tell|say|determine|answer|sure|able)\b",
+    # it was not told
+    r"(?:it|this|that|the answer) " + _NOT_BEING + r" " + _TOLD + r"\b",
+    r"(?:it|this|that|the answer) (?:is|was|remains) (?:unknown|unanswerable|unclear|unspecified|unstated)\b",
+    r"(?:\w+ ){1,10}" + _NOT_BEING + r" " + _TOLD + r"(?: (?:in|by|anywhere|here)\b.*)?\Z",
+    _SOURCE + r" " + _NOT_DOING + r" (?:" + _TELL_OR_HOLD + r")\b",
+    r"(?:\w+ ){1,3}" + _NOT_DOING + r" " + _TELL + r"\b(?!.* to \w+\Z)",
+    # Spanish
+    r"(?:en )?(?:" + _SOURCE + r" )?no (?:lo |se |me )*" + _DICE + r"\b",
+    r"no (?:lo |se )*(?:ha|han|fue|esta|queda|habia)(?: sido)? " + _DICHO + r"\b",
+    r"(?:no (?:hay|tengo|existe)(?: \w+)?|sin|ninguna) " + _ASUNTO + r"\b",
+    r"no (?:lo )?se(?:\Z| (?:el|la|los|las|cual|que|donde|como|cuando|cuanto|quien|si)\b)",
+    r"no (?:lo |se )?(?:puedo|puede|es posible) (?:saber|responder|determinar)(?:lo|se)?\b",
+    r"(?:no consta|se desconoce|desconocid[oa])\b",
+)
+_LEAD_IN = (
+    r"(?:(?:sorry|unfortunately|im sorry|lo siento|lamentablemente|(?:based on|according to|from|in|segun|en) "
+    + _SOURCE
+    + r") )*"
+)
+_SAYS_NOT = re.compile(_LEAD_IN + r"(?:" + "|".join(_WAYS_TO_SAY_SO) + r")")
+_TURNS_ROUND = re.compile(r"\b(?:but|however|although|though|except|pero|aunque|sin embargo|sino)\b")
+
+
+def says_not_said(reply: str) -> bool:
+    """Whether a reply says that the conversation does not hold the answer, and nothing else.
+
+    It must begin by saying so; a reply that goes on to answer after a "but", or that is long, does not count.
+    """
+    text = _plain(without_reasoning(reply))
+    if not text or len(text.split()) > _LONGEST or _TURNS_ROUND.search(text):
+        return False
+    return _SAYS_NOT.match(text) is not None
+
+
+def _plain(text: str) -> str:
+    """Case, accents and punctuation folded, words parted by one space, a leading ``answer:`` dropped."""
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    letters = "".join(mark for mark in decomposed if not unicodedata.combining(mark) and mark not in "'’")
+    words = " ".join(re.sub(r"[\W_]+", " ", letters).split())
+    return re.sub(r"\A(?:(?:the )?answer|(?:la )?respuesta)(?: is| es)? (?=not |un|non)", "", words)
+
+
+def score_recall(question: Question, text: str) -> Score:
+    """Correct on an exact match, or where there are expected entities and the reply holds all of them.
+
+    Where the right answer is that it was never said, saying so is correct; elsewhere it is wrong. A reply without
+    an answer is unparsed.
+    """
+    answer = without_reasoning(text)
+    if not answer.strip():
+        return nothing_found(question, "unparsed", text)
+    if question.abstain:
+        return _judged(says_not_said(text), text)
+    if says_not_said(text):
+        return nothing_found(question, "wrong", text)
+    exact = stands_in(question.expected, answer)
+    found = _share_found(question.expected_entities, answer)
+    return _judged(exact or found == 1.0, text).model_copy(
+        update={"exact_match": exact, "entity_recall": found, "f1": token_f1(question.expected, answer)}
+    )
+
+
+def nothing_found(question: Question, outcome: Outcome, text: str | None) -> Score:
+    """The score of a reply that holds no answer."""
+    if question.abstain:
+        return Score(outcome=outcome, score=0.0, predicted=text)
+    entities = 0.0 if question.expected_entities else None
+    return Score(outcome=outcome, score=0.0, predicted=text, exact_match=False, entity_recall=entities, f1=0.0)
+
+
+def token_f1(expected: str, answer: str) -> float:
+    """Harmonic mean of precision and recall over the words of both, normalised, as multisets; 0..1."""
+    wanted, given = normalised(expected).split(), normalised(answer).split()
+    shared = (Counter(wanted) & Counter(given)).total()
+    return 2 * shared / (len(wanted) + len(given)) if shared else 0.0
+
+
+def _share_found(entities: Sequence[str], answer: str) -> float | None:
+    if not entities:
+        return None
+    return sum(stands_in(entity, answer) for entity in entities) / len(entities)
+
+
+def _judged(correct: bool, text: str) -> Score:
+    return Score(outcome="correct" if correct else "wrong", score=1.0 if correct else 0.0, predicted=text)

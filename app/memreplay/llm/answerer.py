@@ -1,0 +1,68 @@
+"""How the engine's questions, and an agent's next words, become model calls."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from memreplay.conversations.models import Question
+from memreplay.llm.model import AnswerModel, AnswerRequest, Reply
+from memreplay.llm.prompts import build_agent_request, build_request, longest_agent_reply
+from memreplay.llm.tokens import PROMPT_RESERVE, context_budget, context_window, token_counter
+
+
+class ModelAnswerer:
+    """Builds requests for one api base and one budget, and has them answered."""
+
+    def __init__(self, model: AnswerModel, api_base: str | None, context_tokens: int | None) -> None:
+        self._model = model
+        self._api_base = api_base
+        self._context_tokens = context_tokens
+
+    def request(self, question: Question, context: str, model: str, repeat: int) -> AnswerRequest:
+        """The call that asks this question with this context."""
+        return build_request(question, context, model, self._api_base, repeat)
+
+    async def answer(self, request: AnswerRequest) -> Reply:
+        """Make the call, or take its reply from where it was kept."""
+        return await self._model.answer(request)
+
+    def context_budget(self, model: str) -> int:
+        """Most tokens of memory in a prompt: as asked for, else what the model's window leaves."""
+        return context_budget(model, self._context_tokens)
+
+
+_SMALLEST_BUDGET = 256
+
+
+class ModelAgent:
+    """Builds requests for one model, one api base and one wish for the budget, and has them answered.
+
+    Each ``repeat`` of a run of tests has replies of its own.
+    """
+
+    def __init__(
+        self, name: str, model: AnswerModel, api_base: str | None, context_tokens: int | None, *, repeat: int = 0
+    ) -> None:
+        self.name = name
+        self._model = model
+        self._api_base = api_base
+        self._context_tokens = context_tokens
+        self._repeat = repeat
+
+    def request(self, message: str, context: str, now: datetime) -> AnswerRequest:
+        """The call for the reply to a message, with what memory gave for it."""
+        request = build_agent_request(message, context, now, self.name, self._api_base)
+        return request.model_copy(update={"repeat": self._repeat})
+
+    async def answer(self, request: AnswerRequest) -> Reply:
+        """Make the call, or take its reply from where it was kept."""
+        return await self._model.answer(request)
+
+    def context_budget(self, message: str) -> int:
+        """Most tokens of memory beside this message: as asked for, as far as the model's window allows."""
+        window = context_window(self.name)
+        if window is None:
+            return context_budget(self.name, self._context_tokens)
+        taken = PROMPT_RESERVE + longest_agent_reply(self.name) + token_counter(self.name)(message)
+        room = max(window - taken, _SMALLEST_BUDGET)
+        return room if self._context_tokens is None else min(self._context_tokens, room)

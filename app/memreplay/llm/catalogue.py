@@ -1,0 +1,139 @@
+"""What is known about a model before it is called: its limits, its prices, and whether its key is set."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from functools import lru_cache
+from importlib.util import find_spec
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from memreplay.conversations.models import Frozen
+from memreplay.errors import MissingServerOrKeyError, UsageError
+from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.llm.litellm_setup import loaded_litellm
+
+_TABLE = "model_prices_and_context_window_backup.json"
+# Names that tell a reasoning model apart where the table does not know it (local and brand-new models).
+_REASONING_NAME = re.compile(
+    r"(?:^|[/:_-])(?:o[1-9]|gpt-5|r1|qwq|reason\w*|think\w*|magistral)(?:$|[/:._-])", re.IGNORECASE
+)
+
+
+class ModelFacts(Frozen):
+    """``context_window`` in tokens, None where it is unknown. ``reasons_first``: it thinks before it answers.
+
+    ``keeps_prompts``: its provider charges less for the beginning of a prompt that it has read before. Prices are
+    US dollars a token, None where they are unknown.
+    """
+
+    context_window: int | None = None
+    reasons_first: bool = False
+    keeps_prompts: bool = False
+    prompt_price: float | None = None
+    completion_price: float | None = None
+
+
+def litellm_folder() -> Path | None:
+    """Where LiteLLM is installed, found without importing it (its import takes seconds)."""
+    spec = find_spec("litellm")
+    return Path(spec.origin).parent if spec and spec.origin else None
+
+
+@lru_cache(maxsize=1)
+def _table() -> dict[str, dict[str, Any]]:
+    folder = litellm_folder()
+    path = folder / _TABLE if folder else None
+    if path is None or not path.is_file():
+        return {}
+    table: dict[str, dict[str, Any]] = json.loads(path.read_bytes())
+    return table
+
+
+@lru_cache(maxsize=64)
+def model_facts(model: str) -> ModelFacts:
+    """What the table says of a model, under its full name or without the provider before the first slash."""
+    table = _table()
+    entry = table.get(model) or table.get(model.partition("/")[2]) or {}
+    window = entry.get("max_input_tokens") or entry.get("max_tokens")
+    return ModelFacts(
+        context_window=window if isinstance(window, int) and window > 0 else None,
+        reasons_first=bool(entry.get("supports_reasoning")) or bool(_REASONING_NAME.search(model)),
+        keeps_prompts=bool(entry.get("supports_prompt_caching")),
+        prompt_price=entry.get("input_cost_per_token"),
+        completion_price=entry.get("output_cost_per_token"),
+    )
+
+
+DUMMY_KEY = "no-key-needed"
+"""Sent to a local server where the user has no key: most clients insist on one."""
+
+_OWN_PREFIX = EXTRACTIVE_MODEL.partition("/")[0] + "/"
+
+
+def ensure_reachable(model: str, api_base: str | None) -> None:
+    """Raise what keeps a model from being asked.
+
+    :class:`UsageError` for an unknown model or provider, :class:`MissingServerOrKeyError`, which names the
+    environment variable, for a hosted model without its key. A local server needs no key. The first call for
+    any model but the embedded reader imports LiteLLM, which takes seconds.
+    """
+    if model == EXTRACTIVE_MODEL:
+        return
+    if model.startswith(_OWN_PREFIX):
+        raise UsageError(f"unknown model {model!r}; the embedded reader is {EXTRACTIVE_MODEL!r}")
+    litellm = loaded_litellm()
+    try:
+        litellm.get_llm_provider(model, api_base=api_base)
+    except Exception:
+        raise UsageError(
+            f"unknown model {model!r}; LiteLLM names are provider/model, such as openai/gpt-4o-mini"
+        ) from None
+    missing = _missing_keys(model)
+    if missing and not is_local(api_base):
+        raise MissingServerOrKeyError(f"{model} needs a key: set {' or '.join(missing)}")
+
+
+def key_for(model: str, api_base: str | None) -> str | None:
+    """A stand-in key for a local server where the user has set none; None lets LiteLLM find the real one."""
+    return DUMMY_KEY if is_local(api_base) and _missing_keys(model) else None
+
+
+def variable_of_key(model: str) -> str | None:
+    """The environment variable that holds the key, or would hold it; None where that cannot be told."""
+    try:
+        name = f"{loaded_litellm().get_llm_provider(model)[1].upper()}_API_KEY"
+    except Exception:
+        return None
+    return name if name in os.environ else " or ".join(_missing_keys(model)) or None
+
+
+def is_local(api_base: str | None) -> bool:
+    """Whether an address lies on this machine or its private network."""
+    host = urlsplit(api_base).hostname if api_base else None
+    if host is None:
+        return False
+    try:
+        return ip_address(host).is_private
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".localhost", ".internal"))
+
+
+def is_loopback(url: str) -> bool:
+    """Whether an address lies on this machine."""
+    host = urlsplit(url).hostname
+    try:
+        return host is None or host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _missing_keys(model: str) -> list[str]:
+    """Environment variables that would hold the key; empty where one is set or none is needed."""
+    found = loaded_litellm().validate_environment(model)
+    names = [name for name in found["missing_keys"] if not name.endswith("_BASE")]
+    return [] if found["keys_in_environment"] or any(os.environ.get(name) for name in names) else names

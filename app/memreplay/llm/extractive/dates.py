@@ -1,0 +1,283 @@
+"""Dates in text as spans of days: absolute ones, and relative ones resolved against the day they were said."""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from collections.abc import Callable, Iterator
+from datetime import date, timedelta
+from typing import NamedTuple
+
+from memreplay.llm.extractive.words import folded
+
+
+class Span(NamedTuple):
+    """Days from ``start`` to ``end``, both included."""
+
+    start: date
+    end: date
+
+    @property
+    def days(self) -> int:
+        """How many days it has."""
+        return (self.end - self.start).days + 1
+
+
+_MONTHS = {
+    name: number
+    for names in (
+        "january february march april may june july august september october november december",
+        "jan feb mar apr may jun jul aug sep oct nov dec",
+        "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    )
+    for number, name in enumerate(names.split(), 1)
+} | {"sept": 9}
+_WEEKDAYS = {
+    name: number
+    for names in (
+        "monday tuesday wednesday thursday friday saturday sunday",
+        "lunes martes miercoles jueves viernes sabado domingo",
+    )
+    for number, name in enumerate(names.split())
+}
+_COUNTS = {
+    word: value
+    for words, value in (
+        ("a an one last past this un una uno", 1), ("two couple dos par", 2),
+        ("three tres few some several unos unas", 3),
+        ("four cuatro", 4), ("five cinco", 5), ("six seis", 6), ("seven siete", 7), ("eight ocho", 8),
+        ("nine nueve", 9), ("ten diez", 10), ("twelve doce", 12),
+    )
+    for word in words.split()
+}  # fmt: skip
+_M = r"(?P<month>" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")"
+_W = r"(?P<weekday>" + "|".join(sorted(_WEEKDAYS, key=len, reverse=True)) + r")s?"
+_SHORT_WEEKDAYS = {
+    "mon": 0,
+    "tue": 1,
+    "tues": 1,
+    "wed": 2,
+    "thu": 3,
+    "thur": 3,
+    "thurs": 3,
+    "fri": 4,
+    "sat": 5,
+    "sun": 6,
+}
+# A short form counts only after "last" or "next": "sun", "sat" and "wed" are words too.
+_ANY_W = r"(?P<weekday>" + "|".join(sorted(_WEEKDAYS | _SHORT_WEEKDAYS, key=len, reverse=True)) + r")s?"
+_N = r"(?P<count>\d{1,3}|" + "|".join(sorted(_COUNTS, key=len, reverse=True)) + r")"
+_UNIT = r"(?P<unit>days?|weeks?|weekends?|months?|years?|dias?|semanas?|meses|mes|anos?)"
+_Y = r"(?P<year>(?:19|20)\d\d)"
+_D = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+
+# Few lines speak of time: one look tells the rest apart from them.
+_MAY_HOLD_A_DATE = re.compile(
+    r"\b(?:(?:19|20)\d\d|" + "|".join([*_MONTHS, *(name + "s?" for name in _WEEKDAYS)]) + r")\b|"
+    r"\b(?:ago|back|last|next|past|previous|coming|this|yesterday|today|tonight|tomorrow|just now|in|for|about|"
+    r"almost|nearly|over|now|already|after|before|later|earlier|prior|hace|dentro|en|pasad[oa]|proxim[oa]|viene|ayer|anoche|"
+    r"anteayer|hoy|esta|manana)\b"
+)
+
+_ABSOLUTE = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"\b" + _Y + r"-(?P<month_number>\d\d)-(?P<day>\d\d)(?!\d)",
+        r"\b" + _D + r"\s+(?:of\s+|de\s+)?" + _M + r"\b\.?,?\s*(?:de\s+|del\s+)?(?:" + _Y + r"\b)?",
+        r"\b" + _M + r"\b\.?\s+" + _D + r"\b(?!\s*:\d)(?:,?\s*" + _Y + r"\b)?",
+        r"\b" + _M + r"\b\.?,?\s+(?:of\s+|de\s+|del\s+)?" + _Y + r"\b",
+        r"\b" + _Y + r"\s+" + _M + r"\b",
+        r"(?<![\d.,:/-])" + _Y + r"(?![\d:/]|[.,-]\d)",
+    )
+)
+
+
+def spans_in(text: str, said: date | None) -> list[Span]:
+    """All dates in a text; relative ones, and those without a year, need the day on which it was said."""
+    plain = folded(text)
+    if not _MAY_HOLD_A_DATE.search(plain):
+        return []
+    relative = relative_spans(plain, said) if said else []
+    return [*absolute_spans(plain, said.year if said else None), *relative]
+
+
+def absolute_spans(text: str, year: int | None = None) -> list[Span]:
+    """Dates written out in a text, in order, each stretch of text read once. ``year`` completes ``7 May``."""
+    plain = folded(text)
+    found: list[tuple[int, Span]] = []
+    for pattern in _ABSOLUTE:
+        for match in pattern.finditer(plain):
+            if span := _absolute(match.groupdict(), year):
+                found.append((match.start(), span))
+            plain = plain[: match.start()] + " " * (match.end() - match.start()) + plain[match.end() :]
+    return [span for _, span in sorted(found, key=lambda pair: pair[0])]
+
+
+def _absolute(parts: dict[str, str | None], year: int | None) -> Span | None:
+    which = int(parts["year"]) if parts.get("year") else year  # type: ignore[arg-type]
+    name, number, day = parts.get("month"), parts.get("month_number"), parts.get("day")
+    month = _MONTHS[name] if name else int(number) if number else None
+    if which is None:
+        return None
+    if month is None:
+        return Span(date(which, 1, 1), date(which, 12, 31))
+    try:
+        return (
+            _month(which, month)
+            if day is None
+            else Span(date(which, month, int(day)), date(which, month, int(day)))
+        )
+    except ValueError:
+        return None
+
+
+def _month(year: int, month: int, shift: int = 0) -> Span:
+    year, month = year + (month - 1 + shift) // 12, (month - 1 + shift) % 12 + 1
+    return Span(date(year, month, 1), date(year, month, monthrange(year, month)[1]))
+
+
+def _day(said: date, shift: int) -> Span:
+    return Span(said + timedelta(shift), said + timedelta(shift))
+
+
+def _weekday(said: date, weekday: int, direction: int) -> Span:
+    """The nearest such weekday before (-1) or after (+1) a day, never the day itself."""
+    distance = (said.weekday() - weekday) % 7 if direction < 0 else (weekday - said.weekday()) % 7
+    return _day(said, direction * (distance or 7))
+
+
+def _week(said: date, shift: int) -> Span:
+    """Seven days that end before (negative) or begin after a day; 0 is its own week from Monday."""
+    first = (
+        said - timedelta(said.weekday()) if shift == 0 else said + timedelta(7 * shift - (6 if shift > 0 else 0))
+    )
+    return Span(first, first + timedelta(6))
+
+
+def _weekend(said: date, shift: int) -> Span:
+    """The weekend ``shift`` weekends before (negative) or after a day; 0 is the one of its own week."""
+    saturday = said - timedelta(said.weekday()) + timedelta(5 + 7 * shift)
+    return Span(saturday, saturday + timedelta(1))
+
+
+_SHIFTED: dict[str, Callable[[date, int], Span]] = {
+    "day": _day,
+    "week": _week,
+    "weekend": _weekend,
+    "month": lambda said, n: _month(said.year, said.month, n),
+    "year": lambda said, n: Span(date(said.year + n, 1, 1), date(said.year + n, 12, 31)),
+}
+_UNITS = {
+    "day": "day", "days": "day", "dia": "day", "dias": "day",
+    "week": "week", "weeks": "week", "semana": "week", "semanas": "week",
+    "weekend": "weekend", "weekends": "weekend",
+    "month": "month", "months": "month", "mes": "month", "meses": "month",
+    "year": "year", "years": "year", "ano": "year", "anos": "year",
+}  # fmt: skip
+
+
+def _shifted(said: date, parts: dict[str, str | None], direction: int) -> Span | None:
+    unit = _UNITS[parts.get("unit") or "day"]
+    word = parts.get("count") or "1"
+    count = int(word) if word.isdigit() else _COUNTS[word]
+    try:
+        return _SHIFTED[unit](said, direction * count)
+    except (ValueError, OverflowError):
+        return None
+
+
+_FIXED = {
+    "yesterday": -1, "last night": -1, "ayer": -1, "anoche": -1, "today": 0, "tonight": 0, "this morning": 0,
+    "this afternoon": 0, "this evening": 0, "just now": 0, "hoy": 0, "esta manana": 0, "esta noche": 0,
+    "tomorrow": 1,
+    "day before yesterday": -2, "anteayer": -2, "day after tomorrow": 2, "pasado manana": 2,
+}  # fmt: skip
+_FIXED_PATTERN = re.compile(r"\b(" + "|".join(sorted(map(re.escape, _FIXED), key=len, reverse=True)) + r")\b")
+_LAST = r"(?:last|this past|past|the previous|previous)"
+_RELATIVE: tuple[tuple[re.Pattern[str], int], ...] = tuple(
+    (re.compile(pattern), direction)
+    for pattern, direction in (
+        (r"\b" + _N + r"\s+(?:of\s+|de\s+)?" + _UNIT + r"\s+(?:ago|back|before|prior|earlier|previous)\b", -1),
+        (r"\bhace\s+" + _N + r"\s+(?:de\s+)?" + _UNIT + r"\b", -1),
+        (r"\b(?:in|en|dentro de)\s+" + _N + r"\s+" + _UNIT + r"(?:\s+time)?\b", 1),
+        (r"\b" + _N + r"\s+" + _UNIT + r"\s+(?:after|from now|later)\b", 1),
+        (r"\b" + _LAST + r"\s+" + _UNIT + r"\b", -1),
+        (r"\b" + _LAST + r"\s+" + _ANY_W + r"\b", -1),
+        (r"\b(?:next|the coming|this coming)\s+" + _UNIT + r"\b", 1),
+        (r"\b(?:next|this coming|the coming)\s+" + _ANY_W + r"\b", 1),
+        (r"\b(?:el|la)\s+(?P<unit>mes|ano|semana)\s+pasad[oa]\b", -1),
+        (
+            r"\b(?:el|la)\s+(?P<unit>mes|ano|semana)\s+que viene\b|"
+            r"\b(?:el|la)\s+proxim[oa]\s+(?P<unit2>mes|ano|semana)\b",
+            1,
+        ),
+        (r"\bel\s+" + _W + r"\s+pasado\b", -1),
+        (r"\bthis\s+(?P<unit>month|year|week|weekend)\b", 0),
+        (r"\b(?:for|about|almost|nearly|over|desde hace)\s+" + _N + r"\s+(?P<unit>years?|anos?)\b", -1),
+        (r"\b" + _N + r"\s+(?P<unit>years?)\s+(?:now|already)\b", -1),
+        (r"\b(?:on\s+|the\s+)?" + _W + r"\b", -1),
+    )
+)
+_LAST_MONTH_NAME = re.compile(r"\b(last|this|next|in|en|by|since|until)\s+" + _M + r"\b(?!\s+(?:\d|i\b|you|we))")
+
+
+def relative_spans(text: str, said: date) -> list[Span]:
+    """What "yesterday", "two weeks ago", "last Saturday" or "next month" mean on the day they were said."""
+    plain = folded(text)
+    return list(_relative(plain, said))
+
+
+def _relative(plain: str, said: date) -> Iterator[Span]:
+    for match in _FIXED_PATTERN.finditer(plain):
+        yield _day(said, _FIXED[match.group(1)])
+    for pattern, direction in _RELATIVE:
+        for match in pattern.finditer(plain):
+            parts = match.groupdict()
+            parts["unit"] = parts.get("unit") or parts.pop("unit2", None)
+            if parts.get("weekday"):
+                span: Span | None = _weekday(said, (_WEEKDAYS | _SHORT_WEEKDAYS)[str(parts["weekday"])], direction)
+            else:
+                span = _shifted(said, parts, direction)
+            if span:
+                yield span
+            plain = plain[: match.start()] + " " * (match.end() - match.start()) + plain[match.end() :]
+    for match in _LAST_MONTH_NAME.finditer(plain):
+        month = _MONTHS[match.group("month")]
+        past = month > said.month if match.group(1) == "last" else False
+        yield _month(said.year - past, month)
+
+
+_ANCHORED = re.compile(
+    r"\b(?:(?P<count>[a-z]+|\d+)\s+)?(?P<what>day|week|weekend|month|year|" + "|".join(_WEEKDAYS) + r")s?\s+"
+    r"(?P<side>before|after|prior to|of|following|leading up to|preceding)\s+(?:the\s+)?"
+)
+
+
+def written_span(text: str, year: int | None = None) -> Span | None:
+    """What a text that is a date means: ``7 May 2023``, ``June 2023``, ``2022``, ``The week before 9 June 2023``.
+
+    ``year`` completes one without a year.
+    """
+    plain = folded(text)
+    spans = absolute_spans(plain, year)
+    if not spans:
+        return None
+    anchored = _ANCHORED.search(plain)
+    if not anchored:
+        return spans[0]
+    anchor, what = spans[0].start, anchored.group("what")
+    if anchored.group("side") == "of":
+        return _SHIFTED[what](anchor, 0) if what in ("week", "weekend") else spans[0]
+    direction = 1 if anchored.group("side") in ("after", "following") else -1
+    if what in _WEEKDAYS:
+        return _weekday(anchor, _WEEKDAYS[what], direction)
+    count = anchored.group("count") or "1"
+    return _shifted(
+        anchor, {"unit": what, "count": count if count.isdigit() or count in _COUNTS else "1"}, direction
+    )
+
+
+def likeness(one: Span, other: Span) -> float:
+    """1.0 for the same days, else the share of days in common (0 where there are none)."""
+    common = (min(one.end, other.end) - max(one.start, other.start)).days + 1
+    return max(common, 0) / (one.days + other.days - common) if common > 0 else 0.0

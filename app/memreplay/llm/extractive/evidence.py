@@ -1,0 +1,143 @@
+"""Which sentences of a history bear on a question: weighted overlap of words, in the sentence and around it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from memreplay.llm.extractive.context import Line, read_lines
+from memreplay.llm.extractive.words import folded, terms
+
+_SAME_LINE = 0.5
+_LINE_BEFORE = 0.35
+_LINE_AFTER = 0.15
+_BY_THE_SPEAKER = 0.25
+_PLAIN_WORD = re.compile(r"[^\W_]+")
+_ASKED_ABOUT = re.compile(
+    r"\b(?:do|does|did|is|was|are|were|has|had|have|will|would|can|could|should|might)\s+([A-Z][^\W\d_]+)\b|\b([A-Z][^\W\d_]+)['’]"
+)
+_CALLED = r"(?:,|\b(?:hey|hi|hello|thanks|thank you|wow|yeah|yep|yes|no|oh|congrats|sorry|sure|ok|okay))\s*,?\s*"
+_USER_WORDS = frozenset({"user", "usuario", "usuaria", "persona"})
+
+
+class Sentence(NamedTuple):
+    """A sentence of the history. ``line`` is the place of its line, ``place`` its own among all sentences."""
+
+    place: int
+    line: int
+    text: str
+    terms: tuple[str, ...]
+
+
+class History(NamedTuple):
+    """A history, cut into sentences and indexed by term. Built once, asked many times; never changed."""
+
+    lines: tuple[Line, ...]
+    sentences: tuple[Sentence, ...]
+    postings: Mapping[str, tuple[int, ...]]
+    first_of_line: tuple[int, ...]
+    spanish: bool
+
+    def weight(self, term: str) -> float:
+        """How telling a term is: its inverse document frequency over the sentences."""
+        frequency = len(self.postings.get(term, ()))
+        return math.log(1 + (len(self.sentences) + 5) / (frequency + 0.5))
+
+    def sentences_of(self, line: int) -> Sequence[Sentence]:
+        """The sentences of one line."""
+        end = self.first_of_line[line + 1] if line + 1 < len(self.lines) else len(self.sentences)
+        return self.sentences[self.first_of_line[line] : end]
+
+
+@lru_cache(maxsize=8)
+def read_history(context: str, spanish: bool) -> History:
+    """Cut and index a history; ``spanish`` chooses the stemmer. The last few are kept: many questions share one."""
+    lines = read_lines(context)
+    sentences: list[Sentence] = []
+    first: list[int] = []
+    postings: defaultdict[str, list[int]] = defaultdict(list)
+    for number, line in enumerate(lines):
+        first.append(len(sentences))
+        for text in line.sentences or [line.text]:
+            found = tuple(terms(text, spanish))
+            for term in set(found):
+                postings[term].append(len(sentences))
+            sentences.append(Sentence(len(sentences), number, text, found))
+    frozen = {term: tuple(places) for term, places in postings.items()}
+    return History(lines, tuple(sentences), frozen, tuple(first), spanish)
+
+
+class Bearing(NamedTuple):
+    """How much each sentence and each line bears on a question: shares of the question's weight, about 0..1.
+
+    ``named`` are the speakers that the question names; ``question_terms`` its words but for those names.
+    """
+
+    by_sentence: tuple[float, ...]
+    by_line: tuple[float, ...]
+    question_terms: tuple[str, ...]
+    named: frozenset[str]
+
+
+def bearing(history: History, question: str) -> Bearing:
+    """Weigh every sentence and line against a question."""
+    named = _named_speakers(history, question)
+    name_terms = {term for name in named for term in terms(name, history.spanish)}
+    asked = tuple(dict.fromkeys(term for term in terms(question, history.spanish) if term not in name_terms))
+    weights = {term: history.weight(term) for term in asked}
+    total = sum(weights.values()) or 1.0
+    in_sentence: list[set[str]] = [set() for _ in history.sentences]
+    in_line: list[set[str]] = [set() for _ in history.lines]
+    for term in asked:
+        for place in history.postings.get(term, ()):
+            in_sentence[place].add(term)
+            in_line[history.sentences[place].line].add(term)
+    by_line = []
+    for number, line in enumerate(history.lines):
+        score = sum(weights[term] for term in in_line[number])
+        for other, share in ((number - 1, _LINE_BEFORE), (number + 1, _LINE_AFTER)):
+            if 0 <= other < len(history.lines) and history.lines[other].block == line.block:
+                score += share * sum(weights[term] for term in in_line[other] - in_line[number])
+        spoken = _BY_THE_SPEAKER if line.speaker and folded(line.speaker) in named else 0.0
+        by_line.append(score / total + spoken)
+    by_sentence = []
+    for sentence in history.sentences:
+        own = in_sentence[sentence.place]
+        direct = sum(weights[term] for term in own)
+        by_sentence.append(direct / total * (1 - _SAME_LINE) + by_line[sentence.line] * _SAME_LINE)
+    return Bearing(tuple(by_sentence), tuple(by_line), asked, named)
+
+
+def _named_speakers(history: History, question: str) -> frozenset[str]:
+    """Whom, folded, the question names: speakers of the history, else somebody whom they call by name.
+
+    ``the user`` names the one labelled User.
+    """
+    words = set(_PLAIN_WORD.findall(folded(question)))
+    speakers = {folded(line.speaker) for line in history.lines if line.speaker}
+    named = {speaker for speaker in speakers if speaker.split()[0] in words or _short(speaker, words)}
+    if words & _USER_WORDS:
+        named |= {"user", "human"} & speakers
+    return frozenset(named or _called_by_name(history, question))
+
+
+def _called_by_name(history: History, question: str) -> set[str]:
+    """Somebody asked about who is spoken to in the history, though nothing that they said stands in it."""
+    asked_about = {match.group(1) or match.group(2) for match in _ASKED_ABOUT.finditer(question)}
+    return {
+        folded(name)
+        for name in asked_about
+        if any(
+            re.search(_CALLED + re.escape(name) + r"\b\s*[,.!?-]", line.text, re.IGNORECASE)
+            for line in history.lines
+        )
+    }
+
+
+def _short(speaker: str, words: set[str]) -> bool:
+    """Whether a short form of the name is among the words: ``Mel`` for Melanie."""
+    return any(len(word) >= 3 and speaker.startswith(word) and word not in ("the", "her", "his") for word in words)

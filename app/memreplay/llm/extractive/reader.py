@@ -1,0 +1,100 @@
+"""The embedded reader: prompt in, reply out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from memreplay.conversations.models import Frozen
+from memreplay.llm.extractive.answers import answer_choice, answer_recall, reply_to_message
+from memreplay.llm.extractive.evidence import read_history
+from memreplay.llm.extractive.words import is_spanish
+from memreplay.llm.prompts import (
+    CHOICE_CUE,
+    HISTORY_HEADING,
+    INSTRUCTIONS_HEADING,
+    NO_HISTORY,
+    OPTIONS_HEADING,
+    QUESTION_LABEL,
+    RECALL_CUE,
+    remembered_in,
+)
+
+_NUMBERED = re.compile(r"([0-9]+)\. ?(.*)")
+
+
+class ReadPrompt(Frozen):
+    """What a prompt asks. No ``options``: a recall question. No ``context``: nothing was remembered."""
+
+    context: str
+    question: str
+    options: tuple[str, ...] = ()
+
+
+def read_prompt(prompt: str) -> ReadPrompt | None:
+    """Context, question and options of a prompt of ours; None for any other text.
+
+    Lines are taken off the end one part at a time (cue, instructions, options, question); all that is left is
+    the history.
+    """
+    # Only "\n" parts lines: a history may hold any other separator that str.splitlines knows.
+    lines = prompt.rstrip().split("\n")
+    cue = lines.pop().strip()
+    if cue not in (CHOICE_CUE, RECALL_CUE):
+        return None
+    _drop_numbered(lines)
+    if not lines or lines.pop() != INSTRUCTIONS_HEADING:
+        return None
+    options: tuple[str, ...] = ()
+    if cue == CHOICE_CUE:
+        options = _drop_numbered(lines)
+        if not options or not lines or lines.pop() != OPTIONS_HEADING:
+            return None
+    _drop_blank(lines)
+    if not lines or not lines[-1].startswith(QUESTION_LABEL):
+        return None
+    question = lines.pop().removeprefix(QUESTION_LABEL).strip()
+    history = "\n".join(lines).strip("\n").removeprefix(HISTORY_HEADING).strip("\n")
+    return ReadPrompt(context="" if history == NO_HISTORY else history, question=question, options=options)
+
+
+def _drop_blank(lines: list[str]) -> None:
+    while lines and not lines[-1].strip():
+        lines.pop()
+
+
+def _drop_numbered(lines: list[str]) -> tuple[str, ...]:
+    """Take the numbered lines off the end, and give their texts in order."""
+    _drop_blank(lines)
+    texts: list[str] = []
+    while lines and (match := _NUMBERED.fullmatch(lines[-1])):
+        texts.append(match.group(2))
+        lines.pop()
+        if match.group(1) == "0":
+            break
+    return tuple(reversed(texts))
+
+
+NOT_OUR_PROMPT = "This reader found no question that it understands at the end of the prompt."
+_SAMPLE = 4000
+"""Characters of a history that tell its language."""
+
+
+def answer_messages(contents: Sequence[str]) -> str:
+    """The reply to the messages of a prompt: as an agent where it is an agent's prompt, else to its question."""
+    if len(contents) == 2 and (remembered := remembered_in(contents[0])) is not None:
+        return reply_to_message(remembered, contents[1])
+    return read_and_answer("\n".join(contents))
+
+
+def read_and_answer(prompt: str) -> str:
+    """The reply to a prompt: an option's index, a sentence of the history, or that the history does not say."""
+    asked = read_prompt(prompt)
+    if asked is None:
+        return NOT_OUR_PROMPT
+    history = read_history(asked.context, is_spanish(asked.question) or is_spanish(asked.context[:_SAMPLE]))
+    return (
+        answer_choice(history, asked.question, asked.options)
+        if asked.options
+        else answer_recall(history, asked.question)
+    )

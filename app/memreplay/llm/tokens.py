@@ -1,0 +1,88 @@
+"""Counting tokens, and how many of them memory may fill. Offline: the tokenizers come with LiteLLM."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from memreplay.llm.catalogue import litellm_folder, model_facts
+from memreplay.llm.prompts import longest_reply
+
+if TYPE_CHECKING:
+    from tiktoken import Encoding
+
+TokenCounter = Callable[[str], int]
+
+UNKNOWN_WINDOW_BUDGET = 8192
+"""Tokens of memory in a prompt where the model's window is unknown."""
+
+PROMPT_RESERVE = 1024
+"""Tokens kept free for question, options and instructions."""
+
+_SMALLEST_BUDGET = 256
+_O200K = re.compile(r"(?:^|/)(?:gpt-(?:4o|4\.1|4\.5|5|oss)|chatgpt-4o|o[1-9])", re.IGNORECASE)
+_loading = Lock()
+
+
+def token_counter(model: str) -> TokenCounter:
+    """Text to its number of tokens, by the model's own tokenizer for OpenAI's models and cl100k for all others.
+
+    The first count loads the tokenizer's table (about half a second); 20,000 tokens then take some 10 ms.
+    """
+    return _counter("o200k_base" if _O200K.search(model) else "cl100k_base")
+
+
+@lru_cache(maxsize=2)
+def _counter(name: str) -> TokenCounter:
+    """One for each table, so that two models of one tokenizer have the same."""
+
+    def count(text: str) -> int:
+        return len(_encoding(name).encode_ordinary(text))
+
+    return count
+
+
+def context_window(model: str) -> int | None:
+    """Tokens that the model reads at most; None where that is unknown."""
+    return model_facts(model).context_window
+
+
+def context_budget(model: str, asked: int | None) -> int:
+    """Most tokens of memory in a prompt: what was asked for, as far as the model's window allows.
+
+    Without a wish, all that prompt and reply leave of the window, or 8,192 where the window is unknown.
+    """
+    window = context_window(model)
+    if window is None:
+        return UNKNOWN_WINDOW_BUDGET if asked is None else asked
+    room = max(window - PROMPT_RESERVE - longest_reply(model), _SMALLEST_BUDGET)
+    return room if asked is None else min(asked, room)
+
+
+@lru_cache(maxsize=2)
+def _encoding(name: str) -> Encoding:
+    import tiktoken
+
+    with _loading, _bundled_tables():
+        return tiktoken.get_encoding(name)
+
+
+@contextmanager
+def _bundled_tables() -> Iterator[None]:
+    """Point tiktoken at the tables in LiteLLM's folder while it loads one: else it goes to the network."""
+    folder = litellm_folder()
+    before = os.environ.get("TIKTOKEN_CACHE_DIR")
+    if folder is not None:
+        os.environ["TIKTOKEN_CACHE_DIR"] = str(folder / "litellm_core_utils" / "tokenizers")
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop("TIKTOKEN_CACHE_DIR", None)
+        else:
+            os.environ["TIKTOKEN_CACHE_DIR"] = before

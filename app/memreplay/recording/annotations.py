@@ -1,0 +1,120 @@
+"""Bookmarks, notes and watches in the recording of the conversation that they are about."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from sqlite_utils import Database
+
+from memreplay.errors import RecordingError
+from memreplay.recording.schema import connect, connect_read_only
+from memreplay.timeline.annotations import Annotations, Bookmark, SavedWatch, SessionAnnotations
+
+_KEY = "select key from conversations where run_id = ? and id = ?"
+
+
+class RecordedAnnotations(SessionAnnotations):
+    """Annotations that are saved as they are made: a change is on disk when the call returns.
+
+    Every change may raise :class:`~memreplay.errors.RecordingError`: the file cannot be written.
+    """
+
+    def __init__(
+        self,
+        writing: Callable[[], AbstractContextManager[Database]],
+        conversation: int,
+        path: Path,
+        bookmarks: Sequence[Bookmark],
+        watches: Sequence[SavedWatch],
+    ) -> None:
+        super().__init__(None, bookmarks, watches)
+        self._writing = writing
+        self._conversation = conversation
+        self._path = path
+
+    def set_bookmark(self, bookmark: Bookmark) -> None:
+        """Keep a bookmark; another of the same mark gives way to it."""
+        row = (self._conversation, bookmark.mark, bookmark.turn, bookmark.note)
+        self._save(("insert or replace into bookmarks (conversation, mark, turn, note) values (?, ?, ?, ?)", [row]))
+        super().set_bookmark(bookmark)
+
+    def remove_bookmark(self, mark: str) -> None:
+        """Forget a bookmark. One that is not there is forgotten already."""
+        self._save(("delete from bookmarks where conversation = ? and mark = ?", [(self._conversation, mark)]))
+        super().remove_bookmark(mark)
+
+    def set_watches(self, watches: Sequence[SavedWatch]) -> None:
+        """These and no others are the watches."""
+        rows = [(self._conversation, watch.text, watch.backend, int(watch.enabled)) for watch in watches]
+        self._save(
+            ("delete from watches where conversation = ?", [(self._conversation,)]),
+            ("insert into watches (conversation, text, backend, enabled) values (?, ?, ?, ?)", rows),
+        )
+        super().set_watches(watches)
+
+    def _save(self, *statements: tuple[str, list[tuple[Any, ...]]]) -> None:
+        try:
+            with self._writing() as db, db.atomic():
+                for statement, rows in statements:
+                    db.conn.executemany(statement, rows)
+        except sqlite3.Error as error:
+            raise RecordingError(f"{self._path}: cannot be written: {error}") from None
+
+
+def live_annotations(db: Database, conversation: int, path: Path) -> RecordedAnnotations:
+    """Annotations of a conversation that is being recorded, through the recorder's own connection."""
+    known = _bookmarks(db, conversation), _watches(db, conversation)
+    return RecordedAnnotations(lambda: nullcontext(db), conversation, path, *known)
+
+
+def annotations_of(path: Path, run_id: str, conversation_id: str, *, shipped: Path | None = None) -> Annotations:
+    """The annotations of a recorded conversation: saved in its file, or kept for the session.
+
+    What is ``shipped`` with the program is never changed, nor is a file that this user may not write.
+
+    Raises:
+        RecordingError: the file cannot be read, or the run has no such conversation.
+    """
+    reader = connect_read_only(path)
+    try:
+        row = reader.execute(_KEY, [run_id, conversation_id]).fetchone()
+        if row is None:
+            raise RecordingError(f"{path}: run {run_id} has no conversation {conversation_id}")
+        has_any = "bookmarks" in reader.table_names()
+        bookmarks = _bookmarks(reader, row[0]) if has_any else []
+        watches = _watches(reader, row[0]) if has_any else []
+    finally:
+        reader.close()
+    if shipped is not None and path.resolve() == shipped.resolve():
+        return SessionAnnotations(
+            "Kept for this session only: the shipped recording stays as it is.", bookmarks, watches
+        )
+    if not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        return SessionAnnotations(f"Kept for this session only: {path} cannot be written.", bookmarks, watches)
+    return RecordedAnnotations(lambda: _opened(path), row[0], path, bookmarks, watches)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Database]:
+    """The file, open for as long as something is written."""
+    db = connect(path)
+    try:
+        yield db
+        db.execute("PRAGMA journal_mode = DELETE")
+    finally:
+        db.close()
+
+
+def _bookmarks(db: Database, conversation: int) -> list[Bookmark]:
+    query = "select mark, turn, note from bookmarks where conversation = ?"
+    return [Bookmark.model_validate(row) for row in db.query(query, [conversation])]
+
+
+def _watches(db: Database, conversation: int) -> list[SavedWatch]:
+    query = "select text, backend, enabled from watches where conversation = ? order by key"
+    return [SavedWatch.model_validate(row) for row in db.query(query, [conversation])]

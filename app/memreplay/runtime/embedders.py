@@ -1,0 +1,63 @@
+"""``--embedder``: from a name to what makes vectors, with the vectors kept in the user's cache folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from memory_backends.base import BackendError, TextEmbedder
+from memory_backends.retrieval.embedding import FastembedEmbedder, MiniLMEmbedder
+from memory_backends.retrieval.vector_cache import StoredEmbedder
+from memreplay.errors import MissingServerOrKeyError, UsageError
+from memreplay.llm.catalogue import ensure_reachable
+from memreplay.llm.embeddings import LiteLLMEmbedder
+from memreplay.paths import cache_folder
+
+EMBEDDED = "minilm"
+"""The embedder inside the package."""
+
+FORMS = f"{EMBEDDED}, fastembed:NAME, litellm:NAME"
+
+_MADE_BY_NAME: Mapping[str, Callable[[str, str | None], TextEmbedder]] = {
+    "fastembed": lambda name, api_base: FastembedEmbedder(name),
+    "litellm": LiteLLMEmbedder,
+}
+
+
+def plain_embedder(spec: str, api_base: str | None) -> TextEmbedder:
+    """What makes the vectors. Nothing is loaded or reached yet.
+
+    Raises:
+        UsageError: the name is of no known form, or its package is not there.
+    """
+    if spec == EMBEDDED:
+        return MiniLMEmbedder()
+    maker, _, name = spec.partition(":")
+    if maker not in _MADE_BY_NAME or not name:
+        raise UsageError(f"unknown embedder {spec!r}; expected one of {FORMS}")
+    try:
+        return _MADE_BY_NAME[maker](name, api_base)
+    except BackendError as error:
+        raise UsageError(str(error)) from None
+
+
+def stored_embedder(spec: str, api_base: str | None) -> StoredEmbedder:
+    """The same, with the vectors kept on disk; errors as of :func:`plain_embedder`."""
+    return StoredEmbedder(plain_embedder(spec, api_base), cache_folder() / "vectors.sqlite3")
+
+
+def ensure_embedder_answers(spec: str, embedder: TextEmbedder, api_base: str | None) -> None:
+    """Raise what keeps an embedder that is not inside the package from being asked.
+
+    Raises:
+        UsageError: its model is of no known provider.
+        MissingServerOrKeyError: its key or its server is missing, or its model cannot be loaded.
+    """
+    if spec == EMBEDDED:
+        return
+    maker, _, name = spec.partition(":")
+    if maker == "litellm":
+        ensure_reachable(name, api_base)
+    try:
+        embedder.embed(["ready"])
+    except BackendError as error:
+        raise MissingServerOrKeyError(str(error)) from None

@@ -1,0 +1,243 @@
+"""Everything a run needs, built from its settings: the one place where the rooms are put together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+
+from memory_backends.base import MemoryBackend
+from memory_backends.controls import CLOSED_BOOK
+from memreplay.conversations.models import Conversation
+from memreplay.engine.events import EventSink, ReplayEvent
+from memreplay.engine.probes import SideSession
+from memreplay.engine.remote.client import models_asked_of
+from memreplay.engine.session import ReplayPlan, ReplaySession
+from memreplay.llm import AGENT_MODEL
+from memreplay.llm.answerer import ModelAnswerer
+from memreplay.llm.catalogue import ensure_reachable
+from memreplay.llm.model import AnswerModel
+from memreplay.llm.tokens import token_counter
+from memreplay.recording.annotations import annotations_of
+from memreplay.recording.bodies import text_hash
+from memreplay.recording.reader import RunStatus
+from memreplay.recording.writer import RunRecorder, fingerprint
+from memreplay.runtime.memories import RunMemories
+from memreplay.runtime.models import RunModels
+from memreplay.settings import Settings
+from memreplay.timeline.annotations import Annotations, SessionAnnotations
+from memreplay.timeline.event_store import EventArchive
+
+_SETTINGS_THAT_CHANGE_NO_ANSWER = frozenset(
+    {"concurrency", "rpm", "tpm", "timeout", "cache", "offline", "redis_ttl"}
+)
+
+
+class Assembly:
+    """The stores, the embedder, the models and the recorder of one run.
+
+    ``asked_along`` are controls that are asked without being chosen. ``warn`` is given one sentence for each thing
+    that went wrong and can be done without.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        recording_path: Path,
+        *,
+        asked_along: tuple[str, ...] = (),
+        warn: Callable[[str], None] = lambda sentence: None,
+    ) -> None:
+        self.settings = settings
+        self.asked_along = asked_along
+        self.models = settings.model
+        self.backend_names = settings.backend
+        self.recording_path = recording_path
+        self.recorder: RunRecorder | None = None
+        self._over = False
+        self._memories = RunMemories(settings)
+        self._models = RunModels(settings, lambda: self._run_id, warn)
+        self._memories.use_extractor(self._models.extractor)
+        self.reply_cache = self._models.reply_cache
+        self.paces = self._models.paces
+        self.answer_model = self._models.answer_model
+        self._answerer = self.answerer(self.answer_model)
+
+    def answerer(self, model: AnswerModel) -> ModelAnswerer:
+        """What puts the questions of this run to a model."""
+        return self._models.answerer(model)
+
+    @property
+    def _run_id(self) -> str:
+        assert self.recorder is not None
+        return self.recorder.run_id
+
+    async def check(self) -> None:
+        """Make sure of every memory, server and key that this run needs.
+
+        Raises:
+            MissingServerOrKeyError: one is missing; the sentence says which.
+            UsageError: a memory cannot be made, or not asked offline, or a model is of no known provider.
+        """
+        self._memories.refuse_unusable()
+        if not self.settings.offline:
+            for model in self._models_in_use():
+                await asyncio.to_thread(ensure_reachable, model, self.settings.api_base)
+        await self._memories.check()
+
+    def _models_in_use(self) -> list[str]:
+        names = (*self.backend_names, *self.asked_along)
+        models = [model for name in names for model in models_asked_of(name, self.models)]
+        models += [self.settings.extractor] if self.settings.extractor else []
+        return [model for model in dict.fromkeys(models) if model != AGENT_MODEL]
+
+    def try_again(self) -> None:
+        """Ask models again that were given up: what was wrong may have been mended since."""
+        self.paces.try_again()
+
+    async def warm_up(self) -> None:
+        """Load litellm and the embedder in threads, ahead of their first use."""
+        await asyncio.gather(self._models.warm_up(), self._memories.warm_up())
+
+    async def embed_ahead(self, texts: Sequence[str]) -> None:
+        """Embed much of a conversation in one go; memories that search by vectors then find them ready."""
+        await self._memories.embed_ahead(texts)
+
+    def begin_run(
+        self,
+        conversations: Mapping[str, str],
+        datasets: Sequence[str],
+        *,
+        resume: Collection[RunStatus] = (),
+    ) -> None:
+        """Start recording, or take up a run of equal settings that has one of the statuses of ``resume``.
+
+        ``conversations`` maps each id to the digest of its content: a changed dataset is another run.
+
+        Raises:
+            RecordingError: the file cannot be used, or holds nothing to resume.
+        """
+        public = self.settings.public()
+        decisive = {name: value for name, value in public.items() if name not in _SETTINGS_THAT_CHANGE_NO_ANSWER}
+        identity = fingerprint({"settings": decisive, "conversations": dict(conversations)})
+        if resume:
+            self.recorder = RunRecorder.resume(self.recording_path, identity, resume)
+        else:
+            self.recorder = RunRecorder.start(self.recording_path, self._recorded_settings(), datasets, identity)
+
+    def _recorded_settings(self) -> dict[str, Any]:
+        along = {"closed_book_asked_along": CLOSED_BOOK in self.asked_along}
+        return self.settings.public() | self._memories.described() | along
+
+    def start_session(
+        self,
+        conversation: Conversation,
+        emit: EventSink | None = None,
+        *,
+        backends: Sequence[str] | None = None,
+        perceive: bool = True,
+    ) -> ReplaySession:
+        """A session of one conversation. Every event is recorded before it is passed on."""
+        if self.recorder is None:
+            self.begin_run({conversation.id: content_digest(conversation)}, [conversation.dataset])
+        assert self.recorder is not None
+        self.recorder.add_conversation(conversation)
+        memories = self.backends_for(conversation, self.backend_names if backends is None else backends)
+        plan = self.plan(self.recorder.run_id, memories, perceive=perceive)
+        return ReplaySession(
+            conversation,
+            memories,
+            self._answerer,
+            plan,
+            self.recorded(emit),
+        )
+
+    def recorded(self, emit: EventSink | None) -> EventSink:
+        """A sink that records every event of the run before it passes it on."""
+        assert self.recorder is not None
+        return _recorded(self.recorder.record, emit)
+
+    def plan(self, run_id: str, memories: Mapping[str, MemoryBackend], *, perceive: bool) -> ReplayPlan:
+        """How a conversation is replayed to these memories."""
+        return ReplayPlan(
+            run_id=run_id,
+            models=self.models,
+            top_k=self.settings.top_k,
+            perceive=perceive or any(memory.perceive_changes_recall for memory in memories.values()),
+            ask_only=frozenset(self.asked_along),
+            shuffle_seed=self.settings.seed if self.settings.shuffle_choices else None,
+            counter_of=token_counter,
+        )
+
+    def live_archive(self, conversation: Conversation) -> EventArchive:
+        """Where the events of a started session rest; they are given to it in the order of their recording."""
+        assert self.recorder is not None
+        return self.recorder.live_archive(conversation.id)
+
+    def side_session(self, conversation: Conversation, emit: EventSink) -> SideSession:
+        """Answers questions at earlier positions, by memories of its own; what is asked is recorded as by hand.
+
+        Where nothing is being recorded, as beside a recording, it is only passed on.
+        """
+        recorder = self.recorder
+        return SideSession(
+            conversation,
+            lambda name: self._memories.beside(conversation, name),
+            self._answerer,
+            ReplayPlan(
+                recorder.run_id if recorder else "by-hand",
+                self.models,
+                self.settings.top_k,
+                counter_of=token_counter,
+            ),
+            _recorded(recorder.record, emit) if recorder else emit,
+        )
+
+    def backends_for(self, conversation: Conversation, names: Sequence[str]) -> dict[str, MemoryBackend]:
+        """Fresh memories for a conversation, by name.
+
+        Raises:
+            UsageError: one cannot be made.
+        """
+        return self._memories.fresh(conversation, names)
+
+    def annotations(self, conversation_id: str) -> Annotations:
+        """Bookmarks and watches of a conversation: in the run's recording, as soon as there is one."""
+        if self.recorder is None:
+            return SessionAnnotations("Nothing is recorded yet.")
+        if self._over:
+            return annotations_of(self.recording_path, self.recorder.run_id, conversation_id)
+        return self.recorder.annotations(conversation_id)
+
+    async def finish(self, status: Literal["finished", "interrupted"]) -> None:
+        """End the run in the recording, and let go of stores and files.
+
+        Raises:
+            RecordingError: the end cannot be written; everything is let go of all the same.
+        """
+        self._over = True
+        try:
+            if self.recorder is not None:
+                self.recorder.finish(status)
+        finally:
+            self._models.close()
+            await self._memories.close()
+
+
+def content_digest(conversation: Conversation) -> str:
+    """A hash of all that a conversation holds."""
+    return text_hash(orjson.dumps(conversation.model_dump(mode="json")).decode())
+
+
+def _recorded(record: Callable[[ReplayEvent], None], emit: EventSink | None) -> EventSink:
+    if emit is None:
+        return record
+
+    def sink(event: ReplayEvent) -> None:
+        record(event)
+        emit(event)
+
+    return sink

@@ -1,0 +1,145 @@
+"""The answer-key overlay: published answers that somebody found to be wrong, and what is right instead.
+
+A JSON file that maps a question's id to its correction::
+
+    {"conv-26_q12": {"answer": "8 May 2023", "evidence": ["D1:3"], "reason": "She says so in D1:3."}}
+
+``reason`` is required, and ``answer`` (what is right) or ``evidence`` (the turns that hold the answer) or both. An
+``answer`` of null says that nothing can be right: the question is left out of the adjusted score. So is a
+multiple-choice question none of whose options is the corrected answer. Raw scores are never changed; the adjusted
+ones stand beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from memreplay.conversations.json_files import read_json
+from memreplay.conversations.models import NOT_ANSWERABLE, Conversation, Frozen, Question
+from memreplay.conversations.validation_errors import Gathering, Place, shown, validated
+from memreplay.engine.events import QuestionAsked
+from memreplay.grading.recall import score_recall
+from memreplay.grading.score import Outcome, Score
+from memreplay.llm.model import Reply
+from memreplay.scoring.evidence_trail import turns_in_prompt
+from memreplay.text import normalised
+
+
+class Correction(Frozen):
+    """What is right instead of the published answer, or where it really stands."""
+
+    reason: str
+    answer: str | None = None
+    evidence: tuple[str, ...] | None = None
+
+    @property
+    def voids(self) -> bool:
+        """Whether it says that no answer can be right."""
+        return "answer" in self.model_fields_set and self.answer is None
+
+
+class Adjusted(Frozen):
+    """An answer by the corrected key. ``outcome`` is null where the question is left out of the adjusted score."""
+
+    reason: str
+    expected: str | None
+    outcome: Outcome | None
+    evidence: tuple[str, ...]
+    evidence_in_prompt: bool | None
+
+
+class AnswerKey:
+    """Corrections by question id, as read from ``path``."""
+
+    def __init__(self, path: Path, corrections: Mapping[str, Correction]) -> None:
+        self.path = path
+        self.corrections = corrections
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Why each key is doubted."""
+        return {id_: correction.reason for id_, correction in self.corrections.items()}
+
+    def check(self, conversations: Iterable[Conversation]) -> None:
+        """Make sure that the turns it cites exist in the conversations whose questions it corrects.
+
+        Raises:
+            ManyFaults: some do not.
+        """
+        faults = Gathering()
+        for conversation in conversations:
+            for question in conversation.questions:
+                correction = self.corrections.get(question.id)
+                for index, turn in enumerate((correction and correction.evidence) or ()):
+                    if turn not in conversation.turns_by_id:
+                        place = Place(self.path).at(question.id, "evidence", index)
+                        faults.add(place.fault(f"is {shown(turn)}", f"a turn id of conversation {conversation.id}"))
+        faults.refuse()
+
+    def adjusted(self, question: Question, asked: QuestionAsked, reply: Reply, score: Score) -> Adjusted | None:
+        """An answer by the corrected key; None where the question is not in it."""
+        correction = self.corrections.get(question.id)
+        if correction is None:
+            return None
+        published = question.evidence if question.evidence_role == "supports" else ()
+        evidence = published if correction.evidence is None else correction.evidence
+        expected = question.expected if correction.answer is None else correction.answer
+        return Adjusted(
+            reason=correction.reason,
+            expected=None if correction.voids else expected,
+            outcome=_outcome(question, correction, reply, score),
+            evidence=evidence,
+            evidence_in_prompt=turns_in_prompt(asked).issuperset(evidence) if evidence else None,
+        )
+
+
+def read_answer_key(path: Path) -> AnswerKey:
+    """Read an overlay.
+
+    Raises:
+        DatasetError: it is missing, not JSON, or a correction is not one; it says where and what was expected.
+    """
+    data, place = read_json(path), Place(path)
+    if not isinstance(data, dict):
+        raise place.fault(f"is {shown(data)}", "an object that maps question ids to corrections")
+    faults, corrections = Gathering(), {}
+    for question_id, entry in data.items():
+        with faults.going_on():
+            correction = validated(Correction, entry, place.at(question_id))
+            if not correction.model_fields_set & {"answer", "evidence"}:
+                raise place.at(question_id).fault("corrects nothing", "an answer, or evidence, or both")
+            if not correction.reason.strip():
+                raise place.at(question_id, "reason").fault("is blank", "why the published answer is wrong")
+            corrections[question_id] = correction
+    faults.refuse()
+    return AnswerKey(path, corrections)
+
+
+def _outcome(question: Question, correction: Correction, reply: Reply, score: Score) -> Outcome | None:
+    if correction.voids:
+        return None
+    if correction.answer is None:
+        return score.outcome
+    if question.kind == "choice":
+        return _choice_outcome(question, correction.answer, score)
+    if score.outcome in ("error", "refused"):
+        return score.outcome
+    corrected = question.model_copy(
+        update={
+            "expected": correction.answer,
+            "expected_entities": (),
+            "abstain": normalised(correction.answer) == normalised(NOT_ANSWERABLE),
+        }
+    )
+    return score_recall(corrected, reply.text or "").outcome
+
+
+def _choice_outcome(question: Question, answer: str, score: Score) -> Outcome | None:
+    """By the option that the reply was read as; the reply itself may number the options otherwise."""
+    right = [index for index, option in enumerate(question.choices) if normalised(option) == normalised(answer)]
+    if not right:
+        return None
+    if score.outcome not in ("correct", "wrong"):
+        return score.outcome
+    return "correct" if score.predicted_index in right else "wrong"

@@ -1,0 +1,82 @@
+"""Multiple-choice files that give the answer away by how their options are written.
+
+Where one option alone begins with (or without) a small letter, or alone ends with (or without) a full stop, it is
+the odd one out. A file in which the odd one out is the right one can be answered without its conversation. How far
+that goes is told by a blind guesser, that sees the options and nothing else, not even the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from memreplay.conversations.models import Frozen, Question
+from memreplay.text import normalised
+
+Mark = Callable[[str], bool]
+
+MARKS: dict[str, Mark] = {
+    "case": lambda option: option.lstrip()[:1].islower(),
+    "full_stop": lambda option: option.rstrip().endswith("."),
+}
+"""What an option may have or not have, whatever it says."""
+
+
+class OptionStyle(Frozen):
+    """How far the writing of the options tells the answers of one dataset.
+
+    ``odd_one_out`` counts the questions in which one option alone differs, and ``leaks`` those in which it is the
+    right one; ``leaks_by`` counts these by mark. ``blind_guesser`` is the accuracy to be expected of a guesser that
+    takes the odd one out, and elsewhere the option that shares most words with the others, since wrong options are
+    often made by changing the right one; ``chance`` that of drawing lots.
+    """
+
+    questions: int
+    odd_one_out: int
+    leaks: int
+    leaks_by: dict[str, int]
+    blind_guesser: float
+    chance: float
+
+
+def option_style(questions: Iterable[Question]) -> OptionStyle | None:
+    """The style of all multiple-choice questions together; None where there are none."""
+    several = (question for question in questions if len(question.choices) > 1)
+    choices = [(q.choices, q.correct_index) for q in several if q.correct_index is not None]
+    if not choices:
+        return None
+    odd = [(odd_ones_out(options), correct) for options, correct in choices]
+    guesses = [(blind_guess(options), correct) for options, correct in choices]
+    return OptionStyle(
+        questions=len(choices),
+        odd_one_out=sum(bool(found) for found, _ in odd),
+        leaks=sum(correct in found.values() for found, correct in odd),
+        leaks_by={mark: sum(found.get(mark) == correct for found, correct in odd) for mark in MARKS},
+        blind_guesser=sum(correct in guess and 1 / len(guess) for guess, correct in guesses) / len(choices),
+        chance=sum(1 / len(options) for options, _ in choices) / len(choices),
+    )
+
+
+def odd_ones_out(options: Sequence[str]) -> dict[str, int]:
+    """By mark, the option that alone has it or alone lacks it. Of two options neither is the odd one."""
+    found: dict[str, int] = {}
+    for name, mark in MARKS.items():
+        marked = [mark(option) for option in options]
+        for having in (True, False):
+            if len(options) > 2 and marked.count(having) == 1:
+                found[name] = marked.index(having)
+    return found
+
+
+def blind_guess(options: Sequence[str]) -> frozenset[int]:
+    """The options between which the blind guesser draws lots."""
+    odd = frozenset(odd_ones_out(options).values())
+    if len(odd) == 1:
+        return odd
+    words = [frozenset(normalised(option).split()) for option in options]
+    likeness = [sum(_shared(mine, other) for other in words) for mine in words]
+    return frozenset(index for index, value in enumerate(likeness) if value > max(likeness) - 1e-9)
+
+
+def _shared(mine: frozenset[str], other: frozenset[str]) -> float:
+    together = len(mine | other)
+    return len(mine & other) / together if together else 0.0

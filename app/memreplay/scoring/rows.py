@@ -1,0 +1,246 @@
+"""From events to rows of the results: one per answer, one per finished test."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from memory_backends.base import Hit
+from memreplay.conversations.models import Conversation, Question
+from memreplay.engine.events import (
+    AgentReplied,
+    AnswerScored,
+    BenchmarkModelAsked,
+    QuestionAsked,
+    ReplayEvent,
+    ReplyReceived,
+    TestScored,
+)
+from memreplay.grading.score import Outcome, RetrievalScore
+from memreplay.llm import AGENT_MODEL
+from memreplay.llm.model import Reply
+from memreplay.scoring.answer_key import Adjusted
+from memreplay.scoring.attribution import Attribution
+from memreplay.scoring.sections import HitRow, QuestionRow, Tokens
+from memreplay.scoring.statistics import mean
+
+MAX_SCORE = 1.0
+
+
+def question_row(
+    question: Question,
+    conversation: Conversation,
+    asked: QuestionAsked,
+    received: ReplyReceived,
+    scored: AnswerScored,
+    attribution: Attribution | None = None,
+    closed_book_correct: bool | None = None,
+    adjusted: Adjusted | None = None,
+) -> QuestionRow:
+    """The row. Where memory could not be read no model was asked, and retrieval is not counted.
+
+    What a call took that ended in an error is null, unless the reply tells it all the same.
+    """
+    reply, score = received.reply, scored.score
+    model_was_asked = bool(asked.prompt)
+    usage = reply.usage
+    is_counted = reply.error is None or usage.prompt + usage.completion > 0
+    retrieval = scored.retrieval if model_was_asked else RetrievalScore()
+    recall_at = retrieval.recall_at or {}
+    return QuestionRow(
+        question_id=question.id,
+        dataset=conversation.dataset,
+        conversation=conversation.id,
+        backend=asked.backend,
+        model=asked.model,
+        repeat=asked.repeat,
+        kind=question.kind,
+        type=question.type,
+        question=question.text,
+        expected=question.expected,
+        predicted=score.predicted,
+        predicted_index=score.predicted_index,
+        correct_index=question.correct_index,
+        score=score.score,
+        max_score=MAX_SCORE,
+        recorded_score=None,
+        outcome=score.outcome,
+        reply=reply.text,
+        error=reply.error,
+        evidence=question.evidence,
+        evidence_role=question.evidence_role,
+        hits=tuple(map(_hit_row, asked.hits)),
+        recall_at_10=recall_at.get(10),
+        evidence_in_prompt=retrieval.evidence_in_prompt,
+        failure=attribution.label if attribution else None,
+        tokens=_tokens(reply) if model_was_asked and is_counted and asked.model != AGENT_MODEL else None,
+        cost_usd=reply.cost_usd if model_was_asked else None,
+        ms=reply.ms if model_was_asked and (reply.error is None or reply.ms) else None,
+        recall_ms=asked.recall_ms,
+        other_type=question.other_type,
+        location=question.info_location,
+        salience=question.salience,
+        category=question.category,
+        exact_match=score.exact_match,
+        entity_recall=score.entity_recall,
+        f1=score.f1,
+        recall_at_1=recall_at.get(1),
+        recall_at_5=recall_at.get(5),
+        reciprocal_rank=retrieval.reciprocal_rank,
+        failure_loss=attribution.loss if attribution else None,
+        failure_detail=attribution.detail if attribution else None,
+        failure_ranks=attribution.ranks if attribution else {},
+        closed_book_correct=closed_book_correct,
+        adjusted=adjusted,
+        earlier_questions=reply.earlier_questions,
+        earlier_conversations=reply.earlier_conversations,
+    )
+
+
+def _tokens(reply: Reply) -> Tokens:
+    return Tokens(prompt=reply.usage.prompt, completion=reply.usage.completion, cached=reply.usage.cached)
+
+
+def _hit_row(hit: Hit) -> HitRow:
+    return HitRow(
+        id=hit.id,
+        store=hit.store,
+        rank=hit.rank,
+        score=hit.score,
+        turns=hit.turns,
+        sources=hit.sources,
+        in_prompt=hit.in_prompt,
+    )
+
+
+TEST_KINDS = ("agent_replied", "benchmark_model_asked", "test_scored")
+"""The events that the rows are made from."""
+
+_EQUAL = 1e-6
+_FULL_MARKS = 1 - _EQUAL
+_DIGITS = re.compile(r"(\d+)")
+_REPEAT = re.compile(r"#\d+")
+
+
+def rows_of_tests(conversation: Conversation, events: Iterable[ReplayEvent]) -> list[QuestionRow]:
+    """The rows of a conversation's tests, by dataset and then by id: whichever was over first."""
+    kept = list(events)
+    replies = [event for event in kept if isinstance(event, AgentReplied)]
+    asked = [event for event in kept if isinstance(event, BenchmarkModelAsked)]
+    scored = {event.test_id: event for event in kept if isinstance(event, TestScored)}
+    return [
+        _row(
+            conversation,
+            event,
+            [reply for reply in replies if reply.test_id == event.test_id],
+            [call for call in asked if call.test_id == event.test_id],
+        )
+        for event in sorted(scored.values(), key=place_of_test)
+    ]
+
+
+def cost_of_writing(events: Iterable[ReplayEvent]) -> float | None:
+    """What the model cost that wrote the tests: its calls are of no test. None where no cost is known."""
+    calls = [event for event in events if isinstance(event, BenchmarkModelAsked) and not event.test_id]
+    costs = [call.cost_usd for call in calls if call.cost_usd is not None]
+    return sum(costs) if costs else None
+
+
+def outcome_of_test(scored: TestScored) -> Outcome:
+    """Correct at full score, wrong below. What nobody could grade is an error and not a wrong answer."""
+    score = scored.recorded_score if scored.score is None else scored.score
+    if score is None:
+        return "error"
+    return "correct" if score >= scored.max_score * _FULL_MARKS else "wrong"
+
+
+def place_of_test(scored: TestScored) -> tuple[str, list[tuple[int, str]]]:
+    """By dataset, and then by id with numbers as numbers."""
+    parts = _DIGITS.split(scored.test_id)
+    return scored.dataset, [(int(part) if place % 2 else 0, part) for place, part in enumerate(parts)]
+
+
+def differs_from_record(scored: TestScored) -> bool:
+    """Whether a test has a score on record and we come to another."""
+    if scored.score is None or scored.recorded_score is None:
+        return False
+    return abs(scored.score - scored.recorded_score) > _EQUAL
+
+
+def _row(
+    conversation: Conversation,
+    scored: TestScored,
+    replies: Sequence[AgentReplied],
+    asked: Sequence[BenchmarkModelAsked],
+) -> QuestionRow:
+    outcome = outcome_of_test(scored)
+    name, repeat = _name_and_repeat(conversation, scored)
+    answered = [event.reply for event in replies if event.prompt]
+    costs = [reply.cost_usd for reply in answered if reply.error is None]
+    benchmark = [call.cost_usd for call in asked if call.cost_usd is not None]
+    return QuestionRow(
+        question_id=scored.test_id,
+        dataset=conversation.dataset,
+        conversation=name,
+        backend=scored.backend,
+        model=scored.model,
+        repeat=repeat,
+        kind="test",
+        type=scored.dataset,
+        question="\n".join(scored.questions),
+        expected=scored.expected,
+        predicted="\n".join(scored.responses),
+        predicted_index=None,
+        correct_index=None,
+        score=scored.score,
+        max_score=scored.max_score,
+        recorded_score=scored.recorded_score,
+        outcome=outcome,
+        reply="\n".join(scored.responses),
+        error=scored.ungraded,
+        evidence=(),
+        evidence_role=None,
+        hits=(),
+        recall_at_10=None,
+        evidence_in_prompt=None,
+        failure=None,
+        failure_loss=None,
+        failure_detail=None,
+        failure_ranks={},
+        closed_book_correct=None,
+        adjusted=None,
+        tokens=_test_tokens(answered) if answered else None,
+        cost_usd=sum(cost or 0.0 for cost in costs) if costs and None not in costs else None,
+        ms=mean([reply.ms for reply in answered]),
+        recall_ms=None,
+        other_type=None,
+        location=None,
+        salience=None,
+        category=None,
+        exact_match=None,
+        entity_recall=None,
+        f1=None,
+        recall_at_1=None,
+        recall_at_5=None,
+        reciprocal_rank=None,
+        reasoning=scored.reasoning,
+        distance_tokens=scored.distance_tokens,
+        benchmark_cost_usd=sum(benchmark) if benchmark else None,
+    )
+
+
+def _name_and_repeat(conversation: Conversation, scored: TestScored) -> tuple[str, int]:
+    """The conversation without whose it is, and its repeat from 0: rows of one test stand beside each other."""
+    for owner in (f"@{scored.backend}@{scored.model}", f"@{scored.backend}"):
+        name, found, mark = conversation.id.rpartition(owner)
+        if found and (not mark or _REPEAT.fullmatch(mark)):
+            return name, int(mark[1:]) - 1 if mark else 0
+    return conversation.id, 0
+
+
+def _test_tokens(replies: Sequence[Reply]) -> Tokens:
+    return Tokens(
+        prompt=sum(reply.usage.prompt for reply in replies),
+        completion=sum(reply.usage.completion for reply in replies),
+        cached=sum(reply.usage.cached for reply in replies),
+    )

@@ -1,0 +1,159 @@
+"""What changed from one run to another, question by question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
+
+from pydantic import BaseModel, ConfigDict
+
+from memreplay.conversations.models import Frozen
+from memreplay.errors import UsageError
+from memreplay.grading.score import Outcome
+from memreplay.llm import AGENT_MODEL
+from memreplay.scoring.comparisons import Comparison, Key, Pair, compare_pairs, verdicts_of
+
+Kind = Literal["lost", "gained", "error", "other_failure", "other_answer"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""In the order in which changes are told: right to wrong, wrong to right, an error on one side, wrong (or right)
+for another reason, and another answer that is as right or wrong as the first."""
+
+
+class AnswerRow(BaseModel):
+    """A row of results as far as runs are compared by it; rows of older versions may lack the last."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    question_id: str
+    dataset: str
+    conversation: str
+    backend: str
+    model: str
+    repeat: int
+    question: str
+    expected: str
+    predicted: str | None
+    outcome: Outcome
+    error: str | None
+    failure: str | None = None
+
+
+class Change(Frozen):
+    """A question that the two runs answered otherwise. ``was`` and ``now`` are what they said."""
+
+    kind: Kind
+    contestant: str
+    dataset: str
+    conversation: str
+    question_id: str
+    question: str
+    expected: str
+    was: str | None
+    now: str | None
+    failure_was: str | None
+    failure_now: str | None
+
+
+class RunComparison(Frozen):
+    """Two runs, paired by question. ``a`` is the first run in ``comparisons``, ``b`` the second.
+
+    ``unpaired`` are contestants of either run that the other has no partner for; ``alike`` counts the answers that
+    did not change.
+    """
+
+    comparisons: tuple[Comparison, ...]
+    changes: tuple[Change, ...]
+    alike: int
+    unpaired: tuple[str, ...]
+
+
+Rows = Sequence[AnswerRow]
+
+
+def compare_runs(first: Rows, second: Rows) -> RunComparison:
+    """Pair two runs on the questions that both asked.
+
+    A backend is paired with itself, through the same model where it has several; where each run has one contestant
+    only, these two are paired whatever they are.
+
+    Raises:
+        UsageError: there is nothing to pair.
+    """
+    a, b = _contestants(first), _contestants(second)
+    partners = _partners(a, b)
+    pairs, changes, alike = [], [], 0
+    for name_a, name_b in partners:
+        by_key_a, by_key_b = _by_question(a[name_a]), _by_question(b[name_b])
+        common = [key for key in by_key_a if key in by_key_b]
+        if not common:
+            continue
+        pairs.append(Pair(f"A {name_a}", f"B {name_b}", verdicts_of(a[name_a]), verdicts_of(b[name_b])))
+        name = name_a if name_a == name_b else f"{name_a} → {name_b}"
+        changed = [_change(name, by_key_a[key], by_key_b[key]) for key in common]
+        changes += [change for change in changed if change is not None]
+        alike += changed.count(None)
+    if not pairs:
+        raise UsageError("the two runs have nothing in common: no backend of both was asked the same question")
+    return RunComparison(
+        comparisons=compare_pairs(pairs),
+        changes=tuple(sorted(changes, key=lambda change: KINDS.index(change.kind))),
+        alike=alike,
+        unpaired=(
+            *(f"A {name}" for name in a if name not in {one for one, _ in partners}),
+            *(f"B {name}" for name in b if name not in {other for _, other in partners}),
+        ),
+    )
+
+
+def _contestants(rows: Rows) -> dict[str, list[AnswerRow]]:
+    contestants: dict[str, list[AnswerRow]] = {}
+    models = {row.model for row in rows} - {AGENT_MODEL}
+    for row in rows:
+        name = f"{row.backend}@{row.model}" if len(models) > 1 else row.backend
+        contestants.setdefault(name, []).append(row)
+    return contestants
+
+
+def _partners(a: Mapping[str, Rows], b: Mapping[str, Rows]) -> list[tuple[str, str]]:
+    if len(a) == len(b) == 1:
+        return [(next(iter(a)), next(iter(b)))]
+    by_name = [(name, name) for name in a if name in b]
+    if by_name:
+        return by_name
+    # One run has several models and the other has one: they meet where backend and model are the same.
+    found = {(rows[0].backend, rows[0].model): name for name, rows in b.items()}
+    identities = ((name, (rows[0].backend, rows[0].model)) for name, rows in a.items())
+    return [(name, found[identity]) for name, identity in identities if identity in found]
+
+
+def _by_question(rows: Rows) -> dict[tuple[Key, int], AnswerRow]:
+    return {((row.dataset, row.conversation, row.question_id), row.repeat): row for row in rows}
+
+
+def _change(name: str, was: AnswerRow, now: AnswerRow) -> Change | None:
+    kind = _kind(was, now)
+    if kind is None:
+        return None
+    return Change(
+        kind=kind,
+        contestant=name,
+        dataset=now.dataset,
+        conversation=now.conversation,
+        question_id=now.question_id,
+        question=now.question,
+        expected=now.expected,
+        was=was.predicted if was.error is None else was.error,
+        now=now.predicted if now.error is None else now.error,
+        failure_was=was.failure,
+        failure_now=now.failure,
+    )
+
+
+def _kind(was: AnswerRow, now: AnswerRow) -> Kind | None:
+    if (was.outcome == "error") != (now.outcome == "error"):
+        return "error"
+    if (was.outcome == "correct") != (now.outcome == "correct"):
+        return "lost" if was.outcome == "correct" else "gained"
+    if was.failure != now.failure and was.failure is not None and now.failure is not None:
+        return "other_failure"
+    return "other_answer" if was.predicted != now.predicted else None

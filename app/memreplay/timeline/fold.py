@@ -1,0 +1,362 @@
+"""What a store held at a position of the cursor, folded from its recorded changes."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final, Generic, TypeVar, cast, overload
+
+from memory_backends.stores.trace import (
+    Change,
+    PatchChange,
+    PatchStep,
+    RemoveChange,
+    StoredPoint,
+    UpsertChange,
+    WriteChange,
+)
+
+
+class Missing:
+    """There is nothing at this place, or at this position."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final = Missing()
+
+Path = tuple[str, ...]
+"""From the root of a value to a place in it: names of fields, and indexes of items as text."""
+
+
+def parts_of(pointer: str) -> Path:
+    """A JSON pointer (RFC 6901) as a path; ``""`` is the root."""
+    if not pointer:
+        return ()
+    return tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer[1:].split("/"))
+
+
+def pointer_of(path: Sequence[str]) -> str:
+    """A path as a JSON pointer."""
+    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in path)
+
+
+def value_in(value: Any, path: Sequence[str]) -> Any:
+    """What stands at a place; :data:`MISSING` where there is no such place."""
+    for part in path:
+        if isinstance(value, Mapping):
+            value = value.get(part, MISSING)
+        elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return MISSING
+    return value
+
+
+def patched(value: Any, steps: Iterable[PatchStep]) -> Any:
+    """The value after the steps of a patch. Parts that they do not touch are shared with the old one."""
+    for step in steps:
+        value = _stepped(value, parts_of(step.path), step)
+    return value
+
+
+def _stepped(value: Any, path: Path, step: PatchStep) -> Any:
+    if not path:
+        return MISSING if step.op == "remove" else step.value
+    name, rest = path[0], path[1:]
+    if isinstance(value, list):
+        items = list(value)
+        index = len(items) if name == "-" else int(name)
+        if rest:
+            items[index] = _stepped(items[index], rest, step)
+        elif step.op == "remove":
+            del items[index]
+        elif step.op == "add":
+            items.insert(index, step.value)
+        else:
+            items[index] = step.value
+        return items
+    fields = dict(value)
+    if rest:
+        fields[name] = _stepped(fields[name], rest, step)
+    elif step.op == "remove":
+        del fields[name]
+    else:
+        fields[name] = step.value
+    return fields
+
+
+__all__ = ["MISSING", "ChangeLoader", "CollectionHistory", "Missing", "StateHistory"]
+
+ChangeLoader = Callable[[int], Change | None]
+"""The change that a reference stands for."""
+
+StateChange = WriteChange | PatchChange | RemoveChange
+
+_VALUES_KEPT = 256
+"""Folded values that one history remembers; they share what is equal in them."""
+
+
+class StateHistory:
+    """The values of one Redis key that holds a JSON state, and which write touched which place in it."""
+
+    def __init__(self, load: ChangeLoader) -> None:
+        self.turns = array("I")
+        self.refs = array("q")
+        self._load = load
+        self._whole = bytearray()
+        self._values: OrderedDict[int, Any] = OrderedDict()
+        self._at: dict[str, array[int]] = defaultdict(lambda: array("I"))
+        self._within: dict[str, array[int]] = defaultdict(lambda: array("I"))
+
+    def __len__(self) -> int:
+        return len(self.turns)
+
+    def add(self, turn: int, ref: int, pointers: Iterable[str], *, whole: bool) -> None:
+        """Take in the next change and the places that it touched; positions never go back.
+
+        It is ``whole`` where the new value can be read from it alone.
+        """
+        number = len(self.turns)
+        self.turns.append(turn)
+        self.refs.append(ref)
+        self._whole.append(whole)
+        for pointer in pointers:
+            self._at[pointer].append(number)
+            for place in _with_parents(pointer):
+                touched = self._within[place]
+                if not touched or touched[-1] != number:
+                    touched.append(number)
+
+    def changed_at(self, turn: int) -> bool:
+        """Whether the key was written at exactly this position."""
+        return self.count_until(turn) > self.count_until(turn - 1)
+
+    def count_until(self, turn: int) -> int:
+        """How many writes there were up to and including ``turn``."""
+        return bisect_right(self.turns, turn)
+
+    def value_at(self, turn: int) -> Any:
+        """The value after everything up to and including ``turn``; :data:`MISSING` where there is none."""
+        return self.value_after(self.count_until(turn) - 1)
+
+    def value_after(self, number: int) -> Any:
+        """The value after the write of this 0-based number; :data:`MISSING` before the first."""
+        start = number
+        while start >= 0 and start not in self._values and not self._whole[start]:
+            start -= 1
+        if start < 0:
+            return MISSING
+        value = self._values[start] if start in self._values else self._whole_value(start)
+        self._remember(start, value)
+        for later in range(start + 1, number + 1):
+            change = self.change(later)
+            assert isinstance(change, PatchChange)
+            value = patched(value, change.steps)
+            self._remember(later, value)
+        return value
+
+    def change(self, number: int) -> StateChange:
+        """The write of this 0-based number."""
+        return cast(StateChange, self._load(self.refs[number]))
+
+    def writes_at(self, path: Path) -> array[int]:
+        """Numbers of the writes that had a step for exactly this place; the root's are the whole values."""
+        return self._at.get(pointer_of(path), array("I"))
+
+    def writes_within(self, path: Path) -> array[int]:
+        """Numbers of the writes that had a step for this place or one inside it."""
+        return self._within.get(pointer_of(path), array("I"))
+
+    def _whole_value(self, number: int) -> Any:
+        match self.change(number):
+            case WriteChange(value=value):
+                return value
+            case PatchChange(keyframe=value):
+                return value
+            case RemoveChange():
+                return MISSING
+
+    def _remember(self, number: int, value: Any) -> None:
+        self._values[number] = value
+        self._values.move_to_end(number)
+        if len(self._values) > _VALUES_KEPT:
+            self._values.popitem(last=False)
+
+
+@lru_cache(maxsize=4096)
+def _with_parents(pointer: str) -> tuple[str, ...]:
+    path = parts_of(pointer)
+    return tuple(pointer_of(path[:depth]) for depth in range(len(path) + 1))
+
+
+class CollectionHistory:
+    """The points of one Qdrant collection."""
+
+    def __init__(self, load: ChangeLoader) -> None:
+        self._load = load
+        self._turns = array("I")
+        self._refs = array("q")
+        self._places = array("i")
+        self._counts = array("I")
+        self._ids: set[str] = set()
+        self._writes_of: dict[str, array[int]] = {}
+
+    def add(self, turn: int, ref: int, ids: Sequence[str]) -> None:
+        """Points were written, in this order."""
+        for place, id_ in enumerate(ids):
+            self._ids.add(id_)
+            self._writes_of.setdefault(id_, array("I")).append(len(self._turns))
+            self._note(turn, ref, place)
+
+    def remove(self, turn: int, ref: int, ids: Sequence[str]) -> None:
+        """These points were removed; all of them, where none is named."""
+        self._ids = self._ids - set(ids) if ids else set()
+        self._note(turn, ref, -1)
+
+    def _note(self, turn: int, ref: int, place: int) -> None:
+        self._turns.append(turn)
+        self._refs.append(ref)
+        self._places.append(place)
+        self._counts.append(len(self._ids))
+
+    def count_at(self, turn: int) -> int:
+        """How many points there are."""
+        index = bisect_right(self._turns, turn)
+        return self._counts[index - 1] if index else 0
+
+    def written_at(self, turn: int) -> list[StoredPoint]:
+        """The points written at exactly this position."""
+        first, last = bisect_right(self._turns, turn - 1), bisect_right(self._turns, turn)
+        return [self._point(number) for number in range(first, last) if self._places[number] >= 0]
+
+    def points_at(self, turn: int) -> dict[str, Mapping[str, Any]]:
+        """All points, each id to its payload. Costs what was ever written."""
+        points: dict[str, Mapping[str, Any]] = {}
+        for number in range(bisect_right(self._turns, turn)):
+            change = self._load(self._refs[number])
+            if isinstance(change, RemoveChange):
+                for point_id in change.ids or tuple(points):
+                    points.pop(point_id, None)
+            else:
+                point = self._point(number)
+                points[point.id] = point.payload
+        return points
+
+    def writes_of(self, point_id: str, turn: int) -> list[tuple[int, int, StoredPoint]]:
+        """Every write of a point up to a position, oldest first: position, reference, and the point as written."""
+        numbers = self._writes_of.get(point_id, array("I"))
+        wanted = (number for number in numbers if self._turns[number] <= turn)
+        return [(self._turns[number], self._refs[number], self._point(number)) for number in wanted]
+
+    def write_turns_of(self, point_id: str) -> list[int]:
+        """The positions at which a point was written, without loading what was written."""
+        return [self._turns[number] for number in self._writes_of.get(point_id, ())]
+
+    def _point(self, number: int) -> StoredPoint:
+        change = self._load(self._refs[number])
+        assert isinstance(change, UpsertChange)
+        return change.points[self._places[number]]
+
+
+Key = TypeVar("Key")
+Item = TypeVar("Item")
+
+
+class Lazily(Sequence[Item], Generic[Key, Item]):
+    """One item for each key, made by ``make`` each time it is looked at. Equal to any sequence of equal items."""
+
+    def __init__(self, keys: Sequence[Key], make: Callable[[Key], Item]) -> None:
+        self._keys, self._make = keys, make
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Item]: ...
+
+    def __getitem__(self, index: int | slice) -> Item | list[Item]:
+        if isinstance(index, slice):
+            return [self._make(key) for key in self._keys[index]]
+        return self._make(self._keys[index])
+
+
+Piece = tuple[int, str]
+"""The position at which something was appended, and the text."""
+
+
+class LogHistory:
+    """The appended pieces of one log. They are kept whole: together they are as long as what was said."""
+
+    def __init__(self) -> None:
+        self._turns = array("I")
+        self._ends = array("I")
+        self._refs = array("q")
+        self._pieces: list[str] = []
+        self._starts = array("I")
+        self._start = 0
+        self.size = 0
+
+    def add(self, turn: int, ref: int, offset: int, text: str) -> None:
+        """Take in the next append. A gap between offset and size would be a lost write.
+
+        Raises:
+            ValueError: the append does not start where the log ended.
+        """
+        if offset != self.size:
+            raise ValueError(f"append at byte {offset} of a log of {self.size} bytes")
+        self.size += len(text.encode())
+        self._note(turn, ref, text)
+
+    def clear(self, turn: int, ref: int) -> None:
+        """The key was removed: what is appended from now on begins a new text."""
+        # The entry of a removal begins a text that has no piece yet.
+        self._start, self.size = len(self._turns) + 1, 0
+        self._note(turn, ref, "")
+
+    def _note(self, turn: int, ref: int, piece: str) -> None:
+        self._turns.append(turn)
+        self._refs.append(ref)
+        self._pieces.append(piece)
+        self._ends.append(self.size)
+        self._starts.append(self._start)
+
+    def changed_at(self, turn: int) -> bool:
+        """Whether the log grew at exactly this position."""
+        return bisect_right(self._turns, turn) > bisect_right(self._turns, turn - 1)
+
+    def pieces_at(self, turn: int) -> Sequence[Piece]:
+        """The pieces that the text has at ``turn``: a view, whatever their number."""
+        turns, pieces = self._turns, self._pieces
+        return Lazily(self._there_at(turn), lambda place: (turns[place], pieces[place]))
+
+    def value_at(self, turn: int) -> str | Missing:
+        """The whole text; :data:`MISSING` where nothing was appended yet."""
+        there = self._there_at(turn)
+        return "".join(self._pieces[there.start : there.stop]) if there else MISSING
+
+    def size_at(self, turn: int) -> int:
+        """Bytes of the text."""
+        count = bisect_right(self._turns, turn)
+        return self._ends[count - 1] if count else 0
+
+    def writes_until(self, turn: int) -> Sequence[tuple[int, int, str]]:
+        """Position, reference and text of the appends that make up the text at ``turn``, oldest first."""
+        return [(self._turns[at], self._refs[at], self._pieces[at]) for at in self._there_at(turn)]
+
+    def _there_at(self, turn: int) -> range:
+        """Which pieces make up the text."""
+        count = bisect_right(self._turns, turn)
+        return range(self._starts[count - 1] if count else 0, count)

@@ -1,0 +1,171 @@
+"""What is worth a tick on the timeline, by position; counted for stretches of it in a time that does not grow.
+
+Counts are kept as running sums, so a strip of any width is painted in as many steps as it has columns.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from typing import Final, Literal, get_args
+
+from memreplay.conversations.models import Conversation
+from memreplay.timeline.event_store import Note
+
+MarkKind = Literal[
+    "evidence", "write", "promotion", "supersession", "drop", "question", "error", "bookmark", "session"
+]
+"""``write``: the write path changed a store; what a read path notes down for itself is none. ``promotion``: a
+candidate was stored; ``drop``: it was not. ``session``: a session of the conversation starts."""
+
+MARK_KINDS: Final[tuple[MarkKind, ...]] = get_args(MarkKind)
+
+INTERESTING: Final[frozenset[MarkKind]] = frozenset({"evidence", "write", "promotion", "supersession", "error"})
+"""What ``]`` and ``[`` stop at."""
+
+_KIND_OF_EVENT: Final[Mapping[str, MarkKind]] = {"backend_failed": "error", "question_asked": "question"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A stretch of the timeline, ``first`` to ``last`` position, and how many marks of each kind are in it.
+
+    Kinds without a mark are left out.
+    """
+
+    first: int
+    last: int
+    counts: Mapping[MarkKind, int]
+
+
+@dataclass(frozen=True)
+class SessionStart:
+    """The position of a session's first turn. ``date`` is the conversation's own, None where it has none."""
+
+    turn: int
+    number: int
+    date: datetime | None
+
+
+class _Tally:
+    """Marks of one kind: how many at each position, running sums, and the positions that have any."""
+
+    def __init__(self) -> None:
+        self._counts = array("I", [0])
+        self._sums = array("I", [0])
+        self.positions: list[int] = []
+
+    def add(self, turn: int) -> None:
+        if turn >= len(self._counts):
+            self._counts.extend([0] * (turn + 1 - len(self._counts)))
+        self._counts[turn] += 1
+        del self._sums[turn + 1 :]
+        if not self.positions or self.positions[-1] < turn:
+            self.positions.append(turn)
+        elif self._counts[turn] == 1:
+            insort(self.positions, turn)
+
+    def between(self, first: int, last: int) -> int:
+        """Marks from ``first`` to ``last``, both included."""
+        return self._until(last) - self._until(first - 1)
+
+    def _until(self, turn: int) -> int:
+        wanted = min(turn, len(self._counts) - 1) + 1
+        for known in range(len(self._sums) - 1, wanted):
+            self._sums.append(self._sums[known] + self._counts[known])
+        return self._sums[max(wanted, 0)]
+
+
+class Marks:
+    """All marks of one conversation, as far as it was played. Evidence is known from the start, sessions mostly."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._tallies: dict[MarkKind, _Tally] = {kind: _Tally() for kind in MARK_KINDS}
+        self.sessions = _session_starts(conversation)
+        for start in self.sessions:
+            self._tallies["session"].add(start.turn)
+        known = conversation.turns_by_id
+        evidence = {turn for question in conversation.questions for turn in question.evidence if turn in known}
+        for number in sorted(known[turn].number for turn in evidence):
+            self._tallies["evidence"].add(number)
+
+    def take_in(self, note: Note) -> None:
+        """Mark what happened."""
+        for kind in _kinds_of(note):
+            self._tallies[kind].add(note.turn)
+
+    def begin_session(self, turn: int, number: int, date: datetime | None) -> None:
+        """A session that nobody knew of begins: of a conversation that comes about while it is played."""
+        self.sessions = (*self.sessions, SessionStart(turn, number, date))
+        self._tallies["session"].add(turn)
+
+    def set_bookmarks(self, turns: Iterable[int]) -> None:
+        """These and no others are the bookmarks."""
+        self._tallies["bookmark"] = _Tally()
+        for turn in sorted(turns):
+            self._tallies["bookmark"].add(turn)
+
+    def at(self, turn: int) -> Mapping[MarkKind, int]:
+        """The marks of one position."""
+        return self._counts(turn, turn, MARK_KINDS)
+
+    def columns(self, width: int, last: int, kinds: Collection[MarkKind] = MARK_KINDS) -> list[Column]:
+        """Positions 0 to ``last`` in ``width`` columns of equal share; fewer columns where there are fewer."""
+        total = last + 1
+        width = max(1, min(width, total))
+        edges = [index * total // width for index in range(width + 1)]
+        return [Column(first, end - 1, self._counts(first, end - 1, kinds)) for first, end in pairwise(edges)]
+
+    def next(self, turn: int, kinds: Collection[MarkKind] = INTERESTING) -> int | None:
+        """The first position after ``turn`` that has a mark of these kinds."""
+        found = []
+        for kind in kinds:
+            positions = self._tallies[kind].positions
+            index = bisect_right(positions, turn)
+            found += positions[index : index + 1]
+        return min(found, default=None)
+
+    def previous(self, turn: int, kinds: Collection[MarkKind] = INTERESTING) -> int | None:
+        """The last position before ``turn`` that has a mark of these kinds."""
+        found = []
+        for kind in kinds:
+            positions = self._tallies[kind].positions
+            index = bisect_left(positions, turn)
+            found += positions[index - 1 : index] if index else []
+        return max(found, default=None)
+
+    def _counts(self, first: int, last: int, kinds: Collection[MarkKind]) -> dict[MarkKind, int]:
+        counts = {kind: self._tallies[kind].between(first, last) for kind in kinds}
+        return {kind: count for kind, count in counts.items() if count}
+
+
+def column_of(turn: int, columns: int, last: int) -> int:
+    """The 0-based column of a strip of so many columns that a position stands in."""
+    total = last + 1
+    columns = max(1, min(columns, total))
+    return max(0, min(columns - 1, ((min(turn, last) + 1) * columns - 1) // total))
+
+
+def _kinds_of(note: Note) -> Iterable[MarkKind]:
+    if note.write is not None:
+        if note.write.phase != "perceive":
+            yield "write"
+    elif note.verdict is not None:
+        yield "promotion" if note.verdict.decision in ("ADD", "UPDATE") else "drop"
+        if note.verdict.superseded_id is not None:
+            yield "supersession"
+    elif note.kind in _KIND_OF_EVENT:
+        yield _KIND_OF_EVENT[note.kind]
+
+
+def _session_starts(conversation: Conversation) -> tuple[SessionStart, ...]:
+    starts: dict[int, SessionStart] = {}
+    for turn in conversation.turns:
+        if turn.session not in starts:
+            starts[turn.session] = SessionStart(turn.number, turn.session, conversation.date_of(turn))
+    return tuple(starts.values())

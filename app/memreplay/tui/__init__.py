@@ -1,0 +1,69 @@
+"""The screens. Importing this package loads no textual; :func:`run_tui` does."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from memreplay.tui.housekeeping import when_terminal_goes
+from memreplay.tui.launch import Launch
+
+if TYPE_CHECKING:
+    from memreplay.tui.app import MemreplayApp
+
+_THREADS = "memreplay-tui"
+_SECONDS_FOR_IDLE_THREADS = 0.2
+
+
+def run_tui(launch: Launch) -> None:
+    """Open the app and stay in it until the user leaves.
+
+    Leaving is immediate. By then everything is recorded, but a thread may still be loading a model library, and
+    Python would wait for it: then the process ends here and now.
+    """
+    from memreplay.tui.app import INTERRUPTED, MemreplayApp
+
+    app = MemreplayApp(launch)
+    executor = ThreadPoolExecutor(thread_name_prefix=_THREADS)
+    loop = asyncio.new_event_loop()
+    loop.set_default_executor(executor)
+    asyncio.set_event_loop(loop)
+    _heed_signals(loop, app)
+    if sys.__stdin__ is not None:
+        when_terminal_goes(sys.__stdin__.fileno(), lambda: _leave(loop, app), INTERRUPTED)
+    try:
+        app.run(loop=loop)
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)
+    if _still_busy():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(app.return_code or 0)
+    loop.close()
+    if app.return_code:
+        sys.exit(app.return_code)
+
+
+def _heed_signals(loop: asyncio.AbstractEventLoop, app: MemreplayApp) -> None:
+    """Asked from outside to end, or without its terminal, it leaves as it does by its own key."""
+    for name in ("SIGTERM", "SIGHUP"):
+        with suppress(AttributeError, NotImplementedError):
+            loop.add_signal_handler(getattr(signal, name), app.leave)
+
+
+def _leave(loop: asyncio.AbstractEventLoop, app: MemreplayApp) -> None:
+    with suppress(RuntimeError):  # it is over already
+        loop.call_soon_threadsafe(app.leave_without_terminal)
+
+
+def _still_busy() -> bool:
+    threads = [thread for thread in threading.enumerate() if thread.name.startswith(_THREADS)]
+    for thread in threads:
+        thread.join(_SECONDS_FOR_IDLE_THREADS)
+    return any(thread.is_alive() for thread in threads)

@@ -1,0 +1,252 @@
+"""The app: opens what was asked for, and makes sure that a live run is ended properly."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Sequence
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual import on, work
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from memreplay.errors import MemreplayError
+from memreplay.tui.actions import actions_of
+from memreplay.tui.launch import Launch, LiveAssembly
+from memreplay.tui.requests import OneOfTwoWanted, RunWanted, VisitWanted
+from memreplay.tui.screens.dialogs import PickScreen
+from memreplay.tui.screens.start import StartScreen
+
+if TYPE_CHECKING:
+    from memreplay.conversations.models import Conversation
+    from memreplay.tui.live import LiveRun
+    from memreplay.tui.sources import ReplaySource
+
+_SECONDS_A_TURN = 0.8
+INTERRUPTED = 130
+_SCREENS = ("memreplay.recording.reader", "memreplay.tui.screens.replay", "memreplay.tui.screens.compare")
+
+
+class MemreplayApp(App[None]):
+    """memreplay in a terminal. ``seconds_a_turn`` is how long playing stays at a turn."""
+
+    TITLE = "memreplay"
+    CSS_PATH = "memreplay.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "quit", "Quit", show=False, priority=True)]
+
+    def __init__(self, launch: Launch, seconds_a_turn: float = _SECONDS_A_TURN) -> None:
+        super().__init__()
+        self._launch = launch
+        self._start = StartScreen(launch)
+        self._seconds_a_turn = seconds_a_turn
+        self._run: LiveRun | None = None
+        self._leaving = asyncio.Lock()
+        self._by_hand: tuple[ReplaySource, LiveAssembly] | None = None
+
+    def on_mount(self) -> None:
+        """The start screen lies under everything; what was asked for is opened over it."""
+        self.set_keymap(dict(self._launch.keys))
+        self.push_screen(self._start)
+        if self._launch.recording is not None and self._launch.against is not None:
+            self._open_compared(self._launch.recording, self._launch.against)
+        elif self._launch.recording is not None:
+            self._open_recording(self._launch.recording)
+        elif self._launch.conversation is not None:
+            self._open_conversation(self._launch.conversation, self._launch.backends, self._launch.model)
+        elif self._launch.one_of:
+            self._open_one_of(self._launch.one_of)
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Every action of the screen, and the themes."""
+        place = getattr(screen, "PLACE", None)
+        for action in actions_of(place) if place else ():
+            if action.is_count:
+                continue
+            run = partial(screen.run_action, action.call)
+            name = action.description.split(".")[0].split(";")[0].split(":")[0]
+            yield SystemCommand(name, f"{action.description}  ({' '.join(action.keys)})", run)
+        yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
+
+    # ---- opening -------------------------------------------------------------------------------------------
+
+    @on(StartScreen.RecordingWanted)
+    def _recording_wanted(self, message: StartScreen.RecordingWanted) -> None:
+        self._open_recording(message.path)
+
+    @on(StartScreen.ReplayWanted)
+    def _replay_wanted(self, message: StartScreen.ReplayWanted) -> None:
+        self._open_dataset(message.dataset, message.backends, message.model)
+
+    @work(group="opening", exclusive=True)
+    async def _open_recording(self, path: Path) -> None:
+        try:
+            await _loaded(*_SCREENS)
+            from memreplay.tui.sources import recorded, recorded_conversations
+
+            ids = await asyncio.to_thread(recorded_conversations, path)
+            chosen = await self._choose(f"conversations in {path.name}", ids)
+            if chosen is not None:
+                source = await asyncio.to_thread(recorded, path, ids[chosen])
+                self._show(source)
+        except MemreplayError as error:
+            self._start.say(str(error), trouble=True)
+
+    @work(group="opening", exclusive=True)
+    async def _open_compared(self, left: Path, right: Path) -> None:
+        await _loaded(*_SCREENS)
+        from memreplay.tui.screens.compare import CompareScreen, Opened
+        from memreplay.tui.sources import recorded, recorded_conversations
+
+        opened = []
+        try:
+            for path, place in ((left, "the first"), (right, "to hold against it")):
+                ids = await asyncio.to_thread(recorded_conversations, path)
+                chosen = await self._choose(f"{place}: conversations in {path.name}", ids)
+                if chosen is None:
+                    break
+                name = path.name if left != right else ids[chosen].partition("@")[2] or ids[chosen]
+                opened.append(Opened(name, await asyncio.to_thread(recorded, path, ids[chosen])))
+        except MemreplayError as error:
+            self._start.say(str(error), trouble=True)
+        if len(opened) == 2:
+            self.push_screen(CompareScreen(*opened))
+
+    @on(OneOfTwoWanted)
+    def _one_of_two_wanted(self, message: OneOfTwoWanted) -> None:
+        from memreplay.tui.screens.replay import ReplayScreen
+
+        screen = ReplayScreen(message.source, self._seconds_a_turn, partial(self._assembly_for, message.source))
+        self.push_screen(screen)
+        screen.call_after_refresh(screen.move_to, message.position)
+
+    @on(RunWanted)
+    @work(group="opening", exclusive=True)
+    async def _run_wanted(self, message: RunWanted) -> None:
+        await _loaded(*_SCREENS, "memreplay.tui.screens.run")
+        from memreplay.tui.screens.run import RunScreen
+
+        self.push_screen(RunScreen(message.path))
+
+    @on(VisitWanted)
+    def _visit_wanted(self, message: VisitWanted) -> None:
+        """Escape leads back to where the user came from."""
+        from memreplay.tui.screens.replay import ReplayScreen
+
+        source = message.source
+        screen = ReplayScreen(source, self._seconds_a_turn, partial(self._assembly_for, source))
+        self.push_screen(screen)
+        screen.call_after_refresh(screen.go, message.destination)
+
+    @work(group="opening", exclusive=True)
+    async def _open_dataset(self, dataset: str, backends: Sequence[str], model: str) -> None:
+        try:
+            conversations = await asyncio.to_thread(self._launch.load, dataset)
+        except MemreplayError as error:
+            self._start.say(str(error), trouble=True)
+            return
+        chosen = await self._choose(f"conversations in {dataset}", _names(conversations))
+        if chosen is not None:
+            self._open_conversation(conversations[chosen], backends, model)
+
+    @work(group="opening", exclusive=True)
+    async def _open_one_of(self, conversations: Sequence[Conversation]) -> None:
+        chosen = await self._choose("which one shall be played?", _names(conversations))
+        if chosen is not None:
+            self._open_conversation(conversations[chosen], self._launch.backends, self._launch.model)
+
+    @work(group="assembling", exclusive=True)
+    async def _open_conversation(self, conversation: Conversation, backends: Sequence[str], model: str) -> None:
+        if conversation.conversing and len(backends) > 1:
+            # What a memory makes the agent say decides what it is told next: each has a conversation of its own.
+            chosen = await self._choose("which memory shall converse?", backends)
+            if chosen is None:
+                return
+            backends = [backends[chosen]]
+        try:
+            await _loaded("memreplay.runtime.run", *_SCREENS)
+            assembly = self._launch.assemble(backends, model)
+        except MemreplayError as error:
+            self._start.say(str(error), trouble=True)
+        else:
+            from memreplay.tui.sources import ReplaySource
+
+            self._show(ReplaySource.live(conversation, assembly))
+
+    async def _choose(self, title: str, names: Sequence[str]) -> int | None:
+        if len(names) == 1:
+            return 0
+        return await self.push_screen_wait(PickScreen(title, names))
+
+    def _show(self, source: ReplaySource) -> None:
+        from memreplay.tui.screens.replay import ReplayScreen
+
+        self._start.say("")
+        screen = ReplayScreen(source, self._seconds_a_turn, partial(self._assembly_for, source))
+        self._run = screen.player.run if screen.player is not None else None
+        self.push_screen(screen, self._left)
+
+    def _assembly_for(self, source: ReplaySource) -> LiveAssembly:
+        """What answers a question asked by hand: the run's own stores while it lasts, else fresh ones."""
+        if source.assembly is not None and self._run is not None and not self._run.over:
+            return source.assembly
+        if self._by_hand is None or self._by_hand[0] is not source:
+            self._by_hand = source, self._launch.assemble(source.backends, self._launch.model)
+        return self._by_hand[1]
+
+    # ---- leaving -------------------------------------------------------------------------------------------
+
+    def _left(self, _: None) -> None:
+        self._abandon()
+
+    @work(group="leaving")
+    async def _abandon(self) -> None:
+        run = await self._keep()
+        if run is not None and run.assembly.recording_path is not None:
+            self._start.say(f"Kept as far as it went: {run.assembly.recording_path}")
+
+    async def action_quit(self) -> None:
+        """Leave at once; a live run is kept as interrupted."""
+        await self._end(0)
+
+    @work(group="leaving")
+    async def leave(self) -> None:
+        """Leave because the system wants it."""
+        await self._end(INTERRUPTED)
+
+    @work(group="leaving")
+    async def leave_without_terminal(self) -> None:
+        """End here and now, when the run is kept: there is nothing left to restore, and nobody to write to."""
+        await self._keep()
+        os._exit(INTERRUPTED)
+
+    async def _end(self, code: int) -> None:
+        await self._keep()
+        self.exit(return_code=code)
+
+    async def _keep(self) -> LiveRun | None:
+        """Keep a live run that goes on, as interrupted: the run, if there was one. Who leaves meanwhile waits."""
+        async with self._leaving:
+            run, self._run = self._run, None
+            if run is None or run.over:
+                return None
+            await run.abandon()
+            return run
+
+
+def _names(conversations: Sequence[Conversation]) -> list[str]:
+    return [f"{conversation.id}  {_extent(conversation)}" for conversation in conversations]
+
+
+def _extent(conversation: Conversation) -> str:
+    return "tests that converse" if conversation.conversing else f"{len(conversation.turns)} turns"
+
+
+async def _loaded(*modules: str) -> None:
+    """Import modules in a thread: no first paint needs them, and the screen stays alive meanwhile."""
+    for name in modules:
+        await asyncio.to_thread(import_module, name)

@@ -1,0 +1,137 @@
+"""The biography of a fact as lines: said, put up, judged, stored, superseded, retrieved, asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from memreplay.conversations.models import Conversation, Question
+from memreplay.debugger.biography import (
+    AskedAbout,
+    Biography,
+    Judged,
+    Placing,
+    Reach,
+    Sightings,
+    Stored,
+    answerable_from,
+)
+from memreplay.tui.panels.answers import SIGNS
+from memreplay.tui.subjects import DecisionSubject, PositionSubject, TurnSubject
+from memreplay.tui.text import Line, Span, Tone, line, one_line, paragraphs
+
+Subject = DecisionSubject | PositionSubject | TurnSubject
+
+_MOST_SIGHTINGS: Final = 8
+_ROWS_OF_TEXT = 4
+_INDENT = 6
+_REACH: Final[dict[Reach, tuple[str, Tone]]] = {
+    "in_prompt": ("✓ in the prompt", "good"),
+    "cut": ("× retrieved, cut by the budget", "bad"),
+    "missed": ("✗ below the cut", "bad"),
+    "not_found": ("✗ not among the candidates", "bad"),
+}
+
+
+def biography_lines(
+    conversation: Conversation, lives: Sequence[Biography], question: Question | None
+) -> list[Line]:
+    """The whole way of each evidence turn through one memory, and from when on the question could be answered."""
+    lines = [] if question is None else list(_question_lines(question, lives))
+    for life in lives:
+        if lines:
+            lines.append(line(""))
+        lines += _life_lines(conversation, life)
+    return lines
+
+
+def _question_lines(question: Question, lives: Sequence[Biography]) -> Iterator[Line]:
+    yield line(Span(one_line(question.text), "strong"))
+    yield line(Span("expected  ", "dim"), Span(one_line(question.expected), "value"), hang=10)
+    start = answerable_from(lives)
+    if start is None:
+        yield line(Span("✗ at no turn is all of its evidence written", "bad"))
+    else:
+        about = PositionSubject(start, lives[0].backend)
+        yield line(Span(f"✓ all of its evidence is written from turn {start} on", "good"), about=about)
+
+
+def _life_lines(conversation: Conversation, life: Biography) -> Iterator[Line]:
+    turn = conversation.turns_by_id[life.turn_id]
+    who = one_line(conversation.label_of(turn))
+    yield _step(
+        life.said_at, "said", Span(f"by {who}, turn {one_line(turn.id)}", "key"), about=TurnSubject(turn.id)
+    )
+    yield from paragraphs(turn.text, indent=_INDENT, most=_ROWS_OF_TEXT)
+    yield _step(life.observed_at, "heard", "memory is told of its exchange", about=_at(life.observed_at, life))
+    for candidate in life.staged:
+        yield _step(candidate.turn, "candidate", one_line(candidate.candidate_id), about=_at(candidate.turn, life))
+    for judged in life.judged:
+        yield from _judged_lines(judged, life)
+    for stored in life.stored:
+        yield from _stored_lines(stored, life)
+    if not life.stored:
+        yield line(Span(f"{'':>6}", "dim"), Span("✗ nothing of it was ever stored", "bad"))
+    yield from _sighting_lines(life.sightings, life)
+    for asked in life.asked:
+        yield from _asked_lines(asked, life)
+
+
+def _judged_lines(judged: Judged, life: Biography) -> Iterator[Line]:
+    decision = judged.decision
+    kept = decision.decision in ("ADD", "UPDATE")
+    tone: Tone = "added" if kept else "removed" if decision.decision == "DROP" else "dim"
+    verdict = Span(f"{decision.decision} {decision.score:.2f} of {decision.threshold:.2f}", tone)
+    about = DecisionSubject.of(life.backend, judged.turn, decision)
+    yield _step(
+        judged.turn, "promoted" if kept else "judged", verdict, f"  {one_line(decision.content)}", about=about
+    )
+    yield line(" " * _INDENT, Span(one_line(decision.justification), "dim"), hang=_INDENT, most=2)
+
+
+def _stored_lines(stored: Stored, life: Biography) -> Iterator[Line]:
+    form = Span("word for word" if stored.form == "verbatim" else "distilled", "good")
+    where = Span(f"  {one_line(stored.place)}  {one_line(stored.item)}", "dim")
+    yield _step(stored.turn, "stored", form, where, about=_at(stored.turn, life))
+    if stored.superseded_at is not None:
+        by = f"by {one_line(stored.superseded_by)}" if stored.superseded_by else "a later value took its place"
+        yield _step(stored.superseded_at, "superseded", Span(by, "changed"), about=_at(stored.superseded_at, life))
+
+
+def _sighting_lines(seen: Sightings, life: Biography) -> Iterator[Line]:
+    found = sum(not below for _, _, below in seen.ranks)
+    yield line(
+        Span(f"{'':>6}", "dim"),
+        Span("retrieved ", "title"),
+        Span(f"at {found} of {seen.read_paths} ordinary turns", "plain" if found else "dim"),
+    )
+    for turn, rank, below in seen.ranks[-_MOST_SIGHTINGS:]:
+        place = Span(f"rank {rank}{', below the cut' if below else ''}", "dim" if below else "plain")
+        yield _step(turn, "", place, about=_at(turn, life))
+
+
+def _asked_lines(asked: AskedAbout, life: Biography) -> Iterator[Line]:
+    placing = asked.placing
+    by_hand = Span("  by hand" if asked.by_hand else "", "warn")
+    question = Span(f"{one_line(asked.question_id)}  ", "key")
+    yield _step(placing.turn, "asked", question, *_placed(placing), by_hand, about=_at(placing.turn, life))
+    sign, tone = SIGNS[asked.outcome] if asked.outcome is not None else ("…", "dim")
+    yield line(" " * _INDENT, Span(f"{sign} ", tone), Span(one_line(asked.reply or ""), tone), hang=8, most=2)
+
+
+def _placed(placing: Placing) -> list[Span]:
+    """How far the turn came in a recall, with its rank and score in each channel."""
+    words, tone = _REACH[placing.reach]
+    rank = f" at rank {placing.rank}" if placing.rank is not None else ""
+    form = " as a distillate" if placing.form == "distilled" else ""
+    channels = " · ".join(f"{name} {one.rank} ({one.score:.2f})" for name, one in placing.channels.items())
+    return [Span(f"{words}{rank}{form}", tone), Span(f"  {one_line(channels)}" if channels else "", "dim")]
+
+
+def _at(turn: int, life: Biography) -> PositionSubject:
+    return PositionSubject(turn, life.backend)
+
+
+def _step(turn: int, what: str, *parts: str | Span, about: Subject | None = None) -> Line:
+    """One event of a life, with the position at which it happened."""
+    return line(Span(f"{turn:>5} ", "accent"), Span(f"{what:<10} ", "title"), *parts, hang=_INDENT, about=about)

@@ -1,0 +1,226 @@
+"""The context a memory gave: the full-context log, and where the tokens of a context come from."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Final
+
+from memory_backends.base import Cut, Hit
+from memreplay.conversations.models import Conversation, Turn
+from memreplay.timeline.timeline import Timeline
+from memreplay.tui.panels.panel import MARKED, Base, View, lines_view, nothing
+from memreplay.tui.subjects import PieceSubject
+from memreplay.tui.text import Line, Row, Span, Tone, about_rows, line, one_line, visible, wrapped
+
+_KEPT = "  "
+_CUT = "× "
+
+
+class LogDocument:
+    """The pieces of a log, a block each. It shows those appended up to ``shown``, and strikes what was cut."""
+
+    def __init__(self, conversation: Conversation, backend: str, key: str) -> None:
+        self._conversation = conversation
+        self._backend = backend
+        self._key = key
+        self._pieces: list[tuple[int, str]] = []
+        self.shown = 0
+        self.cut_to = 0
+        self._laid_out = lru_cache(maxsize=512)(self._lay_out)
+
+    def __len__(self) -> int:
+        return self.shown
+
+    def seek(self, pieces: Sequence[tuple[int, str]], cut_to: int) -> None:
+        """Show exactly these pieces, cut up to a turn's number; those known from before are the same."""
+        if len(pieces) > len(self._pieces):
+            self._pieces += pieces[len(self._pieces) :]
+        self.shown = len(pieces)
+        self.cut_to = cut_to
+
+    def height(self, index: int, width: int) -> int:
+        """Rows that a piece takes, cut or not."""
+        return len(wrapped(self._lines(index, 0), width))
+
+    def guess(self, index: int, width: int) -> int:
+        """About as many, from the length of the piece."""
+        return about_rows(self._pieces[index][1].rstrip("\n"), width - 4)
+
+    def rows(self, index: int, width: int) -> Sequence[Row]:
+        """The rows of a piece; those of turns that were cut carry a sign."""
+        numbers = [turn.number for turn, _ in self._turns(index)]
+        return self._laid_out(index, width, min(self.cut_to, max(numbers, default=0)))
+
+    def subject(self, index: int) -> PieceSubject:
+        """The piece of a block."""
+        return PieceSubject(self._backend, self._key, index)
+
+    def _lay_out(self, index: int, width: int, cut_to: int) -> tuple[Row, ...]:
+        return tuple(wrapped(self._lines(index, cut_to), width))
+
+    def _lines(self, index: int, cut_to: int) -> list[Line]:
+        text = self._pieces[index][1]
+        turns = self._turns(index)
+        lines: list[Line] = []
+        turn = -1
+        waiting = [f"{label}: " for _, label in turns]
+        for part in text.removesuffix("\n").split("\n"):
+            if turn + 1 < len(turns) and part.startswith(waiting[turn + 1]):
+                turn += 1
+            gone = turns[max(turn, 0)][0].number <= cut_to if turns else False
+            label = waiting[turn] if turn >= 0 and part.startswith(waiting[turn]) else ""
+            spans = (
+                Span(_CUT if gone else _KEPT, "removed" if gone else "plain"),
+                Span(visible(label), "dim" if gone else "key"),
+                Span(visible(part.removeprefix(label)), "dim" if gone else "plain"),
+            )
+            lines.append(Line(spans, hang=2))
+        return lines
+
+    def _turns(self, index: int) -> list[tuple[Turn, str]]:
+        """The turns, each with its label, that a piece was appended for: those since the piece before."""
+        position = self._pieces[index][0]
+        earlier = index
+        while earlier and self._pieces[earlier - 1][0] == position:
+            earlier -= 1
+        first = self._pieces[earlier - 1][0] if earlier else 0
+        turns = self._conversation.turns[first:position]
+        return [(turn, self._conversation.label_of(turn)) for turn in turns]
+
+
+class CutBoundary:
+    """How far a log is cut: its oldest text goes first, and each read path tells what was newly cut at it.
+
+    So the latest that cut anything tells it all. Read paths that cut nothing are looked at once.
+    """
+
+    def __init__(self, timeline: Timeline, backend: str) -> None:
+        self._timeline = timeline
+        self._track = timeline.perceived_track(backend)
+        self._known: dict[int, int] = {}
+
+    def at(self, cursor: int) -> int:
+        """The number of the last turn that is wholly or partly cut at a position; 0 where none is."""
+        start = bisect_right(self._track.turns, cursor) - 1
+        place = start
+        while place >= 0 and place not in self._known:
+            last = self._last_cut(self._track.refs[place])
+            if last:
+                self._known[place] = last
+                break
+            place -= 1
+        boundary = self._known.get(place, 0)
+        self._known.update(dict.fromkeys(range(place + 1, start + 1), boundary))
+        return boundary
+
+    def _last_cut(self, ref: int) -> int:
+        known = self._timeline.conversation.turns_by_id
+        cut = self._timeline.perceived(ref).cut
+        return max((known[turn].number for part in cut for turn in part.turns if turn in known), default=0)
+
+
+class LogPanel:
+    """The log with its newest end in view, how many of its tokens stand in the prompt, and how many were cut.
+
+    Each turn tells what was newly cut at it; what was cut once stays cut.
+    """
+
+    name = "context log"
+
+    def __init__(self, timeline: Timeline, backend: str, weight: int) -> None:
+        self.weight = weight
+        self._timeline = timeline
+        self._backend = backend
+        self._documents: dict[str, LogDocument] = {}
+        self._boundary = CutBoundary(timeline, backend)
+
+    def at(self, cursor: int, base: Base = MARKED) -> View:
+        """The log at the position."""
+        key = next(iter(self._timeline.log_keys(self._backend)), None)
+        pieces = self._timeline.log_at(self._backend, key, cursor) if key else ()
+        if key is None or not pieces:
+            return lines_view(self.name, nothing("not written yet"))
+        perceived = self._timeline.perceived_at(self._backend, cursor)
+        boundary = self._boundary.at(cursor)
+        document = self._document_of(key)
+        document.seek(pieces, boundary)
+        tokens = f"{perceived.tokens:,} tokens in the prompt" if perceived else ""
+        gone = f" · × cut up to turn {boundary:,}" if boundary else ""
+        size = f"{self._timeline.log_size_at(self._backend, key, cursor):,} bytes"
+        note = " · ".join(part for part in (tokens + gone, size) if part)
+        return View(f"{self.name} · {visible(key)}", document, note, in_view=len(pieces) - 1)
+
+    def _document_of(self, key: str) -> LogDocument:
+        if key not in self._documents:
+            self._documents[key] = LogDocument(self._timeline.conversation, self._backend, key)
+        return self._documents[key]
+
+
+_BAR = 20
+_FULL: Final = "█"
+_EMPTY: Final = "░"
+
+
+class CompositionPanel:
+    """The context that memory gave for the latest message, or for the questions asked at the position."""
+
+    name = "context"
+
+    def __init__(self, timeline: Timeline, backend: str, weight: int) -> None:
+        self.weight = weight
+        self._timeline = timeline
+        self._backend = backend
+
+    def at(self, cursor: int, base: Base = MARKED) -> View:
+        """The shares at the position."""
+        perceived = self._timeline.perceived_at(self._backend, cursor)
+        if perceived is None:
+            return lines_view(self.name, nothing("nothing was given to a prompt yet"))
+        lines = composition_lines(perceived.hits, perceived.cut, perceived.tokens)
+        title = f"context · for turn {perceived.turn}"
+        return lines_view(title, lines, note=f"{perceived.tokens:,} tokens")
+
+
+def composition_lines(hits: Sequence[Hit], cut: Iterable[Cut], tokens: int) -> list[Line]:
+    """A bar for each place, as a share of everything that was there to give; then what was cut from it."""
+    taken = _tokens_by_place(hits, tokens)
+    left_out: dict[str, int] = defaultdict(int)
+    for part in cut:
+        left_out[part.place] += part.tokens
+    whole = max(1, sum(taken.values()) + sum(left_out.values()))
+    lines = []
+    for place in dict.fromkeys((*taken, *left_out)):
+        if taken.get(place):
+            lines += _bar("  ", place, taken[place], whole, "value")
+        if left_out.get(place):
+            lines += _bar("× ", place, left_out[place], whole, "removed")
+    return lines or nothing("the context is empty")
+
+
+def _tokens_by_place(hits: Sequence[Hit], tokens: int) -> dict[str, int]:
+    taken: dict[str, int] = defaultdict(int)
+    for hit in hits:
+        if hit.in_prompt:
+            taken[hit.place] += hit.tokens
+    between = tokens - sum(taken.values())
+    if between > 0:
+        taken["between hits" if taken else "context"] += between
+    return taken
+
+
+def _bar(sign: str, place: str, tokens: int, whole: int, tone: Tone) -> list[Line]:
+    cells = max(1, round(_BAR * tokens / whole))
+    left_out = " cut" if sign != "  " else ""
+    return [
+        line(Span(sign, tone), Span(one_line(place.split(":")[0]), "key"), Span(left_out, tone), most=1),
+        line(
+            Span("  "),
+            Span(_FULL * cells, tone),
+            Span(_EMPTY * (_BAR - cells), "dim"),
+            Span(f" {tokens:,} · {tokens / whole:.0%}", "dim"),
+            most=1,
+        ),
+    ]

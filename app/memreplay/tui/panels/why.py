@@ -1,0 +1,201 @@
+"""Why an answer is what it is: where the fact was lost, how the reply was read, and what the others made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from memreplay.conversations.models import Question
+from memreplay.scoring.attribution import Attribution, Attributor, Label
+from memreplay.scoring.evidence_trail import LostAt, Trail
+from memreplay.text import dollars
+from memreplay.timeline.timeline import Answer, AskKey, Timeline
+from memreplay.tui.panels.answers import Contestant, key_of, sign_of
+from memreplay.tui.subjects import AnswerSubject, TurnSubject
+from memreplay.tui.text import Line, Span, Tone, line, one_line, paragraphs
+
+_WORDS: Final[Mapping[Label, str]] = {
+    "error": "an error, not an answer",
+    "unparsed": "the reply could not be read",
+    "refused": "the provider refused",
+    "key_suspect": "the published answer is doubted",
+    "no_evidence": "no evidence is named",
+    "not_written": "the fact was never written",
+    "not_retrieved": "written, and not retrieved",
+    "cut": "retrieved, and cut by the budget",
+    "stale": "an outdated value was answered",
+    "false_attribution": "it was never said, and something was answered",
+    "misread": "in the prompt, and misread",
+    "grounded": "right, and the prompt held its evidence",
+    "guessed": "right without its evidence: guessed",
+    "lucky": "right without its evidence: lucky",
+}
+_STAGES: Final[Mapping[LostAt | None, tuple[str, Tone]]] = {
+    None: ("✓ in the prompt", "good"),
+    "not_written": ("✗ never written", "bad"),
+    "not_retrieved": ("✗ written, not retrieved", "bad"),
+    "cut": ("✗ retrieved, cut", "bad"),
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is known of why an answer is what it is."""
+
+    answer: Answer
+    attribution: Attribution | None
+    trails: tuple[Trail, ...]
+
+
+def answers_beside(timeline: Timeline, key: AskKey) -> list[Answer]:
+    """The answers to the same question, asked at the same position in the same way, by all who were asked it."""
+    same = [
+        answer
+        for answer in timeline.answers()
+        if (answer.asked.question_id, answer.asked.repeat, answer.asked.turn, answer.asked.by_hand)
+        == (key.question_id, key.repeat, key.turn, key.by_hand)
+    ]
+    return sorted(same, key=lambda answer: (timeline.backends.index(answer.asked.backend), answer.asked.model))
+
+
+def verdicts_on(timeline: Timeline, answers: Sequence[Answer]) -> list[Verdict]:
+    """Where the fact was lost for each answer. It reads all that happened before them: it may take long."""
+    attributor = Attributor(timeline)
+    return [Verdict(answer, attributor.attribute(answer), tuple(attributor.trails(answer))) for answer in answers]
+
+
+def why_lines(
+    question: Question, verdict: Verdict, others: Sequence[Verdict], names: Mapping[Contestant, str]
+) -> list[Line]:
+    """The whole page but for the prompt."""
+    return [
+        *_question_lines(question, verdict.answer),
+        line(""),
+        *_lost_lines(verdict),
+        line(""),
+        *_reply_lines(verdict.answer),
+        line(""),
+        *_others_lines(verdict, others, names),
+    ]
+
+
+def waiting_lines(question: Question, answer: Answer) -> list[Line]:
+    """What can be shown before it is known where the fact was lost."""
+    return [
+        *_question_lines(question, answer),
+        line(""),
+        line(Span("where the fact was lost: reading what happened …", "dim")),
+        line(""),
+        *_reply_lines(answer),
+    ]
+
+
+def _question_lines(question: Question, answer: Answer) -> Iterator[Line]:
+    yield line(Span(f"{one_line(question.type)}  ", "dim"), Span(one_line(question.text), "strong"))
+    yield line(Span("expected  ", "dim"), Span(one_line(question.expected), "value"), hang=10)
+    predicted = answer.scored.score.predicted if answer.scored is not None else None
+    sign = sign_of(answer)
+    yield line(Span("answered  ", "dim"), sign, Span(f" {one_line(predicted or '–')}", sign.tone), hang=10)
+    for index, choice in enumerate(question.choices):
+        right = index == question.correct_index
+        taken = answer.scored is not None and answer.scored.score.predicted_index == index
+        signs = f"{'▸' if taken else ' '}{'✓' if right else ' '} {index}. "
+        yield line(Span(signs, "good" if right else "dim"), one_line(choice), hang=6, most=2)
+
+
+def _lost_lines(verdict: Verdict) -> Iterator[Line]:
+    attribution = verdict.attribution
+    yield line(Span("where the fact was lost", "title"))
+    if attribution is None:
+        yield line(Span("not scored yet", "dim"))
+        return
+    if attribution.label is not None:
+        right = attribution.label == "grounded"
+        yield line(
+            Span(_WORDS[attribution.label], "good" if right else "bad"), Span(f"  {attribution.label}", "dim")
+        )
+    yield line(one_line(attribution.detail))
+    for trail in verdict.trails:
+        yield from trail_lines(trail)
+
+
+def trail_lines(trail: Trail) -> Iterator[Line]:
+    """How far one evidence turn came. It leads to the turn, and to what should have been written there."""
+    stage, tone = _STAGES[trail.lost_at]
+    ranks = " · ".join(f"{channel} {rank}" for channel, rank in trail.ranks.items())
+    yield line(
+        Span("◆ ", "warn"),
+        Span(f"turn {one_line(trail.turn)}  ", "accent"),
+        Span(stage, tone),
+        Span(f"  {trail.loss.replace('_', ' ')}" if trail.loss else "", "warn"),
+        Span(f"  rank {one_line(ranks)}" if ranks else "", "dim"),
+        hang=2,
+        about=TurnSubject(trail.turn),
+    )
+
+
+def _reply_lines(answer: Answer) -> Iterator[Line]:
+    yield line(Span("the reply, as it came", "title"))
+    if answer.received is None:
+        yield line(Span("no reply yet", "dim"))
+        return
+    reply = answer.received.reply
+    if reply.error is not None:
+        yield line(Span(f"! {one_line(reply.error)}", "bad"), hang=2)
+    if reply.text is not None:
+        yield from paragraphs(reply.text, indent=2)
+    usage = reply.usage
+    reused = " · paid for by an earlier run" if reply.reused else ""
+    tokens = f"{usage.prompt:,} + {usage.completion:,} tokens"
+    yield line(Span(f"{tokens} · cost {dollars(reply.cost_usd)} · {reply.ms:,.0f} ms{reused}", "dim"))
+    if answer.scored is not None:
+        yield line(Span("read as  ", "dim"), *_reading(answer), hang=9)
+
+
+def _reading(answer: Answer) -> list[Span]:
+    assert answer.scored is not None
+    score = answer.scored.score
+    parts = []
+    if score.predicted_index is not None:
+        parts.append(f"option {score.predicted_index}")
+    elif score.predicted is not None:
+        parts.append(f"“{one_line(score.predicted)}”")
+    if score.exact_match is not None:
+        parts.append("the expected words are in it" if score.exact_match else "the expected words are not in it")
+    if score.entity_recall is not None:
+        parts.append(f"{score.entity_recall:.0%} of the expected names")
+    if score.f1 is not None:
+        parts.append(f"F1 {score.f1:.2f}")
+    return [Span(" · ".join(parts) or "nothing"), Span(f"  {score.outcome}", "dim")]
+
+
+def _others_lines(verdict: Verdict, others: Sequence[Verdict], names: Mapping[Contestant, str]) -> Iterator[Line]:
+    yield line(Span("the architectures", "title"))
+    for other in others:
+        answer = other.answer
+        here = answer is verdict.answer
+        name = names.get(Contestant(answer.asked.backend, answer.asked.model), answer.asked.backend)
+        label = other.attribution.label if other.attribution is not None else None
+        said = answer.scored.score.predicted if answer.scored is not None else None
+        yield line(
+            Span("▶ " if here else "  ", "accent"),
+            sign_of(answer),
+            Span(f" {one_line(name)}  ", "key"),
+            Span(_WORDS[label] if label is not None else "", "dim"),
+            Span(f"  “{one_line(said)}”" if said else ""),
+            hang=4,
+            most=2,
+            about=AnswerSubject(key_of(answer)),
+        )
+
+
+def absent_lines(absent: Sequence[str]) -> list[Line]:
+    """A line for the evidence that does not stand in the prompt word for word."""
+    return [
+        line(
+            Span(f"✗ turn {one_line(turn)} is not in this prompt", "bad"),
+            about=TurnSubject(turn),
+        )
+        for turn in absent
+    ]

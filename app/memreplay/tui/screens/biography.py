@@ -1,0 +1,125 @@
+"""The biography of a fact on a page of its own: its whole way through one memory, then through the next."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Footer
+
+from memreplay.conversations.models import Question, Turn
+from memreplay.debugger.biography import Biography, biographies, biography
+from memreplay.debugger.retrievals import RetrievalIndex
+from memreplay.timeline.timeline import Timeline
+from memreplay.tui.actions import Place, bindings_of
+from memreplay.tui.panels.biography import biography_lines
+from memreplay.tui.requests import Decision, Destination, Position
+from memreplay.tui.screens.dialogs import export_screen
+from memreplay.tui.screens.overlays import HelpScreen
+from memreplay.tui.subjects import DecisionSubject, PositionSubject, TurnSubject
+from memreplay.tui.text import Span, line, one_line
+from memreplay.tui.widgets.bars import Bar
+from memreplay.tui.widgets.lines_view import LinesView
+
+
+class BiographyScreen(Screen[Destination | None]):
+    """Ends with where the user wants to look in the replay. ``fact`` is a turn, or a question with its evidence."""
+
+    PLACE: ClassVar[Place] = "biography"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
+
+    def __init__(
+        self, timeline: Timeline, retrievals: RetrievalIndex, fact: Turn | Question, backend: str | None
+    ) -> None:
+        super().__init__()
+        self._timeline = timeline
+        self._retrievals = retrievals
+        self._fact = fact
+        self._backends = timeline.backends
+        self._place = self._backends.index(backend) if backend in self._backends else 0
+
+    def compose(self) -> ComposeResult:
+        """Whose memory it is, and the events of the fact's life in it."""
+        yield Bar(id="header")
+        yield LinesView(id="life", classes="panel")
+        yield Footer(show_command_palette=False, compact=True)
+
+    def on_mount(self) -> None:
+        """What was retrieved where is looked up first; that may take a moment in a long conversation."""
+        life = self.query_one("#life", LinesView)
+        life.border_title = Content("fact biography")
+        life.show([line(Span("reading what was retrieved where …", "dim"))])
+        life.focus(scroll_visible=False)
+        self._read()
+
+    @work(group="biography")
+    async def _read(self) -> None:
+        await asyncio.to_thread(self._retrievals.catch_up)
+        self._paint()
+
+    def _paint(self) -> None:
+        backend = self._backends[self._place]
+        others = [name for name in self._backends if name != backend]
+        self.query_one("#header", Bar).say(
+            Span(" BIOGRAPHY ", "recorded"),
+            Span(f"  {one_line(backend)}", "strong"),
+            Span(f"  ←→ {one_line(', '.join(others))}" if others else "", "dim"),
+        )
+        question = self._fact if isinstance(self._fact, Question) else None
+        lives = self._lives(backend)
+        lines = biography_lines(self._timeline.conversation, lives, question)
+        self.query_one("#life", LinesView).show(lines)
+
+    def _lives(self, backend: str) -> Sequence[Biography]:
+        if isinstance(self._fact, Question):
+            return biographies(self._timeline, self._retrievals, backend, self._fact)
+        return [biography(self._timeline, self._retrievals, backend, self._fact)]
+
+    # ---- what the user does --------------------------------------------------------------------------------
+
+    def action_next_architecture(self) -> None:
+        """The same fact in the next architecture."""
+        self._look_at(self._place + 1)
+
+    def action_previous_architecture(self) -> None:
+        """The same fact in the previous architecture."""
+        self._look_at(self._place - 1)
+
+    def action_write(self) -> None:
+        """To the turn of the selected step."""
+        self.query_one("#life", LinesView).action_follow()
+
+    @on(LinesView.Followed)
+    def _followed(self, message: LinesView.Followed) -> None:
+        backend = self._backends[self._place]
+        match message.subject:
+            case DecisionSubject() as subject:
+                self.dismiss(Decision(subject))
+            case PositionSubject(turn, _):
+                self.dismiss(Position(turn, backend))
+            case TurnSubject(turn_id):
+                self.dismiss(Position(self._timeline.conversation.turns_by_id[turn_id].number, backend))
+            case _:
+                pass
+
+    def action_leave(self) -> None:
+        """Back."""
+        self.dismiss(None)
+
+    def action_export(self) -> None:
+        """Save the screen as a picture."""
+        export_screen(self, f"{self._timeline.conversation.id}-biography-{self._fact.id}")
+
+    def action_help(self) -> None:
+        """All keys."""
+        self.app.push_screen(HelpScreen())
+
+    def _look_at(self, place: int) -> None:
+        self._place = max(0, min(place, len(self._backends) - 1))
+        self._paint()

@@ -1,0 +1,252 @@
+"""The start: pick a conversation, memories and a model to replay live; or open a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import Button, Footer, Input, OptionList
+from textual.widgets.option_list import Option
+
+from memreplay.errors import MemreplayError
+from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.tui.actions import Place, bindings_of
+from memreplay.tui.launch import Launch, ListedDataset
+from memreplay.tui.requests import RunWanted
+from memreplay.tui.text import Span, one_line
+from memreplay.tui.widgets.bars import Bar
+
+
+class MemoryList(OptionList):
+    """Names of memories, some of them ticked."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "select", "Toggle", show=False)]
+
+    def __init__(self, names: Sequence[str], ticked: Iterable[str], *, id: str) -> None:
+        self._names = tuple(names)
+        self._ticked = {name for name in ticked if name in self._names}
+        super().__init__(*(Option(self._prompt(name)) for name in self._names), id=id, compact=True)
+
+    @property
+    def ticked(self) -> tuple[str, ...]:
+        """The ticked names, in the order of the list."""
+        return tuple(name for name in self._names if name in self._ticked)
+
+    def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
+        """Tick or untick."""
+        message.stop()
+        self._ticked ^= {self._names[message.option_index]}
+        name = self._names[message.option_index]
+        self.replace_option_prompt_at_index(message.option_index, self._prompt(name))
+
+    def _prompt(self, name: str) -> Content:
+        return Content(f"[{'x' if name in self._ticked else ' '}] {one_line(name)}")
+
+
+_WHAT_IT_IS = (
+    "A microscope for the memory of LLM agents: replay a conversation, see what each memory keeps and finds."
+)
+
+_KINDS = ("identity", "technical", "multi", "", "edge")
+_RECORDING_SUFFIX = ".sqlite3"
+_TITLES = (
+    ("recordings", "play a recording", "enter plays"),
+    ("datasets", "replay a conversation live", "enter starts"),
+    ("backends", "memories", "space ticks"),
+)
+
+
+class StartScreen(Screen[None]):
+    """Asks what to replay. It lists files after its first paint, and leaves the opening to the app."""
+
+    PLACE: ClassVar[Place] = "start"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
+
+    class ReplayWanted(Message):
+        """A live replay of a dataset, by its id or path."""
+
+        def __init__(self, dataset: str, backends: tuple[str, ...], model: str) -> None:
+            super().__init__()
+            self.dataset = dataset
+            self.backends = backends
+            self.model = model
+
+    class RecordingWanted(Message):
+        """A recording is to be opened."""
+
+        def __init__(self, path: Path) -> None:
+            super().__init__()
+            self.path = path
+
+    def __init__(self, launch: Launch) -> None:
+        super().__init__()
+        self._launch = launch
+        self._datasets: Sequence[ListedDataset] = ()
+        self._recordings: Sequence[Path] = ()
+
+    def compose(self) -> ComposeResult:
+        """Recordings at the left, a live replay at the right."""
+        launch = self._launch
+        yield Bar(id="header")
+        with Horizontal(id="choices"):
+            with Vertical(id="recorded"):
+                yield OptionList(id="recordings", compact=True)
+            with Vertical(id="live"):
+                yield Input(placeholder="filter, or the path of a file", id="filter", compact=True)
+                yield OptionList(id="datasets", compact=True)
+                yield MemoryList(launch.all_backends, launch.backends, id="backends")
+                yield Input(launch.model, placeholder="a LiteLLM model name", id="model", compact=True)
+                yield Button("Start the replay", id="start", variant="primary", compact=True, flat=True)
+        yield Bar(id="status")
+        yield Footer(show_command_palette=False, compact=True)
+
+    def on_mount(self) -> None:
+        """Say what this is; the lists come when they are read."""
+        self.query_one("#header", Bar).say(Span(" memreplay ", "recorded"), Span(f"  {_WHAT_IT_IS}", "dim"))
+        for name, title, note in _TITLES:
+            widget = self.query_one(f"#{name}")
+            widget.border_title = Content(title)
+            widget.border_subtitle = Content(note)
+        self._label_model(self._launch.model)
+        self.query_one("#recordings").focus()
+        self.call_after_refresh(self._read_lists)
+
+    def say(self, sentence: str, *, trouble: bool = False) -> None:
+        """Tell what is going on, or what went wrong."""
+        self.query_one("#status", Bar).say(Span(f" {one_line(sentence)}", "bad" if trouble else "dim"))
+
+    @work(thread=True, group="lists")
+    def _read_lists(self) -> None:
+        try:
+            recordings, datasets = tuple(self._launch.recordings()), tuple(self._launch.datasets())
+        except MemreplayError as error:
+            self.app.call_from_thread(self.say, str(error), trouble=True)
+        else:
+            self.app.call_from_thread(self._fill, recordings, datasets)
+
+    def _fill(self, recordings: Sequence[Path], datasets: Sequence[ListedDataset]) -> None:
+        if not self.is_attached:
+            return
+        self._recordings, self._datasets = recordings, sorted(datasets, key=_by_kind)
+        listed = self.query_one("#recordings", OptionList)
+        listed.add_options(Option(Content(one_line(path.stem))) for path in recordings)
+        if recordings:
+            listed.highlighted = 0
+        else:
+            self.say("There is no recording yet: start a live replay.")
+            self.query_one("#datasets").focus()
+        self._list_datasets("")
+
+    def _list_datasets(self, wanted: str) -> None:
+        listed = self.query_one("#datasets", OptionList)
+        words = wanted.casefold().split()
+        matching = [
+            entry
+            for entry in self._datasets
+            if all(word in f"{entry.id} {entry.description}".casefold() for word in words)
+        ]
+        listed.clear_options()
+        listed.add_options(Option(_entry(entry), id=f"d{self._datasets.index(entry)}") for entry in matching)
+        if matching:
+            listed.highlighted = 0
+
+    # ---- what the user does --------------------------------------------------------------------------------
+
+    @on(Input.Changed, "#filter")
+    def _filtered(self, message: Input.Changed) -> None:
+        self._list_datasets(message.value)
+
+    @on(Input.Submitted, "#filter")
+    def _filter_entered(self, message: Input.Submitted) -> None:
+        self._start(self._highlighted() or message.value.strip())
+
+    @on(Input.Changed, "#model")
+    def _model_changed(self, message: Input.Changed) -> None:
+        self._label_model(message.value.strip())
+
+    @on(Input.Submitted, "#model")
+    @on(Button.Pressed, "#start")
+    def _start_pressed(self) -> None:
+        self.action_start()
+
+    @on(OptionList.OptionSelected, "#datasets")
+    def _dataset_selected(self) -> None:
+        self.action_start()
+
+    @on(OptionList.OptionSelected, "#recordings")
+    def _recording_selected(self, message: OptionList.OptionSelected) -> None:
+        self._play(self._recordings[message.option_index])
+
+    def action_start(self) -> None:
+        """Start a live replay of what is highlighted."""
+        self._start(self._highlighted() or self.query_one("#filter", Input).value.strip())
+
+    def action_filter(self) -> None:
+        """Filter the conversations."""
+        self.query_one("#filter").focus()
+
+    def action_run(self) -> None:
+        """List every question of the highlighted recording."""
+        place = self.query_one("#recordings", OptionList).highlighted
+        if place is None:
+            self.say("There is no recording yet: start a live replay.")
+        else:
+            self.post_message(RunWanted(self._recordings[place]))
+
+    def action_help(self) -> None:
+        """All keys."""
+        from memreplay.tui.screens.overlays import HelpScreen
+
+        self.app.push_screen(HelpScreen())
+
+    def _play(self, recording: Path) -> None:
+        self.say(f"reading {recording} …")
+        self.post_message(self.RecordingWanted(recording))
+
+    def _start(self, dataset: str) -> None:
+        if dataset.endswith(_RECORDING_SUFFIX):
+            self._play(Path(dataset))
+            return
+        backends = self.query_one("#backends", MemoryList).ticked
+        model = self.query_one("#model", Input).value.strip()
+        if not dataset:
+            self.say("Choose a conversation, or give the path of a file.", trouble=True)
+        elif not backends:
+            self.say("Choose at least one memory.", trouble=True)
+        elif not model:
+            self.say("Name a model; memreplay/extractive needs no key.", trouble=True)
+        else:
+            self.say(f"opening {dataset} …")
+            self.post_message(self.ReplayWanted(dataset, backends, model))
+
+    def _highlighted(self) -> str:
+        listed = self.query_one("#datasets", OptionList)
+        if listed.highlighted is None:
+            return ""
+        option = listed.get_option_at_index(listed.highlighted)
+        assert option.id is not None
+        return self._datasets[int(option.id[1:])].id
+
+    def _label_model(self, model: str) -> None:
+        label = "model"
+        if model == EXTRACTIVE_MODEL:
+            label += " · embedded reader, no model"
+        self.query_one("#model").border_title = Content(label)
+
+
+def _by_kind(entry: ListedDataset) -> int:
+    """The kinds that tell a story come first; what only tests the edges, last."""
+    kind = entry.id.split("-")[0]
+    return _KINDS.index(kind) if kind in _KINDS else _KINDS.index("")
+
+
+def _entry(entry: ListedDataset) -> Content:
+    return Content.assemble((one_line(entry.id), "bold"), "  ", (one_line(entry.description), "dim"))

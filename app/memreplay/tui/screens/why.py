@@ -1,0 +1,202 @@
+"""Why an answer is what it is: the prompt as it was sent, beside where the fact was lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Footer
+
+from memreplay.debugger.biography import telling_judgement
+from memreplay.debugger.provenance import line_written_by
+from memreplay.engine.probes import typed_question
+from memreplay.scoring.evidence_trail import Trail
+from memreplay.timeline.timeline import Answer, Timeline
+from memreplay.tui.actions import Place, bindings_of
+from memreplay.tui.panels.answers import AnswersTable, key_of
+from memreplay.tui.panels.prompt import PROMPT_LEGEND, prompt_view
+from memreplay.tui.panels.why import Verdict, absent_lines, answers_beside, verdicts_on, waiting_lines, why_lines
+from memreplay.tui.requests import Decision, Destination, Hearing, Life, Position
+from memreplay.tui.screens.dialogs import export_screen
+from memreplay.tui.screens.overlays import HelpScreen
+from memreplay.tui.subjects import AnswerSubject, DecisionSubject, PromptSubject, TurnSubject, origin_words
+from memreplay.tui.text import Line, Span, one_line
+from memreplay.tui.widgets.bars import Bar
+from memreplay.tui.widgets.lines_view import LinesView
+
+
+class WhyScreen(Screen[Destination | None]):
+    """Ends with where the user wants to look in the replay, or with None."""
+
+    PLACE: ClassVar[Place] = "why"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
+
+    def __init__(self, timeline: Timeline, answer: Answer) -> None:
+        super().__init__()
+        asked = answer.asked
+        question = timeline.question(asked.question_id) or typed_question(asked.typed or "")
+        self._timeline = timeline
+        self._question = question
+        self._answers = answers_beside(timeline, key_of(answer))
+        self._place = self._answers.index(answer)
+        self._verdicts: Sequence[Verdict] = ()
+
+    @property
+    def answer(self) -> Answer:
+        """The answer that is looked at."""
+        return self._answers[self._place]
+
+    def compose(self) -> ComposeResult:
+        """The verdict and the prompt: side by side where there is room."""
+        yield Bar(id="header")
+        with Container(id="why"):
+            yield LinesView(id="verdict", classes="panel")
+            yield LinesView(id="prompt", classes="panel")
+        yield Bar(id="legend")
+        yield Footer(show_command_palette=False, compact=True)
+
+    def on_mount(self) -> None:
+        """Show what is known at once; where the fact was lost is worked out meanwhile."""
+        self.query_one("#legend", Bar).say(Span(f" {PROMPT_LEGEND}", "dim"))
+        self.query_one("#verdict", LinesView).focus(scroll_visible=False)
+        self._paint()
+        self._read()
+
+    @work(group="attribution", exclusive=True)
+    async def _read(self) -> None:
+        self._verdicts = await asyncio.to_thread(verdicts_on, self._timeline, self._answers)
+        if self in self.app.screen_stack:  # else it was left meanwhile
+            self._paint()
+
+    def _paint(self) -> None:
+        answer, asked = self.answer, self.answer.asked
+        self.query_one("#header", Bar).say(
+            Span(" WHY ", "recorded"),
+            Span(f"  {one_line(asked.backend)}", "strong"),
+            Span(f"  {one_line(asked.model)}", "dim"),
+            Span("  asked by hand" if asked.by_hand else "", "warn"),
+            Span(f"  at turn {asked.turn}", "title"),
+        )
+        verdict = self.query_one("#verdict", LinesView)
+        verdict.border_title = Content("why this answer")
+        if self._verdicts:
+            names = AnswersTable.until(self._timeline, asked.turn)
+            lines = why_lines(
+                self._question,
+                self._verdicts[self._place],
+                self._verdicts,
+                {who: names.name_of(who) for who in names.contestants},
+            )
+        else:
+            lines = waiting_lines(self._question, answer)
+        verdict.show(lines)
+        if self._verdicts and not isinstance(verdict.selected, TurnSubject):
+            verdict.select(self._line_of_the_loss(lines))
+        self._paint_prompt(answer)
+
+    def _paint_prompt(self, answer: Answer) -> None:
+        prompt = self.query_one("#prompt", LinesView)
+        shown = prompt_view(self._timeline.conversation, answer.asked, self._question.evidence)
+        absent = absent_lines(shown.absent)
+        prompt.border_title = Content("the prompt, as it was sent")
+        prompt.border_subtitle = Content(f"{answer.asked.context_tokens:,} tokens of memory")
+        lines = [*absent, *shown.lines]
+        first = shown.first_evidence
+        prompt.show(lines, in_view=len(absent) + first if first is not None else None)
+
+    # ---- what the user does --------------------------------------------------------------------------------
+
+    def action_next_architecture(self) -> None:
+        """The same question, answered by the next architecture."""
+        self._look_at(self._place + 1)
+
+    def action_previous_architecture(self) -> None:
+        """The same question, answered by the previous architecture."""
+        self._look_at(self._place - 1)
+
+    def action_write(self) -> None:
+        """To the write: of what is selected, or that which should have been there for the evidence."""
+        view = self.focused
+        subject = view.selected or view.first_subject if isinstance(view, LinesView) else None
+        if isinstance(subject, TurnSubject):
+            self.dismiss(self._to_the_write(subject.turn_id))
+        elif isinstance(subject, PromptSubject):
+            self._go_to_write(subject)
+        else:
+            self.notify("No turn is named as the evidence of this question.", markup=False)
+
+    @on(LinesView.Followed)
+    def _followed(self, message: LinesView.Followed) -> None:
+        match message.subject:
+            case TurnSubject(turn_id):
+                turn = self._timeline.conversation.turns_by_id.get(turn_id)
+                self.dismiss(Position(turn.number if turn else 0, self.answer.asked.backend))
+            case PromptSubject() as subject:
+                self._go_to_write(subject)
+            case AnswerSubject(key):
+                places = [key_of(answer) for answer in self._answers]
+                self._look_at(places.index(key))
+            case _:
+                pass
+
+    def action_biography(self) -> None:
+        """The whole way of the evidence through this memory."""
+        if self._question.evidence:
+            self.dismiss(Life(self._question, self.answer.asked.backend))
+        else:
+            self.notify("No turn is named as the evidence of this question.", markup=False)
+
+    def action_leave(self) -> None:
+        """Back."""
+        self.dismiss(None)
+
+    def action_export(self) -> None:
+        """Save the screen as a picture."""
+        asked = self.answer.asked
+        export_screen(self, f"{self._timeline.conversation.id}-why-{asked.question_id}-{asked.backend}")
+
+    def action_help(self) -> None:
+        """All keys."""
+        self.app.push_screen(HelpScreen())
+
+    def _go_to_write(self, subject: PromptSubject) -> None:
+        asked = self.answer.asked
+        found = line_written_by(self._timeline, asked.backend, asked.hits, subject.text, asked.turn)
+        if found is None or found.written is None:
+            self.notify("Who wrote this is not on record.", markup=False)
+        else:
+            origin = found.written
+            self.dismiss(Position(origin.turn, origin.backend, origin_words(origin)))
+
+    def _look_at(self, place: int) -> None:
+        self._place = max(0, min(place, len(self._answers) - 1))
+        self._paint()
+
+    @property
+    def _trails(self) -> Sequence[Trail]:
+        return self._verdicts[self._place].trails if self._verdicts else ()
+
+    def _line_of_the_loss(self, lines: Sequence[Line]) -> int | None:
+        """The line of the first evidence turn that was lost; of the first one where none was."""
+        named = {
+            one.about.turn_id: at for at, one in reversed([*enumerate(lines)]) if isinstance(one.about, TurnSubject)
+        }
+        lost = (named[trail.turn] for trail in self._trails if trail.lost_at is not None and trail.turn in named)
+        return next(lost, min(named.values(), default=None))
+
+    def _to_the_write(self, turn_id: str) -> Decision | Hearing:
+        """Where the turn was judged; where memory was told of it, if nothing in it was."""
+        asked = self.answer.asked
+        note = next((trail.sentence for trail in self._trails if trail.turn == turn_id), "")
+        judged = telling_judgement(self._timeline.ledger(asked.backend), turn_id, self._question, asked.turn)
+        if judged is None:
+            return Hearing(asked.backend, turn_id, note)
+        return Decision(DecisionSubject.of(asked.backend, *judged), note)

@@ -1,0 +1,198 @@
+"""The architectures side by side, as many as there is room for; the others are a key or a click away."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+
+from memreplay.timeline.timeline import Timeline
+from memreplay.tui.panels.architectures import panels_of
+from memreplay.tui.panels.panel import MARKED, PAGES, Base, Page, Panel
+from memreplay.tui.text import Span, one_line
+from memreplay.tui.widgets.bars import ArchitectureTabs, Bar
+from memreplay.tui.widgets.lines_view import LinesView
+
+
+class PanelView(LinesView):
+    """A panel of an architecture, as wide and high as it is given room."""
+
+    def __init__(self, panel: Panel) -> None:
+        super().__init__(classes="panel")
+        self.panel = panel
+        self._titles = "", ""
+        self.styles.height = f"{panel.weight}fr"
+
+    def move_to(self, cursor: int, base: Base) -> None:
+        """Show the panel at a position, compared with a base."""
+        view = self.panel.at(cursor, base)
+        # On a short screen the panels have no lower edge, and the note goes to the upper one.
+        short = self.screen.has_class("-short")
+        self._entitle(
+            f"{view.title} · {view.note}" if short and view.note else view.title, "" if short else view.note
+        )
+        self.show(view.document, in_view=view.in_view)
+
+    def _entitle(self, title: str, note: str) -> None:
+        if (title, note) != self._titles:
+            self._titles = title, note
+            self.border_title = Content(title)
+            self.border_subtitle = Content(note) if note else None
+
+
+class ArchitecturePane(Vertical):
+    """The panels of one architecture, a page of them at a time. Only those on the screen are worked out."""
+
+    def __init__(self, timeline: Timeline, backend: str) -> None:
+        super().__init__(classes="architecture")
+        self.backend = backend
+        self._timeline = timeline
+        self._page: Page = PAGES[0]
+        self._pages: dict[Page, list[PanelView]] = {PAGES[0]: self._made(PAGES[0])}
+
+    def compose(self) -> ComposeResult:
+        """What is wrong with it, if anything is; then its panels."""
+        yield Bar(classes="failure")
+        yield from self._pages[self._page]
+
+    @property
+    def panels(self) -> Iterator[PanelView]:
+        """The panels of the page, top to bottom."""
+        return iter(self._pages[self._page])
+
+    def turn_to(self, page: Page) -> None:
+        """Show another page of panels. It is made when it is shown for the first time."""
+        had_focus = any(panel.has_focus for panel in self.panels)
+        for panel in self.panels:
+            panel.display = False
+        self._page = page
+        if page in self._pages:
+            for panel in self.panels:
+                panel.display = True
+        else:
+            self._pages[page] = self._made(page)
+            self.mount(*self._pages[page])
+        if had_focus:
+            self.focus_panel()
+
+    def move_to(self, cursor: int, base: Base) -> None:
+        """Show every panel at a position."""
+        failures = self._timeline.failures_at(self.backend, cursor)
+        failure = self.query_one(".failure", Bar)
+        failure.display = bool(failures)
+        if failures:
+            failure.say(Span(f"! {failures[0].phase} failed: {one_line(failures[0].error)}", "bad"))
+        for panel in self.panels:
+            panel.move_to(cursor, base)
+
+    def focus_panel(self) -> None:
+        """Put the focus on its first panel."""
+        next(self.panels).focus(scroll_visible=False)
+
+    def select(self, subject: Hashable) -> bool:
+        """Focus the panel of this page that tells of something and select its line; whether there is one."""
+        for panel in self.panels:
+            block = panel.block_about(subject)
+            if block is not None:
+                panel.focus(scroll_visible=False)
+                panel.select_with_rest(block)
+                return True
+        return False
+
+    def _made(self, page: Page) -> list[PanelView]:
+        return [PanelView(panel) for panel in panels_of(self._timeline, self.backend, page)]
+
+
+_NARROWEST_PANE = 38
+
+
+class Architectures(Vertical):
+    """A row of names and a column of panels for each architecture on the screen."""
+
+    def __init__(self, timeline: Timeline, backends: Sequence[str], *, id: str) -> None:
+        super().__init__(id=id)
+        self.panes = [ArchitecturePane(timeline, name) for name in backends]
+        self._first = 0
+        self._cursor = 0
+        self._base = MARKED
+        self.page: Page = PAGES[0]
+
+    def compose(self) -> ComposeResult:
+        """Names above, panels below."""
+        yield ArchitectureTabs([pane.backend for pane in self.panes], id="tabs")
+        with Horizontal(id="panes"):
+            yield from self.panes
+
+    @property
+    def shown(self) -> range:
+        """Which of them are on the screen, by their place in the order."""
+        count = max(1, min(len(self.panes), self.size.width // _NARROWEST_PANE))
+        first = max(0, min(self._first, len(self.panes) - count))
+        return range(first, min(first + count, len(self.panes)))
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Show as many as there is room for."""
+        self._arrange_panes()
+
+    def move_to(self, cursor: int, base: Base) -> None:
+        """Show those on the screen at a position, compared with a base."""
+        self._cursor, self._base = cursor, base
+        if self.size.width:
+            for index in self.shown:
+                self.panes[index].move_to(cursor, base)
+
+    def next_page(self) -> None:
+        """Show the next page of panels, of every architecture."""
+        self.turn_to(PAGES[(PAGES.index(self.page) + 1) % len(PAGES)])
+
+    def turn_to(self, page: Page) -> None:
+        """Show a page of panels, of every architecture."""
+        self.page = page
+        for pane in self.panes:
+            pane.turn_to(self.page)
+        self._arrange_panes()
+
+    @property
+    def focused_backend(self) -> str | None:
+        """The architecture whose panel has the focus."""
+        return next((pane.backend for pane in self.panes if pane.has_focus_within), None)
+
+    def show_backend(self, backend: str) -> None:
+        """Bring an architecture onto the screen, by its name, and focus it."""
+        names = [pane.backend for pane in self.panes]
+        if backend in names:
+            self.focus_one(names.index(backend))
+
+    def focus_one(self, index: int) -> None:
+        """Bring an architecture onto the screen, by its place in the order, and focus it."""
+        if not 0 <= index < len(self.panes):
+            return
+        if index not in self.shown:
+            self._first = index
+            self._arrange_panes()
+        self.panes[index].focus_panel()
+
+    def select(self, backend: str, subject: Hashable) -> None:
+        """Focus the panel of an architecture on the screen that tells of something, and select its line."""
+        pane = next((pane for pane in self.panes if pane.backend == backend), None)
+        if pane is None:
+            return
+        pane.move_to(self._cursor, self._base)
+        if not pane.select(subject) and self.page != PAGES[0]:
+            self.turn_to(PAGES[0])
+            pane.select(subject)
+
+    @on(ArchitectureTabs.Chosen)
+    def _tab_chosen(self, message: ArchitectureTabs.Chosen) -> None:
+        message.stop()
+        self.focus_one(message.index)
+
+    def _arrange_panes(self) -> None:
+        shown = self.shown
+        self.query_one("#tabs", ArchitectureTabs).mark(shown, self.size.width, self.page)
+        for index, pane in enumerate(self.panes):
+            pane.display = index in shown
+        self.move_to(self._cursor, self._base)

@@ -1,0 +1,322 @@
+"""A document on the screen: laid out at the present width, scrolled, and drawn only where it is looked at."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.geometry import Region, Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.widget import Widget
+
+from memreplay.tui.document import Document, Layout, LinesDocument
+from memreplay.tui.text import TONES, Row, Tone
+
+_MOST_KEPT = 1024
+
+Place = bool | None
+"""Whether the cell after a row shows the place in the document; None where there is no such cell."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What stands around the rows: strips above and below, and the cells left and right of every row."""
+
+    above: tuple[Strip, ...]
+    sides: tuple[Strip, Strip]
+    below: tuple[Strip, ...]
+
+
+class RowPainter:
+    """Draws the rows of one view. When what their looks depend on changes: :meth:`forget`."""
+
+    def __init__(self, view: Widget) -> None:
+        self._view = view
+        self._base: Style | None = None
+        self._tones: dict[Tone, Style] = {}
+        self._frame: tuple[object, Frame] | None = None
+        # By identity: to compare rows by what is in them takes as long as to draw them.
+        self._kept: dict[tuple[int, Place], tuple[Row | None, Strip]] = {}
+
+    def forget(self) -> None:
+        """Another theme, another state, another size."""
+        self._base = None
+        self._frame = None
+        self._tones.clear()
+        self._kept.clear()
+
+    def content(self, row: Row | None, width: int, place: Place) -> Strip:
+        """A row in so many cells, with the cell after it."""
+        if self._base is None:
+            self._base = self._view.rich_style
+        whole = base = self._base
+        if row is not None and row.fill is not None:
+            base = base + self._tone(row.fill)
+        spans = () if row is None else row.spans
+        strip = Strip([Segment(span.text, base + self._tone(span.tone)) for span in spans])
+        strip = strip.adjust_cell_length(width, base)
+        if place is None:
+            return strip
+        return Strip([*strip, Segment(" ", whole + self._tone("thumb") if place else whole)], width + 1)
+
+    def frame(self, titles: object, draw: Callable[[], Frame]) -> Frame:
+        """What stands around the rows; drawn again where the titles in it are others."""
+        if self._frame is None or self._frame[0] != titles:
+            self._frame = titles, draw()
+        return self._frame[1]
+
+    def lines(self, rows: Sequence[tuple[Row | None, Place]], width: int) -> list[Strip]:
+        """Rows as they stand on the screen, with what is left and right of them."""
+        if len(self._kept) > _MOST_KEPT:
+            self._kept.clear()
+        return [self._line(row, width, place) for row, place in rows]
+
+    def _line(self, row: Row | None, width: int, place: Place) -> Strip:
+        kept = self._kept.get((id(row), place))
+        if kept is not None and kept[0] is row:
+            return kept[1]
+        strip = self.content(row, width, place)
+        background = self._view.background_colors[1]
+        for line_filter in self._view.get_line_filters():
+            strip = strip.apply_filter(line_filter, background)
+        if self._frame is not None:
+            left, right = self._frame[1].sides
+            strip = Strip.join([left, strip, right])
+        self._kept[id(row), place] = row, strip
+        return strip
+
+    def _tone(self, tone: Tone) -> Style:
+        if tone not in self._tones:
+            self._tones[tone] = self._style_of(tone)
+        return self._tones[tone]
+
+    def _style_of(self, tone: Tone) -> Style:
+        if tone == "plain":
+            return Style.null()
+        name = f"tone--{tone}"
+        partial = self._view.get_component_rich_style(name, partial=True)
+        # The partial style says what the tone sets; only the whole one has translucent colours blended.
+        whole = self._view.get_component_rich_style(name)
+        return partial + Style(
+            color=whole.color if partial.color else None, bgcolor=whole.bgcolor if partial.bgcolor else None
+        )
+
+
+_ROWS_ABOVE = 2
+
+
+@dataclass(frozen=True)
+class _Window:
+    """The rows in view, from the document's row ``top`` on, and those of them that show the place in it."""
+
+    width: int
+    top: int
+    rows: tuple[Row | None, ...]
+    place: range | None
+
+    def row(self, at: int) -> tuple[Row | None, Place]:
+        """A row of the viewport by its number, as it is drawn."""
+        return self.rows[at] if at < len(self.rows) else None, None if self.place is None else at in self.place
+
+
+class DocumentView(ScrollView):
+    """Shows a document. What it costs to draw does not depend on how long the document is."""
+
+    ALLOW_SELECT = False
+    SHOWS_PLACE: ClassVar[bool] = True
+    """Whether the last cell of its rows shows which part of the document is in view."""
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"tone--{tone}" for tone in TONES}
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._document: Document = LinesDocument(())
+        self._layout_now = Layout(self._document, 0)
+        self._in_view: int | None = None
+        self._from_top = True
+        self._window = _Window(0, -1, (), None)
+        self._painter = RowPainter(self)
+
+    @property
+    def allow_vertical_scroll(self) -> bool:
+        """Always, though it has no scrollbar: that is a widget of its own, and would be painted at every move."""
+        return not self.disabled
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Rows of the whole document, where the style sheet lets it be as high as that."""
+        return Layout(self._document, max(width - self.SHOWS_PLACE, 1)).total
+
+    @property
+    def document(self) -> Document:
+        """What is shown."""
+        return self._document
+
+    @property
+    def text(self) -> str:
+        """All rows as plain text, as they stand at the present width."""
+        layout = self.layout_now
+        layout.measure(0, before=0, after=sys.maxsize)
+        return "\n".join(row.text.rstrip() for row in layout.rows_from(0, layout.total) if row is not None)
+
+    @property
+    def layout_now(self) -> Layout:
+        """Where the blocks stand at the present width."""
+        width = max(self.scrollable_content_region.width - self.SHOWS_PLACE, 1)
+        if self._layout_now.document is not self._document or self._layout_now.width != width:
+            self._layout_now = Layout(self._document, width)
+        return self._layout_now
+
+    @property
+    def highlighted(self) -> int | None:
+        """The block that stands out; None where none does."""
+        return None
+
+    # ---- where it stands -----------------------------------------------------------------------------------
+
+    def relay(self) -> None:
+        """Take up a changed number of blocks, or a changed width, and draw anew."""
+        if not self.is_attached or not self.size.width:
+            return
+        layout, height = self.layout_now, self.scrollable_content_region.height
+        top = layout.block_at(self.scroll_offset.y)
+        below = self.scroll_offset.y - layout.start(top or 0)
+        if self._in_view is not None and self._in_view < len(self._document):
+            layout.measure(self._in_view, before=2 * height, after=2 * height)
+        self._extend_to(layout.total)
+        # What was above the rows in view may have been guessed: they stay where they are.
+        self.scroll_y = self.validate_scroll_y(layout.start(top) + below if top is not None else self.scroll_y)
+        if self._from_top:
+            self._scroll_to_row(0 if self._in_view is None else layout.start(self._in_view) - _ROWS_ABOVE)
+        elif self._in_view is not None:
+            self._scroll_to_block(self._in_view)
+        self.repaint()
+
+    def bring_into_view(self, block: int) -> None:
+        """Scroll as little as is needed for a block to be seen whole, with a little of what surrounds it."""
+        self._in_view = block
+        self._from_top = False
+        self.relay()
+
+    def renew(self, document: Document) -> None:
+        """Show the same blocks, though some take other rows than before: the one in view stays on its row.
+
+        It moves where else its end would be out of view, and no further than that.
+        """
+        block = self._in_view
+        row = None if block is None else self.layout_now.start(block) - self.scroll_offset.y
+        self._document = document
+        if row is None or not self.is_attached or not self.size.width:
+            self.relay()
+            return
+        assert block is not None
+        self._from_top = False
+        layout, height = self.layout_now, self.scrollable_content_region.height
+        layout.measure(block, before=2 * height, after=2 * height)
+        self._extend_to(layout.total)
+        self.scroll_y = self.validate_scroll_y(layout.start(block) - row)
+        if layout.start(block + 1) > self.scroll_offset.y + height:
+            self._scroll_to_block(block)
+        self.repaint()
+
+    def _extend_to(self, rows: int) -> None:
+        """Let it be scrolled over so many rows."""
+        if rows == self.virtual_size.height:
+            return
+        if self.styles.is_auto_height:
+            self.refresh(layout=True)
+        # Assigned, a virtual size lays the whole screen out anew; few views grow by it.
+        self.set_reactive(Widget.virtual_size, Size(self.scrollable_content_region.width, rows))
+
+    def _scroll_to_block(self, block: int) -> None:
+        if not 0 <= block < len(self._document):
+            return
+        layout = self.layout_now
+        top, bottom = layout.start(block), layout.start(block + 1)
+        height = self.scrollable_content_region.height
+        margin = max(0, min(_ROWS_ABOVE, (height - (bottom - top)) // 2))
+        first = self.scroll_offset.y
+        if bottom + margin > first + height:
+            first = bottom + margin - height
+        if top - margin < first:
+            first = top - margin
+        self._scroll_to_row(first)
+
+    # ---- drawing -------------------------------------------------------------------------------------------
+
+    def repaint(self) -> None:
+        """Have those rows drawn again that are not what they were, in the document or by where it is looked at."""
+        before, self._window = self._window, self._look()
+        now = self._window
+        if (now.top, now.place, len(now.rows)) != (before.top, before.place, len(before.rows)):
+            self.refresh()
+            return
+        changed = [at for at, (row, was) in enumerate(zip(now.rows, before.rows, strict=True)) if row != was]
+        if changed:
+            self.refresh_lines(now.top + changed[0], changed[-1] - changed[0] + 1)
+
+    def _look(self) -> _Window:
+        """What is to be seen now."""
+        layout, top, height = self.layout_now, self.scroll_offset.y, self.scrollable_content_region.height
+        rows = layout.rows_from(top, height)
+        self._extend_to(layout.total)
+        block = self.highlighted
+        if block is not None and block < len(self._document):
+            first, end = layout.start(block) - top, layout.start(block + 1) - top
+            for at in range(max(first, 0), min(end, height)):
+                row = rows[at]
+                rows[at] = row if row is None else replace(row, fill="selected")
+        return _Window(layout.width, top, tuple(rows), self._place(top, height) if self.SHOWS_PLACE else None)
+
+    def _place(self, top: int, height: int) -> range:
+        """The rows of the viewport that show its place in the document; none where all of it is in view."""
+        total = self.layout_now.total
+        if total <= height or not height:
+            return range(0)
+        size = max(1, height * height // total)
+        start = (height - size) * min(top, total - height) // (total - height)
+        return range(start, start + size)
+
+    def _scroll_to_row(self, row: int) -> None:
+        furthest = self.layout_now.total - self.scrollable_content_region.height
+        wanted = max(0, min(row, furthest))
+        if not self.scroll_y == self.scroll_target_y == wanted:
+            self.scroll_to(y=wanted, animate=False)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Lay out anew: another width wraps otherwise."""
+        self._painter.forget()
+        self.relay()
+
+    def notify_style_update(self) -> None:
+        """Another theme, or another state: what styles come to is worked out anew."""
+        super().notify_style_update()
+        self._painter.forget()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw rows of the widget: the edges as any widget draws them, and between them the document."""
+        if self._window.top != self.scroll_offset.y or self._window.width != self.layout_now.width:
+            self._window = self._look()
+        frame = self._painter.frame((self._border_title, self._border_subtitle), self._framed)
+        rows = [self._window.row(at) for at in range(self.outer_size.height - len(frame.above) - len(frame.below))]
+        strips = [*frame.above, *self._painter.lines(rows, self._window.width), *frame.below]
+        cut = [strip.crop(*crop.column_span) for strip in strips] if crop.width != self.outer_size.width else strips
+        return cut[crop.y : crop.bottom]
+
+    def _framed(self) -> Frame:
+        """The edges, as any widget draws them."""
+        (width, height), edges = self.outer_size, self.gutter
+        strips = super().render_lines(Region(0, 0, width, height))
+        end = height - edges.bottom
+        sample = strips[edges.top] if edges.top < end else Strip.blank(width)
+        sides = sample.crop(0, edges.left), sample.crop(width - edges.right, width)
+        return Frame(tuple(strips[: edges.top]), sides, tuple(strips[end:]))
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one row of the viewport."""
+        row, place = self._window.row(y)
+        return self._painter.content(row, self._window.width, place)

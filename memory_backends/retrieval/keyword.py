@@ -1,0 +1,104 @@
+"""Keyword scores (BM25) of turns, each read alone and together with its neighbours.
+
+What answers a question often lies across a turn and the ones beside it: a question and its reply, a picture and its
+comment. The counts of a stretch of turns are the sums of the counts of its turns, so one table of postings that
+grows with every turn gives the scores of all widths, and nothing is ever built anew. (That is why this is no bm25s
+index: it would need one index a width, each rebuilt after every exchange.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+import numpy as np
+import Stemmer
+from bm25s.stopwords import STOPWORDS_EN, STOPWORDS_SPANISH
+from numpy.typing import NDArray
+
+from memory_backends.retrieval.ranking import Scores
+
+K1 = 1.5
+B = 0.75
+
+_WORD = re.compile(r"\w\w+")
+_STOP_WORDS = {"english": frozenset(STOPWORDS_EN), "spanish": frozenset(STOPWORDS_SPANISH)}
+_SPANISH_ONLY = _STOP_WORDS["spanish"] - _STOP_WORDS["english"] - {"a", "me", "no", "he", "sea"}
+_SPANISH_SHARE = 0.15
+"""Share of Spanish stop words from which a text is read as Spanish."""
+
+
+@lru_cache(maxsize=8192)
+def terms_of(text: str) -> tuple[str, ...]:
+    """The stemmed words of a text without stop words, in order. The stemmer follows the text's language."""
+    words = _WORD.findall(text.casefold())
+    spanish = sum(word in _SPANISH_ONLY for word in words) >= max(1, _SPANISH_SHARE * len(words))
+    language = "spanish" if spanish else "english"
+    kept = [word for word in words if word not in _STOP_WORDS[language]]
+    return tuple(Stemmer.Stemmer(language).stemWords(kept))
+
+
+class KeywordIndex:
+    """Turns by their words. Turns are numbered from 0 in the order in which they were added."""
+
+    def __init__(self) -> None:
+        self._postings: dict[str, dict[int, int]] = defaultdict(dict)
+        self._lengths: list[int] = []
+        self._sessions: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def add(self, session: int, text: str) -> None:
+        """Add the next turn."""
+        terms = terms_of(text)
+        for term, count in Counter(terms).items():
+            self._postings[term][len(self)] = count
+        self._lengths.append(len(terms))
+        self._sessions.append(session)
+
+    def scores(self, query: str, reach: int) -> Scores:
+        """Each turn's BM25 score, shape ``(turns,)``, read with ``reach`` turns of its session on both sides."""
+        sessions = np.array(self._sessions)
+        lengths = together(np.array(self._lengths, dtype=float), sessions, reach)
+        return self._bm25(query, lengths, lambda counts: together(counts, sessions, reach))
+
+    def session_scores(self, query: str) -> Scores:
+        """Each turn's session's BM25 score, shape ``(turns,)``."""
+        _, places = np.unique(np.array(self._sessions), return_inverse=True)
+
+        def by_session(counts: Scores) -> Scores:
+            return np.bincount(places, weights=counts).astype(np.float64)
+
+        return self._bm25(query, by_session(np.array(self._lengths, dtype=float)), by_session)[places]
+
+    def _bm25(self, query: str, lengths: Scores, gather: Callable[[Scores], Scores]) -> Scores:
+        total = np.zeros(len(lengths))
+        norm = K1 * (1 - B + B * lengths / max(lengths.mean(), 1.0))
+        for term in dict.fromkeys(terms_of(query)):
+            postings = self._postings.get(term)
+            if not postings:
+                continue
+            counts = np.zeros(len(self))
+            counts[list(postings)] = list(postings.values())
+            counts = gather(counts)
+            holding = np.count_nonzero(counts)
+            total += np.log1p((len(lengths) - holding + 0.5) / (holding + 0.5)) * counts / (counts + norm)
+        return total
+
+
+def together(values: Scores, sessions: NDArray[np.int_], reach: int) -> Scores:
+    """Each value plus those of its neighbours of the same session, up to ``reach`` places away."""
+    return weighted(values, sessions, [1.0] * reach)
+
+
+def weighted(values: Scores, sessions: NDArray[np.int_], weights: Sequence[float]) -> Scores:
+    """Each value plus those of its neighbours of the same session, times the weight of their distance."""
+    total = values.astype(float)
+    for distance, weight in enumerate(weights, start=1):
+        same = sessions[distance:] == sessions[:-distance]
+        total[distance:] += weight * values[:-distance] * same
+        total[:-distance] += weight * values[distance:] * same
+    return total

@@ -1,0 +1,317 @@
+"""The knowledge store: Qdrant, embedded or a real server, every command traced with what it changed.
+
+qdrant_client takes more than a second to import: it is imported when a collection is first opened. Its
+synchronous client is used throughout, in a thread where a call may take long, since the asynchronous one of an
+embedded store never yields to the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_backends.base import BackendError, Namespace
+from memory_backends.stores.qdrant_connection import QdrantConnection
+from memory_backends.stores.trace import (
+    Change,
+    FoundPoint,
+    MemoryTrace,
+    ReadChange,
+    RemoveChange,
+    SearchChange,
+    StoredPoint,
+    UpsertChange,
+)
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+    from qdrant_client.models import Filter
+
+
+@dataclass(frozen=True)
+class Point:
+    """What is written: ``id`` is a UUID, ``vector`` has the store's dimension, ``payload`` is plain JSON."""
+
+    id: str
+    vector: NDArray[np.float32]
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """A point as it was read."""
+
+    id: str
+    payload: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found(Held):
+    """A point as a search found it. ``score`` is the cosine similarity, higher is nearer."""
+
+    score: float
+
+
+__all__ = ["Found", "Held", "KnowledgeStore", "Point", "QdrantConnection"]
+
+Answer = TypeVar("Answer")
+
+TENANT = "tenant"
+"""The payload field that keeps namespaces apart in the collections of a server. It never leaves this module."""
+
+PAGE = 1000
+
+
+class KnowledgeStore:
+    """What one backend does in Qdrant, for one namespace. ``dump`` and ``vectors`` are untraced, all else is noted.
+
+    Every method may raise :class:`StoreUnavailableError`; the failed command is in the trace with its error.
+    Vectors are compared by cosine. Traced payloads are as they were given, without the tenant.
+    """
+
+    def __init__(
+        self, connection: QdrantConnection, trace: MemoryTrace, namespace: Namespace, dimension: int
+    ) -> None:
+        self._connection = connection
+        self._trace = trace
+        self._tenant = namespace.path if connection.is_shared else None
+        self._dimension = dimension
+        self._client: QdrantClient | None = None
+        self._ids: dict[str, dict[str, None]] = {}
+        self._lock = asyncio.Lock()
+
+    async def open_collection(self, name: str) -> None:
+        """Create the collection where it is missing; remove what an earlier attempt left under this namespace."""
+        if self._client is None:
+            self._client = await asyncio.to_thread(self._connection.client)
+        with self._noted_failure("create_collection", name):
+            await self._sweep(lambda client: self._create(client, name))
+        left = await self.dump(name)
+        if left:
+            await self.remove(name, list(left))
+        self._ids[name] = {}
+
+    async def upsert(self, collection: str, points: Sequence[Point]) -> None:
+        """Write points; one whose id is there already is replaced, payload and vector."""
+        if not points:
+            return
+        from qdrant_client.models import PointStruct
+
+        structs = [
+            PointStruct(id=point.id, vector=point.vector.tolist(), payload=self._stored(point.payload))
+            for point in points
+        ]
+        known = self._ids[collection]
+        with self._noted_failure("upsert", collection) as elapsed:
+            before = await self._payloads(collection, [point.id for point in points if point.id in known])
+            await self._touch(lambda client: client.upsert(collection, points=structs))
+        known.update(dict.fromkeys(point.id for point in points))
+        written = [
+            StoredPoint(id=point.id, payload=dict(point.payload), replaced=before.get(point.id)) for point in points
+        ]
+        self._note("upsert", collection, UpsertChange(points=tuple(written)), elapsed())
+
+    async def search(
+        self,
+        collection: str,
+        query: str,
+        vector: NDArray[np.float32],
+        limit: int,
+        *,
+        where: Mapping[str, Any] | None = None,
+    ) -> list[Found]:
+        """The ``limit`` nearest points, best first. ``query`` is the text that ``vector`` stands for.
+
+        A score is the cosine, to six decimals. ``where`` maps payload fields to the value that they must have.
+        """
+        with self._noted_failure("query_points", collection) as elapsed:
+            answer = await self._sweep(
+                lambda client: client.query_points(
+                    collection,
+                    query=vector.tolist(),
+                    limit=limit,
+                    with_payload=True,
+                    with_vectors=True,
+                    query_filter=self._condition(where),
+                )
+            )
+        found = [
+            Found(id=str(point.id), score=_cosine(vector, point.vector), payload=_given(point.payload))
+            for point in answer.points
+        ]
+        found.sort(key=lambda point: point.score, reverse=True)
+        ranked = tuple(FoundPoint(id=f.id, rank=rank, score=f.score) for rank, f in enumerate(found, start=1))
+        change = SearchChange(query=query, limit=limit, found=ranked, stored=len(self._ids[collection]))
+        self._note("query_points", collection, change, elapsed())
+        return found
+
+    async def fetch(self, collection: str, ids: Sequence[str]) -> list[Held]:
+        """Points by their ids, in that order; unknown ids are left out."""
+        with self._noted_failure("retrieve", collection) as elapsed:
+            payloads = await self._payloads(collection, ids)
+        self._note("retrieve", collection, _read(payloads), elapsed())
+        return [Held(id=id_, payload=payloads[id_]) for id_ in ids if id_ in payloads]
+
+    async def scan(self, collection: str) -> list[Held]:
+        """All points of this namespace, in the order in which they were first written."""
+        with self._noted_failure("scroll", collection) as elapsed:
+            payloads = await self.dump(collection)
+        self._note("scroll", collection, _read(payloads), elapsed())
+        return [Held(id=id_, payload=payload) for id_, payload in payloads.items()]
+
+    async def change_payload(self, collection: str, id: str, fields: Mapping[str, Any]) -> None:
+        """Set these fields of a stored point's payload; its vector and other fields stay."""
+        with self._noted_failure("set_payload", collection) as elapsed:
+            before = (await self._payloads(collection, [id])).get(id)
+            if before is None:
+                raise BackendError(f"There is no point {id} in {collection} to change")
+            await self._touch(lambda client: client.set_payload(collection, payload=dict(fields), points=[id]))
+        changed = StoredPoint(id=id, payload={**before, **fields}, replaced=before)
+        self._note("set_payload", collection, UpsertChange(points=(changed,)), elapsed())
+
+    async def remove(self, collection: str, ids: Sequence[str]) -> None:
+        """Remove points. Only those that were there are noted."""
+        known = self._ids.get(collection, {})
+        present = [id_ for id_ in ids if id_ in known]
+        if not present:
+            return
+        with self._noted_failure("delete", collection) as elapsed:
+            await self._touch(lambda client: client.delete(collection, points_selector=list(present)))
+        for id_ in present:
+            del known[id_]
+        self._note("delete", collection, RemoveChange(count=len(present), ids=tuple(present)), elapsed())
+
+    async def dump(self, collection: str) -> dict[str, dict[str, Any]]:
+        """Every point of this namespace, id to payload, in the order in which they were first written. Untraced."""
+        records = await self._sweep(lambda client: self._scroll(client, collection, with_vectors=False))
+        payloads = {str(record.id): _given(record.payload) for record in records}
+        known = self._ids.setdefault(collection, dict.fromkeys(payloads))
+        return {id_: payloads.pop(id_) for id_ in known if id_ in payloads} | payloads
+
+    async def vectors(self, collection: str) -> tuple[list[str], NDArray[np.float32]]:
+        """Ids and vectors, of unit length, shape ``(n, dimension)``, of this namespace's points. Untraced."""
+        records = await self._sweep(lambda client: self._scroll(client, collection, with_vectors=True))
+        matrix = np.array([record.vector for record in records], dtype=np.float32).reshape(-1, self._dimension)
+        return [str(record.id) for record in records], matrix
+
+    def close(self) -> None:
+        """Free the embedded client and what it holds; on a server everything stays."""
+        if self._client is not None and not self._connection.is_shared:
+            self._client.close()
+        self._client = None
+
+    def _create(self, client: QdrantClient, name: str) -> None:
+        from qdrant_client.http.exceptions import UnexpectedResponse
+        from qdrant_client.models import Distance, KeywordIndexParams, KeywordIndexType, VectorParams
+
+        if not client.collection_exists(name):
+            try:
+                client.create_collection(
+                    name, vectors_config=VectorParams(size=self._dimension, distance=Distance.COSINE)
+                )
+            except UnexpectedResponse as error:
+                if error.status_code != 409:  # somebody else created it in between
+                    raise
+        vectors = client.get_collection(name).config.params.vectors
+        size = vectors.size if isinstance(vectors, VectorParams) else None
+        if size != self._dimension:
+            raise BackendError(
+                f"The Qdrant collection {name} is not made for vectors of {self._dimension} numbers; "
+                "remove it, or use another server"
+            )
+        if self._tenant is not None:
+            schema = KeywordIndexParams(type=KeywordIndexType.KEYWORD, is_tenant=True)
+            client.create_payload_index(name, TENANT, field_schema=schema)
+
+    def _scroll(self, client: QdrantClient, collection: str, *, with_vectors: bool) -> list[Any]:
+        records: list[Any] = []
+        offset = None
+        while True:
+            page, offset = client.scroll(
+                collection,
+                scroll_filter=self._condition(None),
+                limit=PAGE,
+                offset=offset,
+                with_payload=not with_vectors,
+                with_vectors=with_vectors,
+            )
+            records += page
+            if offset is None:
+                return records
+
+    async def _payloads(self, collection: str, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        if not ids:
+            return {}
+        records = await self._touch(lambda client: client.retrieve(collection, ids=list(ids), with_payload=True))
+        return {str(record.id): _given(record.payload) for record in records}
+
+    def _stored(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(payload) if self._tenant is None else {**payload, TENANT: self._tenant}
+
+    def _condition(self, where: Mapping[str, Any] | None) -> Filter | None:
+        from qdrant_client.models import FieldCondition, Filter, MatchValue
+
+        wanted = dict(where or {}) if self._tenant is None else {TENANT: self._tenant, **(where or {})}
+        if not wanted:
+            return None
+        return Filter(
+            must=[FieldCondition(key=key, match=MatchValue(value=value)) for key, value in wanted.items()]
+        )
+
+    async def _touch(self, call: Callable[[QdrantClient], Answer]) -> Answer:
+        """Run a call that is over in no time when embedded: there a thread would cost more than the call."""
+        if self._connection.is_shared:
+            return await self._sweep(call)
+        async with self._lock:
+            return call(self._opened())
+
+    async def _sweep(self, call: Callable[[QdrantClient], Answer]) -> Answer:
+        """Run a call whose time grows with what is stored, or that waits for a network, in a thread."""
+        async with self._lock:
+            client = self._opened()
+            return await self._connection.run(lambda: asyncio.to_thread(call, client))
+
+    def _opened(self) -> QdrantClient:
+        if self._client is None:
+            raise BackendError("The knowledge store is closed")
+        return self._client
+
+    @contextmanager
+    def _noted_failure(self, command: str, collection: str) -> Iterator[Callable[[], float]]:
+        """Note the command with its error if it fails. Gives the milliseconds since it began."""
+        started = perf_counter()
+
+        def elapsed() -> float:
+            return (perf_counter() - started) * 1000
+
+        try:
+            yield elapsed
+        except BackendError as error:
+            self._trace.note("qdrant", command, collection, None, elapsed(), str(error))
+            raise
+
+    def _note(self, command: str, collection: str, change: Change, ms: float) -> None:
+        self._trace.note("qdrant", command, collection, change, ms)
+
+
+def _cosine(one: NDArray[np.float32], other: Any) -> float:
+    """In double precision: the last bits of the store's own score change with the alignment of its arrays."""
+    a, b = one.astype(np.float64), np.asarray(other, dtype=np.float64)
+    return round(float(np.dot(a, b) / (np.linalg.norm(a) * np.linalg.norm(b))), 6)
+
+
+def _given(payload: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A payload as it was given, without the tenant."""
+    return {key: value for key, value in (payload or {}).items() if key != TENANT}
+
+
+def _read(payloads: Mapping[str, Mapping[str, Any]]) -> ReadChange:
+    return ReadChange(found=bool(payloads), size=len(json.dumps(payloads, ensure_ascii=False).encode()))

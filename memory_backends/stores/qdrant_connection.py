@@ -1,0 +1,117 @@
+"""The way to Qdrant: embedded in this process, or a server. Only the knowledge store uses it."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlsplit
+
+from memory_backends.base import StoreAddressError, StoreUnavailableError
+from memory_backends.stores.retry import ATTEMPTS, ATTEMPTS_TO_REACH, patiently
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+Answer = TypeVar("Answer")
+
+REPLY_SECONDS = 15
+
+
+class QdrantConnection:
+    """A way to Qdrant that several conversations share. Nothing is sent before the first use.
+
+    ``description`` is ``embedded`` or ``host:port``: fit to be shown, without the key. ``attempts`` bounds how
+    often a command is tried while the server does not answer.
+    """
+
+    def __init__(self, url: str | None, api_key: str | None, description: str, attempts: int = ATTEMPTS) -> None:
+        self._url = url
+        self._api_key = api_key
+        self._shared: QdrantClient | None = None
+        self.description = description
+        self._attempts = attempts
+
+    @classmethod
+    def embedded(cls) -> QdrantConnection:
+        """A Qdrant inside this process: each namespace has one of its own, in memory."""
+        return cls(None, None, "embedded")
+
+    @classmethod
+    def to(cls, url: str, api_key: str | None = None, attempts: int = ATTEMPTS) -> QdrantConnection:
+        """A server at ``http://host[:port]``, or ``https://`` for TLS."""
+        expected = "expected http://host[:port] or https://…"
+        try:
+            parts = urlsplit(url)
+            port = parts.port or 6333
+        except ValueError as error:
+            raise StoreAddressError(f"The Qdrant address cannot be read; {expected}") from error
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise StoreAddressError(f"The Qdrant address is not a URL; {expected}")
+        return cls(url, api_key, f"{parts.hostname}:{port}", attempts)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether namespaces lie in the same collections."""
+        return self._url is not None
+
+    def client(self) -> QdrantClient:
+        """A client for one namespace: the server's, or a new and empty embedded one. Slow at first."""
+        from qdrant_client import QdrantClient
+
+        if self._url is None:
+            return QdrantClient(":memory:")
+        if self._shared is None:
+            with warnings.catch_warnings():
+                # Whether a key may go unencrypted, over loopback or a network of one's own, the address says.
+                warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
+                self._shared = QdrantClient(
+                    url=self._url, api_key=self._api_key, timeout=REPLY_SECONDS, check_compatibility=False
+                )
+        return self._shared
+
+    async def check(self) -> None:
+        """Raise :class:`StoreUnavailableError` unless the server answers and lets us in."""
+        if self.is_shared:
+            client = await asyncio.to_thread(self.client)
+            attempts = min(self._attempts, ATTEMPTS_TO_REACH)
+            await self._run(lambda: asyncio.to_thread(client.get_collections), attempts)
+
+    async def aclose(self) -> None:
+        """Hang up."""
+        if self._shared is not None:
+            await asyncio.to_thread(self._shared.close)
+            self._shared = None
+
+    async def run(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Await a call of the client. Every command we use may be repeated, and is, a few times."""
+        return await self._run(call, self._attempts)
+
+    async def _run(self, call: Callable[[], Awaitable[Answer]], attempts: int) -> Answer:
+        from qdrant_client.http.exceptions import ApiException
+
+        try:
+            return await patiently(call, _may_pass, attempts)
+        except (ApiException, OSError) as error:
+            raise StoreUnavailableError(f"Qdrant at {self.description} {_reason(error)}") from error
+
+
+def _may_pass(error: BaseException) -> bool:
+    """Whether the same command could succeed a moment later."""
+    from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+    if isinstance(error, UnexpectedResponse):
+        return error.status_code == 429 or (error.status_code or 0) >= 500
+    return isinstance(error, ResponseHandlingException | OSError)
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong, in words, without what was sent."""
+    from qdrant_client.http.exceptions import UnexpectedResponse
+
+    if not isinstance(error, UnexpectedResponse):
+        return "does not answer"
+    if error.status_code in (401, 403):
+        return "refuses the key"
+    return f"refuses: {error.status_code} {error.reason_phrase}"

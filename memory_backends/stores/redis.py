@@ -1,0 +1,267 @@
+"""The operating memory: Redis, embedded or a real server, every command traced with what it changed.
+
+States are JSON strings under one key each; the log of a conversation is a plain string.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from time import perf_counter
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
+
+from memory_backends.base import BackendError
+from memory_backends.records import Record
+from memory_backends.stores.redis_connection import RedisConnection
+from memory_backends.stores.trace import (
+    AppendChange,
+    Change,
+    ExpireChange,
+    MemoryTrace,
+    PatchChange,
+    PublishChange,
+    ReadChange,
+    RemoveChange,
+    WriteChange,
+    patch_between,
+)
+
+__all__ = ["OperatingMemory", "RedisConnection"]
+
+State = TypeVar("State", bound=Record)
+KEYFRAME_EVERY = 64
+"""Writes of one key between two whole values in the trace."""
+
+MOST_TRIES = 32
+"""Attempts at a compare-and-set before an update gives up."""
+FIRST_WAIT, LONGEST_WAIT = 0.001, 0.1
+"""Longest waits, in seconds, after the first and after any lost attempt."""
+
+
+class OperatingMemory:
+    """What one backend does in Redis. Every method but the ``peek`` ones is noted in the trace.
+
+    A dropped connection is waited for, within bounds, and no write is lost or done twice by it; only a published
+    message may arrive twice. One object writes a key at a time.
+
+    Every method may raise :class:`StoreUnavailableError`; the failed command is in the trace with its error.
+    """
+
+    def __init__(self, connection: RedisConnection, trace: MemoryTrace) -> None:
+        self._connection = connection
+        self._client: Any = connection.client  # redis-py's own types differ from one release to the next
+        self._trace = trace
+        self._writes: Counter[str] = Counter()
+        self._last_written: dict[str, bytes] = {}
+        self._lengths: dict[str, int] = {}
+
+    async def read_text(self, key: str) -> str | None:
+        """The text at ``key``."""
+        raw, ms = await self._timed("GET", key, lambda: self._client.get(key))
+        self._note("GET", key, _read(raw), ms)
+        return None if raw is None else _text(raw)
+
+    async def read_state(self, key: str, kind: type[State]) -> State | None:
+        """The state at ``key``; None where there is none, or where what stands there is no ``kind``."""
+        raw, ms = await self._timed("GET", key, lambda: self._client.get(key))
+        state, error = None, None
+        if raw is not None:
+            try:
+                state = kind.model_validate_json(raw)
+            except ValidationError as invalid:
+                error = f"What stands at {key} is no {kind.__name__} ({invalid.error_count()} faults)"
+        self._note("GET", key, _read(raw), ms, error)
+        return state
+
+    async def write_state(self, key: str, state: Record) -> None:
+        """Write a state, whatever stood there."""
+        text = _json(state)
+
+        async def again() -> bytes | None:
+            old: bytes | None = await self._client.set(key, text, get=True)
+            return self._last_written.get(key) if old == text.encode() else old
+
+        old, ms = await self._timed("SET", key, lambda: self._client.set(key, text, get=True), again)
+        self._note("SET", key, self._change_of_state(key, old, text), ms)
+
+    async def compare_and_set_state(self, key: str, expected: Record | None, new: Record) -> bool:
+        """Write ``new`` if ``expected`` (None: nothing) still stands there. False: somebody else was first."""
+        from redis.exceptions import WatchError
+
+        text = _json(new)
+        wanted = None if expected is None else json.loads(_json(expected))
+
+        async def exchange() -> tuple[bool, bytes | None]:
+            try:
+                async with self._client.pipeline() as pipeline:
+                    await pipeline.watch(key)
+                    old = await pipeline.get(key)  # immediate once a key is watched
+                    if (None if old is None else _parsed(old)) != wanted:
+                        return False, old
+                    pipeline.multi()
+                    pipeline.set(key, text)
+                    await pipeline.execute()
+                    return True, old
+            except WatchError:
+                # Somebody else wrote it, or the connection dropped: the client says the same of both.
+                return await again()
+
+        async def again() -> tuple[bool, bytes | None]:
+            if await self._client.get(key) == text.encode():
+                return True, None if expected is None else _json(expected).encode()
+            return await exchange()
+
+        (done, old), ms = await self._timed("SET", key, exchange, again)
+        if done:
+            self._note("SET", key, self._change_of_state(key, old, text), ms)
+        else:
+            self._note("SET", key, None, ms, "Not written: another writer changed it first")
+        return bool(done)
+
+    async def update_state(self, key: str, kind: type[State], change: Callable[[State], State]) -> State | None:
+        """Compare-and-set what ``change`` makes of the state at ``key``, again where another writer was faster.
+
+        The state as it was written; None where none stands there. :class:`BackendError` when every try was lost.
+        Tries wait a random time that grows, so that writers who got in each other's way once do not go on doing so.
+        """
+        for tries in range(MOST_TRIES):
+            old = await self.read_state(key, kind)
+            if old is None:
+                return None
+            new = change(old)
+            if await self.compare_and_set_state(key, old, new):
+                return new
+            await asyncio.sleep(random.uniform(0, min(LONGEST_WAIT, FIRST_WAIT * 2**tries)))
+        raise BackendError(f"What stands at {key} was changed by others {MOST_TRIES} times while it was written")
+
+    async def append_text(self, key: str, text: str) -> int:
+        """Append to the text at ``key``, which begins empty; the offset at which it stands, in bytes of UTF-8."""
+
+        async def first() -> int:
+            if key not in self._lengths:
+                self._lengths[key] = int(await self._client.strlen(key))
+            return int(await self._client.append(key, text))
+
+        async def again() -> int:
+            before, added = self._lengths.get(key), text.encode()
+            length = int(await self._client.strlen(key))
+            if before is None or length == before:
+                return await first()
+            if length == before + len(added) and await self._client.getrange(key, before, -1) == added:
+                return length
+            raise BackendError(f"What stands at {key} is not what stood there before the connection dropped")
+
+        length, ms = await self._timed("APPEND", key, first, again)
+        self._lengths[key] = int(length)
+        offset = int(length) - len(text.encode())
+        self._note("APPEND", key, AppendChange(offset=offset, text=text), ms)
+        return offset
+
+    async def publish(self, channel: str, message: Mapping[str, Any]) -> None:
+        """Send ``message`` as JSON to whoever listens."""
+        text = json.dumps(message, ensure_ascii=False)
+        receivers, ms = await self._timed("PUBLISH", channel, lambda: self._client.publish(channel, text))
+        self._note("PUBLISH", channel, PublishChange(message=dict(message), receivers=receivers), ms)
+
+    async def expire(self, key: str, seconds: int) -> None:
+        """Let ``key`` vanish after ``seconds``. Nothing is noted where there is no such key."""
+        set_, ms = await self._timed("EXPIRE", key, lambda: self._client.expire(key, seconds))
+        if set_:
+            self._note("EXPIRE", key, ExpireChange(seconds=seconds), ms)
+
+    async def remove(self, *keys: str) -> int:
+        """Remove keys; say how many there were. Only these are noted."""
+        removed = 0
+        for key in keys:
+            count, ms = await self._timed("DEL", key, partial(self._client.delete, key))
+            self._lengths[key] = 0
+            if count:
+                self._note("DEL", key, RemoveChange(count=count), ms)
+                self._writes.pop(key, None)
+                self._last_written.pop(key, None)
+                removed += count
+        return removed
+
+    async def peek(self, key: str) -> Any | None:
+        """What stands at ``key``, untraced: parsed where it is a JSON object, else text."""
+        raw = await self._connection.read(lambda: self._client.get(key))
+        if raw is None:
+            return None
+        parsed = _parsed(raw)
+        return parsed if isinstance(parsed, dict) else _text(raw)
+
+    async def peek_text(self, key: str) -> str | None:
+        """The text at ``key``, untraced and never parsed: a log may look like JSON."""
+        raw = await self._connection.read(lambda: self._client.get(key))
+        return None if raw is None else _text(raw)
+
+    async def _timed(
+        self,
+        command: str,
+        key: str,
+        call: Callable[[], Awaitable[Any]],
+        again: Callable[[], Awaitable[Any]] | None = None,
+    ) -> tuple[Any, float]:
+        """Run a command; its answer and the milliseconds it took. A failure is noted and raised.
+
+        ``again`` is what to do instead of repeating it after a dropped connection, where repeating does harm.
+        """
+        started = perf_counter()
+        try:
+            work = self._connection.write(call, again) if again else self._connection.read(call)
+            answer = await work
+        except BackendError as error:
+            self._note(command, key, None, (perf_counter() - started) * 1000, str(error))
+            raise
+        return answer, (perf_counter() - started) * 1000
+
+    def _note(self, command: str, key: str, change: Change | None, ms: float, error: str | None = None) -> None:
+        self._trace.note("redis", command, key, change, ms, error)
+
+    def _change_of_state(self, key: str, old: bytes | None, text: str) -> WriteChange | PatchChange:
+        """What a SET changed, from what Redis says that stood there before.
+
+        Where that is not what this trace last said, somebody else wrote in between: then the whole new value is
+        in the trace too, since no fold of it knows the value that the steps start from.
+        """
+        self._writes[key] += 1
+        foreign = old != self._last_written.get(key)
+        self._last_written[key] = text.encode()
+        new = json.loads(text)
+        before = None if old is None else _parsed(old)
+        steps = patch_between(before, new) if isinstance(before, dict) else None
+        if steps is None:
+            return WriteChange(value=new)
+        whole = foreign or self._writes[key] % KEYFRAME_EVERY == 0
+        return PatchChange(steps=steps, keyframe=new if whole else None)
+
+
+def _json(state: Record) -> str:
+    """A state as it is stored: nulls written out, fields in declared order, text as UTF-8."""
+    try:
+        return state.model_dump_json()
+    except PydanticSerializationError as error:
+        raise BackendError(f"A {type(state).__name__} cannot be written as JSON: {error}") from error
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", errors="replace")
+
+
+def _parsed(raw: bytes) -> Any:
+    """The JSON value that ``raw`` is, or the text where it is none."""
+    try:
+        return json.loads(raw)
+    except ValueError:
+        return _text(raw)
+
+
+def _read(raw: bytes | None) -> ReadChange:
+    return ReadChange(found=raw is not None, size=len(raw or b""))

@@ -1,0 +1,134 @@
+"""The way to Redis: embedded in this process, or a server. Only the operating memory uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlsplit
+
+from memory_backends.base import BackendError, StoreAddressError, StoreUnavailableError
+from memory_backends.stores.retry import ATTEMPTS, ATTEMPTS_TO_REACH, heeding_cancellation, patiently
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+Answer = TypeVar("Answer")
+
+CONNECT_SECONDS = 3.0
+REPLY_SECONDS = 15.0
+
+
+class RedisConnection:
+    """A way to Redis that several conversations share. Nothing is sent before the first use.
+
+    ``description`` is ``embedded`` or ``host:port/db``: fit to be shown, without user or password. ``attempts``
+    bounds how often a command is tried while the server does not answer.
+    """
+
+    def __init__(self, client: Redis, description: str, attempts: int = ATTEMPTS) -> None:
+        self.client = client
+        self.description = description
+        self._attempts = attempts
+
+    @classmethod
+    def embedded(cls) -> RedisConnection:
+        """A Redis of its own inside this process, empty, gone with this object."""
+        from fakeredis import FakeAsyncRedis, FakeServer
+
+        return cls(FakeAsyncRedis(server=FakeServer()), "embedded")
+
+    @classmethod
+    def to(cls, url: str, attempts: int = ATTEMPTS) -> RedisConnection:
+        """A server at ``redis://[user:password@]host[:port][/db]``, or ``rediss://`` for TLS.
+
+        A certificate of one's own authority is named with ``?ssl_ca_certs=PATH``.
+        """
+        from redis.asyncio import Redis
+        from redis.asyncio.retry import Retry
+        from redis.backoff import NoBackoff
+
+        expected = "expected redis://[user:password@]host[:port][/db] or rediss://…"
+        try:
+            parts = urlsplit(url)
+            if parts.scheme not in ("redis", "rediss") or not parts.hostname:
+                raise StoreAddressError(f"The Redis address is not a Redis URL; {expected}")
+            database = parts.path.strip("/") or "0"
+            description = f"{parts.hostname}:{parts.port or 6379}/{int(database)}"
+            client = Redis.from_url(
+                url,
+                socket_connect_timeout=CONNECT_SECONDS,
+                socket_timeout=REPLY_SECONDS,
+                # An APPEND that is repeated because its reply was lost would stand twice in the log: what may be
+                # repeated is repeated here, not by the client.
+                retry=Retry(NoBackoff(), 0),
+            )
+        except ValueError as error:
+            raise StoreAddressError(f"The Redis address cannot be read; {expected}") from error
+        return cls(client, description, attempts)
+
+    async def check(self) -> None:
+        """Raise :class:`StoreUnavailableError` unless the server answers and lets us in."""
+        attempts = min(self._attempts, ATTEMPTS_TO_REACH)
+        await self._guarded(lambda: patiently(self.client.ping, _may_pass, attempts))
+
+    async def aclose(self) -> None:
+        """Hang up."""
+        await self.client.aclose()
+
+    async def read(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Run a command that may be repeated without harm."""
+        return await self._guarded(lambda: patiently(call, _may_pass, self._attempts))
+
+    async def write(self, call: Callable[[], Awaitable[Answer]], again: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Run a command whose mere repetition would do harm.
+
+        When the connection drops, nobody knows whether it was carried out. Then ``again`` runs: it has to find
+        that out and do only what is left to do, and may itself be repeated.
+        """
+        return await self._guarded(lambda: self._once_then_again(call, again))
+
+    async def _once_then_again(
+        self, call: Callable[[], Awaitable[Answer]], again: Callable[[], Awaitable[Answer]]
+    ) -> Answer:
+        try:
+            return await call()
+        except Exception as error:
+            if not _may_pass(error):
+                raise
+        return await patiently(again, _may_pass, self._attempts)
+
+    async def _guarded(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
+        from redis.exceptions import RedisError
+
+        try:
+            return await heeding_cancellation(call())
+        except (RedisError, OSError) as error:
+            raise StoreUnavailableError(f"Redis at {self.description} {_reason(error)}") from error
+        except UnicodeEncodeError as error:
+            raise BackendError("A text with half a surrogate pair cannot be stored as UTF-8") from error
+
+
+def _may_pass(error: BaseException) -> bool:
+    """Whether the same command could succeed a moment later."""
+    from redis.exceptions import AuthenticationError, BusyLoadingError, ConnectionError, TimeoutError
+
+    passing = (ConnectionError, TimeoutError, BusyLoadingError, OSError)
+    return isinstance(error, passing) and not isinstance(error, AuthenticationError)
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong, in words. A server's own sentence names no secret, the client's names only the address."""
+    from redis.exceptions import AuthenticationError, NoPermissionError, ResponseError
+
+    if isinstance(error, NoPermissionError):
+        return "says that this user may not do that: its access list needs " + str(error).partition("'")[2].strip(
+            "'"
+        )
+    if isinstance(error, AuthenticationError) or "NOAUTH" in str(error) or "WRONGPASS" in str(error):
+        return "refuses the user or password"
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return "shows a certificate that is not trusted; name its authority with ?ssl_ca_certs=PATH"
+    if isinstance(error, ResponseError):
+        # A server that knows no AUTH quotes what was sent with it.
+        return f"refuses: {str(error).partition(', with args')[0]}"
+    return "does not answer"

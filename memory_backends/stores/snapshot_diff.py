@@ -1,0 +1,118 @@
+"""What changed between two snapshots, noted as operations: for memories that use no store of ours.
+
+A panel then shows their state as it shows any other, and a recording can be stepped back through.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from memory_backends.base import BackendError, Snapshot
+from memory_backends.stores.trace import (
+    AppendChange,
+    Change,
+    MemoryOperation,
+    MemoryTrace,
+    PatchChange,
+    RemoveChange,
+    Store,
+    StoredPoint,
+    TraceEntry,
+    UpsertChange,
+    WriteChange,
+    patch_between,
+)
+
+COMMAND = "snapshot"
+"""What such an operation is called: no store was asked to do it, it was seen to have happened."""
+
+KEYFRAME_EVERY = 64
+
+_ABSENT: Final = object()
+
+
+class SnapshotDiffer:
+    """Notes, in a trace, how each snapshot differs from the one before.
+
+    A place (a key or a collection) that the memory itself has ever named in its trace is left to the memory.
+    """
+
+    def __init__(self, trace: MemoryTrace) -> None:
+        self._trace = trace
+        self._redis: Mapping[str, Any] = {}
+        self._qdrant: Mapping[str, Mapping[str, Any]] = {}
+        self._traced: set[tuple[Store, str]] = set()
+        self._writes: Counter[str] = Counter()
+
+    def leave_out(self, entries: Iterable[TraceEntry]) -> None:
+        """Remember which places the memory traces by itself."""
+        for entry in entries:
+            if isinstance(entry, MemoryOperation):
+                self._traced.add((entry.store, entry.key))
+
+    def note(self, snapshot: Snapshot, ms: float) -> None:
+        """Note what is new, changed or gone since the last call; ``ms`` is what taking the snapshot cost.
+
+        Raises:
+            BackendError: the snapshot holds something that is not plain data.
+        """
+        redis, qdrant = plain(snapshot.redis), plain(snapshot.qdrant)
+        for key in dict.fromkeys([*redis, *self._redis]):
+            if ("redis", key) not in self._traced:
+                for change in self._changes(key, self._redis.get(key, _ABSENT), redis.get(key, _ABSENT)):
+                    self._trace.note("redis", COMMAND, key, change, ms)
+        for name in dict.fromkeys([*qdrant, *self._qdrant]):
+            if ("qdrant", name) not in self._traced:
+                for change in _point_changes(self._qdrant.get(name, {}), qdrant.get(name, {})):
+                    self._trace.note("qdrant", COMMAND, name, change, ms)
+        self._redis, self._qdrant = redis, qdrant
+
+    def _changes(self, key: str, old: Any, new: Any) -> list[Change]:
+        """A text that only grew is an append; what becomes a text or was one is removed and begun again."""
+        if old is not _ABSENT and new is not _ABSENT and old == new:
+            return []
+        if new is _ABSENT:
+            return [RemoveChange(count=1)]
+        if isinstance(old, str) and isinstance(new, str) and new.startswith(old):
+            return [AppendChange(offset=len(old.encode()), text=new[len(old) :])]
+        begins_anew = old is not _ABSENT and (isinstance(old, str) or isinstance(new, str))
+        gone: list[Change] = [RemoveChange(count=1)] if begins_anew else []
+        if isinstance(new, str):
+            return [*gone, AppendChange(offset=0, text=new)]
+        return [*gone, self._state_change(key, old, new)]
+
+    def _state_change(self, key: str, old: Any, new: Any) -> Change:
+        self._writes[key] += 1
+        steps = patch_between(old, new) if isinstance(old, dict) and isinstance(new, dict) else None
+        if steps is None:
+            return WriteChange(value=new)
+        return PatchChange(steps=steps, keyframe=new if self._writes[key] % KEYFRAME_EVERY == 0 else None)
+
+
+def _point_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
+    written = tuple(
+        StoredPoint(id=id_, payload=payload, replaced=old.get(id_))
+        for id_, payload in new.items()
+        if old.get(id_) != payload
+    )
+    gone = tuple(id_ for id_ in old if id_ not in new)
+    changes: list[Change] = [UpsertChange(points=written)] if written else []
+    return [*changes, RemoveChange(count=len(gone), ids=gone)] if gone else changes
+
+
+def plain(value: Any) -> Any:
+    """A copy as JSON has it, safe to keep while its owner goes on changing the original.
+
+    What JSON does not know stands as text; half a surrogate pair as a question mark.
+
+    Raises:
+        BackendError: it cannot be written as JSON at all.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str).encode("utf-8", "replace")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BackendError(f"the snapshot cannot be written as JSON: {error}") from None
+    return json.loads(text)

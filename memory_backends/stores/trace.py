@@ -1,0 +1,313 @@
+"""How one JSON object became another: a JSON Patch (RFC 6902) that can also be taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from copy import deepcopy
+from typing import Annotated, Any, Literal
+
+import jsonpatch
+from pydantic import BaseModel, ConfigDict, Field
+
+Store = Literal["redis", "qdrant"]
+Phase = Literal["open", "perceive", "observe", "consolidate", "recall", "close"]
+
+
+class Frozen(BaseModel):
+    """A value object: immutable, and strict about its fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PatchStep(Frozen):
+    """One step of a JSON Patch. ``replaced`` is the value that stood at ``path`` before, if any did."""
+
+    op: Literal["add", "remove", "replace"]
+    path: str
+    value: Any = None
+    replaced: Any = None
+
+
+class ReadChange(Frozen):
+    """A value was read; nothing changed. ``size`` is in bytes of the stored text."""
+
+    kind: Literal["read"] = "read"
+    found: bool
+    size: int
+
+
+class WriteChange(Frozen):
+    """A whole value was written: the key's first write, a keyframe, or a text."""
+
+    kind: Literal["write"] = "write"
+    value: Any
+
+
+class PatchChange(Frozen):
+    """A state was replaced by one that differs in these steps. ``keyframe`` repeats the whole new value."""
+
+    kind: Literal["patch"] = "patch"
+    steps: tuple[PatchStep, ...]
+    keyframe: Any | None = None
+
+
+class AppendChange(Frozen):
+    """Text was appended. ``offset`` is where it starts, in bytes of UTF-8, as the server counts."""
+
+    kind: Literal["append"] = "append"
+    offset: int
+    text: str
+
+
+class RemoveChange(Frozen):
+    """A key, or a collection's points, were removed. ``count`` says how many there were."""
+
+    kind: Literal["remove"] = "remove"
+    count: int
+    ids: tuple[str, ...] = ()
+
+
+class PublishChange(Frozen):
+    """A message went out on a channel. ``receivers`` is how many listened."""
+
+    kind: Literal["publish"] = "publish"
+    message: Any
+    receivers: int
+
+
+class ExpireChange(Frozen):
+    """A key was given a time to live, in seconds."""
+
+    kind: Literal["expire"] = "expire"
+    seconds: int
+
+
+class StoredPoint(Frozen):
+    """A point as it was written to Qdrant, without its vector. ``replaced`` is the payload it overwrote."""
+
+    id: str
+    payload: Mapping[str, Any]
+    replaced: Mapping[str, Any] | None = None
+
+
+class UpsertChange(Frozen):
+    """Points were written."""
+
+    kind: Literal["upsert"] = "upsert"
+    points: tuple[StoredPoint, ...]
+
+
+class FoundPoint(Frozen):
+    """A search's answer: which point, at which 1-based rank, with which score."""
+
+    id: str
+    rank: int
+    score: float
+
+
+class SearchChange(Frozen):
+    """A collection was searched; nothing changed. ``stored`` is how many points there were to find."""
+
+    kind: Literal["search"] = "search"
+    query: str
+    limit: int
+    found: tuple[FoundPoint, ...]
+    stored: int
+
+
+Change = Annotated[
+    ReadChange
+    | WriteChange
+    | PatchChange
+    | AppendChange
+    | RemoveChange
+    | PublishChange
+    | ExpireChange
+    | UpsertChange
+    | SearchChange,
+    Field(discriminator="kind"),
+]
+
+
+class MemoryOperation(Frozen):
+    """One command to a store: what it was, what it changed, how long it took, and on whose account.
+
+    ``command`` is the store's own name for it (``GET``, ``SET``, ``APPEND``, ``upsert``, ``query_points``…);
+    ``key`` is the Redis key or channel, or the Qdrant collection. ``turns`` are the ids of the turns that
+    caused it. ``error`` is set where the command failed: then nothing is known to have changed.
+    """
+
+    kind: Literal["operation"] = "operation"
+    store: Store
+    command: str
+    key: str
+    change: Change | None
+    ms: float
+    phase: Phase
+    actor: str
+    turns: tuple[str, ...] = ()
+    error: str | None = None
+
+
+class SignificanceFactors(Frozen):
+    """CIAR: certainty × impact × exp(−0.1 · age in days) × recency boost (at most 1.3)."""
+
+    certainty: float
+    impact: float
+    age_days: float
+    accesses: int
+    age_decay: float
+    recency_boost: float
+
+
+class PromotionDecision(Frozen):
+    """What became of a promotion candidate, with the factors of its significance and one sentence of why.
+
+    ``sources`` are the turns it was distilled from, ``knowledge_id`` the point it was written to or merged
+    into, ``superseded_id`` the point whose value it corrects.
+    """
+
+    kind: Literal["decision"] = "decision"
+    candidate_id: str
+    content: str
+    slot: str | None
+    sources: tuple[str, ...]
+    factors: SignificanceFactors
+    score: float
+    threshold: float
+    decision: Literal["ADD", "UPDATE", "NO-OP", "DROP"]
+    justification: str
+    knowledge_id: str | None = None
+    superseded_id: str | None = None
+
+
+class Extraction(Frozen):
+    """A model was asked for the facts of an exchange: what came of it and what it cost.
+
+    ``turns`` are the exchange's; ``cost_usd`` is None where the price is unknown; ``reused`` says that the reply
+    was paid for before; ``error`` is set where there is no usable reply, and so no fact.
+    """
+
+    kind: Literal["extraction"] = "extraction"
+    model: str
+    turns: tuple[str, ...]
+    facts: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float | None = None
+    ms: float = 0.0
+    reused: bool = False
+    error: str | None = None
+
+
+TraceEntry = MemoryOperation | PromotionDecision | Extraction
+
+
+class Cause(Frozen):
+    """On whose account a store is used: a phase of the protocol, an actor, and the turns it is about."""
+
+    phase: Phase
+    actor: str
+    turns: tuple[str, ...] = ()
+
+
+_OPENING = Cause(phase="open", actor="backend")
+_cause: ContextVar[Cause] = ContextVar("memreplay_cause", default=_OPENING)
+
+
+class MemoryTrace:
+    """Where the stores of one backend note what they did, until the engine takes it."""
+
+    def __init__(self) -> None:
+        self._entries: list[TraceEntry] = []
+
+    @contextmanager
+    def caused_by(self, phase: Phase, actor: str, turns: tuple[str, ...] = ()) -> Iterator[None]:
+        """Everything noted inside is on this account. Tasks started inside inherit it."""
+        token = _cause.set(Cause(phase=phase, actor=actor, turns=turns))
+        try:
+            yield
+        finally:
+            _cause.reset(token)
+
+    def note(
+        self,
+        store: Store,
+        command: str,
+        key: str,
+        change: Change | None,
+        ms: float,
+        error: str | None = None,
+    ) -> None:
+        """A store reports one command, under the current cause."""
+        cause = _cause.get()
+        self._entries.append(
+            MemoryOperation(
+                store=store,
+                command=command,
+                key=key,
+                change=change,
+                ms=ms,
+                phase=cause.phase,
+                actor=cause.actor,
+                turns=cause.turns,
+                error=error,
+            )
+        )
+
+    def decide(self, decision: PromotionDecision) -> None:
+        """A consolidation agent reports what became of a candidate."""
+        self._entries.append(decision)
+
+    def extend(self, entries: Iterable[TraceEntry]) -> None:
+        """Take over what another trace has handed over."""
+        self._entries.extend(entries)
+
+    def extracted(self, extraction: Extraction) -> None:
+        """A memory reports a call of its extractor."""
+        self._entries.append(extraction)
+
+    def drain(self) -> tuple[TraceEntry, ...]:
+        """Hand over what was noted since the last call, in order."""
+        entries, self._entries = tuple(self._entries), []
+        return entries
+
+
+def patch_between(old: dict[str, Any], new: dict[str, Any]) -> tuple[PatchStep, ...] | None:
+    """The steps from ``old`` to ``new``, each with the value it replaced.
+
+    Only add, remove and replace: a move is written as the remove and the add that it stands for. None where the
+    steps would not lead to ``new``, so that a trace never holds a patch that lies.
+    """
+    document = deepcopy(old)
+    steps: list[PatchStep] = []
+    for raw in jsonpatch.make_patch(old, new).patch:
+        if raw["op"] == "move":
+            removed = _take(document, PatchStep(op="remove", path=raw["from"]))
+            steps += [removed, _take(document, PatchStep(op="add", path=raw["path"], value=removed.replaced))]
+        else:
+            steps.append(_take(document, PatchStep(op=raw["op"], path=raw["path"], value=raw.get("value"))))
+    return tuple(steps) if document == new else None
+
+
+def _take(document: Any, step: PatchStep) -> PatchStep:
+    """Apply one step in place; return it with what it replaced."""
+    parent, key = _holder(document, step.path)
+    if step.op == "add" and isinstance(parent, list):
+        parent.insert(key, deepcopy(step.value))
+        return step
+    replaced = parent.get(key) if isinstance(parent, dict) else parent[key]
+    if step.op == "remove":
+        del parent[key]
+    else:
+        parent[key] = deepcopy(step.value)
+    return step.model_copy(update={"replaced": replaced})
+
+
+def _holder(document: Any, path: str) -> tuple[Any, Any]:
+    """The object or list that a path's last part lies in, and that part: a field's name or an index."""
+    pointed: tuple[Any, Any] = jsonpatch.JsonPointer(path).to_last(document)
+    return pointed
