@@ -274,7 +274,7 @@ class MemoryBackend(Protocol):
         """Wait for work in the background (consolidation). Called before the next read."""
         return
 
-    def read_by(self, count_tokens: TokenCounter) -> None:
+    def set_token_counter(self, count_tokens: TokenCounter) -> None:
         """What later reads give is measured by this counter: that of the model that will read it.
 
         Called before each read. A memory may as well go on with the counter that it was made with.

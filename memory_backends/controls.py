@@ -77,7 +77,7 @@ class OracleBackend(MemoryBackend):
         """Keep the messages, by their turn ids."""
         self._heard.update((message.turn_id, message) for message in exchange.messages)
 
-    def read_by(self, count_tokens: TokenCounter) -> None:
+    def set_token_counter(self, count_tokens: TokenCounter) -> None:
         """The evidence is measured by it."""
         self._count_tokens = count_tokens
 

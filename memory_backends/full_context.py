@@ -51,7 +51,7 @@ class _Ledger:
     headings: dict[str, int] = field(default_factory=lambda: {"": 0})
     total: int = 0
 
-    def take_in(self, log: bytes, stretches: Sequence[_Stretch]) -> None:
+    def apply(self, log: bytes, stretches: Sequence[_Stretch]) -> None:
         """Count what is new."""
         for stretch in stretches[len(self.before) :]:
             if stretch.heading not in self.headings:
@@ -135,7 +135,7 @@ class FullContextBackend(MemoryBackend):
             start, opens = end, False
         self._end = start
 
-    def read_by(self, count_tokens: TokenCounter) -> None:
+    def set_token_counter(self, count_tokens: TokenCounter) -> None:
         """The log is measured by it."""
         self._count_tokens = count_tokens
 
@@ -163,7 +163,7 @@ class FullContextBackend(MemoryBackend):
         if len(log) < self._end:
             raise BackendError(f"The log at {key} is shorter than what was appended to it")
         ledger = self._ledgers.setdefault(self._count_tokens, _Ledger(self._count_tokens))
-        ledger.take_in(log, self._stretches)
+        ledger.apply(log, self._stretches)
         turns = [stretch.turn for stretch in self._stretches]
         first = ledger.first_that_fits(self._stretches, budget)
         if first == len(turns):

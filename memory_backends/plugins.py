@@ -41,7 +41,7 @@ REQUIRED = ("open", "observe", "recall", "snapshot")
 _NOWHERE = "(all)"
 
 
-class PluggedBackend(MemoryBackend):
+class PluginAdapter(MemoryBackend):
     """Wraps an object that has the :data:`REQUIRED` methods, all of them coroutines.
 
     Its own trace, where it has one, is handed on. What it keeps elsewhere is told by the differences of its
@@ -79,10 +79,10 @@ class PluggedBackend(MemoryBackend):
             with self.trace.caused_by("consolidate", self._actor):
                 await self._writing("settle")
 
-    def read_by(self, count_tokens: TokenCounter) -> None:
+    def set_token_counter(self, count_tokens: TokenCounter) -> None:
         """Told to the inner one, where it cares."""
-        if self._has("read_by"):
-            self._inner.read_by(count_tokens)
+        if self._has("set_token_counter"):
+            self._inner.set_token_counter(count_tokens)
 
     async def recall(self, question: str, limit: int, budget: int) -> Recall:
         """As the inner one does."""
@@ -194,7 +194,7 @@ def load_plugin(name: str) -> type:
     return found
 
 
-def create_plugin(name: str, resources: object) -> PluggedBackend:
+def create_plugin(name: str, resources: object) -> PluginAdapter:
     """A new memory of that class, given the resources where its constructor has one argument without a default.
 
     Raises :class:`PluginError`.
@@ -206,7 +206,7 @@ def create_plugin(name: str, resources: object) -> PluggedBackend:
         made = found(*given)
     except Exception as error:
         raise PluginError(f"{name} cannot be made: {_told(error)}") from error
-    return PluggedBackend(name, made)
+    return PluginAdapter(name, made)
 
 
 def plugin_texts(name: str, exchanges: Sequence[Exchange]) -> list[str]:

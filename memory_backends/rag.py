@@ -224,7 +224,7 @@ class RagBackend(MemoryBackend):
         self._retriever.add(point_id, exchange)
         self._exchanges[point_id] = exchange
 
-    def read_by(self, count_tokens: TokenCounter) -> None:
+    def set_token_counter(self, count_tokens: TokenCounter) -> None:
         """Hits and contexts are measured by it."""
         self._count_tokens = count_tokens
 

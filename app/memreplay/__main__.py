@@ -48,9 +48,9 @@ def _run() -> int | str | None:
         return EXIT_DONE if type(sys.stdout).__name__.endswith("PacifyFlushWrapper") else end.code
     except MemreplayError as error:
         from memreplay.conversations.validation_errors import printable
-        from memreplay.llm.secrets import without_given
+        from memreplay.llm.secrets import redact_secrets
 
-        print(f"memreplay: {printable(without_given(str(error)))}", file=sys.stderr)
+        print(f"memreplay: {printable(redact_secrets(str(error)))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED

@@ -25,7 +25,7 @@ from pydantic_settings import (
 from memory_backends.registry import ARCHITECTURES
 from memreplay.errors import UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
-from memreplay.llm.secrets import keep_address_secret, keep_secret
+from memreplay.llm.secrets import register_secret, register_url_secrets
 from memreplay.paths import config_file
 
 _CONFIG_VARIABLE = "MEMREPLAY_CONFIG"
@@ -200,9 +200,9 @@ def read_settings(**flags: Any) -> Settings:
     except (OSError, ValueError) as error:
         raise UsageError(f"{_config_path()}: not a usable config file: {error}") from None
     for url in (settings.api_base, settings.redis_url, settings.qdrant_url):
-        keep_address_secret(url)
+        register_url_secrets(url)
     for secret in (settings.qdrant_api_key, settings.agent_token):
-        keep_secret(secret.get_secret_value() if secret else None)
+        register_secret(secret.get_secret_value() if secret else None)
     return settings
 
 

@@ -110,7 +110,7 @@ class HybridBackend(MemoryBackend):
         self.trace = MemoryTrace()
         self._resources = resources
         self._counters: dict[TokenCounter, TokenCounter] = {}
-        self.read_by(resources.count_tokens)
+        self.set_token_counter(resources.count_tokens)
         self._open_parts: _Parts | None = None
         self._observed: set[str] = set()
         self._consolidating: asyncio.Task[None] | None = None
@@ -165,7 +165,7 @@ class HybridBackend(MemoryBackend):
         if task is not None:
             await task
 
-    def read_by(self, count_tokens: TokenCounter) -> None:
+    def set_token_counter(self, count_tokens: TokenCounter) -> None:
         """What every tier gives is measured by it."""
         if count_tokens not in self._counters:
             # The same lines are weighed for every question.

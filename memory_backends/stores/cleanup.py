@@ -29,7 +29,7 @@ _PAGE = 1000
 
 
 @dataclass
-class Leftovers:
+class RunData:
     """How much there is of each run, by its id: keys in Redis, and points in Qdrant."""
 
     keys: Counter[str] = field(default_factory=Counter)
@@ -41,13 +41,13 @@ class Leftovers:
         return sorted({*self.keys, *self.points})
 
 
-async def find_leftovers(redis: RedisConnection, qdrant: QdrantConnection) -> Leftovers:
+async def find_run_data(redis: RedisConnection, qdrant: QdrantConnection) -> RunData:
     """Count what is there; nothing is changed.
 
     Raises:
         StoreUnavailableError: a server does not answer.
     """
-    found = Leftovers()
+    found = RunData()
     async for key in _keys(redis):
         found.keys[_run(_KEY, key)] += 1
     async for _, points in _points(qdrant):
@@ -55,13 +55,13 @@ async def find_leftovers(redis: RedisConnection, qdrant: QdrantConnection) -> Le
     return found
 
 
-async def remove_leftovers(redis: RedisConnection, qdrant: QdrantConnection) -> Leftovers:
-    """Remove what :func:`find_leftovers` counts, and say what was removed.
+async def remove_run_data(redis: RedisConnection, qdrant: QdrantConnection) -> RunData:
+    """Remove what :func:`find_run_data` counts, and say what was removed.
 
     Raises:
         StoreUnavailableError: a server does not answer.
     """
-    removed = Leftovers()
+    removed = RunData()
     client: Any = redis.client
     async for key in _keys(redis):
         removed.keys[_run(_KEY, key)] += await redis.read(partial(client.delete, key))

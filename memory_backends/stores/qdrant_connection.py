@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from memory_backends.base import StoreAddressError, StoreUnavailableError
-from memory_backends.stores.retry import ATTEMPTS, ATTEMPTS_TO_REACH, patiently
+from memory_backends.stores.retry import ATTEMPTS, ATTEMPTS_TO_REACH, with_retry
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -92,7 +92,7 @@ class QdrantConnection:
         from qdrant_client.http.exceptions import ApiException
 
         try:
-            return await patiently(call, _may_pass, attempts)
+            return await with_retry(call, _may_pass, attempts)
         except (ApiException, OSError) as error:
             raise StoreUnavailableError(f"Qdrant at {self.description} {_reason(error)}") from error
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from memory_backends.base import BackendError, StoreAddressError, StoreUnavailableError
-from memory_backends.stores.retry import ATTEMPTS, ATTEMPTS_TO_REACH, heeding_cancellation, patiently
+from memory_backends.stores.retry import ATTEMPTS, ATTEMPTS_TO_REACH, respecting_cancellation, with_retry
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -69,7 +69,7 @@ class RedisConnection:
     async def check(self) -> None:
         """Raise :class:`StoreUnavailableError` unless the server answers and lets us in."""
         attempts = min(self._attempts, ATTEMPTS_TO_REACH)
-        await self._guarded(lambda: patiently(self.client.ping, _may_pass, attempts))
+        await self._guarded(lambda: with_retry(self.client.ping, _may_pass, attempts))
 
     async def aclose(self) -> None:
         """Hang up."""
@@ -77,7 +77,7 @@ class RedisConnection:
 
     async def read(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
         """Run a command that may be repeated without harm."""
-        return await self._guarded(lambda: patiently(call, _may_pass, self._attempts))
+        return await self._guarded(lambda: with_retry(call, _may_pass, self._attempts))
 
     async def write(self, call: Callable[[], Awaitable[Answer]], again: Callable[[], Awaitable[Answer]]) -> Answer:
         """Run a command whose mere repetition would do harm.
@@ -95,13 +95,13 @@ class RedisConnection:
         except Exception as error:
             if not _may_pass(error):
                 raise
-        return await patiently(again, _may_pass, self._attempts)
+        return await with_retry(again, _may_pass, self._attempts)
 
     async def _guarded(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
         from redis.exceptions import RedisError
 
         try:
-            return await heeding_cancellation(call())
+            return await respecting_cancellation(call())
         except (RedisError, OSError) as error:
             raise StoreUnavailableError(f"Redis at {self.description} {_reason(error)}") from error
         except UnicodeEncodeError as error:

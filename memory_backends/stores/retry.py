@@ -17,7 +17,7 @@ ATTEMPTS_TO_REACH = 4
 """Where it is only asked whether a server is there: less than a second."""
 
 
-async def patiently(
+async def with_retry(
     call: Callable[[], Awaitable[Answer]], may_pass: Callable[[BaseException], bool], attempts: int = ATTEMPTS
 ) -> Answer:
     """Await ``call()``, again with 0.1, 0.2, 0.4 … 1 s between, while ``may_pass`` says so of its error.
@@ -36,7 +36,7 @@ async def patiently(
     raise AssertionError("the last attempt returns or raises")
 
 
-async def heeding_cancellation(work: Awaitable[Answer]) -> Answer:
+async def respecting_cancellation(work: Awaitable[Answer]) -> Answer:
     """Await it, and lose no cancellation that comes meanwhile.
 
     ``asyncio.wait_for``, which redis-py writes with, loses one before Python 3.12 where its work ends in the same

@@ -17,8 +17,8 @@ from statistics import median, quantiles
 from time import perf_counter
 
 from memreplay.debugger.biography import biographies
-from memreplay.debugger.breakpoints.parser import parse_watch
-from memreplay.debugger.breakpoints.runner import WatchRunner
+from memreplay.debugger.breakpoints.parser import parse_breakpoint
+from memreplay.debugger.breakpoints.runner import BreakpointRunner
 from memreplay.debugger.provenance import value_written_by
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.debugger.search import SearchIndex
@@ -122,10 +122,10 @@ def main(path: Path, conversation_id: str) -> dict[str, float]:
     figures["retrievals_ms"] = finished(retrievals.catch_up)
     figures["search_index_ms"] = finished(search.catch_up)
     figures["search_ms"] = timed(lambda: search.find("sister moved to vic"))
-    watches = WatchRunner(
+    watches = BreakpointRunner(
         timeline,
         retrievals,
-        [parse_watch('shared_data["sister.city"].value == "Vic"'), parse_watch('hit "1" rank > 3')],
+        [parse_breakpoint('shared_data["sister.city"].value == "Vic"'), parse_breakpoint('hit "1" rank > 3')],
     )
     figures["first_stop_ms"] = timed(lambda: watches.next_stop(last // 2))
     figures["next_stop_ms"] = timed(lambda: watches.next_stop(last // 2 + 1))

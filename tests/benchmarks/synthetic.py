@@ -35,16 +35,16 @@ from memory_backends.stores.trace import (
 from memreplay.conversations.models import Conversation, Question, Session, Turn
 from memreplay.engine.events import (
     AnswerScored,
+    BackgroundWorkSettled,
     ConversationClosed,
     ConversationOpened,
-    Decided,
     Observed,
-    Operated,
     Perceived,
+    PromotionDecided,
     QuestionAsked,
     ReplayEvent,
     ReplyReceived,
-    Settled,
+    StoreOperated,
     TurnPlayed,
 )
 from memreplay.grading.score import RetrievalScore, Score
@@ -201,7 +201,7 @@ class _Run:
             tokens=60,
         )
 
-    def _searched(self, backend: str, collection: str, turn: Turn, limit: int) -> Operated:
+    def _searched(self, backend: str, collection: str, turn: Turn, limit: int) -> StoreOperated:
         found = tuple(
             FoundPoint(id=_point("exchange", place), rank=rank, score=round(self._chance.random(), 6))
             for rank, place in enumerate(self._places(limit), start=1)
@@ -228,13 +228,13 @@ class _Run:
         yield self._read(self._planner, "consolidate")
         if turn.number % 10 == 2:
             yield from self._consolidated(said)
-        yield self._done("hybrid", Settled)
+        yield self._done("hybrid", BackgroundWorkSettled)
         yield self._operated("rag", "qdrant", "upsert", RAG_COLLECTION, point, "observe")
-        yield from (self._done("rag", Observed), self._done("rag", Settled))
+        yield from (self._done("rag", Observed), self._done("rag", BackgroundWorkSettled))
         change = AppendChange(offset=self._size, text=text + "\n")
         self._size += len(change.text.encode())
         yield self._operated("full_context", "redis", "APPEND", self._log, change, "observe")
-        yield from (self._done("full_context", Observed), self._done("full_context", Settled))
+        yield from (self._done("full_context", Observed), self._done("full_context", BackgroundWorkSettled))
 
     def _staged(self, said: str, holds_facts: bool) -> Iterator[ReplayEvent]:
         changes: dict[str, Any] = {"/scratchpad/status": "listening", "/scratchpad/turn": str(self.turn)}
@@ -269,7 +269,7 @@ class _Run:
                 points=(StoredPoint(id=id_, payload=payload | {"factors": factors.model_dump()}),)
             )
             yield self._operated("hybrid", "qdrant", "upsert", KNOWLEDGE_COLLECTION, change, "consolidate")
-            yield Decided(
+            yield PromotionDecided(
                 conversation=self.known.id,
                 turn=self.turn,
                 backend="hybrid",
@@ -320,18 +320,18 @@ class _Run:
         turns = self.known.turns[max(0, last - 2) : last]
         return "\n".join(f"{self.known.label_of(turn)}: {turn.text}" for turn in turns)
 
-    def _done(self, backend: str, kind: type[Observed] | type[Settled]) -> ReplayEvent:
+    def _done(self, backend: str, kind: type[Observed] | type[BackgroundWorkSettled]) -> ReplayEvent:
         turns = {"turns": (str(self.turn - 1), str(self.turn))} if kind is Observed else {}
         return kind(conversation=self.known.id, turn=self.turn, backend=backend, ms=1.5, **turns)
 
-    def _read(self, key: str, phase: Phase = "perceive") -> Operated:
+    def _read(self, key: str, phase: Phase = "perceive") -> StoreOperated:
         return self._operated("hybrid", "redis", "GET", key, ReadChange(found=True, size=800), phase)
 
-    def _written(self, key: str, phase: Phase, state: dict[str, Any]) -> Operated:
+    def _written(self, key: str, phase: Phase, state: dict[str, Any]) -> StoreOperated:
         self._states[key] = state
         return self._operated("hybrid", "redis", "SET", key, WriteChange(value=_copied(state)), phase)
 
-    def _patched(self, key: str, phase: Phase, values: dict[str, Any]) -> Operated:
+    def _patched(self, key: str, phase: Phase, values: dict[str, Any]) -> StoreOperated:
         state, steps = self._states[key], []
         for path, value in values.items():
             *parents, name = path[1:].split("/")
@@ -354,7 +354,7 @@ class _Run:
 
     def _operated(
         self, backend: str, store: Store, command: str, key: str, change: Change, phase: Phase
-    ) -> Operated:
+    ) -> StoreOperated:
         observing = phase in ("observe", "consolidate")
         turns = (str(self.turn - 1), str(self.turn)) if observing else (str(self.turn),)
         operation = MemoryOperation(
@@ -367,7 +367,7 @@ class _Run:
             actor=f"planner_agent/run/{self.known.id}/{backend}",
             turns=turns if self.turn else (),
         )
-        return Operated(conversation=self.known.id, turn=self.turn, backend=backend, operation=operation)
+        return StoreOperated(conversation=self.known.id, turn=self.turn, backend=backend, operation=operation)
 
 
 _GONE = object()

@@ -15,7 +15,7 @@ from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
 from memreplay.conversations.models import Conversation, Question
 from memreplay.engine.events import ReplayEvent
-from memreplay.engine.probes import SideSession
+from memreplay.engine.probes import Probe
 from memreplay.engine.session import ReplayPlan, ReplaySession
 from memreplay.llm.model import AnswerRequest, PromptMessage, Reply
 from memreplay.recording.annotations import annotations_of
@@ -63,7 +63,7 @@ class StubSettings:
 
 @dataclass
 class StubAssembly:
-    """What :class:`memreplay.runtime.run.Assembly` is to the screens. ``trouble`` is raised by its check."""
+    """What :class:`memreplay.runtime.run.Run` is to the screens. ``trouble`` is raised by its check."""
 
     backend_names: tuple[str, ...]
     recording_path: Path
@@ -90,7 +90,7 @@ class StubAssembly:
         evidence = {question.text: question.evidence for question in conversation.questions}
         return {name: create_backend(name, resources, evidence) for name in names}
 
-    def side_session(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> SideSession:
+    def side_session(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> Probe:
         def make(name: str) -> MemoryBackend:
             return self._memories(conversation, [name])[name]
 
@@ -101,7 +101,7 @@ class StubAssembly:
                 recorder.record(event)
             emit(event)
 
-        return SideSession(conversation, make, self.answerer, ReplayPlan(run_id="side", models=self.models), told)
+        return Probe(conversation, make, self.answerer, ReplayPlan(run_id="side", models=self.models), told)
 
     def start_session(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> ReplaySession:
         self.backends = self._memories(conversation, self.backend_names)

@@ -26,10 +26,10 @@ from memreplay.engine.events import (
     BackendFailed,
     ConversationClosed,
     ConversationOpened,
-    Decided,
-    Operated,
     Perceived,
+    PromotionDecided,
     ReplayEvent,
+    StoreOperated,
     TurnPlayed,
 )
 from memreplay.llm import EXTRACTIVE_MODEL
@@ -136,11 +136,11 @@ def events(known: Conversation) -> Iterator[ReplayEvent]:
 
 def _operated(
     name: str, turn: int, backend: str, store: Store, command: str, key: str, change: Change, ms: float = 0.2
-) -> Operated:
+) -> StoreOperated:
     operation = MemoryOperation(
         store=store, command=command, key=key, change=change, ms=ms, phase="observe", actor=f"{backend}_agent"
     )
-    return Operated(conversation=name, turn=turn, backend=backend, operation=operation)
+    return StoreOperated(conversation=name, turn=turn, backend=backend, operation=operation)
 
 
 # ---- hybrid ----------------------------------------------------------------------------------------------------
@@ -176,7 +176,9 @@ def _hybrid(name: str, known: Conversation, turn: Turn) -> Iterator[ReplayEvent]
     yield _operated(name, turn.number, "hybrid", "redis", "SET", _shared_key(name), shared)
     if turn.number in _SLOTS:
         slot, value = _SLOTS[turn.number]
-        yield Decided(conversation=name, turn=turn.number, backend="hybrid", decision=_decision(turn, slot, value))
+        yield PromotionDecided(
+            conversation=name, turn=turn.number, backend="hybrid", decision=_decision(turn, slot, value)
+        )
 
 
 def _personal(name: str, turn: int) -> dict[str, Any]:

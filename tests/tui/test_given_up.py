@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memreplay.llm.model import AnswerRequest, Reply
-from memreplay.llm.rate_limiter import GivenUpError
+from memreplay.llm.rate_limiter import ModelUnavailableError
 from memreplay.tui.launch import Launch
 from memreplay.tui.screens.results import ResultsScreen
 from memreplay.tui.widgets.bars import Bar
@@ -21,7 +21,7 @@ async def test_it_is_a_sentence_and_the_questions_can_be_asked_after_the_mend(
 
     async def refused(request: AnswerRequest) -> Reply:
         if not is_mended:
-            raise GivenUpError(WHY)
+            raise ModelUnavailableError(WHY)
         return await answer(request)
 
     assembly.answerer.answer = refused  # type: ignore[method-assign]

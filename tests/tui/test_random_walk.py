@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory_backends.stores.trace import UpsertChange
-from memreplay.engine.events import Operated, ReplayEvent
+from memreplay.engine.events import ReplayEvent, StoreOperated
 from memreplay.paths import demo_recording
 from memreplay.recording.reader import Recording
 from memreplay.timeline.timeline import Timeline
@@ -42,7 +42,7 @@ def held(events: list[ReplayEvent], backend: str, position: int) -> dict[str, An
     operated = [
         event.operation
         for event in events
-        if isinstance(event, Operated) and event.backend == backend and event.turn <= position
+        if isinstance(event, StoreOperated) and event.backend == backend and event.turn <= position
     ]
     collections = {operation.key for operation in operated if isinstance(operation.change, UpsertChange)}
     return dict(fold(operated, collections).redis)

@@ -34,9 +34,9 @@ from memreplay.llm.catalogue import model_facts
 from memreplay.llm.model import AnswerRequest, Reply
 from memreplay.llm.tokens import token_counter
 from memreplay.runtime.judge import Judge
-from memreplay.runtime.run import Assembly
+from memreplay.runtime.run import Run
 from memreplay.runtime.streams import streams_of
-from memreplay.runtime.test_runs import ConversingAssembly
+from memreplay.runtime.test_runs import RunWithTests
 from memreplay.text import dollars
 
 _NOTHING = Reply(text=None, error="not asked: this is an estimate")
@@ -99,7 +99,7 @@ class EstimatingModel:
 
 
 async def estimate_run(
-    assembly: Assembly, conversations: Sequence[Conversation], asking: Asking
+    assembly: Run, conversations: Sequence[Conversation], asking: Asking
 ) -> dict[tuple[str, str], Estimate]:
     """What each backend would need of each model."""
     model = EstimatingModel(assembly.reply_cache)
@@ -159,7 +159,7 @@ Estimates = dict[tuple[str, str], Estimate]
 
 
 async def estimate_tests(
-    assembly: ConversingAssembly, sources: Sequence[TestSource], judge_name: str | None
+    assembly: RunWithTests, sources: Sequence[TestSource], judge_name: str | None
 ) -> tuple[Estimates, list[str]]:
     """What each memory would need of each model, and of the judge; and in sentences how far that can be told.
 
@@ -188,7 +188,7 @@ async def estimate_tests(
     return estimates, list(_caveats(made))
 
 
-async def _made(assembly: ConversingAssembly, source: TestSource) -> Benchmark:
+async def _made(assembly: RunWithTests, source: TestSource) -> Benchmark:
     try:
         return await assembly.made(source)
     except UsageError as error:

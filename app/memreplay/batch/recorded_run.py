@@ -18,10 +18,10 @@ from memreplay.batch.tests_runner import TestsRunner
 from memreplay.conversations.models import Conversation
 from memreplay.dataset_interfaces.sources import TestSource
 from memreplay.errors import MissingServerOrKeyError, RecordingError
-from memreplay.llm.rate_limiter import GivenUpError
+from memreplay.llm.rate_limiter import ModelUnavailableError
 from memreplay.recording.reader import ANY_STATUS, UNFINISHED
-from memreplay.runtime.run import Assembly, content_digest
-from memreplay.runtime.test_runs import ConversingAssembly
+from memreplay.runtime.run import Run, content_digest
+from memreplay.runtime.test_runs import RunWithTests
 
 
 @contextmanager
@@ -58,7 +58,7 @@ class RunPlan:
 
 
 async def run_recorded(
-    assembly: ConversingAssembly,
+    assembly: RunWithTests,
     conversations: Sequence[Conversation],
     sources: Sequence[TestSource],
     plan: RunPlan,
@@ -83,11 +83,11 @@ async def run_recorded(
 async def _prepare(tests: TestsRunner) -> None:
     try:
         await tests.prepare(_say)
-    except GivenUpError as error:
+    except ModelUnavailableError as error:
         raise MissingServerOrKeyError(f"the tests cannot be written: {error}") from None
 
 
-def _begin(assembly: Assembly, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan) -> None:
+def _begin(assembly: Run, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan) -> None:
     digests = {conversation.id: content_digest(conversation) for conversation in conversations}
     digests |= {source.name: source.digest() for source in tests.sources}
     datasets = list(dict.fromkeys(conversation.dataset for conversation in conversations))
@@ -100,18 +100,16 @@ def _begin(assembly: Assembly, conversations: Sequence[Conversation], tests: Tes
         return
     questions = sum(len(conversation.questions) for conversation in conversations)
     notes = [f"asking {_counted(questions, 'question')} of {_counted(len(conversations), 'conversation')}"]
-    notes += [f"{name} is asked along" for name in assembly.asked_along]
+    notes += [f"{name} is asked along" for name in assembly.implicit_baselines]
     if not plan.perceive:
         notes.append("what memory would give to ordinary turns is not read (--perceive)")
     _say("; ".join(notes))
 
 
-async def _run(
-    assembly: Assembly, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan
-) -> bool:
+async def _run(assembly: Run, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan) -> bool:
     asking = Asking(
         backends=assembly.backend_names,
-        along=assembly.asked_along,
+        along=assembly.implicit_baselines,
         models=assembly.models,
         repeats=assembly.settings.repeats,
         retry_errors=plan.retry_errors,
@@ -175,7 +173,7 @@ async def _until_over(
         raise error from None
 
 
-async def _finish(assembly: Assembly, status: Literal["finished", "interrupted"]) -> bool:
+async def _finish(assembly: Run, status: Literal["finished", "interrupted"]) -> bool:
     """Whether the end of the run is on record too."""
     try:
         await assembly.finish(status)

@@ -12,7 +12,7 @@ from memreplay.engine.events import (
     ASK_KINDS,
     AnswerScored,
     BackendEvent,
-    Extracted,
+    FactsExtracted,
     QuestionAsked,
     ReplayEvent,
     ReplyReceived,
@@ -58,14 +58,14 @@ class RecordedHistory:
             self.backends.append(event.backend)
         match event:
             case QuestionAsked() | ReplyReceived() | AnswerScored():
-                self._asks.take_in(event)
-            case Extracted(extraction=extraction):
+                self._asks.apply(event)
+            case FactsExtracted(extraction=extraction):
                 self.extractions[event.backend].append(extraction)
             case _:
                 self._at[event.backend, event.turn].append(event)
 
 
-_KINDS = (*ASK_KINDS, "observed", "decided", "extracted")
+_KINDS = (*ASK_KINDS, "observed", "promotion_decided", "facts_extracted")
 """What an attribution rests on, beside what was written, and what was paid beside the answers."""
 
 _ASKED_ALONG = "closed_book_asked_along"
@@ -151,8 +151,8 @@ def _rows(history: RecordedHistory, run: RunInfo, answer_key: AnswerKey | None) 
 def _in_order(history: RecordedHistory, run: RunInfo) -> list[Answer]:
     """The scored answers of the run's own backends; what somebody asked by hand beside them is no result."""
     place = {question.id: index for index, question in enumerate(history.conversation.questions)}
-    asked_along = CLOSED_BOOK if run.settings.get(_ASKED_ALONG) else None
-    backends = {name: index for index, name in enumerate(run.settings["backend"]) if name != asked_along}
+    implicit_baselines = CLOSED_BOOK if run.settings.get(_ASKED_ALONG) else None
+    backends = {name: index for index, name in enumerate(run.settings["backend"]) if name != implicit_baselines}
     models = {name: index for index, name in enumerate([*run.settings["model"], AGENT_MODEL])}
     answers = [
         answer

@@ -14,8 +14,8 @@ from memreplay.conversations.exchanges import exchanges_of
 from memreplay.conversations.models import Conversation
 from memreplay.engine.session import Ask, ReplaySession
 from memreplay.llm import AGENT_MODEL
-from memreplay.llm.rate_limiter import Gate, HaltedError
-from memreplay.runtime.run import Assembly
+from memreplay.llm.rate_limiter import Gate, StoppedError
+from memreplay.runtime.run import Run
 
 _ASKS_A_CALL = 2
 """Asks begun for each call that may be under way: while one waits for the model, memory is read for the next."""
@@ -38,7 +38,7 @@ class BatchRunner:
     on it.
     """
 
-    def __init__(self, assembly: Assembly, progress: BatchProgress, asking: Asking, *, perceive: bool) -> None:
+    def __init__(self, assembly: Run, progress: BatchProgress, asking: Asking, *, perceive: bool) -> None:
         assert assembly.recorder is not None
         self._assembly, self._progress, self._recorder = assembly, progress, assembly.recorder
         self._asking, self._perceive = asking, perceive
@@ -89,7 +89,7 @@ class BatchRunner:
             self._not_begun[conversation.id] = Counter(_answerer_of(ask) for ask in work.asks)
         try:
             await self._ingest(conversation, session, work.backends)
-        except HaltedError:
+        except StoppedError:
             # The model that reads facts is asked no more: no conversation can be taken in without it.
             self.stop()
         group.create_task(self._question(session, work.asks))
@@ -130,7 +130,7 @@ class BatchRunner:
             async with self._lanes[answerer]:
                 self._begins(session.conversation.id, answerer)
                 await session.ask(ask.question, ask.backend, ask.model, repeat=ask.repeat)
-        except HaltedError:
+        except StoppedError:
             if answerer not in self._still_asked():
                 self._lanes[answerer].halt()
                 self._progressed.set()

@@ -12,10 +12,10 @@ from memreplay.batch.selection import chosen_tests
 from memreplay.dataset_interfaces.sources import TestSource
 from memreplay.engine.events import BenchmarkModelAsked, ConversationClosed, ReplayEvent
 from memreplay.engine.known_replies import KnownReplies, failed_replies
-from memreplay.llm.rate_limiter import HaltedError
+from memreplay.llm.rate_limiter import StoppedError
 from memreplay.recording.run_tables import PaidByTests
 from memreplay.runtime.streams import TestStream, streams_of
-from memreplay.runtime.test_runs import ConversingAssembly
+from memreplay.runtime.test_runs import RunWithTests
 from memreplay.scoring.rows import TEST_KINDS
 
 STREAMS_AT_ONCE = 4
@@ -30,7 +30,7 @@ class TestsRunner:
     __test__ = False
 
     def __init__(
-        self, assembly: ConversingAssembly, sources: Sequence[TestSource], *, retry_errors: bool = False
+        self, assembly: RunWithTests, sources: Sequence[TestSource], *, retry_errors: bool = False
     ) -> None:
         self._assembly, self.sources, self._retry_errors = assembly, sources, retry_errors
         self.totals: Counter[tuple[str, str]] = Counter()
@@ -94,7 +94,7 @@ class TestsRunner:
                 lambda event: progress.tested(event, carried=False),
                 KnownReplies(known, strict=not self._retry_errors, moved=self._move),
             )
-            with suppress(HaltedError):
+            with suppress(StoppedError):
                 await session.open()
                 while not self._stopping and await session.step():
                     pass

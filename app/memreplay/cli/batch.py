@@ -14,7 +14,7 @@ from memreplay.batch.recorded_run import RunPlan, run_recorded
 from memreplay.batch.resume import Asking
 from memreplay.batch.selection import first_questions, sampled_questions
 from memreplay.batch.writers import check_outputs
-from memreplay.cli.reading_progress import shown_reading
+from memreplay.cli.reading_progress import show_reading_progress
 from memreplay.cli.report import answer_key_of, results_beside, write_report
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import load, shipped_datasets
@@ -25,7 +25,7 @@ from memreplay.llm.catalogue import is_loopback
 from memreplay.paths import new_recording_path
 from memreplay.runtime.judge import refuse_extractive_judge
 from memreplay.runtime.streams import refuse_for_tests, refuse_unknown_backends
-from memreplay.runtime.test_runs import ConversingAssembly
+from memreplay.runtime.test_runs import RunWithTests
 from memreplay.scoring.results import Results
 from memreplay.settings import Settings, without_secrets
 
@@ -139,20 +139,20 @@ def _ran_to_its_end(
     recording: Path,
 ) -> bool:
     """Run and record. What it took, the embedder above all, is let go of before the results are made."""
-    along = _asked_along(settings.backend) if conversations else ()
-    assembly = ConversingAssembly(settings, recording, asked_along=along, warn=_warn)
+    along = _implicit_baselines(settings.backend) if conversations else ()
+    assembly = RunWithTests(settings, recording, implicit_baselines=along, warn=_warn)
     return asyncio.run(run_recorded(assembly, conversations, sources, plan))
 
 
 def _chosen_conversations(settings: Settings, options: BatchOptions, specs: Sequence[str]) -> list[Conversation]:
-    with shown_reading() as opened:
+    with show_reading_progress() as opened:
         loaded = load(specs, options.evidence, _warn, opened)
         if settings.sample is not None:
             return sampled_questions(loaded, settings.sample, settings.seed)
         return list(first_questions(loaded, settings.limit))
 
 
-def _asked_along(backends: Sequence[str]) -> tuple[str, ...]:
+def _implicit_baselines(backends: Sequence[str]) -> tuple[str, ...]:
     """Closed book is asked along with every memory: without it a right answer may be a guess.
 
     What an agent would say without its memory no model can tell.
@@ -166,9 +166,11 @@ def _estimate(settings: Settings, conversations: Sequence[Conversation], sources
     """Embedded stores are as good for it as servers, and it leaves nothing in them; nobody is there to be asked."""
     refuse_extractive_judge(settings.judge)
     embedded = settings.model_copy(update={"redis_url": None, "qdrant_url": None, "judge": None})
-    along = _asked_along(settings.backend) if conversations else ()
-    assembly = ConversingAssembly(embedded, new_recording_path(), asked_along=along, warn=_warn)
-    asking = Asking(settings.backend, assembly.asked_along, settings.model, settings.repeats, retry_errors=False)
+    along = _implicit_baselines(settings.backend) if conversations else ()
+    assembly = RunWithTests(embedded, new_recording_path(), implicit_baselines=along, warn=_warn)
+    asking = Asking(
+        settings.backend, assembly.implicit_baselines, settings.model, settings.repeats, retry_errors=False
+    )
 
     async def estimate() -> None:
         try:

@@ -18,7 +18,7 @@ from memreplay.batch.writers import STANDARD_OUTPUT, check_outputs, plain
 from memreplay.conversations.validation_errors import printable
 from memreplay.errors import UsageError
 from memreplay.files import NOT_REGULAR, is_irregular, write_whole
-from memreplay.recording.bodies import damage_told
+from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording
 from memreplay.scoring.run_comparison import KINDS, AnswerRow, Change, Kind, RunComparison, compare_runs
 
@@ -102,7 +102,7 @@ def rows_of(path: Path, run_id: str | None) -> Sequence[AnswerRow]:
         if run_id is not None:
             raise UsageError(f"{path}: a results file holds one run; --run-a and --run-b choose one of a recording")
         return results.questions
-    with closing(Recording.open(path)) as recording, damage_told(path):
+    with closing(Recording.open(path)) as recording, reporting_damage(path):
         rows = results_of_run(recording, recording.run(run_id)).questions
     return [AnswerRow.model_validate(row.model_dump(include=set(AnswerRow.model_fields))) for row in rows]
 

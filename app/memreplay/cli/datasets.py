@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from memreplay.cli.reading_progress import shown_reading
+from memreplay.cli.reading_progress import show_reading_progress
 from memreplay.conversations.coverage import Cell, Coverage, CoverageTable, coverage_of
 from memreplay.conversations.export import as_test_conversation_text, conversation_schema_text, lost_in_export
 from memreplay.conversations.models import Conversation
@@ -24,13 +24,13 @@ from memreplay.conversations.validation_errors import printable
 from memreplay.dataset_interfaces.definitions import Benchmark, save_definitions
 from memreplay.dataset_interfaces.dynamic import DynamicExample
 from memreplay.dataset_interfaces.loading import SHIPPED_DATASETS, ShippedDataset, shipped_dataset
-from memreplay.dataset_interfaces.sources import TestSource, Wishes, split_specs
+from memreplay.dataset_interfaces.sources import TestOptions, TestSource, split_specs
 from memreplay.errors import DatasetError, UsageError
 from memreplay.files import write_whole
 from memreplay.paths import datasets_folder
 
 
-def export_tests(source: TestSource, folder: Path, wishes: Wishes) -> None:
+def export_tests(source: TestSource, folder: Path, wishes: TestOptions) -> None:
     """Write the tests; what is lost in their definitions is told on standard error.
 
     Raises:
@@ -113,7 +113,7 @@ def show_coverage(as_json_text: bool) -> None:
             console.print(Text(f"  {table.rows} {printable(row)}, {table.columns} {printable(column)}"))
 
 
-def export_dataset(spec: str, conversation_id: str | None, output: Path, wishes: Wishes) -> None:
+def export_dataset(spec: str, conversation_id: str | None, output: Path, wishes: TestOptions) -> None:
     """Write a conversation as a file in the TestConversation format, or tests as a folder of definitions.
 
     Raises:
@@ -122,7 +122,7 @@ def export_dataset(spec: str, conversation_id: str | None, output: Path, wishes:
     _, sources = split_specs([spec])
     if sources and conversation_id is not None:
         raise UsageError(f"{printable(spec)} holds tests, and --conversation chooses a conversation")
-    if not sources and wishes != Wishes():
+    if not sources and wishes != TestOptions():
         raise UsageError("--examples, --memory-span and --seed are for datasets of tests")
     if sources:
         export_tests(sources[0], output, wishes)
@@ -136,7 +136,7 @@ def export_conversation(spec: str, conversation_id: str | None, output: Path) ->
     Raises:
         MemreplayError: it cannot be found, or the file cannot be written.
     """
-    with shown_reading() as opened:
+    with show_reading_progress() as opened:
         found = list(load([spec], on_opened=opened))
     chosen = [one for one in found if conversation_id in (None, one.id)]
     if len(chosen) != 1:
@@ -156,7 +156,7 @@ def print_schema() -> None:
 
 def _all_shipped() -> Iterable[tuple[DatasetEntry, list[Conversation] | str]]:
     """Every shipped dataset with its conversations, or with what is wrong with it."""
-    with shown_reading() as opened:
+    with show_reading_progress() as opened:
         for entry in shipped_datasets():
             try:
                 yield entry, list(load([str(entry.path)], on_opened=opened))
@@ -260,9 +260,9 @@ def datasets_export(
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the tests.")] = 0,
 ) -> None:
     """Write a conversation in the TestConversation format, or tests as GoodAI's files of definitions."""
-    from memreplay.dataset_interfaces.sources import Wishes
+    from memreplay.dataset_interfaces.sources import TestOptions
 
-    export_dataset(dataset, conversation, output, Wishes(examples, memory_span, seed))
+    export_dataset(dataset, conversation, output, TestOptions(examples, memory_span, seed))
 
 
 @command.command("schema")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from memory_backends.base import BackendError, StoreUnavailableError
-from memory_backends.stores.cleanup import Leftovers, find_leftovers, remove_leftovers
+from memory_backends.stores.cleanup import RunData, find_run_data, remove_run_data
 from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
 from memreplay.cli.options import ReachFlags, flags_in_groups, settings_given
@@ -49,7 +49,7 @@ def doctor(
         raise UsageError("--yes goes with --clean")
     settings = read_settings(**settings_given(reach))
     if clean:
-        chosen = remove_leftovers_of if yes else show_leftovers
+        chosen = remove_data if yes else show_run_data
         raise typer.Exit(chosen(settings))
     raise typer.Exit(examine(settings))
 
@@ -148,7 +148,7 @@ _ASK = (
 )
 
 
-def show_leftovers(settings: Settings) -> int:
+def show_run_data(settings: Settings) -> int:
     """Print what there is, run by run, and how to remove it.
 
     Raises:
@@ -160,7 +160,7 @@ def show_leftovers(settings: Settings) -> int:
     return EXIT_DONE
 
 
-def remove_leftovers_of(settings: Settings) -> int:
+def remove_data(settings: Settings) -> int:
     """Print what there is, run by run, then remove it.
 
     Raises:
@@ -172,14 +172,14 @@ def remove_leftovers_of(settings: Settings) -> int:
     return EXIT_DONE
 
 
-async def _on_servers(settings: Settings, *, remove: bool) -> Leftovers:
+async def _on_servers(settings: Settings, *, remove: bool) -> RunData:
     redis, qdrant = connections(settings)
     try:
         await redis.check()
         await qdrant.check()
-        found = await find_leftovers(redis, qdrant)
+        found = await find_run_data(redis, qdrant)
         _print(found, f"Redis {redis.description}, Qdrant {qdrant.description}")
-        return await remove_leftovers(redis, qdrant) if remove and found.runs else found
+        return await remove_run_data(redis, qdrant) if remove and found.runs else found
     except StoreUnavailableError as error:
         raise MissingServerOrKeyError(str(error)) from None
     finally:
@@ -187,7 +187,7 @@ async def _on_servers(settings: Settings, *, remove: bool) -> Leftovers:
         await qdrant.aclose()
 
 
-def _print(found: Leftovers, where: str) -> None:
+def _print(found: RunData, where: str) -> None:
     if not found.runs:
         print(f"{where}: no run has left anything")
         return

@@ -18,7 +18,7 @@ BIG_FILE_BYTES = 8_000_000
 
 
 @contextmanager
-def shown_reading() -> Iterator[OnOpened]:
+def show_reading_progress() -> Iterator[OnOpened]:
     """A watcher to be given to what reads files; each reading of a big file is a bar, taken away at its end."""
     if not sys.stderr.isatty():
         yield SILENT.opened

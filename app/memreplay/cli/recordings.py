@@ -11,7 +11,7 @@ import typer
 
 from memreplay.errors import RecordingError
 from memreplay.paths import recording_files
-from memreplay.recording.bodies import damage_told
+from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
 
 
@@ -34,7 +34,7 @@ def show_recording(path: Path) -> None:
     Raises:
         RecordingError: it cannot be read.
     """
-    with closing(Recording.open(path)) as recording, damage_told(path):
+    with closing(Recording.open(path)) as recording, reporting_damage(path):
         for run in recording.runs():
             print(_line(run))
             for name, value in run.settings.items():

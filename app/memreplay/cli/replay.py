@@ -27,7 +27,7 @@ from memreplay.errors import UsageError
 
 if TYPE_CHECKING:
     from memreplay.conversations.models import Conversation
-    from memreplay.runtime.test_runs import ConversingAssembly, ShownTests
+    from memreplay.runtime.test_runs import RunWithTests, ShownTests
     from memreplay.settings import Settings
     from memreplay.tui.launch import ListedDataset
 
@@ -197,7 +197,7 @@ def open_screen(
     else:
         _make_sure_of(*(path for path in (recording, against) if path is not None))
 
-    def assemble(backends: Sequence[str], model: str) -> ConversingAssembly:
+    def assemble(backends: Sequence[str], model: str) -> RunWithTests:
         into = recording if chosen and recording else new_recording_path()
         return offered.tests.assemble(backends, model, into)
 

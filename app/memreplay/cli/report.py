@@ -13,7 +13,7 @@ from memreplay.batch.report import results_of_run
 from memreplay.batch.writers import check_outputs, print_table, write_results
 from memreplay.cli.options import AnswerKeyFile, Outputs
 from memreplay.errors import UsageError
-from memreplay.recording.bodies import damage_told
+from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording
 from memreplay.scoring.answer_key import AnswerKey, read_answer_key
 from memreplay.scoring.results import Results
@@ -56,7 +56,7 @@ def answer_key_of(path: Path | None) -> AnswerKey | None:
 
 
 def write_report(path: Path, run_id: str | None, outputs: Sequence[str], answer_key: AnswerKey | None) -> Results:
-    with closing(Recording.open(path)) as recording, damage_told(path):
+    with closing(Recording.open(path)) as recording, reporting_damage(path):
         results = results_of_run(recording, recording.run(run_id), answer_key)
     write_results(results, outputs)
     if "-" not in outputs:

@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 
-from memreplay.cli.reading_progress import shown_reading
+from memreplay.cli.reading_progress import show_reading_progress
 from memreplay.conversations.registry import named_files
-from memreplay.conversations.validation import Tally, faults_of_files
+from memreplay.conversations.validation import Tally, errors_in_files
 from memreplay.conversations.validation_errors import Listener, printable
-from memreplay.dataset_interfaces.sources import TestSource, Wishes, split_specs
+from memreplay.dataset_interfaces.sources import TestOptions, TestSource, split_specs
 from memreplay.errors import EXIT_DONE, EXIT_USAGE, MemreplayError
 
 command = typer.Typer(
@@ -43,9 +43,9 @@ def check_files(specs: Sequence[str]) -> int:
     for source in sources:
         faults += _check_tests(source, tally, warnings)
     paths = [_as_seen_from_here(path) for path in named_files(named)] if named or not sources else []
-    with shown_reading() as opened:
+    with show_reading_progress() as opened:
         listener = Listener(warn=warnings.hear, repaired=warnings.hear, opened=opened)
-        for fault in faults_of_files(paths, tally, listener):
+        for fault in errors_in_files(paths, tally, listener):
             faults += 1
             print(printable(str(fault)))
     if faults:
@@ -67,7 +67,7 @@ def _check_tests(source: TestSource, tally: Tally, warnings: _Warnings) -> int:
     """Make the tests of a source, and tell what is wrong with it; the number of faults."""
     tally.files += 1
     try:
-        made = source.benchmark(Wishes(), None)
+        made = source.benchmark(TestOptions(), None)
     except MemreplayError as error:
         print(printable(str(error)))
         return 1

@@ -60,7 +60,7 @@ def is_edge_case(draft: Draft) -> bool:
     return draft.path.parent.name == _EDGE or _EDGE in draft.tags
 
 
-def shape_faults(draft: Draft) -> Faults:
+def shape_errors(draft: Draft) -> Faults:
     """Faults of the number and the order of turns and questions."""
     rules: tuple[Rule, ...] = (_roles, _mixed_saliences)
     if not is_edge_case(draft):
@@ -72,7 +72,7 @@ def shape_faults(draft: Draft) -> Faults:
 def _number_of_turns(draft: Draft) -> Faults:
     if draft.turns and len(draft.turns) not in TURNS:
         expected = f"{TURNS.start} to {TURNS.stop - 1} turns"
-        yield draft.place.at("turns").fault(f"has {entries(len(draft.turns))}", expected)
+        yield draft.place.at("turns").error(f"has {entries(len(draft.turns))}", expected)
 
 
 def _number_of_words(draft: Draft) -> Faults:
@@ -80,18 +80,18 @@ def _number_of_words(draft: Draft) -> Faults:
     if turns:
         words = sum(len(turn.content.split()) for turn in turns)
         if words < LEAST_WORDS:
-            yield draft.place.at("turns").fault(f"holds {words} words", f"at least {LEAST_WORDS}")
+            yield draft.place.at("turns").error(f"holds {words} words", f"at least {LEAST_WORDS}")
 
 
 def _number_of_questions(draft: Draft) -> Faults:
     place = draft.place.at("recallQuestions")
     wanted = sum(QUESTIONS_BY_LOCATION.values())
     if draft.questions and len(draft.questions) != wanted:
-        yield place.fault(f"has {entries(len(draft.questions))}", f"{wanted} questions")
+        yield place.error(f"has {entries(len(draft.questions))}", f"{wanted} questions")
         return
     asked = Counter(question.info_location for _, question in draft.sound_questions())
     if asked.total() == wanted and asked != QUESTIONS_BY_LOCATION:
-        yield place.fault(f"asks of {_by_location(asked)}", _by_location(QUESTIONS_BY_LOCATION))
+        yield place.error(f"asks of {_by_location(asked)}", _by_location(QUESTIONS_BY_LOCATION))
 
 
 def _by_location(counts: dict[InfoLocation, int]) -> str:
@@ -108,7 +108,7 @@ def _roles(draft: Draft) -> Faults:
             first = index == 0
             problem = f"is {shown(turn.role)}" + ("" if first else ", as before it")
             expected = '"user": the user speaks first' if first else "the roles to alternate"
-            yield draft.turn_place(index).at("role").fault(problem, expected)
+            yield draft.turn_place(index).at("role").error(problem, expected)
         previous = turn.role
 
 
@@ -117,72 +117,72 @@ def _mixed_saliences(draft: Draft) -> Faults:
     saliences = [question.salience_level for _, question in draft.sound_questions()]
     key_turns = sum(turn.metadata is not None for _, turn in draft.sound_turns())
     if key_turns > 1 and len(saliences) > 1 and len(saliences) == len(draft.questions) and len(set(saliences)) == 1:
-        yield draft.place.at("recallQuestions").fault(
+        yield draft.place.at("recallQuestions").error(
             f"are all of salienceLevel {shown(saliences[0])}", "a mix of at least two levels"
         )
 
 
-def metadata_faults(draft: Draft) -> Faults:
+def metadata_errors(draft: Draft) -> Faults:
     """Faults of the marks on key turns, and turns that are blank."""
     for index, turn in draft.sound_turns():
         place = draft.turn_place(index)
         if not turn.content.strip():
-            yield place.at("content").fault("is blank", "what was said")
+            yield place.at("content").error("is blank", "what was said")
         if turn.metadata is None:
             continue
         inside = place.at("metadata")
         if not turn.metadata.contains_key_info:
-            yield inside.at("containsKeyInfo").fault(
+            yield inside.at("containsKeyInfo").error(
                 "is false", "no metadata on a turn without testable information"
             )
             continue
         if turn.metadata.key_info_type is None:
-            yield inside.at("keyInfoType").fault("is missing", _one_of(get_args(KeyInfoType)))
+            yield inside.at("keyInfoType").error("is missing", _one_of(get_args(KeyInfoType)))
         if turn.metadata.salience_level is None:
-            yield inside.at("salienceLevel").fault("is missing", _one_of(get_args(Salience)))
+            yield inside.at("salienceLevel").error("is missing", _one_of(get_args(Salience)))
 
 
 def _one_of(values: tuple[str, ...]) -> str:
     return ", ".join(values[:-1]) + f" or {values[-1]}"
 
 
-def name_faults(draft: Draft) -> Faults:
+def name_errors(draft: Draft) -> Faults:
     """Faults of id, language and tags."""
     if draft.id is not None:
         place = draft.place.at("id")
         pattern, example = (_EDGE_ID, "edge-name") if is_edge_case(draft) else (_ID, "category-NN")
         if draft.id != draft.path.stem:
-            yield place.fault(
+            yield place.error(
                 f"is {shown(draft.id)}", f"{shown(draft.path.stem)}, the file's name without its ending"
             )
         elif not pattern.fullmatch(draft.id):
-            yield place.fault(f"is {shown(draft.id)}", f"an id of the form {example}")
+            yield place.error(f"is {shown(draft.id)}", f"an id of the form {example}")
     if draft.language is not None and not is_known_language(draft.language):
-        yield draft.place.at("language").fault(f"is {shown(draft.language)}", 'a known language tag such as "en"')
+        yield draft.place.at("language").error(f"is {shown(draft.language)}", 'a known language tag such as "en"')
     for index, tag in enumerate(draft.tags):
         place = draft.place.at("tags", index)
         if tag not in TAGS:
-            yield place.fault(f"is {shown(tag)}", ", ".join(TAGS))
+            yield place.error(f"is {shown(tag)}", ", ".join(TAGS))
         elif tag in draft.tags[:index]:
-            yield place.fault(f"is {shown(tag)} again", "every tag once")
+            yield place.error(f"is {shown(tag)} again", "every tag once")
 
 
-def question_faults(draft: Draft) -> Faults:
+def question_errors(draft: Draft) -> Faults:
     """Questions that are asked twice or are blank."""
     asked: dict[str, int] = {}
     for index, question in draft.sound_questions():
         place = draft.question_place(index).at("question")
         words = normalised(question.question)
         if not words:
-            yield place.fault("is blank", "a question")
+            yield place.error("is blank", "a question")
         elif asked.setdefault(words, index) != index:
-            yield place.fault(f"is the question of /recallQuestions/{asked[words]} again", "every question once")
+            yield place.error(f"is the question of /recallQuestions/{asked[words]} again", "every question once")
 
 
 MOST_ANSWER_WORDS = 8
 
 
-def answer_faults(draft: Draft) -> Faults:
+def answer_errors(draft: Draft) -> Faults:
     """Faults of expected answers and entities: given away, too long, or not in the evidence."""
     turns = draft.all_turns()
     for index, question in draft.sound_questions():
@@ -196,23 +196,23 @@ def _wording(question: RecallQuestion, place: Place) -> Faults:
     answer = question.expected_answer
     words = len(normalised(answer).split())
     if not answer.strip():
-        yield place.at("expectedAnswer").fault("is blank", "the answer")
+        yield place.at("expectedAnswer").error("is blank", "the answer")
     elif words > MOST_ANSWER_WORDS:
-        yield place.at("expectedAnswer").fault(
+        yield place.at("expectedAnswer").error(
             f"is {words} words long", f"at most {MOST_ANSWER_WORDS}, so that it can be matched as it is"
         )
     if stands_in(answer, question.question):
-        yield place.at("question").fault(
+        yield place.at("question").error(
             f"holds its answer {shown(answer)}", "a question that does not give it away"
         )
     for index, entity in enumerate(question.expected_entities):
         inside = place.at("expectedEntities", index)
         if not entity.strip():
-            yield inside.fault("is blank", "what a right answer must hold")
+            yield inside.error("is blank", "what a right answer must hold")
         elif entity in question.expected_entities[:index]:
-            yield inside.fault(f"is {shown(entity)} again", "every entity once")
+            yield inside.error(f"is {shown(entity)} again", "every entity once")
         elif stands_in(entity, question.question) and not stands_in(answer, question.question):
-            yield inside.fault(
+            yield inside.error(
                 f"is {shown(entity)}, which stands in the question", "what the question does not say"
             )
 
@@ -230,7 +230,7 @@ def _evidence(question: RecallQuestion, turns: Sequence[Turn], draft: Draft, pla
     saliences = {turn.key_info.salience for turn in evidence if turn.key_info and turn.key_info.salience}
     if saliences and question.salience_level not in saliences:
         levels = " or ".join(shown(level) for level in sorted(saliences))
-        yield place.at("salienceLevel").fault(
+        yield place.at("salienceLevel").error(
             f"is {shown(question.salience_level)}", f"{levels}, that of {_turns(evidence)}, its evidence"
         )
 
@@ -252,7 +252,7 @@ def _why_missing(
         yield (
             draft.turn_place(here[-1].number - 1)
             .at("metadata")
-            .fault(
+            .error(
                 f"is missing, though the turn holds {shown(texts[0])}, asked for at {place.pointer}",
                 "containsKeyInfo, keyInfoType and salienceLevel",
             )
@@ -260,7 +260,7 @@ def _why_missing(
     elif elsewhere and not here:
         said = elsewhere[-1]
         right = next(band for band, numbers in BANDS.items() if said.number in numbers)
-        yield place.at("infoLocation").fault(
+        yield place.at("infoLocation").error(
             f"is {shown(location)}", f"{shown(right)}: {shown(texts[0])} stands in turn {said.number}"
         )
     else:
@@ -268,7 +268,7 @@ def _why_missing(
             f"{_turns(evidence)}, where its entities stand" if evidence else f"a key turn among {_band(location)}"
         )
         for at, text in missing:
-            yield at.fault(f"is {shown(text)}, which does not stand in the evidence", f"words of {where}")
+            yield at.error(f"is {shown(text)}, which does not stand in the evidence", f"words of {where}")
 
 
 def _turns(turns: Sequence[Turn]) -> str:

@@ -111,7 +111,7 @@ def _repeated_keys(path: Path) -> list[DatasetError]:
         written = json.loads(text, object_pairs_hook=_Pairs, parse_int=str)
         return list(_repeated_in(written, Place(path)))
     except RecursionError:
-        return [Place(path).fault("is nested too deeply", "a conversation of turns and questions")]
+        return [Place(path).error("is nested too deeply", "a conversation of turns and questions")]
 
 
 def _repeated_in(value: object, place: Place) -> Iterator[DatasetError]:
@@ -119,7 +119,7 @@ def _repeated_in(value: object, place: Place) -> Iterator[DatasetError]:
         seen: set[str] = set()
         for key, inside in value:
             if key in seen:
-                yield place.at(key).fault("stands twice in its object", "every field once")
+                yield place.at(key).error("stands twice in its object", "every field once")
             seen.add(key)
             yield from _repeated_in(inside, place.at(key))
     elif isinstance(value, list):

@@ -66,18 +66,18 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
     """The file, at its first byte after a byte order mark."""
     place = Place(path)
     if is_irregular(path):
-        raise place.fault(NOT_REGULAR, "a file that can be read to its end")
+        raise place.error(NOT_REGULAR, "a file that can be read to its end")
     try:
         with path.open("rb") as file:
             beginning = file.read(len(_SQLITE))
             if beginning == _SQLITE:
-                raise place.fault("is an SQLite file", "JSON; a recording is opened with --recording FILE")
+                raise place.error("is an SQLite file", "JSON; a recording is opened with --recording FILE")
             file.seek(len(_BYTE_ORDER_MARK) if beginning.startswith(_BYTE_ORDER_MARK) else 0)
             yield file
     except FileNotFoundError:
-        raise place.fault("does not exist", "a dataset file") from None
+        raise place.error("does not exist", "a dataset file") from None
     except OSError as error:
-        raise place.fault(f"cannot be read ({error.strerror})", "a readable dataset file") from None
+        raise place.error(f"cannot be read ({error.strerror})", "a readable dataset file") from None
 
 
 def _parsed(data: bytes, place: Place) -> Any:
@@ -89,13 +89,13 @@ def _parsed(data: bytes, place: Place) -> Any:
 
 def _not_json(data: bytes, error: orjson.JSONDecodeError, place: Place) -> DatasetError:
     if not data.strip():
-        return place.fault("is empty", "JSON")
+        return place.error("is empty", "JSON")
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as wrong:
-        return place.fault(f"is not UTF-8 (byte {wrong.start + 1})", "JSON in UTF-8")
+        return place.error(f"is not UTF-8 (byte {wrong.start + 1})", "JSON in UTF-8")
     where = f"column {error.colno}" if place.line is not None else f"line {error.lineno}, column {error.colno}"
-    return place.fault(f"is not valid JSON ({where}: {error.msg})", "JSON")
+    return place.error(f"is not valid JSON ({where}: {error.msg})", "JSON")
 
 
 def first_bytes(path: Path, count: int) -> bytes:
@@ -128,7 +128,7 @@ def read_lines(path: Path, listener: Listener = SILENT) -> Entries:
             try:
                 value = _parsed(line, place)
             except DatasetError as error:
-                listener.fault(error)
+                listener.error(error)
                 continue
             yield place, value
 
@@ -167,10 +167,10 @@ def read_array(path: Path, listener: Listener = SILENT) -> Entries:
             except StopIteration:
                 return
             except _TooDeepError:
-                listener.fault(Place(path).fault(f"is nested more than {DEEPEST:,} deep", "a list of a few levels"))
+                listener.error(Place(path).error(f"is nested more than {DEEPEST:,} deep", "a list of a few levels"))
                 return
             except JSONError as error:
-                listener.fault(_broken_array(error, Place(path).at(number + 1)))
+                listener.error(_broken_array(error, Place(path).at(number + 1)))
                 return
             yield Place(path).at(number), entry
 
@@ -180,5 +180,5 @@ def _broken_array(error: JSONError, place: Place) -> DatasetError:
     text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
     first_line = text.partition("\n")[0]
     if "UTF8" in first_line:
-        return place.fault("is not UTF-8", "JSON in UTF-8")
-    return place.fault(f"is not valid JSON ({first_line})", "JSON")
+        return place.error("is not UTF-8", "JSON in UTF-8")
+    return place.error(f"is not valid JSON ({first_line})", "JSON")

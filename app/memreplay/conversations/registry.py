@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from memreplay.conversations.formats import Format, recognise
+from memreplay.conversations.formats import Format, detect_format
 from memreplay.conversations.formats.locomo import load_locomo
 from memreplay.conversations.formats.locomo_mc10 import EvidenceIndex, evidence_index, load_locomo_mc10
 from memreplay.conversations.formats.longmemeval import load_longmemeval
@@ -44,7 +44,7 @@ def given_evidence(path: Path, listener: Listener) -> EvidenceIndex:
     """
     if not path.is_file():
         raise UsageError(f"There is no evidence file {path}.")
-    if recognise(path) != "LoCoMo":
+    if detect_format(path) != "LoCoMo":
         raise DatasetError(path, "", "is not a locomo10 file", "the evidence in LoCoMo's format")
     return evidence_index([path], listener)
 
@@ -98,7 +98,7 @@ def _evidence_for(path: Path, given: EvidenceIndex | None, listener: Listener) -
 
 def _is_locomo(path: Path) -> bool:
     try:
-        return recognise(path) == "LoCoMo"
+        return detect_format(path) == "LoCoMo"
     except DatasetError:
         return False
 
@@ -160,7 +160,7 @@ def named_files(specs: Sequence[str]) -> list[Path]:
 def _unique(paths: Sequence[Path], given: EvidenceIndex | None, listener: Listener) -> Iterator[Conversation]:
     seen: dict[str, tuple[bytes, Path]] = {}
     for path in paths:
-        format_name = recognise(path)
+        format_name = detect_format(path)
         for conversation in load_file(path, format_name, given, listener):
             digest = _digest(conversation)
             chosen = conversation
@@ -263,7 +263,7 @@ def _listed(ids: Sequence[str] | dict[str, list[Path]]) -> str:
 
 def _entry(path: Path) -> DatasetEntry:
     try:
-        format_name = recognise(path)
+        format_name = detect_format(path)
         return DatasetEntry(path.stem, path, format_name, _description(path, format_name))
     except DatasetError as error:
         return DatasetEntry(path.stem, path, None, f"cannot be read: {error.problem}")

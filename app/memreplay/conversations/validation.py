@@ -9,14 +9,14 @@ from pathlib import Path
 from memreplay.conversations.design_rules import (
     Faults,
     Rule,
-    answer_faults,
-    metadata_faults,
-    name_faults,
-    question_faults,
-    shape_faults,
+    answer_errors,
+    metadata_errors,
+    name_errors,
+    question_errors,
+    shape_errors,
 )
 from memreplay.conversations.draft import Draft, read_draft
-from memreplay.conversations.formats import Format, recognise
+from memreplay.conversations.formats import Format, detect_format
 from memreplay.conversations.registry import load_file
 from memreplay.conversations.validation_errors import SILENT, Gathering, Listener, Place, shown
 from memreplay.errors import DatasetError
@@ -44,7 +44,7 @@ class _Text:
         return ((start, self.words[start : start + length]) for start in range(len(self.words) - length + 1))
 
 
-def wording_faults(drafts: Sequence[Draft]) -> Faults:
+def wording_errors(drafts: Sequence[Draft]) -> Faults:
     """Runs of words, openings and ids that two conversations share; told at the later one, with the earlier."""
     yield from _shared_ids(drafts)
     yield from _shared_openings(drafts)
@@ -55,7 +55,7 @@ def _shared_ids(drafts: Sequence[Draft]) -> Faults:
     first: dict[str, Draft] = {}
     for draft in drafts:
         if draft.id is not None and first.setdefault(draft.id, draft) is not draft:
-            yield draft.place.at("id").fault(
+            yield draft.place.at("id").error(
                 f"is {shown(draft.id)}, as in {first[draft.id].path}", "an id that no other conversation has"
             )
 
@@ -69,7 +69,7 @@ def _shared_openings(drafts: Sequence[Draft]) -> Faults:
             yield (
                 draft.turn_place(0)
                 .at("content")
-                .fault(
+                .error(
                     f"begins with {shown(' '.join(opening))}, as {first[opening].path} does",
                     "an opening of its own",
                 )
@@ -87,7 +87,7 @@ def _shared_runs(drafts: Sequence[Draft]) -> Faults:
                 if earlier.conversation != number and earlier.place not in told:
                     told.add(earlier.place)
                     run = _common_run(text.words[start:], earlier.words[at:])
-                    yield text.place.fault(
+                    yield text.place.error(
                         f"shares {len(run)} words in a row with {earlier.place.path}: {earlier.place.pointer}:"
                         f" {shown(' '.join(run))}",
                         f"at most {LONGEST_SHARED_RUN}",
@@ -112,7 +112,7 @@ def _common_run(words: Sequence[str], others: Sequence[str]) -> list[str]:
     return run
 
 
-_RULES: tuple[Rule, ...] = (name_faults, shape_faults, metadata_faults, question_faults, answer_faults)
+_RULES: tuple[Rule, ...] = (name_errors, shape_errors, metadata_errors, question_errors, answer_errors)
 
 
 @dataclass
@@ -125,7 +125,7 @@ class Tally:
     tests: int = 0
 
 
-def faults_of_files(paths: Sequence[Path], tally: Tally, listener: Listener = SILENT) -> Iterator[DatasetError]:
+def errors_in_files(paths: Sequence[Path], tally: Tally, listener: Listener = SILENT) -> Iterator[DatasetError]:
     """Every fault of the files, file by file, and last the wording that conversations share.
 
     What is checked is counted in ``tally``. The listener hears warnings, repairs and how far the reading has come;
@@ -135,7 +135,7 @@ def faults_of_files(paths: Sequence[Path], tally: Tally, listener: Listener = SI
     for path in paths:
         tally.files += 1
         try:
-            format_name = recognise(path)
+            format_name = detect_format(path)
             if format_name == "TestConversation":
                 draft, faults = read_draft(path)
                 drafts.append(draft)
@@ -148,7 +148,7 @@ def faults_of_files(paths: Sequence[Path], tally: Tally, listener: Listener = SI
                 yield from _faults_of_published(path, format_name, tally, listener)
         except DatasetError as error:
             yield error
-    yield from wording_faults(drafts)
+    yield from wording_errors(drafts)
 
 
 def _faults_of_published(
@@ -156,7 +156,7 @@ def _faults_of_published(
 ) -> Iterator[DatasetError]:
     """What the loader of the format finds, reading on after a fault."""
     gathering = Gathering()
-    for conversation in load_file(path, format_name, None, replace(listener, fault=gathering.add)):
+    for conversation in load_file(path, format_name, None, replace(listener, error=gathering.add)):
         tally.conversations += 1
         tally.questions += len(conversation.questions)
     yield from gathering.faults

@@ -38,12 +38,12 @@ class Place:
         escaped = (printable(str(step)).replace("~", "~0").replace("/", "~1") for step in self.steps)
         return line + "".join(f"/{step}" for step in escaped)
 
-    def fault(self, problem: str, expected: str) -> DatasetError:
+    def error(self, problem: str, expected: str) -> DatasetError:
         """A fault at this place."""
         return DatasetError(self.path, self.pointer, problem, expected)
 
 
-class ManyFaults(DatasetError):
+class DatasetErrors(DatasetError):
     """All the faults of one value. By itself it reads as the first of them."""
 
     def __init__(self, faults: Iterable[DatasetError]) -> None:
@@ -54,7 +54,7 @@ class ManyFaults(DatasetError):
 
 def each_of(error: DatasetError) -> tuple[DatasetError, ...]:
     """The faults that an error stands for, one at least."""
-    return error.faults if isinstance(error, ManyFaults) else (error,)
+    return error.faults if isinstance(error, DatasetErrors) else (error,)
 
 
 class Gathering:
@@ -78,7 +78,7 @@ class Gathering:
     def refuse(self) -> None:
         """Raise what was gathered, if anything was."""
         if self.faults:
-            raise ManyFaults(self.faults)
+            raise DatasetErrors(self.faults)
 
 
 def printable(text: str) -> str:
@@ -150,13 +150,13 @@ def validated(model: type[M], data: Any, place: Place) -> M:
     """The data as that model.
 
     Raises:
-        ManyFaults: all that Pydantic found.
+        DatasetErrors: all that Pydantic found.
     """
     try:
         return model.model_validate(data)
     except ValidationError as error:
         found = error.errors(include_url=False)
-        raise ManyFaults(place.at(*details["loc"]).fault(*_in_words(details)) for details in found) from None
+        raise DatasetErrors(place.at(*details["loc"]).error(*_in_words(details)) for details in found) from None
 
 
 Warn = Callable[[str], None]
@@ -192,7 +192,7 @@ class Listener:
 
     warn: Warn = _unheard
     repaired: Warn = _unheard
-    fault: Callable[[DatasetError], None] = refuse
+    error: Callable[[DatasetError], None] = refuse
     opened: OnOpened = _unwatched
 
 

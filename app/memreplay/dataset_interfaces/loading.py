@@ -20,7 +20,7 @@ from typing import Any
 from memreplay.dataset_interfaces.dataset import DatasetInterface, dataset_key
 from memreplay.dataset_interfaces.examples import TestExample
 from memreplay.errors import MemreplayError, UsageError
-from memreplay.llm.rate_limiter import HaltedError
+from memreplay.llm.rate_limiter import StoppedError
 from memreplay.paths import datasets_folder
 
 _PREFIX = "_memreplay_datasets_"
@@ -99,7 +99,7 @@ def _is_sibling(name: str, folder: Path) -> bool:
 
 
 @contextmanager
-def told_as_usage(what_cannot_be: str) -> Iterator[None]:
+def reporting_as_usage_error(what_cannot_be: str) -> Iterator[None]:
     """Run such code.
 
     Raises:
@@ -107,7 +107,7 @@ def told_as_usage(what_cannot_be: str) -> Iterator[None]:
     """
     try:
         yield
-    except (MemreplayError, HaltedError):
+    except (MemreplayError, StoppedError):
         raise
     except BaseException as error:
         if is_the_users(error):
@@ -187,7 +187,7 @@ def load_dataset_class(named: str) -> DatasetClass:
     path, class_name = _split(named)
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file; a Python dataset is named as path.py:Class")
-    with told_as_usage(f"{path}: its code cannot be run"):
+    with reporting_as_usage_error(f"{path}: its code cannot be run"):
         module = load_file(path)
     found = _classes_in(module)
     if class_name:
@@ -212,7 +212,7 @@ def create_dataset(dataset_class: DatasetClass, **arguments: Any) -> DatasetInte
     if "__dataclass_fields__" in vars(dataset_class):
         body = {}
     given = {name: value for name, value in arguments.items() if name in known}
-    with told_as_usage(f"The dataset {dataset_class.__name__} cannot be made"):
+    with reporting_as_usage_error(f"The dataset {dataset_class.__name__} cannot be made"):
         dataset = dataset_class(**{**body, **given})
     dataset.memory_span = dataset.memory_span or DEFAULT_MEMORY_SPAN
     return dataset
@@ -220,7 +220,7 @@ def create_dataset(dataset_class: DatasetClass, **arguments: Any) -> DatasetInte
 
 def make_tests(dataset: DatasetInterface, count: int) -> list[TestExample]:
     """The dataset's tests. Raises :class:`UsageError` where its code fails."""
-    with told_as_usage(f"The tests of the dataset {dataset.name} cannot be made"):
+    with reporting_as_usage_error(f"The tests of the dataset {dataset.name} cannot be made"):
         return dataset.generate_examples(count)
 
 

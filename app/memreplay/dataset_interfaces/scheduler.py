@@ -43,7 +43,7 @@ from memreplay.dataset_interfaces.steps import (
     TimeJumps,
 )
 from memreplay.errors import MemreplayError
-from memreplay.llm.rate_limiter import HaltedError
+from memreplay.llm.rate_limiter import StoppedError
 
 Steps = Generator[Step, AgentReply | None, None]
 
@@ -271,7 +271,7 @@ class Scheduler:
             return act()
         except Ungraded as error:
             test.give_up(str(error))
-        except (MemreplayError, HaltedError):
+        except (MemreplayError, StoppedError):
             raise
         except BaseException as error:
             if is_the_users(error):

@@ -26,7 +26,7 @@ from memreplay.paths import datasets_folder
 
 
 @dataclass(frozen=True)
-class Wishes:
+class TestOptions:
     """How tests are made: how many of each dataset, spread over how many tokens; None is as the source has it."""
 
     examples: int | None = None
@@ -46,7 +46,7 @@ class TestSource(Protocol):
         """Equal as long as its files are."""
         ...
 
-    def benchmark(self, wishes: Wishes, model: LanguageModel | None) -> Benchmark:
+    def benchmark(self, wishes: TestOptions, model: LanguageModel | None) -> Benchmark:
         """Its tests, fresh, and how to run them; ``model`` writes those that a model has to write.
 
         Raises:
@@ -70,7 +70,7 @@ class DefinitionFolder:
         """Over every definition and the configuration."""
         return _digest_of([self.folder / CONFIG_FILE, *sorted(self.folder.glob("*/*.def.json"))])
 
-    def benchmark(self, wishes: Wishes, model: LanguageModel | None) -> Benchmark:
+    def benchmark(self, wishes: TestOptions, model: LanguageModel | None) -> Benchmark:
         """The tests as they are defined; the first so many of each dataset where that is asked for."""
         loaded = load_definitions(self.folder)
         tests = _first_of_each(loaded.tests, wishes.examples)
@@ -92,7 +92,7 @@ class PythonDatasets:
         classes = " ".join(named.rpartition(".py")[2] for named in self.named)
         return _digest_of([file_of(named) for named in self.named]) + classes
 
-    def benchmark(self, wishes: Wishes, model: LanguageModel | None) -> Benchmark:
+    def benchmark(self, wishes: TestOptions, model: LanguageModel | None) -> Benchmark:
         """As many tests of each dataset as are asked for, three without a wish. Executes the files."""
         tests: list[TestExample] = []
         count = DEFAULT_EXAMPLES if wishes.examples is None else wishes.examples

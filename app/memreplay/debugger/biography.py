@@ -16,7 +16,7 @@ from memreplay.timeline.ledger import Entry, Ledger
 from memreplay.timeline.timeline import Answer, Timeline
 
 
-def telling_judgement(ledger: Ledger, turn_id: str, question: Question, until: int) -> Entry | None:
+def decisive_judgement(ledger: Ledger, turn_id: str, question: Question, until: int) -> Entry | None:
     """The decision to look at, of those made up to a position on candidates from a turn; None where none was.
 
     A candidate that holds what was expected comes before others, one that was dropped before those that were kept,

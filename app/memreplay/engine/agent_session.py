@@ -29,13 +29,13 @@ from memreplay.dataset_interfaces.steps import (
     Step,
 )
 from memreplay.engine.agent_notes import TestNotes
-from memreplay.engine.backend_driver import AgentMemory
+from memreplay.engine.backend_driver import AgentBackendDriver
 from memreplay.engine.events import AgentReplied, BenchmarkModelAsked, ClockSet, EventSink, MessagePart, MessageSaid
 from memreplay.engine.known_replies import KnownReplies
 from memreplay.engine.session import Ask
 from memreplay.errors import UsageError
 from memreplay.llm.model import AnswerRequest, PromptMessage, Reply
-from memreplay.llm.rate_limiter import HaltedError
+from memreplay.llm.rate_limiter import StoppedError
 
 
 class Agent(Protocol):
@@ -125,14 +125,14 @@ class AgentSession:
         self._plan = plan
         self._emit = emit
         self._known = known or KnownReplies()
-        self._memory = AgentMemory(conversation.id, self._name, backend, plan.top_k, emit)
+        self._memory = AgentBackendDriver(conversation.id, self._name, backend, plan.top_k, emit)
         self._notes = TestNotes(conversation.id, self._name, agent.name)
         self._steps: AsyncSteps | None = None
         self._message: Say | Filler | None = None
         self._recall: Recall | str = Recall()
         self._heard: Turn | None = None
         self._watching: list[str] = []
-        self._stuck: HaltedError | None = None
+        self._stuck: StoppedError | None = None
 
     @property
     def finished(self) -> bool:
@@ -163,7 +163,7 @@ class AgentSession:
         """Play the next turn: a message, or the reply to it. False where there is none left.
 
         Raises:
-            HaltedError: the model that replies is asked no more, and the turn is still to be played; or the one
+            StoppedError: the model that replies is asked no more, and the turn is still to be played; or the one
                 that judges, or reads facts, is not, and then there is no going on in this session.
         """
         if self._stuck is not None:
@@ -179,7 +179,7 @@ class AgentSession:
                 await self._replied(self._message, self._heard, reply)
                 self._heard = None
                 await self._advance(reply)
-            except HaltedError as error:
+            except StoppedError as error:
                 self._stuck = error
                 raise
         return True
@@ -226,7 +226,7 @@ class AgentSession:
     async def _words_in_their_turn(self, message: Say | Filler) -> AgentReply:
         try:
             return await self._words(message)
-        except HaltedError:
+        except StoppedError:
             self.position -= 1
             raise
 

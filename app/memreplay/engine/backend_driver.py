@@ -14,15 +14,15 @@ from memory_backends.stores.trace import Phase
 from memreplay.conversations.models import Turn
 from memreplay.engine.events import (
     BackendFailed,
+    BackgroundWorkSettled,
     ConversationClosed,
     ConversationOpened,
     EventSink,
     Observed,
     Perceived,
-    Settled,
     event_of,
 )
-from memreplay.llm.rate_limiter import HaltedError
+from memreplay.llm.rate_limiter import StoppedError
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ class _Failed:
     why: str
 
 
-class PlayedMemory:
+class BackendDriver:
     """A memory under the name that its events carry.
 
     One that fails to take something in is out: what it would answer from is no longer the conversation. ``broken``
@@ -79,7 +79,7 @@ class PlayedMemory:
         self._emit(Observed(**at, turn=turn, turns=exchange.turn_ids, ms=ms_since(started)))
         started = perf_counter()
         await self._guarded("consolidate", self._backend.settle(), turn)
-        self._emit(Settled(**at, turn=turn, ms=ms_since(started)))
+        self._emit(BackgroundWorkSettled(**at, turn=turn, ms=ms_since(started)))
 
     async def close(self, status: ClosingStatus, turn: int) -> None:
         """The conversation is over, or abandoned."""
@@ -113,7 +113,7 @@ class PlayedMemory:
         """Let it work; emit what it did, and its failure where it fails.
 
         Raises:
-            HaltedError: a model that it asks is asked no more; what it half heard leaves it broken.
+            StoppedError: a model that it asks is asked no more; what it half heard leaves it broken.
         """
         if self.broken is not None and phase != "close":
             _discard(work)
@@ -121,7 +121,7 @@ class PlayedMemory:
         failure: str | None = None
         try:
             result = await work
-        except HaltedError as error:
+        except StoppedError as error:
             self._now_broken(phase, turn, str(error) or "the run was stopped")
             raise
         except BackendError as error:
@@ -159,11 +159,11 @@ def _discard(work: Awaitable[object]) -> None:
 _LABELS = {"user": "User", "assistant": "AI"}
 
 
-class AgentMemory:
+class AgentBackendDriver:
     """One memory in one conversation. A memory that failed to take something in is out: it gives nothing more."""
 
     def __init__(self, conversation: str, name: str, backend: MemoryBackend, top_k: int, emit: EventSink) -> None:
-        self._memory = PlayedMemory(conversation, name, backend, emit)
+        self._memory = BackendDriver(conversation, name, backend, emit)
         self._has_read_path = type(backend).perceive is not MemoryBackend.perceive
         self._top_k = top_k
 

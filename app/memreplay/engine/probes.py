@@ -35,7 +35,7 @@ def typed_question(text: str) -> Question:
     return Question(id=f"{TYPED}-{digest}", kind="recall", type=TYPED, text=text, expected="")
 
 
-class SideSession:
+class Probe:
     """Memories that are played to any position of one conversation, to be asked there.
 
     ``make`` gives a fresh memory by its name. A memory that stands before a position is played on to it; one that

@@ -14,11 +14,11 @@ from memory_backends.base import ClosingStatus, MemoryBackend, Recall, TokenCoun
 from memreplay.conversations.exchanges import exchanges_of, message_of
 from memreplay.conversations.models import Conversation, Question
 from memreplay.engine.answers import ask_fields, choice_order, score_answer, with_order
-from memreplay.engine.backend_driver import PlayedMemory, ms_since
+from memreplay.engine.backend_driver import BackendDriver, ms_since
 from memreplay.engine.events import AnswerScored, EventSink, QuestionAsked, ReplyReceived, TurnPlayed
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import AnswerRequest, Reply
-from memreplay.llm.rate_limiter import HaltedError
+from memreplay.llm.rate_limiter import StoppedError
 
 
 @runtime_checkable
@@ -88,7 +88,7 @@ class ReplaySession:
         self.position = 0
         self._backends = backends
         self._memories = {
-            name: PlayedMemory(conversation.id, name, backend, emit) for name, backend in backends.items()
+            name: BackendDriver(conversation.id, name, backend, emit) for name, backend in backends.items()
         }
         self._listening = {name: memory for name, memory in self._memories.items() if name not in plan.ask_only}
         self._answerer = answerer
@@ -110,18 +110,18 @@ class ReplaySession:
         """Play the next turn to every backend. False where there is none left.
 
         Raises:
-            HaltedError: a model that a memory asks is asked no more; the others have heard the turn.
+            StoppedError: a model that a memory asks is asked no more; the others have heard the turn.
         """
         if self.finished:
             return False
         self.position += 1
         self._emit(TurnPlayed(conversation=self.conversation.id, turn=self.position))
-        halted: HaltedError | None = None
+        halted: StoppedError | None = None
         for name, memory in self._listening.items():
             try:
                 async with memory.alone:
                     await self._hear(name, memory)
-            except HaltedError as error:
+            except StoppedError as error:
                 halted = error
         if halted is not None:
             raise halted
@@ -132,7 +132,7 @@ class ReplaySession:
         while await self.step():
             pass
 
-    async def _hear(self, name: str, memory: PlayedMemory) -> None:
+    async def _hear(self, name: str, memory: BackendDriver) -> None:
         """One memory hears the current turn: it perceives a user's, and observes a completed exchange."""
         turn = self.conversation.turns[self.position - 1]
         if self._plan.perceive and turn.role == "user":
@@ -187,7 +187,7 @@ class ReplaySession:
     def _room_for(self, name: str, model: str) -> int:
         """Most tokens that a memory may give to this model, which are from now on counted as the model counts."""
         if self._plan.counter_of is not None and model != AGENT_MODEL:
-            self._backends[name].read_by(self._plan.counter_of(model))
+            self._backends[name].set_token_counter(self._plan.counter_of(model))
         return self._answerer_of(name).context_budget(model)
 
     def asks(self) -> list[Ask]:

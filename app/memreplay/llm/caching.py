@@ -90,14 +90,14 @@ SHORTEST_PREFIX = 4096
 """Characters; providers keep nothing shorter than about 1,024 tokens."""
 
 
-def wants_marks(model: str) -> bool:
+def needs_cache_markers(model: str) -> bool:
     """Whether the provider keeps only what it is told to keep: Anthropic's models do, wherever they are served."""
     return "claude" in model.lower() or model.startswith("anthropic/")
 
 
-def keeps_prompts(model: str) -> bool:
+def caches_prompts(model: str) -> bool:
     """Whether the provider is known to keep prompts."""
-    return model_facts(model).keeps_prompts
+    return model_facts(model).caches_prompts
 
 
 @dataclass
@@ -115,7 +115,7 @@ class SharedPrefixModel:
     costs a quarter more, and a context that is used once is not worth it.
     """
 
-    def __init__(self, inner: AnswerModel, keeps: Callable[[str], bool] = keeps_prompts) -> None:
+    def __init__(self, inner: AnswerModel, keeps: Callable[[str], bool] = caches_prompts) -> None:
         self._inner = inner
         self._keeps = keeps
         self._prefixes: dict[bytes, _Prefix] = {}
@@ -127,7 +127,7 @@ class SharedPrefixModel:
             return await self._inner.answer(request)
         key = sha256(f"{request.model}\0{request.api_base}\0{shared}".encode("utf-8", "surrogatepass")).digest()
         prefix = self._prefixes.setdefault(key, _Prefix())
-        wanted = 2 if wants_marks(request.model) else 1
+        wanted = 2 if needs_cache_markers(request.model) else 1
         if prefix.sent_ahead < wanted:
             async with prefix.turn:
                 if prefix.sent_ahead < wanted:

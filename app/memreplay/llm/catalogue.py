@@ -27,13 +27,13 @@ _REASONING_NAME = re.compile(
 class ModelFacts(Frozen):
     """``context_window`` in tokens, None where it is unknown. ``reasons_first``: it thinks before it answers.
 
-    ``keeps_prompts``: its provider charges less for the beginning of a prompt that it has read before. Prices are
+    ``caches_prompts``: its provider charges less for the beginning of a prompt that it has read before. Prices are
     US dollars a token, None where they are unknown.
     """
 
     context_window: int | None = None
     reasons_first: bool = False
-    keeps_prompts: bool = False
+    caches_prompts: bool = False
     prompt_price: float | None = None
     completion_price: float | None = None
 
@@ -63,7 +63,7 @@ def model_facts(model: str) -> ModelFacts:
     return ModelFacts(
         context_window=window if isinstance(window, int) and window > 0 else None,
         reasons_first=bool(entry.get("supports_reasoning")) or bool(_REASONING_NAME.search(model)),
-        keeps_prompts=bool(entry.get("supports_prompt_caching")),
+        caches_prompts=bool(entry.get("supports_prompt_caching")),
         prompt_price=entry.get("input_cost_per_token"),
         completion_price=entry.get("output_cost_per_token"),
     )

@@ -11,11 +11,11 @@ from typing import Any
 from memory_backends.stores.retry import with_answer_kept
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.catalogue import key_for
-from memreplay.llm.errors import failed_reply, is_rate_limit, is_too_much, may_pass, past_mending, retry_after
+from memreplay.llm.errors import failed_reply, is_rate_limit, is_too_much, may_pass, permanent_failure, retry_after
 from memreplay.llm.litellm_setup import loaded_litellm
 from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage, Reply, TokenUsage
-from memreplay.llm.rate_limiter import GivenUpError, HaltedError, Pace, Paces
-from memreplay.llm.secrets import reply_without_given
+from memreplay.llm.rate_limiter import ModelUnavailableError, RateLimiter, RateLimiters, StoppedError
+from memreplay.llm.secrets import redact_reply
 
 ATTEMPTS = 4
 """Most attempts at one call, the first one included, whatever fails."""
@@ -38,32 +38,34 @@ class LiteLLMModel:
     whoever wants to know how many calls there can be at once.
     """
 
-    def __init__(self, timeout: float = TIMEOUT, attempts: int = ATTEMPTS, paces: Paces | None = None) -> None:
+    def __init__(
+        self, timeout: float = TIMEOUT, attempts: int = ATTEMPTS, paces: RateLimiters | None = None
+    ) -> None:
         self._timeout = timeout
         self._attempts = attempts
-        self._paces = paces or Paces()
+        self._paces = paces or RateLimiters()
         self._litellm: Any = None
 
     async def answer(self, request: AnswerRequest) -> Reply:
         """Ask once, again after passing failures. A failure of this call comes back as a reply with its reason.
 
         Raises:
-            HaltedError: the run ends, and no call is under way.
-            GivenUpError: no call of this model can succeed, this one neither.
+            StoppedError: the run ends, and no call is under way.
+            ModelUnavailableError: no call of this model can succeed, this one neither.
         """
         try:
             if self._litellm is None:
                 self._litellm = await asyncio.to_thread(loaded_litellm)
             return await self._patiently(request)
-        except HaltedError:
+        except StoppedError:
             raise
         except Exception as error:
             pace = self._paces.of(request.model)
-            why = past_mending(error, request.model, has_answered=pace.has_answered)
+            why = permanent_failure(error, request.model, has_answered=pace.has_answered)
             if why is None:
                 return failed_reply(error, self._timeout)
             pace.give_up(why)
-            raise GivenUpError(why) from None
+            raise ModelUnavailableError(why) from None
 
     async def _patiently(self, request: AnswerRequest) -> Reply:
         pace = self._paces.of(request.model)
@@ -71,7 +73,7 @@ class LiteLLMModel:
         while True:
             try:
                 return await self._attempt(request, pace)
-            except HaltedError:
+            except StoppedError:
                 raise
             except Exception as error:
                 if is_rate_limit(error):
@@ -83,7 +85,7 @@ class LiteLLMModel:
                 seconds = _back_off(attempt + rate_limited, retry_after(error))
             await pace.rest(seconds)
 
-    async def _attempt(self, request: AnswerRequest, pace: Pace) -> Reply:
+    async def _attempt(self, request: AnswerRequest, pace: RateLimiter) -> Reply:
         expected = _expected_tokens(request)
         async with pace.call(expected) as begun:
             try:
@@ -152,7 +154,7 @@ def _reply(litellm: Any, request: AnswerRequest, response: Any, elapsed: float) 
     refused = choices[0].finish_reason == "content_filter" or bool(refusal)
     usage = getattr(response, "usage", None)
     return Reply(
-        text=reply_without_given(message.content or refusal or ""),
+        text=redact_reply(message.content or refusal or ""),
         refused=refused,
         usage=TokenUsage(
             prompt=getattr(usage, "prompt_tokens", None) or 0,
@@ -190,11 +192,11 @@ class OfflineModel:
         return Reply(text=None, error="offline: this call is not on record")
 
 
-class AskedAnew:
+class UnstoppableModel:
     """Asks through LiteLLM whoever was wrong the last time: a key, or a model, may have been put right since."""
 
     def __init__(self) -> None:
-        self._paces = Paces()
+        self._paces = RateLimiters()
         self._inner = LiteLLMModel(paces=self._paces)
 
     async def answer(self, request: AnswerRequest) -> Reply:
@@ -202,5 +204,5 @@ class AskedAnew:
         self._paces.try_again()
         try:
             return await self._inner.answer(request)
-        except GivenUpError as error:
+        except ModelUnavailableError as error:
             return Reply(text=None, error=str(error))

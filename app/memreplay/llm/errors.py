@@ -116,7 +116,7 @@ _NO_MODEL = re.compile(r"model_not_found|invalid_model|\binvalid model\b|not a v
 _ABOUT_THE_PROMPT = re.compile(r"moderat|flagged|content.?policy|blocked|safety", re.IGNORECASE)
 
 
-def past_mending(error: BaseException, model: str, *, has_answered: bool) -> str | None:
+def permanent_failure(error: BaseException, model: str, *, has_answered: bool) -> str | None:
     """Why a model need not be asked again, and what would mend it, in one sentence; None where asking may help.
 
     A 403 may be a gateway's objection to one prompt: it only counts where the model has not answered yet.

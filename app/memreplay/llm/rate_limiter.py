@@ -15,11 +15,11 @@ from typing import Protocol
 from memreplay.llm import EXTRACTIVE_MODEL
 
 
-class HaltedError(Exception):
+class StoppedError(Exception):
     """The run ends: whoever waited for its turn is sent away. Nothing was asked."""
 
 
-class GivenUpError(HaltedError):
+class ModelUnavailableError(StoppedError):
     """Asking this model again would not mend what is wrong. ``str(error)`` is a sentence: why, and what would."""
 
 
@@ -45,10 +45,10 @@ class Gate:
         """Wait for a place inside.
 
         Raises:
-            HaltedError: the gate was closed for good.
+            StoppedError: the gate was closed for good.
         """
         if self._halted:
-            raise HaltedError
+            raise StoppedError
         if not self._waiting and self.inside < self._capacity():
             self.inside += 1
             return
@@ -75,7 +75,7 @@ class Gate:
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
-                turn.set_exception(HaltedError())
+                turn.set_exception(StoppedError())
 
     def _leave(self) -> None:
         self.inside -= 1
@@ -86,7 +86,7 @@ class Gate:
                 turn.set_result(None)
 
 
-class RateLimit:
+class MinuteQuota:
     """Spreads what is spent evenly over time, so that no minute, wherever it begins, has more than its quota.
 
     The generic cell rate algorithm (ITU-T I.371) without a burst: one number says when everything spent so far will
@@ -239,7 +239,7 @@ class RealClock:
 
 
 @dataclass(frozen=True)
-class PaceLimits:
+class RateLimits:
     """``concurrency`` is adaptive where it is None; ``rpm`` and ``tpm`` are one model's a minute."""
 
     concurrency: int | None = None
@@ -256,7 +256,7 @@ _CREDIT = 30.0
 """Calls that are taken to have gone well under a limit that was just lowered."""
 
 
-class Pace:
+class RateLimiter:
     """The pace of one model.
 
     A pause that the provider asks for holds all calls back, not only the one that was told, unless hardly any
@@ -265,8 +265,8 @@ class Pace:
 
     def __init__(self, limit: CallLimit, gate: Gate, rpm: int | None, tpm: int | None, clock: Clock) -> None:
         self._limit, self._gate, self._clock = limit, gate, clock
-        self._requests = RateLimit(rpm) if rpm else None
-        self._tokens = RateLimit(tpm) if tpm else None
+        self._requests = MinuteQuota(rpm) if rpm else None
+        self._tokens = MinuteQuota(tpm) if tpm else None
         self._paused_until = float("-inf")
         self._calls = self._refusals = 0.0
         self._halted = asyncio.Event()
@@ -284,7 +284,7 @@ class Pace:
         """A place for a call of about so many tokens; gives the moment at which it may begin.
 
         Raises:
-            HaltedError: the run ends, or the model is given up, and the call has not begun.
+            StoppedError: the run ends, or the model is given up, and the call has not begun.
         """
         async with self._gate:
             self._refuse_if_halted()
@@ -323,7 +323,7 @@ class Pace:
         """Sleep before another attempt.
 
         Raises:
-            HaltedError: the run ends meanwhile, or the model is given up.
+            StoppedError: the run ends meanwhile, or the model is given up.
         """
         sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
         halted = asyncio.ensure_future(self._halted.wait())
@@ -352,9 +352,9 @@ class Pace:
 
     def _refuse_if_halted(self) -> None:
         if self.given_up is not None:
-            raise GivenUpError(self.given_up)
+            raise ModelUnavailableError(self.given_up)
         if self._halted.is_set():
-            raise HaltedError
+            raise StoppedError
 
     async def _rest_for_quotas(self, tokens: int) -> None:
         now = self._clock.now()
@@ -364,18 +364,18 @@ class Pace:
             await self.rest(seconds)
 
 
-class Paces:
+class RateLimiters:
     """A pace for each model of a run; a fixed number of calls at once is shared by all of them."""
 
-    def __init__(self, limits: PaceLimits | None = None, clock: Clock | None = None) -> None:
-        self._limits, self._clock = limits or PaceLimits(), clock or RealClock()
+    def __init__(self, limits: RateLimits | None = None, clock: Clock | None = None) -> None:
+        self._limits, self._clock = limits or RateLimits(), clock or RealClock()
         fixed = self._limits.concurrency
         self._shared = FixedLimit(fixed) if fixed else None
         self._shared_gate = Gate(lambda: fixed or 0)
-        self._by_model: dict[str, Pace] = {}
+        self._by_model: dict[str, RateLimiter] = {}
         self._halted = False
 
-    def of(self, model: str) -> Pace:
+    def of(self, model: str) -> RateLimiter:
         """The pace of a model, by its LiteLLM name."""
         if model not in self._by_model:
             self._by_model[model] = self._new(quotas=model != EXTRACTIVE_MODEL)
@@ -399,9 +399,9 @@ class Paces:
         for pace in self._by_model.values():
             pace.try_again()
 
-    def _new(self, *, quotas: bool) -> Pace:
+    def _new(self, *, quotas: bool) -> RateLimiter:
         rpm, tpm = (self._limits.rpm, self._limits.tpm) if quotas else (None, None)
         if self._shared is not None:
-            return Pace(self._shared, self._shared_gate, rpm, tpm, self._clock)
+            return RateLimiter(self._shared, self._shared_gate, rpm, tpm, self._clock)
         limit = AdaptiveLimit()
-        return Pace(limit, Gate(lambda: limit.size), rpm, tpm, self._clock)
+        return RateLimiter(limit, Gate(lambda: limit.size), rpm, tpm, self._clock)

@@ -30,13 +30,13 @@ _given: set[str] = set()
 """Secrets that this process was configured with, beside those of its environment."""
 
 
-def keep_secret(value: str | None) -> None:
+def register_secret(value: str | None) -> None:
     """Let nothing that is shown or saved hold this, from now on."""
     if value is not None and len(value) >= _SHORTEST_NAMED:
         _given.update(_written(value))
 
 
-def keep_address_secret(url: str | None) -> None:
+def register_url_secrets(url: str | None) -> None:
     """Keep what an address lets in by to ourselves: a password, a user alone, what its query holds."""
     try:
         parts = urlsplit(url or "")
@@ -44,20 +44,20 @@ def keep_address_secret(url: str | None) -> None:
         return
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     for said in (password or user, parts.password or parts.username):
-        keep_secret(said)
+        register_secret(said)
     if password:
-        keep_secret(b64encode(f"{user}:{password}".encode()).decode().rstrip("="))
+        register_secret(b64encode(f"{user}:{password}".encode()).decode().rstrip("="))
     for name, value in parse_qsl(parts.query):
         if len(value) >= _SHORTEST_SECRET or _NAMES_A_SECRET.search(name):
-            keep_secret(value)
+            register_secret(value)
 
 
-def without_given(text: str) -> str:
+def redact_secrets(text: str) -> str:
     """The text without any secret that is known for one."""
     return _without(text, (*_given, *_in_environment()))
 
 
-def reply_without_given(text: str) -> str:
+def redact_reply(text: str) -> str:
     """What a model or an agent said, without the secrets in it that cannot be mistaken for words.
 
     A reply is scored, and a password may be the name of a city.
@@ -68,7 +68,7 @@ def reply_without_given(text: str) -> str:
 
 def scrubbed(text: str) -> str:
     """The text without any secret that is known for one, and without all that looks like a key."""
-    return _LOOKS_LIKE_A_KEY.sub("[key]", without_given(text))
+    return _LOOKS_LIKE_A_KEY.sub("[key]", redact_secrets(text))
 
 
 def _without(text: str, secrets: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from sqlite_utils import Database
 
 from memreplay.errors import RecordingError
 from memreplay.recording.schema import connect, connect_read_only
-from memreplay.timeline.annotations import Annotations, Bookmark, SavedWatch, SessionAnnotations
+from memreplay.timeline.annotations import Annotations, Bookmark, SavedBreakpoint, SessionAnnotations
 
 _KEY = "select key from conversations where run_id = ? and id = ?"
 
@@ -30,7 +30,7 @@ class RecordedAnnotations(SessionAnnotations):
         conversation: int,
         path: Path,
         bookmarks: Sequence[Bookmark],
-        watches: Sequence[SavedWatch],
+        watches: Sequence[SavedBreakpoint],
     ) -> None:
         super().__init__(None, bookmarks, watches)
         self._writing = writing
@@ -48,14 +48,14 @@ class RecordedAnnotations(SessionAnnotations):
         self._save(("delete from bookmarks where conversation = ? and mark = ?", [(self._conversation, mark)]))
         super().remove_bookmark(mark)
 
-    def set_watches(self, watches: Sequence[SavedWatch]) -> None:
+    def set_breakpoints(self, watches: Sequence[SavedBreakpoint]) -> None:
         """These and no others are the watches."""
         rows = [(self._conversation, watch.text, watch.backend, int(watch.enabled)) for watch in watches]
         self._save(
             ("delete from watches where conversation = ?", [(self._conversation,)]),
             ("insert into watches (conversation, text, backend, enabled) values (?, ?, ?, ?)", rows),
         )
-        super().set_watches(watches)
+        super().set_breakpoints(watches)
 
     def _save(self, *statements: tuple[str, list[tuple[Any, ...]]]) -> None:
         try:
@@ -115,6 +115,6 @@ def _bookmarks(db: Database, conversation: int) -> list[Bookmark]:
     return [Bookmark.model_validate(row) for row in db.query(query, [conversation])]
 
 
-def _watches(db: Database, conversation: int) -> list[SavedWatch]:
+def _watches(db: Database, conversation: int) -> list[SavedBreakpoint]:
     query = "select text, backend, enabled from watches where conversation = ? order by key"
-    return [SavedWatch.model_validate(row) for row in db.query(query, [conversation])]
+    return [SavedBreakpoint.model_validate(row) for row in db.query(query, [conversation])]

@@ -29,7 +29,7 @@ class DamagedEventError(RecordingError):
 
 
 @contextmanager
-def damage_told(path: Path) -> Iterator[None]:
+def reporting_damage(path: Path) -> Iterator[None]:
     """Read a recording in this block, and have damage told in one sentence.
 
     Raises:
@@ -124,7 +124,7 @@ DICTIONARY: Final = b"".join(
         b'"created_at":"2025-01-01T00:00:00.000Z","valid_from":"","valid_to":null,"superseded_by":null},"replaced":null}]}',
         b'"cut":[{"place":"full_history:","turns":["1","2","3","4","5","6","7","8","9","10"],"tokens":0}],"tokens":0,"ms":',
         b'{"conversation":"","turn":1,"backend":"full_context","kind":"observed","turns":["1","2"],"ms":0.1}',
-        b'{"conversation":"","turn":1,"backend":"rag","kind":"settled","ms":0.1}',
+        b'{"conversation":"","turn":1,"backend":"rag","kind":"background_work_settled","ms":0.1}',
         b'{"conversation":"","turn":1,"backend":"hybrid","kind":"perceived","hits":[{"id":"","store":"qdrant","place":'
         b'"goodai_ltm_full_history","place":"hybrid_knowledge","place":"hybrid_verbatim","rank":1,"score":0.5,"text":'
         b'{"$":""},"turns":["1","2"],"sources":[],"channels":{"dense":{"rank":1,"score":0.1},"dense_near":{"rank":2,'
@@ -140,11 +140,11 @@ DICTIONARY: Final = b"".join(
         b'"change":{"kind":"publish","message":{},"receivers":0},"change":{"kind":"append","offset":0,"text":{"$":""}},'
         b'"change":{"kind":"upsert","points":[{"id":"","payload":{"id":"","content":{"$":""},"turn_number":2,'
         b'"timestamp":"2025-01-01T00:00:00.000Z"},"replaced":null}]},"ms":0.3,"phase":"observe","actor":"',
-        b'{"conversation":"","turn":1,"backend":"rag","kind":"operated","operation":{"kind":"operation","store":"qdrant"'
+        b'{"conversation":"","turn":1,"backend":"rag","kind":"store_operated","operation":{"kind":"operation","store":"qdrant"'
         b',"command":"query_points","key":"goodai_ltm_full_history","change":{"kind":"search","query":{"$":""},"limit":'
         b'10,"found":[{"id":"","rank":1,"score":0.3},{"id":"","rank":2,"score":0.2}],"stored":10},"ms":1.0,"phase":'
         b'"perceive","actor":"rag_agent","turns":["1"],"error":null}}',
-        b'{"conversation":"","turn":1,"backend":"hybrid","kind":"operated","operation":{"kind":"operation","store":'
+        b'{"conversation":"","turn":1,"backend":"hybrid","kind":"store_operated","operation":{"kind":"operation","store":'
         b'"redis","command":"SET","key":"shared_state:","command":"GET","key":"personal_state:consolidation_agent/"'
         b',"key":"personal_state:planner_agent/","change":{"kind":"read","found":true,"size":900},"ms":0.3,"phase":'
         b'"consolidate","phase":"observe","phase":"perceive","actor":"planner_agent/","turns":["1","2"],"error":null}}',

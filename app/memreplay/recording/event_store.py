@@ -23,12 +23,12 @@ from memreplay.timeline.event_store import (
     verdict_in,
     write_in,
 )
-from memreplay.timeline.fold import Lazily
+from memreplay.timeline.fold import LazySequence
 
 _EVENTS_KEPT = 2048
 _PLACES_KEPT = 64
 
-_TELLING = "('operated', 'decided')"
+_TELLING = "('store_operated', 'promotion_decided')"
 """Kinds whose body an index must see."""
 
 
@@ -55,7 +55,7 @@ class RecordedArchive:
         self._changes = "changes" if "changes" in columns else "null"
         self.event = lru_cache(maxsize=_EVENTS_KEPT)(self._event)
         self.at = lru_cache(maxsize=_PLACES_KEPT)(self._at)
-        self.operated_at = lru_cache(maxsize=_PLACES_KEPT)(self._operated_at)
+        self.operation_at = lru_cache(maxsize=_PLACES_KEPT)(self._operated_at)
 
     def keep(self, event: ReplayEvent) -> int:
         """A finished recording takes in nothing more.
@@ -68,7 +68,7 @@ class RecordedArchive:
     def forget_positions(self) -> None:
         """More happened at a position that was read already."""
         self.at.cache_clear()
-        self.operated_at.cache_clear()
+        self.operation_at.cache_clear()
 
     def notes(self) -> Iterator[Note]:
         """What there is to know of every event, by position and then in order.
@@ -87,7 +87,7 @@ class RecordedArchive:
                 yield Note(key, turn, backend, kind)
                 continue
             event = orjson.loads(inflated(body))
-            if kind == "operated":
+            if kind == "store_operated":
                 yield Note(key, turn, backend, kind, write=write_in(event["operation"], self._read))
             else:
                 yield Note(key, turn, backend, kind, verdict=verdict_in(event["decision"], self._read))
@@ -104,7 +104,7 @@ class RecordedArchive:
         return self._events(backend, turn, "")
 
     def _operated_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
-        return self._events(backend, turn, " and +kind = 'operated'")
+        return self._events(backend, turn, " and +kind = 'store_operated'")
 
     def _events(self, backend: str, turn: int, condition: str) -> Sequence[ReplayEvent]:
         """Their keys; the events are read when they are looked at, since a position may hold thousands."""
@@ -112,12 +112,13 @@ class RecordedArchive:
             f"select key from events where conversation = ? and turn = ? and +backend = ?{condition} order by key",
             [self._conversation, turn, backend],
         )
-        return Lazily([key for (key,) in rows], self.event)
+        return LazySequence([key for (key,) in rows], self.event)
 
     def written_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
         """The store commands of a position that changed a store."""
         rows = self._db.conn.execute(
-            "select body from events where conversation = ? and turn = ? and +backend = ? and +kind = 'operated'"
+            "select body from events where conversation = ? and turn = ? and +backend = ?"
+            " and +kind = 'store_operated'"
             f" and ({self._changes} is null or {self._changes} = 1) order by key",
             [self._conversation, turn, backend],
         )
@@ -186,9 +187,9 @@ class LiveArchive:
         """Everything that one backend did at exactly this position, in order."""
         return self._archive_of(turn).at(backend, turn)
 
-    def operated_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
+    def operation_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
         """The store commands among it."""
-        return self._archive_of(turn).operated_at(backend, turn)
+        return self._archive_of(turn).operation_at(backend, turn)
 
     def written_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
         """The store commands of a position that changed a store."""

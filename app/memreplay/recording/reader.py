@@ -13,7 +13,7 @@ from sqlite_utils import Database
 from memreplay.conversations.models import Conversation, Frozen
 from memreplay.engine.events import ASK_KINDS, AnswerScored, QuestionAsked, ReplayEvent, ReplyReceived
 from memreplay.errors import RecordingError
-from memreplay.recording.bodies import damage_told, resolve, unpacked, whole, without_what_was_given
+from memreplay.recording.bodies import reporting_damage, resolve, unpacked, whole, without_what_was_given
 from memreplay.recording.event_store import RecordedArchive
 from memreplay.recording.schema import connect_read_only
 from memreplay.timeline.timeline import Asks, Timeline
@@ -61,7 +61,7 @@ class Recording:
 
     def runs(self) -> list[RunInfo]:
         """All runs, oldest first."""
-        with damage_told(self.path):
+        with reporting_damage(self.path):
             return [_run_info(row) for row in self._db.query("select * from runs order by started_at, rowid")]
 
     def run(self, run_id: str | None = None) -> RunInfo:
@@ -88,7 +88,7 @@ class Recording:
         Raises:
             RecordingError: the run has no such conversation.
         """
-        with damage_told(self.path):
+        with reporting_damage(self.path):
             row = self._db.table("conversations").get(self._key(run_id, conversation_id))
             return Conversation.model_validate(resolve(orjson.loads(row["body"]), self.text))
 
@@ -106,10 +106,10 @@ class Recording:
         """
         asks = Asks()
         condition = f" and e.kind in {_listed(ASK_KINDS)}"
-        with damage_told(self.path):
+        with reporting_damage(self.path):
             for event in self._events(run_id, conversation_id, condition, ASK_KINDS, thin=without_what_was_given):
                 if isinstance(event, QuestionAsked | ReplyReceived | AnswerScored):
-                    asks.take_in(event)
+                    asks.apply(event)
         return asks
 
     def writes_and(self, run_id: str, conversation_id: str, kinds: tuple[str, ...]) -> Iterator[ReplayEvent]:
@@ -119,7 +119,7 @@ class Recording:
         """
         columns = {column.name for column in self._db.table("events").columns}
         changed = "(e.changes is null or e.changes = 1)" if "changes" in columns else "true"
-        condition = f" and (e.kind in {_listed(kinds)} or e.kind = 'operated' and {changed})"
+        condition = f" and (e.kind in {_listed(kinds)} or e.kind = 'store_operated' and {changed})"
         return self._events(run_id, conversation_id, condition, kinds)
 
     def _events(
@@ -151,7 +151,7 @@ class Recording:
         Raises:
             RecordingError: the run has no such conversation.
         """
-        with damage_told(self.path):
+        with reporting_damage(self.path):
             return Timeline(
                 self.conversation(run_id, conversation_id), archive=self.archive(run_id, conversation_id)
             )

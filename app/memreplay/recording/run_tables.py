@@ -21,8 +21,8 @@ from memreplay.engine.events import (
     AskEvent,
     BackendEvent,
     BenchmarkModelAsked,
-    Operated,
     ReplayEvent,
+    StoreOperated,
 )
 from memreplay.errors import RecordingError
 from memreplay.recording.bodies import intern, packed, unpacked
@@ -144,7 +144,7 @@ class RunTables:
             "turn": event.turn,
             "kind": event.kind,
             "body": packed(event, self._keep_text),
-            "changes": int(note_of(0, event).write is not None) if isinstance(event, Operated) else None,
+            "changes": int(note_of(0, event).write is not None) if isinstance(event, StoreOperated) else None,
         }
 
     def _keep_text(self, digest: str, text: str) -> None:

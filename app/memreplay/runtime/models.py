@@ -12,7 +12,7 @@ from memreplay.llm.client import LiteLLMModel, OfflineModel
 from memreplay.llm.extraction import ModelFactExtractor
 from memreplay.llm.litellm_setup import loaded_litellm
 from memreplay.llm.model import AnswerModel
-from memreplay.llm.rate_limiter import PaceLimits, Paces
+from memreplay.llm.rate_limiter import RateLimiters, RateLimits
 from memreplay.paths import cache_folder
 from memreplay.recording.reply_store import SqliteReplyCache
 from memreplay.settings import Settings
@@ -30,7 +30,7 @@ class RunModels:
         keeps_replies = settings.cache or settings.extractor is not None
         self._kept_replies = SqliteReplyCache(cache_folder() / "replies.sqlite3", warn) if keeps_replies else None
         self.reply_cache = self._kept_replies if settings.cache else None
-        self.paces = Paces(PaceLimits(settings.concurrency, settings.rpm, settings.tpm))
+        self.paces = RateLimiters(RateLimits(settings.concurrency, settings.rpm, settings.tpm))
         model = self._paid_model()
         self.answer_model = CachedModel(model, self.reply_cache) if self.reply_cache else model
         self.extractor = self._extractor(model, run_id)

@@ -13,7 +13,7 @@ from memory_backends.base import MemoryBackend
 from memory_backends.controls import CLOSED_BOOK
 from memreplay.conversations.models import Conversation
 from memreplay.engine.events import EventSink, ReplayEvent
-from memreplay.engine.probes import SideSession
+from memreplay.engine.probes import Probe
 from memreplay.engine.remote.client import models_asked_of
 from memreplay.engine.session import ReplayPlan, ReplaySession
 from memreplay.llm import AGENT_MODEL
@@ -36,11 +36,11 @@ _SETTINGS_THAT_CHANGE_NO_ANSWER = frozenset(
 )
 
 
-class Assembly:
+class Run:
     """The stores, the embedder, the models and the recorder of one run.
 
-    ``asked_along`` are controls that are asked without being chosen. ``warn`` is given one sentence for each thing
-    that went wrong and can be done without.
+    ``implicit_baselines`` are controls that run without being chosen. ``warn`` receives one sentence for each
+    problem that the run survives.
     """
 
     def __init__(
@@ -48,11 +48,11 @@ class Assembly:
         settings: Settings,
         recording_path: Path,
         *,
-        asked_along: tuple[str, ...] = (),
+        implicit_baselines: tuple[str, ...] = (),
         warn: Callable[[str], None] = lambda sentence: None,
     ) -> None:
         self.settings = settings
-        self.asked_along = asked_along
+        self.implicit_baselines = implicit_baselines
         self.models = settings.model
         self.backend_names = settings.backend
         self.recording_path = recording_path
@@ -89,7 +89,7 @@ class Assembly:
         await self._memories.check()
 
     def _models_in_use(self) -> list[str]:
-        names = (*self.backend_names, *self.asked_along)
+        names = (*self.backend_names, *self.implicit_baselines)
         models = [model for name in names for model in models_asked_of(name, self.models)]
         models += [self.settings.extractor] if self.settings.extractor else []
         return [model for model in dict.fromkeys(models) if model != AGENT_MODEL]
@@ -129,7 +129,7 @@ class Assembly:
             self.recorder = RunRecorder.start(self.recording_path, self._recorded_settings(), datasets, identity)
 
     def _recorded_settings(self) -> dict[str, Any]:
-        along = {"closed_book_asked_along": CLOSED_BOOK in self.asked_along}
+        along = {"closed_book_asked_along": CLOSED_BOOK in self.implicit_baselines}
         return self.settings.public() | self._memories.described() | along
 
     def start_session(
@@ -167,7 +167,7 @@ class Assembly:
             models=self.models,
             top_k=self.settings.top_k,
             perceive=perceive or any(memory.perceive_changes_recall for memory in memories.values()),
-            ask_only=frozenset(self.asked_along),
+            ask_only=frozenset(self.implicit_baselines),
             shuffle_seed=self.settings.seed if self.settings.shuffle_choices else None,
             counter_of=token_counter,
         )
@@ -177,13 +177,13 @@ class Assembly:
         assert self.recorder is not None
         return self.recorder.live_archive(conversation.id)
 
-    def side_session(self, conversation: Conversation, emit: EventSink) -> SideSession:
+    def side_session(self, conversation: Conversation, emit: EventSink) -> Probe:
         """Answers questions at earlier positions, by memories of its own; what is asked is recorded as by hand.
 
         Where nothing is being recorded, as beside a recording, it is only passed on.
         """
         recorder = self.recorder
-        return SideSession(
+        return Probe(
             conversation,
             lambda name: self._memories.beside(conversation, name),
             self._answerer,

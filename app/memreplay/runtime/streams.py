@@ -11,7 +11,7 @@ from memory_backends.registry import check_backend_name
 from memreplay.conversations.models import Conversation, Session
 from memreplay.dataset_interfaces.dataset import RunConfig
 from memreplay.dataset_interfaces.definitions import Benchmark
-from memreplay.dataset_interfaces.sources import TestSource, Wishes
+from memreplay.dataset_interfaces.sources import TestOptions, TestSource
 from memreplay.engine.remote.client import AgentAddress, is_agent
 from memreplay.errors import UsageError
 from memreplay.settings import Settings
@@ -78,9 +78,9 @@ def refuse_for_tests(settings: Settings, sources: Sequence[TestSource], conversa
             raise UsageError(f"--{name.replace('_', '-')} is for datasets of tests; none was named")
 
 
-def wishes_of(settings: Settings) -> Wishes:
+def test_options_of(settings: Settings) -> TestOptions:
     """How the settings would have tests made."""
-    return Wishes(settings.examples, settings.memory_span, settings.seed)
+    return TestOptions(settings.examples, settings.memory_span, settings.seed)
 
 
 def streams_of(source: TestSource, benchmark: Benchmark, settings: Settings) -> list[TestStream]:

@@ -28,12 +28,12 @@ from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.model import AnswerModel
 from memreplay.llm.tokens import token_counter
 from memreplay.runtime.judge import Judge, refuse_extractive_judge
-from memreplay.runtime.run import Assembly
-from memreplay.runtime.streams import TestStream, empty_conversation, refuse_agents, wishes_of
+from memreplay.runtime.run import Run
+from memreplay.runtime.streams import TestStream, empty_conversation, refuse_agents, test_options_of
 from memreplay.settings import Settings
 
 
-class ConversingAssembly(Assembly):
+class RunWithTests(Run):
     """An assembly that can also play runs of tests: each stream by the id of its conversation."""
 
     def __init__(
@@ -42,11 +42,11 @@ class ConversingAssembly(Assembly):
         recording_path: Path,
         streams: Iterable[TestStream] = (),
         *,
-        asked_along: tuple[str, ...] = (),
+        implicit_baselines: tuple[str, ...] = (),
         warn: Callable[[str], None] = lambda sentence: None,
     ) -> None:
         refuse_extractive_judge(settings.judge)
-        super().__init__(settings, recording_path, asked_along=asked_along, warn=warn)
+        super().__init__(settings, recording_path, implicit_baselines=implicit_baselines, warn=warn)
         self._streams = {stream.conversation.id: stream for stream in streams}
         judge = settings.judge
         self.judge = Judge(judge, self.answer_model, settings.api_base) if judge is not None else None
@@ -62,7 +62,7 @@ class ConversingAssembly(Assembly):
     async def made(self, source: TestSource) -> Benchmark:
         """The tests of a source, made in a thread."""
         loop = asyncio.get_running_loop()
-        return await asyncio.to_thread(source.benchmark, wishes_of(self.settings), self._author(loop))
+        return await asyncio.to_thread(source.benchmark, test_options_of(self.settings), self._author(loop))
 
     def start_session(  # type: ignore[override]  # a run of tests is played as any other conversation
         self,
@@ -110,7 +110,7 @@ class ConversingAssembly(Assembly):
     ) -> AgentSession:
         memories = self.backends_for(stream.conversation, [stream.backend])
         if stream.model != AGENT_MODEL:
-            memories[stream.backend].read_by(token_counter(stream.model))
+            memories[stream.backend].set_token_counter(token_counter(stream.model))
         base, room = self.settings.api_base, self.settings.context_tokens
         agent = ModelAgent(stream.model, model, base, room, repeat=stream.repeat)
         return AgentSession(stream.conversation, memories, agent, plan, emit, known)
@@ -119,7 +119,7 @@ class ConversingAssembly(Assembly):
         loop = asyncio.get_running_loop()
 
         def make() -> Benchmark:
-            benchmark = stream.source.benchmark(wishes_of(self.settings), self._author(loop))
+            benchmark = stream.source.benchmark(test_options_of(self.settings), self._author(loop))
             chosen = [
                 test for test in benchmark.tests if stream.test_ids is None or test.unique_id in stream.test_ids
             ]
@@ -186,7 +186,7 @@ class ShownTests:
         """One for all tests, or one a test where each runs alone; whose they are is chosen later."""
         if not self._settings.isolated:
             return [TestStream(empty_conversation(source.name, source.name, RunConfig()), source, "", "")]
-        made = source.benchmark(wishes_of(self._settings), None)
+        made = source.benchmark(test_options_of(self._settings), None)
         ids = [test.unique_id for test in made.tests]
         return [
             TestStream(
@@ -195,9 +195,9 @@ class ShownTests:
             for name in ids
         ]
 
-    def assemble(self, backends: Sequence[str], model: str, recording: Path) -> ConversingAssembly:
+    def assemble(self, backends: Sequence[str], model: str, recording: Path) -> RunWithTests:
         """What plays a conversation with these memories and this model. Slow to import."""
 
         settings = self._settings.model_copy(update={"backend": tuple(backends), "model": (model,)})
         streams = [replace(stream, backend=backends[0], model=model) for stream in self._streams.values()]
-        return ConversingAssembly(settings, recording, streams)
+        return RunWithTests(settings, recording, streams)

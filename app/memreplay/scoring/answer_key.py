@@ -65,7 +65,7 @@ class AnswerKey:
         """Make sure that the turns it cites exist in the conversations whose questions it corrects.
 
         Raises:
-            ManyFaults: some do not.
+            DatasetErrors: some do not.
         """
         faults = Gathering()
         for conversation in conversations:
@@ -74,7 +74,7 @@ class AnswerKey:
                 for index, turn in enumerate((correction and correction.evidence) or ()):
                     if turn not in conversation.turns_by_id:
                         place = Place(self.path).at(question.id, "evidence", index)
-                        faults.add(place.fault(f"is {shown(turn)}", f"a turn id of conversation {conversation.id}"))
+                        faults.add(place.error(f"is {shown(turn)}", f"a turn id of conversation {conversation.id}"))
         faults.refuse()
 
     def adjusted(self, question: Question, asked: QuestionAsked, reply: Reply, score: Score) -> Adjusted | None:
@@ -102,15 +102,15 @@ def read_answer_key(path: Path) -> AnswerKey:
     """
     data, place = read_json(path), Place(path)
     if not isinstance(data, dict):
-        raise place.fault(f"is {shown(data)}", "an object that maps question ids to corrections")
+        raise place.error(f"is {shown(data)}", "an object that maps question ids to corrections")
     faults, corrections = Gathering(), {}
     for question_id, entry in data.items():
         with faults.going_on():
             correction = validated(Correction, entry, place.at(question_id))
             if not correction.model_fields_set & {"answer", "evidence"}:
-                raise place.at(question_id).fault("corrects nothing", "an answer, or evidence, or both")
+                raise place.at(question_id).error("corrects nothing", "an answer, or evidence, or both")
             if not correction.reason.strip():
-                raise place.at(question_id, "reason").fault("is blank", "why the published answer is wrong")
+                raise place.at(question_id, "reason").error("is blank", "why the published answer is wrong")
             corrections[question_id] = correction
     faults.refuse()
     return AnswerKey(path, corrections)

@@ -24,7 +24,7 @@ from memory_backends.stores.trace import (
     WriteChange,
 )
 from memreplay.conversations.models import Conversation
-from memreplay.engine.events import Decided, Observed, Operated, ReplayEvent
+from memreplay.engine.events import Observed, PromotionDecided, ReplayEvent, StoreOperated
 from memreplay.timeline.timeline import Answer
 
 _PASSING_STATE = "personal_state:"
@@ -116,9 +116,9 @@ class Provenance:
         match event:
             case Observed():
                 self.observed.update(event.turns)
-            case Decided():
+            case PromotionDecided():
                 self._judge(event.decision)
-            case Operated() if event.operation.error is None:
+            case StoreOperated() if event.operation.error is None:
                 self._operate(event.operation)
             case _:
                 pass

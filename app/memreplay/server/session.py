@@ -22,7 +22,7 @@ _HEADING = re.compile(r"\[(\d{1,2}) ([A-Z][a-z]+) (\d{1,4}), (\d\d):(\d\d)\]")
 
 
 @dataclass(frozen=True)
-class Said:
+class TranscriptMessage:
     """A message of a transcript. ``begins_session`` marks one that stands under a date line."""
 
     role: Role
@@ -58,7 +58,7 @@ def _names_in(text: str) -> list[str]:
 
 def read_transcript(
     text: str, labels: tuple[str, str], said_at: datetime | None = None, users_words: str = ""
-) -> list[Said]:
+) -> list[TranscriptMessage]:
     """The messages of a text, in order. ``said_at`` is the date that is in force where it begins.
 
     Lines without a label belong to the message before; before the first, they are the user's. Where the text begins
@@ -67,12 +67,15 @@ def read_transcript(
     text = text.lstrip("\n")
     date = date_of_heading(text.partition("\n")[0])
     opening = f"{labels[0]}: {users_words}\n"
-    known: list[Said] = []
+    known: list[TranscriptMessage] = []
     if users_words and (rest := without_heading(text)).startswith(opening):
         said_at = date or said_at
-        known, text = [Said("user", labels[0], users_words, said_at, date is not None)], rest[len(opening) :]
+        known, text = (
+            [TranscriptMessage("user", labels[0], users_words, said_at, date is not None)],
+            rest[len(opening) :],
+        )
     return known + [
-        Said("user" if label == labels[0] else "assistant", label, "\n".join(lines), date, begins)
+        TranscriptMessage("user" if label == labels[0] else "assistant", label, "\n".join(lines), date, begins)
         for label, lines, date, begins in _blocks(text, labels, said_at)
     ]
 
@@ -207,8 +210,8 @@ class ServedSession:
             user, assistant = self._labels or USUAL_LABELS
             await self._hear(
                 [
-                    Said("user", user, message, self._date, False),
-                    Said("assistant", assistant, reply, self._date, False),
+                    TranscriptMessage("user", user, message, self._date, False),
+                    TranscriptMessage("assistant", assistant, reply, self._date, False),
                 ]
             )
 
@@ -226,7 +229,7 @@ class ServedSession:
         at_a_line = not self._history or self._history.endswith("\n") or new.startswith("\n")
         return new if at_a_line or not new else None
 
-    async def _hear(self, said: list[Said]) -> None:
+    async def _hear(self, said: list[TranscriptMessage]) -> None:
         group: list[Message] = []
         for each in said:
             follows = bool(group) and group[-1].role == "assistant" and each.role == "user"

@@ -16,7 +16,7 @@ class Bookmark(Frozen):
     note: str = ""
 
 
-class SavedWatch(Frozen):
+class SavedBreakpoint(Frozen):
     """A watch as it was typed. ``backend`` is the architecture it looks at, None for all of them."""
 
     text: str
@@ -44,11 +44,11 @@ class Annotations(Protocol):
         """Forget a bookmark. One that is not there is forgotten already."""
         ...
 
-    def watches(self) -> Sequence[SavedWatch]:
+    def watches(self) -> Sequence[SavedBreakpoint]:
         """All watches, in the order in which they were set."""
         ...
 
-    def set_watches(self, watches: Sequence[SavedWatch]) -> None:
+    def set_breakpoints(self, watches: Sequence[SavedBreakpoint]) -> None:
         """These and no others are the watches."""
         ...
 
@@ -57,7 +57,7 @@ class SessionAnnotations:
     """Annotations that last as long as the program: for what cannot be written to. ``why`` says what cannot."""
 
     def __init__(
-        self, why: str | None, bookmarks: Sequence[Bookmark] = (), watches: Sequence[SavedWatch] = ()
+        self, why: str | None, bookmarks: Sequence[Bookmark] = (), watches: Sequence[SavedBreakpoint] = ()
     ) -> None:
         self.kept_for_session_only = why
         self._bookmarks = {bookmark.mark: bookmark for bookmark in bookmarks}
@@ -75,10 +75,10 @@ class SessionAnnotations:
         """Forget a bookmark. One that is not there is forgotten already."""
         self._bookmarks.pop(mark, None)
 
-    def watches(self) -> Sequence[SavedWatch]:
+    def watches(self) -> Sequence[SavedBreakpoint]:
         """All watches, in the order in which they were set."""
         return self._watches
 
-    def set_watches(self, watches: Sequence[SavedWatch]) -> None:
+    def set_breakpoints(self, watches: Sequence[SavedBreakpoint]) -> None:
         """These and no others are the watches."""
         self._watches = tuple(watches)

@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from memory_backends.stores.trace import MemoryOperation
-from memreplay.engine.events import BackendEvent, Decided, Operated, Perceived, QuestionAsked, ReplayEvent
+from memreplay.engine.events import (
+    BackendEvent,
+    Perceived,
+    PromotionDecided,
+    QuestionAsked,
+    ReplayEvent,
+    StoreOperated,
+)
 
 _WRITES = frozenset({"write", "patch", "append", "remove", "upsert"})
 """Kinds of changes that leave a store other than it was."""
@@ -86,7 +93,7 @@ class EventArchive(Protocol):
         """Everything that one backend did at exactly this position, in order."""
         ...
 
-    def operated_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
+    def operation_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
         """The store commands among it."""
         ...
 
@@ -127,13 +134,15 @@ class MemoryArchive:
         """Everything that one backend did at exactly this position, in order."""
         return self._by_place.get((backend, turn), ())
 
-    def operated_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
+    def operation_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
         """The store commands among it."""
-        return [event for event in self.at(backend, turn) if isinstance(event, Operated)]
+        return [event for event in self.at(backend, turn) if isinstance(event, StoreOperated)]
 
     def written_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
         """The store commands of a position that changed a store."""
-        return [operation for operation in map(operation_of, self.operated_at(backend, turn)) if changes(operation)]
+        return [
+            operation for operation in map(operation_of, self.operation_at(backend, turn)) if changes(operation)
+        ]
 
     def candidates(self, ref: int) -> list[Candidate]:
         """What the read path of a reference found."""
@@ -148,10 +157,10 @@ def note_of(ref: int, event: ReplayEvent) -> Note:
     """What an index needs to know of an event."""
     backend = event.backend if isinstance(event, BackendEvent) else None
     match event:
-        case Operated(operation=operation):
+        case StoreOperated(operation=operation):
             write = write_in(operation.model_dump(), _as_it_is)
             return Note(ref, event.turn, backend, event.kind, write=write)
-        case Decided(decision=decision):
+        case PromotionDecided(decision=decision):
             return Note(ref, event.turn, backend, event.kind, verdict=verdict_in(decision.model_dump(), _as_it_is))
         case _:
             return Note(ref, event.turn, backend, event.kind)
@@ -179,7 +188,7 @@ def write_in(operation: Mapping[str, Any], read: Read) -> Write | None:
 
 def operation_of(event: ReplayEvent) -> MemoryOperation:
     """The store command that an event is about."""
-    assert isinstance(event, Operated)
+    assert isinstance(event, StoreOperated)
     return event.operation
 
 
@@ -237,9 +246,9 @@ class OverlayArchive:
         below, above = self._below.at(backend, turn), self._above.at(backend, turn)
         return [*below, *above] if above else below
 
-    def operated_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
+    def operation_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
         """The store commands among it: asking leaves none."""
-        return self._below.operated_at(backend, turn)
+        return self._below.operation_at(backend, turn)
 
     def written_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
         """The store commands of a position that changed a store."""

@@ -267,7 +267,7 @@ Key = TypeVar("Key")
 Item = TypeVar("Item")
 
 
-class Lazily(Sequence[Item], Generic[Key, Item]):
+class LazySequence(Sequence[Item], Generic[Key, Item]):
     """One item for each key, made by ``make`` each time it is looked at. Equal to any sequence of equal items."""
 
     def __init__(self, keys: Sequence[Key], make: Callable[[Key], Item]) -> None:
@@ -340,7 +340,7 @@ class LogHistory:
     def pieces_at(self, turn: int) -> Sequence[Piece]:
         """The pieces that the text has at ``turn``: a view, whatever their number."""
         turns, pieces = self._turns, self._pieces
-        return Lazily(self._there_at(turn), lambda place: (turns[place], pieces[place]))
+        return LazySequence(self._there_at(turn), lambda place: (turns[place], pieces[place]))
 
     def value_at(self, turn: int) -> str | Missing:
         """The whole text; :data:`MISSING` where nothing was appended yet."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from memory_backends.stores.trace import PromotionDecision
 from memreplay.timeline.event_store import Verdict
-from memreplay.timeline.fold import Lazily
+from memreplay.timeline.fold import LazySequence
 
 Entry = tuple[int, PromotionDecision]
 
@@ -79,7 +79,7 @@ class Ledger:
 
     def until(self, turn: int) -> Sequence[Entry]:
         """All decisions up to a position, oldest first: a view, whatever their number."""
-        return Lazily(range(bisect_right(self._track.turns, turn)), self._entry)
+        return LazySequence(range(bisect_right(self._track.turns, turn)), self._entry)
 
     def about_turn(self, turn_id: str) -> list[Entry]:
         """The decisions on candidates that were distilled from a turn, oldest first."""

@@ -80,7 +80,7 @@ class _Tally:
         return self._sums[max(wanted, 0)]
 
 
-class Marks:
+class Markers:
     """All marks of one conversation, as far as it was played. Evidence is known from the start, sessions mostly."""
 
     def __init__(self, conversation: Conversation) -> None:
@@ -94,7 +94,7 @@ class Marks:
         for number in sorted(known[turn].number for turn in evidence):
             self._tallies["evidence"].add(number)
 
-    def take_in(self, note: Note) -> None:
+    def apply(self, note: Note) -> None:
         """Mark what happened."""
         for kind in _kinds_of(note):
             self._tallies[kind].add(note.turn)

@@ -16,21 +16,21 @@ from memreplay.engine.events import (
     AnswerScored,
     BackendFailed,
     ClockSet,
-    Decided,
-    Extracted,
+    FactsExtracted,
     MessageSaid,
-    Operated,
     Perceived,
+    PromotionDecided,
     QuestionAsked,
     ReplayEvent,
     ReplyReceived,
+    StoreOperated,
     TestBegan,
     TestScored,
 )
 from memreplay.timeline.event_store import EventArchive, MemoryArchive, Note, Write, note_of, operation_of
-from memreplay.timeline.fold import MISSING, CollectionHistory, Lazily, LogHistory, Piece, StateHistory
+from memreplay.timeline.fold import MISSING, CollectionHistory, LazySequence, LogHistory, Piece, StateHistory
 from memreplay.timeline.ledger import Ledger, Track
-from memreplay.timeline.markers import Marks
+from memreplay.timeline.markers import Markers
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Asks:
     def __init__(self) -> None:
         self._answers: dict[AskKey, Answer] = {}
 
-    def take_in(self, event: QuestionAsked | ReplyReceived | AnswerScored) -> None:
+    def apply(self, event: QuestionAsked | ReplyReceived | AnswerScored) -> None:
         """An ask that begins, or what came of one that has begun."""
         match event:
             case QuestionAsked():
@@ -93,7 +93,7 @@ class Timeline:
     ) -> None:
         self.conversation = conversation
         self.archive: EventArchive = archive or MemoryArchive()
-        self.marks = Marks(conversation)
+        self.marks = Markers(conversation)
         self.backends: list[str] = []
         self.reached = 0
         self._states: dict[str, dict[str, StateHistory]] = defaultdict(dict)
@@ -131,17 +131,17 @@ class Timeline:
             return
         if note.backend not in self.backends:
             self.backends.append(note.backend)
-        self.marks.take_in(note)
+        self.marks.apply(note)
         match note.kind:
-            case "operated":
+            case "store_operated":
                 if note.write is not None:
                     self._fold(note, note.backend, note.write)
-            case "decided":
+            case "promotion_decided":
                 assert note.verdict is not None
                 self._ledger(note.backend).add(note.turn, note.ref, note.verdict)
             case "perceived":
                 self._perceived[note.backend].add(note.turn, note.ref)
-            case "extracted":
+            case "facts_extracted":
                 self._extracted[note.backend].add(note.turn, note.ref)
             case "backend_failed":
                 self._failed[note.backend].add(note.turn, note.ref)
@@ -170,13 +170,13 @@ class Timeline:
                 points = self._collections[backend].get(key)
                 if points is None:
                     points = self._collections[backend][key] = CollectionHistory(self.change)
-                take_in = points.remove if write.kind == "remove" else points.add
-                take_in(note.turn, note.ref, write.ids)
+                change = points.remove if write.kind == "remove" else points.add
+                change(note.turn, note.ref, write.ids)
 
     def _take_in_whole(self, event: ReplayEvent) -> None:
         match event:
             case QuestionAsked() | ReplyReceived() | AnswerScored():
-                self._asks.take_in(event)
+                self._asks.apply(event)
             case MessageSaid(message=said):
                 turns = self.conversation.turns
                 self.conversation = grown(self.conversation, event)
@@ -200,7 +200,7 @@ class Timeline:
 
     def operations_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
         """The store commands of one backend at exactly this position, in order, loaded as they are read."""
-        return Lazily(self.archive.operated_at(backend, turn), operation_of)
+        return LazySequence(self.archive.operation_at(backend, turn), operation_of)
 
     def failures_at(self, backend: str, turn: int) -> list[BackendFailed]:
         """What one backend could not do at exactly this position."""
@@ -265,18 +265,18 @@ class Timeline:
     def change(self, ref: int) -> Change | None:
         """What the operation of a reference changed."""
         event = self.archive.event(ref)
-        assert isinstance(event, Operated)
+        assert isinstance(event, StoreOperated)
         return event.operation.change
 
     def _decision(self, ref: int) -> PromotionDecision:
         event = self.archive.event(ref)
-        assert isinstance(event, Decided)
+        assert isinstance(event, PromotionDecided)
         return event.decision
 
     def extractions(self, backend: str) -> Sequence[Extraction]:
         """All calls of one backend's extractor, in order."""
         events = map(self.archive.event, self._extracted[backend].refs)
-        return [event.extraction for event in events if isinstance(event, Extracted)]
+        return [event.extraction for event in events if isinstance(event, FactsExtracted)]
 
     def snapshot_at(self, backend: str, turn: int) -> Snapshot:
         """All that the stores of one backend held, folded: equal to what :meth:`snapshot` read there."""

@@ -17,7 +17,7 @@ from textual.screen import Screen
 
 from memreplay.errors import MemreplayError
 from memreplay.tui.actions import actions_of
-from memreplay.tui.launch import Launch, LiveAssembly
+from memreplay.tui.launch import Launch, RunHandle
 from memreplay.tui.requests import OneOfTwoWanted, RunWanted, VisitWanted
 from memreplay.tui.screens.dialogs import PickScreen
 from memreplay.tui.screens.start import StartScreen
@@ -46,7 +46,7 @@ class MemreplayApp(App[None]):
         self._seconds_a_turn = seconds_a_turn
         self._run: LiveRun | None = None
         self._leaving = asyncio.Lock()
-        self._by_hand: tuple[ReplaySource, LiveAssembly] | None = None
+        self._by_hand: tuple[ReplaySource, RunHandle] | None = None
 
     def on_mount(self) -> None:
         """The start screen lies under everything; what was asked for is opened over it."""
@@ -190,7 +190,7 @@ class MemreplayApp(App[None]):
         self._run = screen.player.run if screen.player is not None else None
         self.push_screen(screen, self._left)
 
-    def _assembly_for(self, source: ReplaySource) -> LiveAssembly:
+    def _assembly_for(self, source: ReplaySource) -> RunHandle:
         """What answers a question asked by hand: the run's own stores while it lasts, else fresh ones."""
         if source.assembly is not None and self._run is not None and not self._run.over:
             return source.assembly

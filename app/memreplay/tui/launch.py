@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from memreplay.conversations.models import Conversation
     from memreplay.engine.agent_session import AgentSession
     from memreplay.engine.events import ReplayEvent
-    from memreplay.engine.probes import SideSession
+    from memreplay.engine.probes import Probe
     from memreplay.engine.session import ReplaySession
     from memreplay.timeline.annotations import Annotations
     from memreplay.timeline.event_store import EventArchive
@@ -39,8 +39,8 @@ class PublicSettings(Protocol):
         ...
 
 
-class LiveAssembly(Protocol):
-    """Everything that a live run needs, as :class:`memreplay.runtime.run.Assembly` has it."""
+class RunHandle(Protocol):
+    """Everything that a live run needs, as :class:`memreplay.runtime.run.Run` has it."""
 
     models: tuple[str, ...]
     backend_names: tuple[str, ...]
@@ -61,7 +61,7 @@ class LiveAssembly(Protocol):
         """A session of one conversation; every event is recorded before it is passed on."""
         ...
 
-    def side_session(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> SideSession:
+    def side_session(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> Probe:
         """Memories of their own, to be asked at any position."""
         ...
 
@@ -104,7 +104,7 @@ class Launch:
     datasets: Callable[[], Sequence[ListedDataset]]
     load: Callable[[str], Sequence[Conversation]]
     recordings: Callable[[], Sequence[Path]]
-    assemble: Callable[[Sequence[str], str], LiveAssembly]
+    assemble: Callable[[Sequence[str], str], RunHandle]
     backends: tuple[str, ...]
     all_backends: tuple[str, ...]
     model: str

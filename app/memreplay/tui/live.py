@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from memreplay.llm.rate_limiter import HaltedError
+from memreplay.llm.rate_limiter import StoppedError
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.launch import LiveAssembly
+from memreplay.tui.launch import RunHandle
 
 if TYPE_CHECKING:
     from memreplay.engine.agent_session import AgentSession
@@ -30,7 +30,7 @@ class LiveRun:
     turns, since a turn that is half played would be a memory that half heard it.
     """
 
-    def __init__(self, assembly: LiveAssembly, timeline: Timeline, emit: Callable[[ReplayEvent], None]) -> None:
+    def __init__(self, assembly: RunHandle, timeline: Timeline, emit: Callable[[ReplayEvent], None]) -> None:
         self.assembly = assembly
         self.conversation = timeline.conversation
         self._timeline = timeline
@@ -67,7 +67,7 @@ class LiveRun:
 
         Raises:
             MemreplayError: a server, a key or the recording is not to be had.
-            GivenUpError: a model that replies, judges or reads facts cannot be asked.
+            ModelUnavailableError: a model that replies, judges or reads facts cannot be asked.
         """
         async with self._at_work:
             self._stopping = False
@@ -85,7 +85,7 @@ class LiveRun:
 
         Raises:
             MemreplayError: the recording cannot be written.
-            GivenUpError: a model cannot be asked; what it was to be asked can be asked later.
+            ModelUnavailableError: a model cannot be asked; what it was to be asked can be asked later.
         """
         async with self._at_work:
             self._stopping = False
@@ -104,13 +104,13 @@ class LiveRun:
 
     async def _ask_all(self, session: Session, asks: Sequence[Ask]) -> None:
         gate = asyncio.Semaphore(_ASKS_AT_ONCE)
-        halted: list[HaltedError] = []
+        halted: list[StoppedError] = []
 
         async def one(ask: Ask) -> None:
             async with gate:
                 try:
                     await session.ask(ask.question, ask.backend, ask.model)
-                except HaltedError as error:
+                except StoppedError as error:
                     halted.append(error)
 
         async with asyncio.TaskGroup() as group:

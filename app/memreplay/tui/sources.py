@@ -14,7 +14,7 @@ from memreplay.recording.reader import Recording
 from memreplay.timeline.annotations import Annotations
 from memreplay.timeline.event_store import OverlayArchive
 from memreplay.timeline.timeline import Answer, Timeline
-from memreplay.tui.launch import LiveAssembly
+from memreplay.tui.launch import RunHandle
 from memreplay.tui.panels.answers import AnswersTable, Labels, Posed, posed_in
 from memreplay.tui.panels.results import labels_of
 
@@ -43,11 +43,11 @@ class ReplaySource:
     backends: tuple[str, ...]
     settings: Mapping[str, Any]
     notebook: Callable[[], Annotations]
-    assembly: LiveAssembly | None = None
+    assembly: RunHandle | None = None
     path: Path | None = None
 
     @classmethod
-    def live(cls, conversation: Conversation, assembly: LiveAssembly) -> ReplaySource:
+    def live(cls, conversation: Conversation, assembly: RunHandle) -> ReplaySource:
         """A conversation that is still to be played."""
         return cls(
             Timeline(conversation),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from memory_backends.base import Hit
 from memory_backends.stores.trace import PromotionDecision, Store
 from memreplay.debugger.provenance import Origin, hit_written_by, point_written_by, value_written_by
-from memreplay.engine.events import Operated
+from memreplay.engine.events import StoreOperated
 from memreplay.timeline.timeline import AskKey, Timeline
 
 
@@ -127,7 +127,7 @@ def _append_of(timeline: Timeline, backend: str, key: str, number: int, turn: in
         return None
     at, ref, _ = appends[number]
     event = timeline.archive.event(ref)
-    return Origin(backend, at, ref, event.operation) if isinstance(event, Operated) else None
+    return Origin(backend, at, ref, event.operation) if isinstance(event, StoreOperated) else None
 
 
 def origin_words(origin: Origin) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memreplay.cli.reading_progress import BIG_FILE_BYTES, shown_reading
+from memreplay.cli.reading_progress import BIG_FILE_BYTES, show_reading_progress
 from memreplay.conversations.registry import load
 from tests.unit.conversations.samples import mc10_haystack, mc10_row, written_lines
 
@@ -31,7 +31,7 @@ def big_file(tmp_path: Path) -> Path:
 
 
 def read(path: Path) -> None:
-    with shown_reading() as opened:
+    with show_reading_progress() as opened:
         assert len(list(load([str(path)], on_opened=opened))) == 1
 
 
@@ -61,7 +61,7 @@ def test_what_is_printed_meanwhile_stays_on_standard_output(
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", Terminal())
-    with shown_reading() as opened:
+    with show_reading_progress() as opened:
         for conversation in load([str(big_file)], on_opened=opened):
             print(conversation.id)
     assert capsys.readouterr().out == "garden-1\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memreplay.dataset_interfaces.sources import DefinitionFolder, PythonDatasets, Wishes, split_specs
+from memreplay.dataset_interfaces.sources import DefinitionFolder, PythonDatasets, TestOptions, split_specs
 from memreplay.errors import UsageError
 from tests.stubs.tests_to_run import python_dataset, small_definitions
 
@@ -26,7 +26,7 @@ def test_nothing_is_executed_by_naming(tmp_path: Path) -> None:
     (source,) = split_specs([str(path)])[1]
     source.digest()
     assert not path.with_name("keys.py.executed").exists()
-    source.benchmark(Wishes(examples=1), None)
+    source.benchmark(TestOptions(examples=1), None)
     assert path.with_name("keys.py.executed").exists()
 
 
@@ -38,19 +38,19 @@ def test_two_folders_of_one_name_are_refused(tmp_path: Path) -> None:
 
 def test_a_source_makes_its_tests_again_and_again_the_same_and_fresh(tmp_path: Path) -> None:
     (source,) = split_specs(["colours"])[1]
-    wishes = Wishes(examples=2, memory_span=500, seed=4)
+    wishes = TestOptions(examples=2, memory_span=500, seed=4)
     first, second = source.benchmark(wishes, None), source.benchmark(wishes, None)
     assert [test.script for test in first.tests] == [test.script for test in second.tests]
     assert first.tests[0] is not second.tests[0]
     assert len(first.tests) == 2 and first.config.seed == 4
     assert first.tests[0].dataset_generator.memory_span == 500
-    other = source.benchmark(Wishes(examples=2, seed=5), None)
+    other = source.benchmark(TestOptions(examples=2, seed=5), None)
     assert [test.script for test in other.tests] != [test.script for test in first.tests]
 
 
 def test_fewer_examples_and_another_span_of_definitions(tmp_path: Path) -> None:
     source = DefinitionFolder(small_definitions(tmp_path / "small"))
-    made = source.benchmark(Wishes(examples=1, memory_span=90), None)
+    made = source.benchmark(TestOptions(examples=1, memory_span=90), None)
     assert [test.unique_id for test in made.tests] == ["Colours - 0", "Unheard - 0"]
     assert {test.dataset_generator.memory_span for test in made.tests} == {90}
 

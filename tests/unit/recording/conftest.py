@@ -11,10 +11,10 @@ from memreplay.engine.events import (
     AnswerScored,
     ConversationClosed,
     ConversationOpened,
-    Operated,
     QuestionAsked,
     ReplayEvent,
     ReplyReceived,
+    StoreOperated,
     TurnPlayed,
 )
 from memreplay.grading.score import RetrievalScore, Score
@@ -71,7 +71,7 @@ def events() -> list[ReplayEvent]:
         ConversationOpened(conversation="tiny-01", turn=0, backend="full_context"),
         TurnPlayed(conversation="tiny-01", turn=1),
         TurnPlayed(conversation="tiny-01", turn=2),
-        Operated(conversation="tiny-01", turn=2, backend="full_context", operation=operation),
+        StoreOperated(conversation="tiny-01", turn=2, backend="full_context", operation=operation),
         QuestionAsked(
             **ask,
             hits=(hit,),

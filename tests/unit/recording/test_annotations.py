@@ -13,10 +13,13 @@ from memreplay.errors import RecordingError
 from memreplay.recording.annotations import annotations_of
 from memreplay.recording.reader import Recording
 from memreplay.recording.writer import RunRecorder
-from memreplay.timeline.annotations import Annotations, Bookmark, SavedWatch
+from memreplay.timeline.annotations import Annotations, Bookmark, SavedBreakpoint
 
 NOTE = Bookmark(mark="a", turn=2, note="[bold]lost[/] here \x1b[31m")
-WATCHES = (SavedWatch(text='text contains "x"'), SavedWatch(text="a changed", backend="rag", enabled=False))
+WATCHES = (
+    SavedBreakpoint(text='text contains "x"'),
+    SavedBreakpoint(text="a changed", backend="rag", enabled=False),
+)
 
 
 @pytest.fixture
@@ -35,8 +38,8 @@ def annotate(annotations: Annotations) -> None:
     annotations.set_bookmark(Bookmark(mark="c", turn=1))
     annotations.remove_bookmark("c")
     annotations.remove_bookmark("never set")
-    annotations.set_watches(WATCHES[:1])
-    annotations.set_watches(WATCHES)
+    annotations.set_breakpoints(WATCHES[:1])
+    annotations.set_breakpoints(WATCHES)
 
 
 def is_annotated(annotations: Annotations) -> bool:

@@ -27,7 +27,7 @@ def test_long_bodies_are_compressed_and_asks_are_not(events: list[ReplayEvent]) 
         assert unpacked(body, texts.__getitem__) == event
         if isinstance(event, AskEvent):
             assert isinstance(body, str)
-        elif len(event.model_dump_json()) > 2 * LONG_BODY and event.kind != "operated":
+        elif len(event.model_dump_json()) > 2 * LONG_BODY and event.kind != "store_operated":
             assert isinstance(body, bytes)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from memory_backends.stores.trace import ReadChange
 from memreplay.conversations.models import Conversation
-from memreplay.engine.events import Operated, QuestionAsked, ReplayEvent, ReplyReceived
+from memreplay.engine.events import QuestionAsked, ReplayEvent, ReplyReceived, StoreOperated
 from memreplay.errors import RecordingError
 from memreplay.llm.model import Reply
 from memreplay.recording.reader import Recording
@@ -43,7 +43,7 @@ def test_events_and_conversation_come_back_as_they_were(
 def test_what_was_only_read_from_a_store_can_be_left_out(
     tmp_path: Path, conversation: Conversation, events: list[ReplayEvent]
 ) -> None:
-    (written,) = (event for event in events if isinstance(event, Operated))
+    (written,) = (event for event in events if isinstance(event, StoreOperated))
     looked = written.operation.model_copy(update={"command": "GET", "change": ReadChange(found=True, size=9)})
     recorder = start(tmp_path / "r.sqlite3")
     recorder.add_conversation(conversation)

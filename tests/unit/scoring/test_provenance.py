@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from memory_backends.stores.trace import Change, MemoryOperation, PatchChange, PatchStep, WriteChange
-from memreplay.engine.events import Operated, ReplayEvent
+from memreplay.engine.events import ReplayEvent, StoreOperated
 from memreplay.scoring.kept import Provenance, Supersession
 from tests.unit.scoring.planted import SAID, played, question, real
 
@@ -24,7 +24,7 @@ def written(*changes: Change, key: str = KEY, error: str | None = None) -> Itera
             store="redis", command="SET", key=key, change=change, ms=0.1, phase="observe", actor="a",
             turns=(str(number),), error=error,
         )  # fmt: skip
-        yield Operated(conversation="c", backend="hybrid", turn=number, operation=operation)
+        yield StoreOperated(conversation="c", backend="hybrid", turn=number, operation=operation)
 
 
 def slot(turn: str, value: str) -> dict[str, Any]:

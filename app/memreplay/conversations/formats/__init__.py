@@ -62,11 +62,11 @@ _PARTS_OF_FOLDERS = {
 }
 
 
-def recognise(path: Path) -> Format:
+def detect_format(path: Path) -> Format:
     """The format of a file. Of a long one only the beginning is read."""
     container, first = _first_value(path)
     if first is None:
-        raise Place(path).fault("is empty", KNOWN_FORMATS)
+        raise Place(path).error("is empty", KNOWN_FORMATS)
     if isinstance(first, dict):
         fields = frozenset(first)
         for signature in _SIGNATURES:
@@ -74,8 +74,8 @@ def recognise(path: Path) -> Format:
                 return signature.name
         for name, needed in _PARTS_OF_FOLDERS.items():
             if needed <= fields:
-                raise Place(path).fault(f"is a definition of a {name} test", _FOLDER_OF_TESTS)
-    raise Place(path).fault("is of no known format", KNOWN_FORMATS)
+                raise Place(path).error(f"is a definition of a {name} test", _FOLDER_OF_TESTS)
+    raise Place(path).error("is of no known format", KNOWN_FORMATS)
 
 
 def _first_value(path: Path) -> tuple[Container, Any]:

@@ -100,11 +100,11 @@ def load_locomo(path: Path, dataset: str, listener: Listener) -> Iterator[Conver
         try:
             sample = validated(PublishedSample, entry, place)
             if sample.sample_id in seen:
-                raise place.at("sample_id").fault(f"is {shown(sample.sample_id)} again", "an id of its own")
+                raise place.at("sample_id").error(f"is {shown(sample.sample_id)} again", "an id of its own")
             seen.add(sample.sample_id)
             conversation = _conversation(sample, dataset, place, listener)
         except DatasetError as error:
-            listener.fault(error)
+            listener.error(error)
             continue
         yield conversation
 
@@ -150,16 +150,16 @@ def _sessions_and_turns(
                         validated(PublishedTurn, entry, turn_place), len(turns) + 1, number, role_of, turn_place
                     )
                     if turn.id in turns:
-                        raise turn_place.at("dia_id").fault(f"is {shown(turn.id)} again", "an id of its own")
+                        raise turn_place.at("dia_id").error(f"is {shown(turn.id)} again", "an id of its own")
                     turns[turn.id] = turn
     if not turns and not gathering.faults:
-        gathering.add(place.fault("has no turns", "at least one session with a turn"))
+        gathering.add(place.error("has no turns", "at least one session with a turn"))
     return sessions, turns
 
 
 def _turn(published: PublishedTurn, count: int, session: int, role_of: Mapping[str, Role], place: Place) -> Turn:
     if published.speaker not in role_of:
-        raise place.at("speaker").fault(f"is {shown(published.speaker)}", " or ".join(map(printable, role_of)))
+        raise place.at("speaker").error(f"is {shown(published.speaker)}", " or ".join(map(printable, role_of)))
     return Turn(
         id=published.dia_id,
         number=count,
@@ -173,7 +173,7 @@ def _turn(published: PublishedTurn, count: int, session: int, role_of: Mapping[s
 def _speaker(sample: PublishedSample, key: str, place: Place) -> str:
     name = sample.conversation.get(key)
     if not isinstance(name, str) or not name:
-        raise place.at(key).fault("is missing" if name is None else f"is {shown(name)}", "a name")
+        raise place.at(key).error("is missing" if name is None else f"is {shown(name)}", "a name")
     return name
 
 
@@ -194,7 +194,7 @@ def _session(sample: PublishedSample, number: int, place: Place) -> Session:
         try:
             date = datetime.strptime(" ".join(str(written).split()), _DATE_FORM)
         except ValueError:
-            raise place.at(key).fault(f"is {shown(written)}", 'a date such as "1:56 pm on 8 May, 2023"') from None
+            raise place.at(key).error(f"is {shown(written)}", 'a date such as "1:56 pm on 8 May, 2023"') from None
     summary = sample.session_summary.get(f"session_{number}_summary")
     return Session(number=number, id=f"session_{number}", date=date, summary=summary or None)
 
@@ -203,7 +203,7 @@ def _entries(sample: PublishedSample, number: int, place: Place) -> Iterator[tup
     key = f"session_{number}"
     entries = sample.conversation[key]
     if not isinstance(entries, list):
-        raise place.at(key).fault(f"is {shown(entries)}", "a list of turns")
+        raise place.at(key).error(f"is {shown(entries)}", "a list of turns")
     for index, entry in enumerate(entries):
         yield place.at(key, index), entry
 
@@ -222,7 +222,7 @@ def _question(
     evidence = _evidence(published, turns, place, listener)
     never_said = category is ADVERSARIAL and published.answer is None
     if published.answer is None and not never_said:
-        raise place.at("answer").fault("is missing", "text or an integer")
+        raise place.at("answer").error("is missing", "text or an integer")
     role: EvidenceRole = "tempting" if category is ADVERSARIAL else "supports"
     return Question(
         id=f"{sample.sample_id}_q{index}",

@@ -128,7 +128,7 @@ def read_haystack(fields: Mapping[str, Any], place: Place) -> Haystack:
             sessions.append(_session(haystack, number, index, place))
     said = [(number, message) for number, index in order for message in haystack.haystack_sessions[index]]
     if not any(haystack.haystack_sessions):
-        gathering.add(place.at("haystack_sessions").fault("has no turns", "at least one session with a turn"))
+        gathering.add(place.at("haystack_sessions").error("has no turns", "at least one session with a turn"))
     gathering.refuse()
     turns = tuple(_turn(count, number, message) for count, (number, message) in enumerate(said, start=1))
     return Haystack(sessions=tuple(sessions), turns=turns)
@@ -141,7 +141,7 @@ def _check_lengths(haystack: PublishedHaystack, place: Place) -> None:
         length = len(getattr(haystack, name))
         if length != sessions:
             wanted = f"{sessions}, one for each of haystack_sessions"
-            gathering.add(place.at(name).fault(f"has {entries(length)}", wanted))
+            gathering.add(place.at(name).error(f"has {entries(length)}", wanted))
     gathering.refuse()
 
 
@@ -153,10 +153,10 @@ def _order_by_number(session_ids: Sequence[str], place: Place, gathering: Gather
         number = _NUMBER_AT_END.search(session_id)
         if number is None:
             gathering.add(
-                inside.fault(f"is {shown(session_id)}", 'an id that ends in a number, such as "session_3"')
+                inside.error(f"is {shown(session_id)}", 'an id that ends in a number, such as "session_3"')
             )
         elif int(number[1]) in index_of:
-            gathering.add(inside.fault(f"is {shown(session_id)} again", "a session number of its own"))
+            gathering.add(inside.error(f"is {shown(session_id)} again", "a session number of its own"))
         else:
             index_of[int(number[1])] = index
     return sorted(index_of.items())
@@ -167,7 +167,7 @@ def _session(haystack: PublishedHaystack, number: int, index: int, place: Place)
     try:
         date = datetime.fromisoformat(written) if written else None
     except ValueError:
-        raise place.at("haystack_session_datetimes", index).fault(
+        raise place.at("haystack_session_datetimes", index).error(
             f"is {shown(written)}", 'a date such as "2023-05-08T13:56:00"'
         ) from None
     return Session(
@@ -235,7 +235,7 @@ def _encoded_by_python(haystack: dict[str, Any], place: Place) -> bytes:
     try:
         return json.dumps(haystack).encode()
     except RecursionError:
-        raise place.at("haystack_sessions").fault("is nested too deeply", "a list of sessions") from None
+        raise place.at("haystack_sessions").error("is nested too deeply", "a list of sessions") from None
 
 
 @dataclass
@@ -262,7 +262,7 @@ def load_locomo_mc10(
         try:
             gatherer.take(validated(PublishedRow, entry, place), place)
         except DatasetError as error:
-            listener.fault(error)
+            listener.error(error)
     for key, conversation in gatherer.growing.items():
         haystack = conversation.haystack
         yield Conversation(
@@ -327,19 +327,19 @@ def _check_place_among_rows(
 ) -> None:
     if conversation.digest != digest:
         gathering.add(
-            place.at("haystack_sessions").fault(
+            place.at("haystack_sessions").error(
                 f"is not the haystack of {conversation.first.pointer}, which belongs to the same conversation",
                 "one haystack for all questions of a conversation",
             )
         )
     elif row.num_sessions != len(conversation.haystack.sessions):
         gathering.add(
-            place.at("num_sessions").fault(
+            place.at("num_sessions").error(
                 f"is {row.num_sessions}", f"{len(conversation.haystack.sessions)}, the number of haystack_sessions"
             )
         )
     if row.question_id in conversation.questions:
-        gathering.add(place.at("question_id").fault(f"is {shown(row.question_id)} again", "an id of its own"))
+        gathering.add(place.at("question_id").error(f"is {shown(row.question_id)} again", "an id of its own"))
 
 
 def _question(row: PublishedRow, published: SampleEvidence | None, place: Place, listener: Listener) -> Question:
@@ -347,7 +347,7 @@ def _question(row: PublishedRow, published: SampleEvidence | None, place: Place,
     _check_choices(row, place, gathering)
     category = BY_MC10_NAME.get(row.question_type)
     if category is None:
-        gathering.add(place.at("question_type").fault(f"is {shown(row.question_type)}", ", ".join(BY_MC10_NAME)))
+        gathering.add(place.at("question_type").error(f"is {shown(row.question_type)}", ", ".join(BY_MC10_NAME)))
     gathering.refuse()
     assert category is not None
     twin = published.questions.get(row.question_id) if published else None
@@ -374,14 +374,14 @@ def _question(row: PublishedRow, published: SampleEvidence | None, place: Place,
 def _check_choices(row: PublishedRow, place: Place, gathering: Gathering) -> None:
     if len(row.choices) != row.num_choices:
         gathering.add(
-            place.at("choices").fault(f"has {len(row.choices)} options", f"{row.num_choices} (num_choices)")
+            place.at("choices").error(f"has {len(row.choices)} options", f"{row.num_choices} (num_choices)")
         )
     if row.correct_choice_index >= len(row.choices):
         one_of = f"0 to {len(row.choices) - 1}, one of the choices" if row.choices else "one of the choices"
-        gathering.add(place.at("correct_choice_index").fault(f"is {row.correct_choice_index}", one_of))
+        gathering.add(place.at("correct_choice_index").error(f"is {row.correct_choice_index}", one_of))
     elif row.choices[row.correct_choice_index] != row.answer:
         gathering.add(
-            place.at("answer").fault(
+            place.at("answer").error(
                 f"is {shown(row.answer)}",
                 f"{shown(row.choices[row.correct_choice_index])}, the choice at correct_choice_index",
             )

@@ -93,14 +93,14 @@ def load_longmemeval(
             entry = validated(PublishedEntry, data, place)
             question = _question(entry, place, listener)
             if places.setdefault(question.id, place) != place:
-                raise place.at("question_id").fault(f"is {shown(question.id)} again", "an id of its own")
+                raise place.at("question_id").error(f"is {shown(question.id)} again", "an id of its own")
         except DatasetError as error:
-            listener.fault(error)
+            listener.error(error)
             continue
         digest = entry.haystack_digest()
         haystack_at[place] = digest
         questions.setdefault(digest, {})[question.id] = question
-    for place, data in read(replace(listener, fault=pass_over)):
+    for place, data in read(replace(listener, error=pass_over)):
         asked = questions.pop(haystack_at[place], None) if place in haystack_at else None
         if asked is None:
             continue
@@ -180,10 +180,10 @@ def _dates(entry: PublishedEntry, place: Place) -> list[datetime | None]:
         length = len(getattr(entry, name))
         if length != wanted:
             gathering.add(
-                place.at(name).fault(f"has {entries(length)}", f"{wanted}, one for each of haystack_sessions")
+                place.at(name).error(f"has {entries(length)}", f"{wanted}, one for each of haystack_sessions")
             )
     if not any(entry.haystack_sessions):
-        gathering.add(place.at("haystack_sessions").fault("has no turns", "at least one session with a turn"))
+        gathering.add(place.at("haystack_sessions").error("has no turns", "at least one session with a turn"))
     dates: list[datetime | None] = []
     for index, written in enumerate(entry.haystack_dates):
         with gathering.going_on():
@@ -198,4 +198,4 @@ def _date(written: str, place: Place) -> datetime:
             return datetime.strptime(_DAY_OF_WEEK.sub(" ", written).strip(), form)
         except ValueError:
             continue
-    raise place.fault(f"is {shown(written)}", 'a date such as "2023/05/20 (Sat) 02:21"')
+    raise place.error(f"is {shown(written)}", 'a date such as "2023/05/20 (Sat) 02:21"')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, cast, get_args
 
-from memreplay.debugger.breakpoints.scanner import Token, Tokens, WatchError
+from memreplay.debugger.breakpoints.scanner import BreakpointError, Token, Tokens
 from memreplay.debugger.breakpoints.syntax import (
     Both,
     Changed,
@@ -56,16 +56,16 @@ _OFFERED: Final[dict[type, str]] = {
 }
 
 
-def parse_watch(
+def parse_breakpoint(
     text: str, subject: Subject | None = None, backend: str | None = None, *, enabled: bool = True
 ) -> Watch:
     """Read a watch. ``subject`` is what a condition without a subject of its own is about.
 
     Raises:
-        WatchError: where, and what was expected.
+        BreakpointError: where, and what was expected.
     """
     if len(text) > LONGEST:
-        raise WatchError(LONGEST + 1, f"a watch has at most {LONGEST} characters")
+        raise BreakpointError(LONGEST + 1, f"a watch has at most {LONGEST} characters")
     if not text.strip() and subject is not None:
         expression: Expression = Test(subject, _default(subject, 1))
     else:
@@ -216,7 +216,7 @@ def _default(subject: Subject, column: int) -> Condition:
     """What is meant where no condition is given: a state changed, a hit was retrieved."""
     match subject:
         case TextSubject():
-            raise WatchError(column, 'a turn\'s text needs a condition, such as: text contains "Girona"')
+            raise BreakpointError(column, 'a turn\'s text needs a condition, such as: text contains "Girona"')
         case HitSubject():
             return Exists()
         case KeySubject() | PathSubject():

@@ -80,7 +80,7 @@ class Stop:
     fired: tuple[tuple[Watch, str], ...]
 
 
-class WatchRunner:
+class BreakpointRunner:
     """Finds the stops of a set of watches in a timeline, which may go on growing.
 
     ``retrievals`` is what hits are looked up in; it is brought up to date where a watch needs it, so whoever

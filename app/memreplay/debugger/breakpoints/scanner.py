@@ -18,7 +18,7 @@ _INDEX = re.compile(r"[0-9]+")
 _JSON = json.JSONDecoder(parse_constant=lambda name: _refuse_constant(name))
 
 
-class WatchError(MemreplayError):
+class BreakpointError(MemreplayError):
     """A watch that cannot be read. ``column`` is 1-based."""
 
     def __init__(self, column: int, problem: str) -> None:
@@ -36,7 +36,7 @@ class Token:
 
 
 class Tokens:
-    """A watch, read from the left. Everything may raise :class:`WatchError`."""
+    """A watch, read from the left. Everything may raise :class:`BreakpointError`."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -111,7 +111,7 @@ class Tokens:
     def fail(self, token: Token, problem: str) -> NoReturn:
         """Say what is wrong with a token."""
         found = "the end" if token.kind == "end" else f"“{token.value}”"
-        raise WatchError(token.column, f"{problem}; found {found}")
+        raise BreakpointError(token.column, f"{problem}; found {found}")
 
     def index(self) -> str | None:
         """Take the index of an item, if one is next."""

@@ -17,17 +17,17 @@ from memreplay.engine.events.replay import (
     AskEvent,
     BackendEvent,
     BackendFailed,
+    BackgroundWorkSettled,
     ConversationClosed,
     ConversationOpened,
-    Decided,
     Event,
-    Extracted,
+    FactsExtracted,
     Observed,
-    Operated,
     Perceived,
+    PromotionDecided,
     QuestionAsked,
     ReplyReceived,
-    Settled,
+    StoreOperated,
     TurnPlayed,
     event_of,
 )
@@ -51,24 +51,24 @@ __all__ = [
     "AskEvent",
     "BackendEvent",
     "BackendFailed",
+    "BackgroundWorkSettled",
     "BenchmarkModelAsked",
     "ClockSet",
     "ConversationClosed",
     "ConversationOpened",
-    "Decided",
     "Event",
     "EventSink",
-    "Extracted",
+    "FactsExtracted",
     "MemoryCleared",
     "MessagePart",
     "MessageSaid",
     "Observed",
-    "Operated",
     "Perceived",
+    "PromotionDecided",
     "QuestionAsked",
     "ReplayEvent",
     "ReplyReceived",
-    "Settled",
+    "StoreOperated",
     "TestBegan",
     "TestScored",
     "TestWaited",
@@ -80,11 +80,11 @@ ReplayEvent = Annotated[
     ConversationOpened
     | TurnPlayed
     | Perceived
-    | Operated
-    | Decided
-    | Extracted
+    | StoreOperated
+    | PromotionDecided
+    | FactsExtracted
     | Observed
-    | Settled
+    | BackgroundWorkSettled
     | BackendFailed
     | QuestionAsked
     | ReplyReceived

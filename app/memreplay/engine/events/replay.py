@@ -99,24 +99,24 @@ class Perceived(BackendEvent):
     ms: float
 
 
-class Operated(BackendEvent):
+class StoreOperated(BackendEvent):
     """A store command was carried out."""
 
-    kind: Literal["operated"] = "operated"
+    kind: Literal["store_operated"] = "store_operated"
     operation: MemoryOperation
 
 
-class Decided(BackendEvent):
+class PromotionDecided(BackendEvent):
     """A promotion candidate was judged."""
 
-    kind: Literal["decided"] = "decided"
+    kind: Literal["promotion_decided"] = "promotion_decided"
     decision: PromotionDecision
 
 
-class Extracted(BackendEvent):
+class FactsExtracted(BackendEvent):
     """A model was asked for the facts of an exchange."""
 
-    kind: Literal["extracted"] = "extracted"
+    kind: Literal["facts_extracted"] = "facts_extracted"
     extraction: Extraction
 
 
@@ -128,10 +128,10 @@ class Observed(BackendEvent):
     ms: float
 
 
-class Settled(BackendEvent):
+class BackgroundWorkSettled(BackendEvent):
     """Background work is done. ``ms`` is the time waited for it, on nobody's critical path."""
 
-    kind: Literal["settled"] = "settled"
+    kind: Literal["background_work_settled"] = "background_work_settled"
     ms: float
 
 
@@ -150,12 +150,14 @@ class ConversationClosed(BackendEvent):
     status: ClosingStatus
 
 
-def event_of(entry: TraceEntry, conversation: str, turn: int, backend: str) -> Operated | Decided | Extracted:
+def event_of(
+    entry: TraceEntry, conversation: str, turn: int, backend: str
+) -> StoreOperated | PromotionDecided | FactsExtracted:
     """What a memory noted in its trace, as an event."""
     match entry:
         case MemoryOperation():
-            return Operated(conversation=conversation, turn=turn, backend=backend, operation=entry)
+            return StoreOperated(conversation=conversation, turn=turn, backend=backend, operation=entry)
         case PromotionDecision():
-            return Decided(conversation=conversation, turn=turn, backend=backend, decision=entry)
+            return PromotionDecided(conversation=conversation, turn=turn, backend=backend, decision=entry)
         case Extraction():
-            return Extracted(conversation=conversation, turn=turn, backend=backend, extraction=entry)
+            return FactsExtracted(conversation=conversation, turn=turn, backend=backend, extraction=entry)

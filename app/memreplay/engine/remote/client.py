@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin, urlsplit
 
 from memory_backends.base import BackendError
-from memory_backends.stores.retry import patiently
+from memory_backends.stores.retry import with_retry
 from memreplay.errors import UsageError
 from memreplay.llm import AGENT_MODEL
-from memreplay.llm.secrets import reply_without_given, scrubbed
+from memreplay.llm.secrets import redact_reply, scrubbed
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -148,7 +148,7 @@ class AgentClient:
         def may_pass(error: BaseException) -> bool:
             return isinstance(error, repeatable) and not isinstance(error, NotOfferedError)
 
-        return await patiently(lambda: self._request(method, resource, seconds, body, session), may_pass, ATTEMPTS)
+        return await with_retry(lambda: self._request(method, resource, seconds, body, session), may_pass, ATTEMPTS)
 
     async def _request(self, method: str, resource: str, seconds: float, body: Any, session: str | None) -> Any:
         import aiohttp
@@ -206,7 +206,7 @@ async def _bounded(stream: Any) -> bytes | None:
 
 
 def _parsed(raw: bytes) -> Any:
-    text = reply_without_given(raw.decode("utf-8", "replace"))
+    text = redact_reply(raw.decode("utf-8", "replace"))
     try:
         return json.loads(text)
     except ValueError:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Final, Literal, Protocol, get_args
 
-from memreplay.timeline.annotations import Bookmark
 from memreplay.tui.document import Document, LinesDocument
 from memreplay.tui.text import Line, Span, one_line
+
+if TYPE_CHECKING:
+    from memreplay.timeline.annotations import Bookmark
 
 Kind = Literal["marked", "previous", "bookmark", "architecture", "off"]
 

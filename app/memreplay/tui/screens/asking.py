@@ -10,7 +10,7 @@ from memreplay.conversations.models import Question
 from memreplay.engine.events import AnswerScored, ReplayEvent, ReplyReceived
 from memreplay.engine.probes import typed_question
 from memreplay.timeline.timeline import Answer, Timeline
-from memreplay.tui.launch import LiveAssembly
+from memreplay.tui.launch import RunHandle
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.screens.marking import MarkingScreen
 from memreplay.tui.widgets.workers import HandAsker
@@ -25,7 +25,7 @@ class AskingScreen(MarkingScreen):
         self,
         timeline: Timeline,
         seconds_a_turn: float,
-        assemble: Callable[[], LiveAssembly],
+        assemble: Callable[[], RunHandle],
         tell: Callable[[ReplayEvent], None] | None,
     ) -> None:
         super().__init__(timeline, seconds_a_turn)

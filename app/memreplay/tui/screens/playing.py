@@ -9,7 +9,7 @@ from textual import on
 from textual.timer import Timer
 
 from memreplay.engine.events import AnswerScored, ConversationClosed, QuestionAsked
-from memreplay.tui.launch import LiveAssembly
+from memreplay.tui.launch import RunHandle
 from memreplay.tui.screens.asking import AskingScreen
 from memreplay.tui.sources import ReplaySource
 from memreplay.tui.text import Span, one_line
@@ -22,7 +22,7 @@ _SECONDS_BETWEEN_PAINTS = 0.1
 class PlayingScreen(AskingScreen):
     """Knows how far a run was played. Without an engine all of it was."""
 
-    def __init__(self, source: ReplaySource, seconds_a_turn: float, assemble: Callable[[], LiveAssembly]) -> None:
+    def __init__(self, source: ReplaySource, seconds_a_turn: float, assemble: Callable[[], RunHandle]) -> None:
         self.player = LivePlayer(source) if source.assembly is not None else None
         tell = self.player.tell if self.player is not None else None
         super().__init__(source.timeline, seconds_a_turn, assemble, tell)
@@ -34,7 +34,7 @@ class PlayingScreen(AskingScreen):
     # ---- what a subclass shows -----------------------------------------------------------------------------
 
     @abstractmethod
-    def happened(self) -> None:
+    def on_replay_event(self) -> None:
         """Something is on record that was not before."""
 
     @abstractmethod
@@ -119,7 +119,7 @@ class PlayingScreen(AskingScreen):
     def _happened(self, message: LivePlayer.Happened) -> None:
         event = message.event
         self.timeline.append(event)
-        self.happened()
+        self.on_replay_event()
         match event:
             case QuestionAsked() | AnswerScored():
                 self._catch_up_soon()

@@ -13,7 +13,7 @@ from textual.widgets import Footer
 from memreplay.engine.events import TestScored
 from memreplay.timeline.annotations import Annotations
 from memreplay.tui.housekeeping import QuietGarbage
-from memreplay.tui.launch import LiveAssembly
+from memreplay.tui.launch import RunHandle
 from memreplay.tui.panels.answers import answers_view
 from memreplay.tui.panels.conversation import closing_of, header_spans
 from memreplay.tui.panels.tests import document_of, first_turn_of, scores_view
@@ -35,7 +35,7 @@ class ReplayScreen(PlayingScreen):
 
     VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]
 
-    def __init__(self, source: ReplaySource, seconds_a_turn: float, assemble: Callable[[], LiveAssembly]) -> None:
+    def __init__(self, source: ReplaySource, seconds_a_turn: float, assemble: Callable[[], RunHandle]) -> None:
         super().__init__(source, seconds_a_turn, assemble)
         self.source = source
         self.architectures = Architectures(self.timeline, source.backends, id="architectures")
@@ -134,9 +134,9 @@ class ReplayScreen(PlayingScreen):
         self.say("")
         self.paint()
 
-    def happened(self) -> None:
+    def on_replay_event(self) -> None:
         """The strip tells of it when it is painted next."""
-        self.strip.happened()
+        self.strip.on_replay_event()
 
     def conversation_closed(self) -> None:
         """Below the last turn stands how it ended."""
@@ -156,13 +156,13 @@ class ReplayScreen(PlayingScreen):
 
     def strip_changed(self) -> None:
         """Something was asked by hand: show it."""
-        self.strip.happened()
+        self.strip.on_replay_event()
         self.paint_progress()
 
     def marks_changed(self) -> None:
         """Show the bookmarks on the strip."""
         self.timeline.marks.set_bookmarks(bookmark.turn for bookmark in self.annotations.bookmarks())
-        self.strip.happened()
+        self.strip.on_replay_event()
         self.strip.move_to(self.cursor, self.frontier)
 
     def choose_turns(self, turn_ids: frozenset[str]) -> None:

@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 from textual import work
 
-from memreplay.debugger.breakpoints.parser import parse_watch
-from memreplay.debugger.breakpoints.runner import Stop, WatchRunner
-from memreplay.debugger.breakpoints.scanner import WatchError
+from memreplay.debugger.breakpoints.parser import parse_breakpoint
+from memreplay.debugger.breakpoints.runner import BreakpointRunner, Stop
+from memreplay.debugger.breakpoints.scanner import BreakpointError
 from memreplay.debugger.breakpoints.syntax import HitSubject, KeySubject, Subject, TextSubject, Watch
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.errors import MemreplayError
-from memreplay.timeline.annotations import Annotations, SavedWatch
+from memreplay.timeline.annotations import Annotations, SavedBreakpoint
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.screens.inspecting import InspectingScreen
@@ -32,7 +32,7 @@ class WatchingScreen(InspectingScreen):
     def __init__(self, timeline: Timeline, seconds_a_turn: float) -> None:
         super().__init__(timeline, seconds_a_turn)
         self.retrievals = RetrievalIndex(timeline)
-        self._runner = WatchRunner(timeline, self.retrievals, ())
+        self._runner = BreakpointRunner(timeline, self.retrievals, ())
 
     @property
     @abstractmethod
@@ -51,14 +51,14 @@ class WatchingScreen(InspectingScreen):
 
         def refusal(text: str) -> str | None:
             try:
-                parse_watch(text, subject, backend)
-            except WatchError as error:
+                parse_breakpoint(text, subject, backend)
+            except BreakpointError as error:
                 return str(error)
             return None
 
         def typed(text: str | None) -> None:
             if text is not None:
-                self._keep_watches([*self._watches(), parse_watch(text, subject, backend)])
+                self._keep_watches([*self._watches(), parse_breakpoint(text, subject, backend)])
 
         self.app.push_screen(TypingScreen(title, _WATCH_FORMS, refusal=refusal), typed)
 
@@ -91,7 +91,7 @@ class WatchingScreen(InspectingScreen):
                 self._keep_watches([one for one in watches if one.enabled])
                 return
             one = watches[place]
-            turned = parse_watch(one.text, None, one.backend, enabled=not one.enabled)
+            turned = parse_breakpoint(one.text, None, one.backend, enabled=not one.enabled)
             self._keep_watches([*watches[:place], turned, *watches[place + 1 :]])
 
         self.app.push_screen(PickScreen(_WATCHES_TITLE, [*names, _REMOVE]), chosen)
@@ -101,19 +101,19 @@ class WatchingScreen(InspectingScreen):
         found = []
         for saved in self.annotations.watches():
             try:
-                found.append(parse_watch(saved.text, None, saved.backend, enabled=saved.enabled))
-            except WatchError as error:
+                found.append(parse_breakpoint(saved.text, None, saved.backend, enabled=saved.enabled))
+            except BreakpointError as error:
                 self.notify(f"{saved.text}: {error}", severity="warning", markup=False)
-        self._runner = WatchRunner(self.timeline, self.retrievals, found)
+        self._runner = BreakpointRunner(self.timeline, self.retrievals, found)
 
     def _watches(self) -> tuple[Watch, ...]:
         return self._runner.watches
 
     def _keep_watches(self, watches: list[Watch]) -> None:
-        self._runner = WatchRunner(self.timeline, self.retrievals, watches)
-        saved = [SavedWatch(text=one.text, backend=one.backend, enabled=one.enabled) for one in watches]
+        self._runner = BreakpointRunner(self.timeline, self.retrievals, watches)
+        saved = [SavedBreakpoint(text=one.text, backend=one.backend, enabled=one.enabled) for one in watches]
         try:
-            self.annotations.set_watches(saved)
+            self.annotations.set_breakpoints(saved)
         except MemreplayError as error:
             self.notify(str(error), severity="error", markup=False)
         self.say_where_it_is_kept()

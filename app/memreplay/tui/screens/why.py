@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Footer
 
-from memreplay.debugger.biography import telling_judgement
+from memreplay.debugger.biography import decisive_judgement
 from memreplay.debugger.provenance import line_written_by
 from memreplay.engine.probes import typed_question
 from memreplay.scoring.evidence_trail import Trail
@@ -196,7 +196,7 @@ class WhyScreen(Screen[Destination | None]):
         """Where the turn was judged; where memory was told of it, if nothing in it was."""
         asked = self.answer.asked
         note = next((trail.sentence for trail in self._trails if trail.turn == turn_id), "")
-        judged = telling_judgement(self._timeline.ledger(asked.backend), turn_id, self._question, asked.turn)
+        judged = decisive_judgement(self._timeline.ledger(asked.backend), turn_id, self._question, asked.turn)
         if judged is None:
             return Hearing(asked.backend, turn_id, note)
         return Decision(DecisionSubject.of(asked.backend, *judged), note)

@@ -41,7 +41,7 @@ class TimelineStrip(LinesView, can_focus=False):
             self.styles.height = len(lines)
         self.show(lines)
 
-    def happened(self) -> None:
+    def on_replay_event(self) -> None:
         """Something happened, or was bookmarked: count anew when it is drawn next."""
         self._view.refresh()
 

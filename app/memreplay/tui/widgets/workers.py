@@ -14,14 +14,14 @@ from textual.widget import Widget
 from memreplay.conversations.models import Conversation, Question
 from memreplay.engine.events import AnswerScored, QuestionAsked, ReplayEvent
 from memreplay.errors import MemreplayError
-from memreplay.llm.rate_limiter import GivenUpError
-from memreplay.tui.launch import LiveAssembly
+from memreplay.llm.rate_limiter import ModelUnavailableError
+from memreplay.tui.launch import RunHandle
 from memreplay.tui.live import LiveRun
 from memreplay.tui.sources import ReplaySource
 from memreplay.tui.text import one_line
 
 if TYPE_CHECKING:
-    from memreplay.engine.probes import SideSession
+    from memreplay.engine.probes import Probe
 
 
 class LivePlayer(Widget):
@@ -112,7 +112,7 @@ class LivePlayer(Widget):
         """Play, then ask if that was wanted."""
         try:
             completed = await self._drive()
-        except (MemreplayError, GivenUpError) as error:
+        except (MemreplayError, ModelUnavailableError) as error:
             self.busy = False
             self.post_message(self.Failed(str(error)))
         except Exception as error:
@@ -191,7 +191,7 @@ class HandAsker(Widget):
     def __init__(
         self,
         conversation: Conversation,
-        assemble: Callable[[], LiveAssembly],
+        assemble: Callable[[], RunHandle],
         tell: Callable[[ReplayEvent], None] | None = None,
     ) -> None:
         """``tell`` passes events on where others emit too, so that all come in the order of their recording."""
@@ -199,8 +199,8 @@ class HandAsker(Widget):
         self._conversation = conversation
         self._assemble = assemble
         self._emit = tell or self._post
-        self._asked: LiveAssembly | None = None
-        self._side: SideSession | None = None
+        self._asked: RunHandle | None = None
+        self._side: Probe | None = None
 
     @work(group="by-hand", exclusive=True)
     async def ask(self, position: int, question: Question, backends: Sequence[str]) -> None:
@@ -212,7 +212,7 @@ class HandAsker(Widget):
             assembly.try_again()
             side = await self._side_of(assembly)
             await side.ask_at(position, question, backends, progress=self._progress)
-        except (MemreplayError, GivenUpError) as error:
+        except (MemreplayError, ModelUnavailableError) as error:
             self.post_message(self.Failed(str(error)))
         except Exception as error:
             # Whatever a store or a plugged-in memory raises: the screen stays.
@@ -226,7 +226,7 @@ class HandAsker(Widget):
         """Let go of what is under way."""
         self.workers.cancel_group(self, "by-hand")
 
-    async def _side_of(self, assembly: LiveAssembly) -> SideSession:
+    async def _side_of(self, assembly: RunHandle) -> Probe:
         """The memories to ask; others where what they are made of is another: a live run may have ended."""
         if self._side is None or self._asked is not assembly:
             await assembly.check()

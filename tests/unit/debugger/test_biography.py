@@ -10,7 +10,7 @@ from memreplay.debugger.biography import answerable_from, biographies, biography
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.engine.events import ReplayEvent
 from memreplay.timeline.timeline import Timeline
-from tests.unit.replay.conftest import play
+from tests.unit.conftest import play
 
 
 @pytest.fixture(scope="module")

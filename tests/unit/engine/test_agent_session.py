@@ -133,7 +133,7 @@ async def test_without_memory_the_same_agent_does_not_know() -> None:
 
 async def test_a_message_is_read_for_then_replied_to_then_heard() -> None:
     events = await played("rag", ScriptedAgent(), Lines(lines=CODE, waits=((0, 0, 0), (0, 0, 0))))
-    kinds = [event.kind for event in events if event.kind not in ("operated", "settled")]
+    kinds = [event.kind for event in events if event.kind not in ("store_operated", "background_work_settled")]
     exchange = ["message_said", "perceived", "agent_replied", "message_said", "observed"]
     begins = ["conversation_opened", "test_began"]
     assert kinds == [*begins, *exchange, *exchange, "test_scored", "conversation_closed"]

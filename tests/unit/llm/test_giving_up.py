@@ -6,7 +6,7 @@ import pytest
 
 from memreplay.llm.client import LiteLLMModel
 from memreplay.llm.model import AnswerRequest, PromptMessage
-from memreplay.llm.rate_limiter import GivenUpError
+from memreplay.llm.rate_limiter import ModelUnavailableError
 from tests.stubs.openai_server import OpenAIServer
 
 KEY, MODEL, CREDIT = "the key is not accepted", "there is no such model", "no credit left"
@@ -33,7 +33,7 @@ async def test_it_is_understood_and_told_in_words(
     with OpenAIServer([{"status": status, "headers": {}, "body": body}]) as server:
         base = server.url.removesuffix("/v1") if model.startswith("anthropic") else server.url
         request = AnswerRequest(model=model, api_base=base, messages=(message,), parameters={"max_tokens": 5})
-        with pytest.raises(GivenUpError) as told:
+        with pytest.raises(ModelUnavailableError) as told:
             await LiteLLMModel(timeout=20.0).answer(request)
     sentence = str(told.value)
     assert sentence.startswith(f"{model} is asked no more, for") and why in sentence

@@ -8,22 +8,24 @@ from typing import Any
 
 import pytest
 
-from memreplay.debugger.breakpoints.parser import parse_watch
-from memreplay.debugger.breakpoints.runner import WatchRunner
+from memreplay.debugger.breakpoints.parser import parse_breakpoint
+from memreplay.debugger.breakpoints.runner import BreakpointRunner
 from memreplay.debugger.breakpoints.syntax import KeySubject
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.timeline.fold import MISSING, value_in
 from memreplay.timeline.timeline import Timeline
-from tests.unit.replay.conftest import Played
+from tests.unit.conftest import Played
 
 HYBRID = "hybrid"
 
 
-def runner(timeline: Timeline, *texts: str, backend: str | None = HYBRID) -> WatchRunner:
-    return WatchRunner(timeline, RetrievalIndex(timeline), [parse_watch(text, None, backend) for text in texts])
+def runner(timeline: Timeline, *texts: str, backend: str | None = HYBRID) -> BreakpointRunner:
+    return BreakpointRunner(
+        timeline, RetrievalIndex(timeline), [parse_breakpoint(text, None, backend) for text in texts]
+    )
 
 
-def forward(watches: WatchRunner) -> list[int]:
+def forward(watches: BreakpointRunner) -> list[int]:
     stops, cursor = [], -1
     while (stop := watches.next_stop(cursor)) is not None:
         stops.append(stop.turn)
@@ -31,7 +33,7 @@ def forward(watches: WatchRunner) -> list[int]:
     return stops
 
 
-def backward(watches: WatchRunner, cursor: int) -> list[int]:
+def backward(watches: BreakpointRunner, cursor: int) -> list[int]:
     stops = []
     while (stop := watches.previous_stop(cursor)) is not None:
         stops.append(stop.turn)
@@ -122,9 +124,9 @@ def test_either_of_several_watches_stops_and_says_which(timeline: Timeline) -> N
 
 
 def test_what_is_disabled_or_about_another_memory_never_stops(timeline: Timeline) -> None:
-    off = parse_watch('text contains "a"', enabled=False)
-    elsewhere = parse_watch("scratchpad.status changed", backend="rag")
-    assert WatchRunner(timeline, RetrievalIndex(timeline), [off, elsewhere]).next_stop(-1) is None
+    off = parse_breakpoint('text contains "a"', enabled=False)
+    elsewhere = parse_breakpoint("scratchpad.status changed", backend="rag")
+    assert BreakpointRunner(timeline, RetrievalIndex(timeline), [off, elsewhere]).next_stop(-1) is None
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ import asyncio
 import pytest
 
 from memory_backends.stores.redis_connection import RedisConnection
-from memory_backends.stores.retry import heeding_cancellation, with_answer_kept
+from memory_backends.stores.retry import respecting_cancellation, with_answer_kept
 
 
 async def test_a_cancellation_in_the_moment_of_the_answer_is_not_lost() -> None:
     answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    task = asyncio.create_task(heeding_cancellation(asyncio.wait_for(answer, 60)))
+    task = asyncio.create_task(respecting_cancellation(asyncio.wait_for(answer, 60)))
     await asyncio.sleep(0)
     answer.set_result(1)
     task.cancel()
@@ -21,7 +21,7 @@ async def test_a_cancellation_in_the_moment_of_the_answer_is_not_lost() -> None:
 
 
 async def test_a_cancellation_in_the_moment_of_a_failure_is_not_lost() -> None:
-    for heeding in (heeding_cancellation, with_answer_kept):
+    for heeding in (respecting_cancellation, with_answer_kept):
         answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         task = asyncio.create_task(heeding(asyncio.wait_for(answer, 60)))
         await asyncio.sleep(0)

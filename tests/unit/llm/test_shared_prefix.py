@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from memreplay.llm.caching import SHORTEST_PREFIX, SharedPrefixModel, keeps_prompts
+from memreplay.llm.caching import SHORTEST_PREFIX, SharedPrefixModel, caches_prompts
 from memreplay.llm.model import AnswerRequest, PromptMessage, Reply
 
 LONG = "x" * SHORTEST_PREFIX
@@ -63,7 +63,7 @@ async def test_a_failure_holds_nobody_back_any_longer() -> None:
 
 async def test_anthropic_is_told_what_to_keep_from_the_second_use_on() -> None:
     model = "anthropic/claude-sonnet-4-5"
-    assert keeps_prompts(model)
+    assert caches_prompts(model)
     ahead, asked = await begun(WaitingModel(), [request(f"q{number}", model=model) for number in range(5)])
     assert ahead == 1
     assert [each.marks_prefix for each in asked] == [False, True, True, True, True]

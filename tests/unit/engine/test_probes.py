@@ -7,15 +7,15 @@ import asyncio
 import pytest
 
 from memreplay.engine.events import AnswerScored, QuestionAsked, ReplayEvent, ReplyReceived
-from memreplay.engine.probes import SideSession, typed_question
+from memreplay.engine.probes import Probe, typed_question
 from memreplay.engine.session import ReplaySession
 from memreplay.timeline.timeline import Timeline
 from tests.stubs.answering import ScriptedAnswerer
-from tests.unit.replay.conftest import NAMES, PLAN, Played, answerer, memory
+from tests.unit.conftest import NAMES, PLAN, Played, answerer, memory
 
 
-def side(played: Played, emit: list[ReplayEvent], scripted: ScriptedAnswerer | None = None) -> SideSession:
-    return SideSession(played.conversation, memory, scripted or answerer(), PLAN, emit.append)
+def side(played: Played, emit: list[ReplayEvent], scripted: ScriptedAnswerer | None = None) -> Probe:
+    return Probe(played.conversation, memory, scripted or answerer(), PLAN, emit.append)
 
 
 @pytest.mark.parametrize("position", [3, 6])

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memreplay.debugger.breakpoints.parser import DEEPEST, LONGEST, parse_watch
-from memreplay.debugger.breakpoints.scanner import WatchError
+from memreplay.debugger.breakpoints.parser import DEEPEST, LONGEST, parse_breakpoint
+from memreplay.debugger.breakpoints.scanner import BreakpointError
 from memreplay.debugger.breakpoints.syntax import (
     Both,
     Changed,
@@ -53,13 +53,13 @@ CITY = PathSubject(("shared_data", "city"))
     ],
 )
 def test_a_test_is_read_as_what_it_says(text: str, expected: Test) -> None:
-    assert parse_watch(text).expression == expected
+    assert parse_breakpoint(text).expression == expected
 
 
 def test_and_binds_closer_than_or_and_not_closer_than_both() -> None:
     a, b, c = (Test(PathSubject((name,)), Exists()) for name in "abc")
-    assert parse_watch("a exists or b exists and not c exists").expression == Either(a, Both(b, Not(c)))
-    assert parse_watch("(a exists or b exists) and c exists").expression == Both(Either(a, b), c)
+    assert parse_breakpoint("a exists or b exists and not c exists").expression == Either(a, Both(b, Not(c)))
+    assert parse_breakpoint("(a exists or b exists) and c exists").expression == Both(Either(a, b), c)
 
 
 @pytest.mark.parametrize(
@@ -75,10 +75,10 @@ def test_and_binds_closer_than_or_and_not_closer_than_both() -> None:
 def test_a_condition_alone_is_about_the_subject_it_is_set_on(
     subject: Subject, condition: str, expected: Test | None
 ) -> None:
-    watch = parse_watch(condition, subject)
+    watch = parse_breakpoint(condition, subject)
     if expected is not None:
         assert watch.expression == expected
-    assert parse_watch(watch.text).expression == watch.expression
+    assert parse_breakpoint(watch.text).expression == watch.expression
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_a_condition_alone_is_about_the_subject_it_is_set_on(
     ],
 )
 def test_what_cannot_be_read_is_told_with_its_column(text: str, column: int, problem: str) -> None:
-    with pytest.raises(WatchError, match=re.escape(problem)) as refused:
-        parse_watch(text)
+    with pytest.raises(BreakpointError, match=re.escape(problem)) as refused:
+        parse_breakpoint(text)
     assert refused.value.column == column
     assert "\n" not in str(refused.value)
 
@@ -118,8 +118,8 @@ def test_what_cannot_be_read_is_told_with_its_column(text: str, column: int, pro
 @given(st.text(max_size=60) | st.from_regex(r"(?:[a-z(]+[.\[ ]){1,5}(==|contains|rank >) .{0,10}", fullmatch=True))
 def test_any_text_is_a_watch_or_a_watch_error(text: str) -> None:
     try:
-        watch = parse_watch(text)
-    except WatchError as error:
+        watch = parse_breakpoint(text)
+    except BreakpointError as error:
         assert 1 <= error.column <= len(text) + 1
     else:
-        assert parse_watch(watch.text) == watch
+        assert parse_breakpoint(watch.text) == watch

@@ -9,16 +9,16 @@ from urllib.parse import quote
 
 import pytest
 
-from memreplay.llm.secrets import keep_address_secret, keep_secret, reply_without_given, scrubbed, without_given
+from memreplay.llm.secrets import redact_reply, redact_secrets, register_secret, register_url_secrets, scrubbed
 from memreplay.settings import read_settings
 
 KEY = "Zitronen/kuchen=ä"
 
 
 def test_a_secret_is_known_as_it_stands_in_a_text_an_address_and_json() -> None:
-    keep_secret(KEY)
+    register_secret(KEY)
     for written in (KEY, quote(KEY), quote(KEY, safe=""), json.dumps(KEY)):
-        assert "kuchen" not in without_given(f"you sent {written}, which is wrong")
+        assert "kuchen" not in redact_secrets(f"you sent {written}, which is wrong")
 
 
 @pytest.mark.parametrize(
@@ -33,17 +33,17 @@ def test_a_secret_is_known_as_it_stands_in_a_text_an_address_and_json() -> None:
     ],
 )
 def test_what_an_address_lets_in_by_is_told_by_nobody(url: str, secrets: list[str]) -> None:
-    keep_address_secret(url)
+    register_url_secrets(url)
     for secret in secrets:
         assert secret not in scrubbed(f"at {url} somebody sent {secret}, or Authorization: Basic {secret}==")
 
 
 def test_what_may_be_a_word_stays_in_a_reply(monkeypatch: pytest.MonkeyPatch) -> None:
-    keep_address_secret("redis://:Barcelona@host")
+    register_url_secrets("redis://:Barcelona@host")
     monkeypatch.setenv("PRIMARY_KEY", "Constantinople")
     monkeypatch.setenv("OPENAI_API_KEY", "kuchen-2-Mohn")
     said = "From Constantinople to Barcelona with {}"
-    assert reply_without_given(said.format("kuchen-2-Mohn")) == said.format("[key]")
+    assert redact_reply(said.format("kuchen-2-Mohn")) == said.format("[key]")
 
 
 @pytest.mark.parametrize("name", ["AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID", "SNOWFLAKE_JWT", "HF_TOKEN"])

@@ -12,7 +12,7 @@ from memreplay.engine.events import ReplayEvent, TurnPlayed
 from memreplay.recording.reader import Recording
 from memreplay.recording.writer import RunRecorder
 from memreplay.timeline.timeline import Timeline
-from tests.unit.replay.conftest import Played
+from tests.unit.conftest import Played
 
 
 def seen(timeline: Timeline, backend: str, turn: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import load
 from memreplay.timeline.event_store import Note
-from memreplay.timeline.markers import MARK_KINDS, Marks, column_of
+from memreplay.timeline.markers import MARK_KINDS, Markers, column_of
 from memreplay.timeline.navigation import (
     next_interesting,
     next_session,
@@ -26,9 +26,9 @@ EMPTY = Conversation(id="c", dataset="c", sessions=(), turns=(), questions=())
 
 @given(st.lists(st.integers(0, 40), max_size=30), st.integers(1, 60), st.integers(0, 50))
 def test_the_columns_of_a_strip_hold_every_mark_once(errors: list[int], width: int, last: int) -> None:
-    marks = Marks(EMPTY)
+    marks = Markers(EMPTY)
     for number, turn in enumerate(errors):
-        marks.take_in(Note(number, turn, "b", "backend_failed"))
+        marks.apply(Note(number, turn, "b", "backend_failed"))
         if number == len(errors) // 2:
             marks.columns(width, last)  # what was counted before must not be believed after
     columns = marks.columns(width, last)
@@ -56,7 +56,7 @@ def test_a_run_is_marked_as_its_events_say(timeline: Timeline) -> None:
 
 
 def test_bookmarks_are_those_that_were_set_last() -> None:
-    marks = Marks(EMPTY)
+    marks = Markers(EMPTY)
     marks.set_bookmarks([3, 1, 3])
     assert marks.at(3) == {"bookmark": 2}
     marks.set_bookmarks([2])

@@ -11,11 +11,11 @@ from memreplay.llm.rate_limiter import (
     FIRST_SIZE,
     AdaptiveLimit,
     Gate,
-    HaltedError,
-    Pace,
-    PaceLimits,
-    Paces,
-    RateLimit,
+    MinuteQuota,
+    RateLimiter,
+    RateLimiters,
+    RateLimits,
+    StoppedError,
 )
 
 
@@ -99,9 +99,9 @@ async def test_a_halted_gate_sends_away_who_waits_and_who_comes_and_leaves_the_r
     inside, waiting = asyncio.create_task(visit()), asyncio.create_task(visit())
     await settle()
     gate.halt()
-    with pytest.raises(HaltedError):
+    with pytest.raises(StoppedError):
         await waiting
-    with pytest.raises(HaltedError):
+    with pytest.raises(StoppedError):
         await visit()
     leave.set()
     assert await inside == "done"
@@ -171,7 +171,7 @@ def test_what_a_refusal_took_comes_back_and_no_more_where_more_brings_nothing() 
 
 
 def test_no_minute_has_more_than_its_quota() -> None:
-    quota, now, begun = RateLimit(per_minute=30), 0.0, []
+    quota, now, begun = MinuteQuota(per_minute=30), 0.0, []
     for _ in range(100):
         now += quota.reserve(1, now)
         begun.append(now)
@@ -179,13 +179,13 @@ def test_no_minute_has_more_than_its_quota() -> None:
 
 
 def test_an_estimate_that_was_too_low_is_waited_for_later() -> None:
-    quota = RateLimit(per_minute=600)
+    quota = MinuteQuota(per_minute=600)
     assert quota.reserve(100, 0.0) == 0.0
     quota.correct(+100)
     assert quota.reserve(1, 0.0) == pytest.approx(20.0)
 
 
-async def calls(pace: Pace, number: int, tokens: int = 0) -> None:
+async def calls(pace: RateLimiter, number: int, tokens: int = 0) -> None:
     for _ in range(number):
         async with pace.call(tokens):
             pace.kept_up(0)
@@ -193,22 +193,22 @@ async def calls(pace: Pace, number: int, tokens: int = 0) -> None:
 
 async def test_requests_and_tokens_a_minute_are_kept() -> None:
     clock = TickingClock()
-    await calls(Paces(PaceLimits(rpm=60), clock).of("m"), 31)
+    await calls(RateLimiters(RateLimits(rpm=60), clock).of("m"), 31)
     assert clock.time == pytest.approx(130.0)
     clock = TickingClock()
-    await calls(Paces(PaceLimits(tpm=6000), clock).of("m"), 31, tokens=100)
+    await calls(RateLimiters(RateLimits(tpm=6000), clock).of("m"), 31, tokens=100)
     assert clock.time == pytest.approx(130.0)
 
 
 async def test_the_embedded_reader_has_no_quota() -> None:
     clock = TickingClock()
-    await calls(Paces(PaceLimits(rpm=1), clock).of("memreplay/extractive"), 10)
+    await calls(RateLimiters(RateLimits(rpm=1), clock).of("memreplay/extractive"), 10)
     assert clock.time == 100.0
 
 
 async def test_a_pause_that_one_call_was_told_holds_back_the_others() -> None:
     clock = TickingClock()
-    pace = Paces(clock=clock).of("m")
+    pace = RateLimiters(clock=clock).of("m")
     async with pace.call(0) as begun:
         pace.turned_away(begun, 7.0)
     async with pace.call(0) as begun:
@@ -217,7 +217,7 @@ async def test_a_pause_that_one_call_was_told_holds_back_the_others() -> None:
 
 async def test_a_stray_refusal_holds_nobody_else_back() -> None:
     clock = TickingClock()
-    pace = Paces(clock=clock).of("m")
+    pace = RateLimiters(clock=clock).of("m")
     await calls(pace, 50)
     async with pace.call(0) as begun:
         pace.turned_away(begun, 7.0)
@@ -225,7 +225,7 @@ async def test_a_stray_refusal_holds_nobody_else_back() -> None:
     assert (clock.time, pace.calls_at_once) == (100.0, FIRST_SIZE)
 
 
-async def refused_once(pace: Pace, clock: TickingClock) -> None:
+async def refused_once(pace: RateLimiter, clock: TickingClock) -> None:
     clock.time += 1.0
     async with pace.call(0) as begun:
         pace.turned_away(begun, 0.0)
@@ -233,7 +233,7 @@ async def refused_once(pace: Pace, clock: TickingClock) -> None:
 
 async def test_among_many_failures_of_another_kind_a_refusal_is_a_stray_one() -> None:
     clock = TickingClock()
-    pace = Paces(clock=clock).of("m")
+    pace = RateLimiters(clock=clock).of("m")
     for _ in range(20):
         pace.failed()
     await refused_once(pace, clock)
@@ -242,7 +242,7 @@ async def test_among_many_failures_of_another_kind_a_refusal_is_a_stray_one() ->
 
 async def test_a_limit_that_was_just_lowered_is_not_lowered_again_for_a_stray_refusal() -> None:
     clock = TickingClock()
-    pace = Paces(clock=clock).of("m")
+    pace = RateLimiters(clock=clock).of("m")
     await refused_once(pace, clock)
     lowered = pace.calls_at_once
     await refused_once(pace, clock)
@@ -253,7 +253,7 @@ async def test_a_limit_that_was_just_lowered_is_not_lowered_again_for_a_stray_re
 
 
 async def test_a_fixed_number_is_shared_by_all_models_and_never_changes() -> None:
-    paces = Paces(PaceLimits(concurrency=3))
+    paces = RateLimiters(RateLimits(concurrency=3))
     under_way = most = 0
 
     async def call(model: str) -> None:
@@ -270,12 +270,12 @@ async def test_a_fixed_number_is_shared_by_all_models_and_never_changes() -> Non
 
 
 async def test_when_the_run_ends_nobody_sleeps_on() -> None:
-    paces = Paces()
+    paces = RateLimiters()
     resting = asyncio.create_task(paces.of("m").rest(3600.0))
     await settle()
     paces.halt()
-    with pytest.raises(HaltedError):
+    with pytest.raises(StoppedError):
         await resting
-    with pytest.raises(HaltedError):
+    with pytest.raises(StoppedError):
         async with paces.of("another").call(0):
             raise AssertionError("it must not begin")

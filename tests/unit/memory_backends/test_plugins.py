@@ -25,7 +25,7 @@ from memory_backends.stores.snapshot_diff import plain
 from memory_backends.stores.trace import MemoryOperation, MemoryTrace
 from memreplay.conversations.exchanges import exchanges_of
 from memreplay.conversations.registry import load
-from memreplay.engine.events import BackendFailed, Operated, ReplayEvent
+from memreplay.engine.events import BackendFailed, ReplayEvent, StoreOperated
 from memreplay.engine.session import ReplayPlan, ReplaySession
 from memreplay.timeline.fold import MISSING
 from memreplay.timeline.timeline import Timeline
@@ -65,7 +65,7 @@ async def test_what_a_plug_in_keeps_can_be_stepped_through_though_it_traces_noth
     assert len(shown) == timeline.last_turn
     for turn in (*shown, *reversed(shown)):
         assert plain(timeline.snapshot_at(f"{STUBS}:{name}", turn).model_dump()) == shown[turn]
-    phases = {event.operation.phase for event in events if isinstance(event, Operated)}
+    phases = {event.operation.phase for event in events if isinstance(event, StoreOperated)}
     assert phases == {"open", "observe"}
 
 
@@ -79,14 +79,14 @@ async def test_a_text_that_begins_anew_and_a_key_that_goes_are_seen_at_their_tur
 
 async def test_what_the_memory_traces_itself_is_not_told_twice() -> None:
     _, events, _ = await replayed(f"{STUBS}:HalfOurs")
-    commands = [event.operation.command for event in events if isinstance(event, Operated) and event.turn == 2]
+    commands = [event.operation.command for event in events if isinstance(event, StoreOperated) and event.turn == 2]
     assert sorted(commands) == ["snapshot", "upsert"]
 
 
 async def test_a_snapshot_that_fails_costs_the_panel_and_not_the_memory() -> None:
     _, events, shown = await _without_snapshots()
     assert not [event for event in events if isinstance(event, BackendFailed)]
-    errors = {event.operation.error for event in events if isinstance(event, Operated)}
+    errors = {event.operation.error for event in events if isinstance(event, StoreOperated)}
     assert errors == {"OSError: the disk is gone"}
     assert shown == exchanges_of(next(iter(load(["identity-01"]))))[-1].turn_number
 

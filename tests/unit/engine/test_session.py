@@ -138,7 +138,7 @@ async def test_asking_changes_no_memory_and_the_reply_comes_before_its_score(con
     for ask in replay.asks():
         start = len(events)
         scored = await replay.ask(ask.question, ask.backend, ask.model)
-        kinds = [type(event) for event in events[start:] if event.kind != "operated"]
+        kinds = [type(event) for event in events[start:] if event.kind != "store_operated"]
         assert kinds == [QuestionAsked, ReplyReceived, AnswerScored]
         assert scored is events[-1]
     assert before == {name: await backend.snapshot() for name, backend in backends.items()}

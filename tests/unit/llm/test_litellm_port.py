@@ -14,11 +14,11 @@ from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.grading.choice import parse_choice
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.catalogue import ensure_reachable
-from memreplay.llm.client import AskedAnew, LiteLLMModel
+from memreplay.llm.client import LiteLLMModel, UnstoppableModel
 from memreplay.llm.litellm_setup import loaded_litellm
 from memreplay.llm.model import Reply
 from memreplay.llm.prompts import build_request
-from memreplay.llm.rate_limiter import GivenUpError, HaltedError, PaceLimits, Paces
+from memreplay.llm.rate_limiter import ModelUnavailableError, RateLimiters, RateLimits, StoppedError
 from tests.conftest import REPOSITORY
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, broken_body, failure, hang
 
@@ -50,7 +50,7 @@ class Sleeper:
 
 async def ask(server: OpenAIServer, model: str = "openai/stub", sleeper: Sleeper | None = None) -> Reply:
     request = build_request(QUESTION, "Ada: I come from Norway.", model, server.url)
-    return await LiteLLMModel(paces=Paces(clock=sleeper or Sleeper())).answer(request)
+    return await LiteLLMModel(paces=RateLimiters(clock=sleeper or Sleeper())).answer(request)
 
 
 async def test_prompt_temperature_and_cap_are_sent_and_reply_usage_and_time_come_back() -> None:
@@ -128,7 +128,7 @@ async def test_a_reply_in_the_moment_of_a_stop_is_kept_and_whoever_asked_stops(
         return await replied
 
     monkeypatch.setattr(litellm, "acompletion", completion)
-    model = LiteLLMModel(paces=Paces(clock=Sleeper()))
+    model = LiteLLMModel(paces=RateLimiters(clock=Sleeper()))
     kept: list[Reply] = []
 
     async def ask_on() -> None:
@@ -166,7 +166,7 @@ async def test_a_content_filter_is_a_refusal() -> None:
 async def test_a_key_in_a_servers_complaint_is_scrubbed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     complaint = failure(401, f"Incorrect API key provided: {KEY}")
-    with OpenAIServer([complaint]) as server, pytest.raises(GivenUpError) as told:
+    with OpenAIServer([complaint]) as server, pytest.raises(ModelUnavailableError) as told:
         await ask(server)
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
     assert "Incorrect API key" in str(told.value) and "OPENAI_API_KEY" in str(told.value)
@@ -218,7 +218,7 @@ def test_a_whole_session_of_asking_is_silent_and_litellm_is_imported_only_then()
 import asyncio, sys
 from memreplay.llm.client import LiteLLMModel
 from memreplay.llm.litellm_setup import warm_up
-from memreplay.llm.rate_limiter import PaceLimits, Paces
+from memreplay.llm.rate_limiter import RateLimits, RateLimiters
 from memreplay.llm.prompts import build_request
 from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.tokens import token_counter, context_budget
@@ -242,27 +242,27 @@ assert asyncio.run(model.answer(bad)).error
 
 async def test_an_empty_account_is_told_at_once() -> None:
     empty = failure(429, "You exceeded your current quota", code="insufficient_quota")
-    with OpenAIServer([empty]) as server, pytest.raises(GivenUpError, match="quota"):
+    with OpenAIServer([empty]) as server, pytest.raises(ModelUnavailableError, match="quota"):
         await ask(server)
     assert len(server.requests) == 1
 
 
 async def test_a_service_that_runs_on_asks_anew_after_a_wrong_key() -> None:
     with OpenAIServer([failure(401, "wrong key"), answer("1")]) as server:
-        request, asked = build_request(QUESTION, "", "openai/stub", server.url), AskedAnew()
+        request, asked = build_request(QUESTION, "", "openai/stub", server.url), UnstoppableModel()
         refused, answered = await asked.answer(request), await asked.answer(request)
     assert refused.error is not None and "wrong key" in refused.error
     assert answered.text == "1"
 
 
 async def test_a_model_that_is_given_up_is_not_asked_again_and_holds_no_other_back() -> None:
-    paces = Paces(PaceLimits(concurrency=1))
+    paces = RateLimiters(RateLimits(concurrency=1))
     model = LiteLLMModel(paces=paces)
     with OpenAIServer(
         lambda received: failure(404, "unknown") if received.body["model"] == "gone" else answer("1")
     ) as server:
         for _ in range(2):
-            with pytest.raises(GivenUpError, match="openai/gone is asked no more"):
+            with pytest.raises(ModelUnavailableError, match="openai/gone is asked no more"):
                 await model.answer(build_request(QUESTION, "", "openai/gone", server.url))
         assert (await model.answer(build_request(QUESTION, "", "openai/stub", server.url))).text == "1"
     assert [received.body["model"] for received in server.requests] == ["gone", "stub"]
@@ -303,7 +303,7 @@ async def test_a_marked_beginning_is_a_block_that_the_provider_shall_keep(monkey
 
 
 async def test_when_the_run_ends_a_call_that_waits_to_be_tried_again_is_not_made() -> None:
-    paces, asked = Paces(), Event()
+    paces, asked = RateLimiters(), Event()
 
     def busy(received: Received) -> Answer:
         asked.set()
@@ -314,6 +314,6 @@ async def test_when_the_run_ends_a_call_that_waits_to_be_tried_again_is_not_made
         asking = asyncio.create_task(LiteLLMModel(paces=paces).answer(request))
         await asyncio.to_thread(asked.wait)
         paces.halt()
-        with pytest.raises(HaltedError):
+        with pytest.raises(StoppedError):
             await asking
     assert len(server.requests) == 1

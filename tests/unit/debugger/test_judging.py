@@ -6,7 +6,7 @@ import pytest
 
 from memory_backends.stores.trace import PromotionDecision, SignificanceFactors
 from memreplay.conversations.models import Question
-from memreplay.debugger.biography import telling_judgement
+from memreplay.debugger.biography import decisive_judgement
 from memreplay.timeline.event_store import Verdict
 from memreplay.timeline.ledger import Ledger
 
@@ -62,12 +62,12 @@ KEPT = decided("kept", "she likes gloves", "ADD", 0.9)
     ids=["what holds the answer", "what was dropped, the most significant first", "what else there is"],
 )
 def test_the_decision_that_tells_most_is(judged: tuple[PromotionDecision, ...], told: str) -> None:
-    found = telling_judgement(ledger(*((2, one) for one in judged)), "1", QUESTION, until=9)
+    found = decisive_judgement(ledger(*((2, one) for one in judged)), "1", QUESTION, until=9)
     assert found is not None
     assert (found[0], found[1].candidate_id) == (2, told)
 
 
 def test_nothing_tells_of_a_turn_on_which_nothing_was_judged_by_then() -> None:
     known = ledger((4, SCHOOL))
-    assert telling_judgement(known, "1", QUESTION, until=3) is None
-    assert telling_judgement(known, "2", QUESTION, until=9) is None
+    assert decisive_judgement(known, "1", QUESTION, until=3) is None
+    assert decisive_judgement(known, "2", QUESTION, until=9) is None

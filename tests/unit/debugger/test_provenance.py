@@ -14,7 +14,7 @@ from memory_backends.records import KNOWLEDGE_COLLECTION, VERBATIM_COLLECTION
 from memory_backends.stores.trace import Change, MemoryOperation, PatchChange, WriteChange, patch_between
 from memreplay.conversations.models import Conversation
 from memreplay.debugger.provenance import hit_written_by, line_written_by, point_written_by, value_written_by
-from memreplay.engine.events import Operated
+from memreplay.engine.events import StoreOperated
 from memreplay.timeline.fold import MISSING, Path, value_in
 from memreplay.timeline.timeline import Timeline
 
@@ -35,7 +35,7 @@ def written(changes: list[Change]) -> Timeline:
             actor="a",
             turns=(str(turn),),
         )
-        events.append(Operated(conversation="c", turn=turn, backend="b", operation=operation))
+        events.append(StoreOperated(conversation="c", turn=turn, backend="b", operation=operation))
     return Timeline(EMPTY, events)
 
 

@@ -8,7 +8,7 @@ from memreplay.conversations.models import Conversation, Session, Turn
 from memreplay.debugger.alignment import Contender, TurnAlignment, align_questions
 from memreplay.engine.events import AnswerScored
 from memreplay.timeline.timeline import Timeline
-from tests.unit.replay.conftest import NAMES, Played
+from tests.unit.conftest import NAMES, Played
 
 
 def conversation(*texts: str) -> Conversation:
