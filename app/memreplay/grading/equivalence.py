@@ -1,8 +1,7 @@
 """Whether a text gives an answer: equivalent spellings of numbers, dates, times, amounts and words.
 
-Two uses share this module, so that they mean the same by "holds the answer": grading a reply, where the answer must
-also be *asserted* (not denied, hedged, superseded, or one of several candidates), and attribution, where it is enough
-that a stored item, a hit or a prompt contains it.
+Grading a reply and attributing a loss share this module, so that both mean the same by "contains the answer". A
+reply must also assert it (:mod:`memreplay.grading.assertion`).
 
 Everything works on the form of the text, in English and Spanish. Nothing here knows a dataset.
 """
@@ -18,11 +17,9 @@ from typing import Final, Literal
 
 import Stemmer
 
-Rejection = Literal["denied", "hedged", "superseded", "candidates"]
-
 _UNITS_EN = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-    " eighteen nineteen"
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+    " seventeen eighteen nineteen"
 ).split()
 _UNITS_ES = (
     "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciseis diecisiete"
@@ -42,7 +39,7 @@ _SMALL: Final[dict[str, int]] = (
     | {word: 100 * value for value, word in enumerate(_HUNDREDS_ES, start=2)}
     | {"cien": 100, "ciento": 100, "doscientas": 200, "trescientas": 300, "dozen": 12, "docena": 12}
 )
-_SCALE: Final = {"hundred": 100, "thousand": 1000, "mil": 1000, "million": 10**6, "millon": 10**6, "millones": 10**6}
+_SCALE: Final = {"hundred": 100, "thousand": 1000, "mil": 1000, "million": 10**6, "millon": 10**6}
 _ORDINALS: Final[dict[str, int]] = {
     word: value
     for value, word in enumerate(
@@ -52,10 +49,12 @@ _ORDINALS: Final[dict[str, int]] = {
     )
 } | {
     word: value
-    for value, word in enumerate("primero segundo tercero cuarto quinto sexto septimo octavo noveno decimo".split(), 1)
+    for value, word in enumerate(
+        "primero segundo tercero cuarto quinto sexto septimo octavo noveno decimo".split(), start=1
+    )
 }
 _NOT_ALONE: Final = frozenset({"second", "segundo", "cuarto", "quinto", "uno", "one"})
-"""Number words that are often something else ("the red one"). Alone, they count before a noun or as a whole answer."""
+"""Words that are often no number ("the red one"). Alone, they count before a noun or as a whole answer."""
 
 MONTHS: Final[dict[str, int]] = {
     name: number
@@ -110,44 +109,11 @@ _UNITS: Final[dict[str, str]] = {
     for spelling in spellings.split()
 }
 
-_STOP: Final = frozenset(
-    "a an the of to in on at by for from with and is are was were be been it its this that these those his her their"
-    " my your our he she they i you we s el la los las un una unos unas de del al en por para con y e que es son fue"
+STOP_WORDS: Final = frozenset(
+    "a an the of to in on at by for from with and is are was were be been it its this that these those his her"
+    " their my your our he she they i you we s el la los las un una unos unas de del al en por para con y e que"
+    " es son fue"
     " era su sus mi tu lo le se as around about approximately roughly very just named called one ones".split()
-)
-_NEGATIONS: Final = frozenset(
-    "not no never neither nor without cannot isnt wasnt arent werent doesnt dont didnt cant couldnt wont wouldnt"
-    " shouldnt hasnt havent hadnt aint nunca jamas ni sin tampoco".split()
-)
-_PLAIN_DENIALS: Final = frozenset("not no neither nor isnt wasnt arent werent aint tampoco ni".split())
-"""Negations that deny what follows by themselves; the others negate a verb, and say something true of it."""
-
-_CLAUSE_ENDS: Final = frozenset(
-    "but however although though except rather instead yet now currently because since so then sino pero aunque ahora"
-    " actualmente porque ; . ! ? : \n ( ) — – ,".split(" ")
-)
-_NOW: Final = re.compile(
-    r"\b(?:now|currently|these days|nowadays|at present|as of|since then|changed (?:it )?to|switched to|moved to"
-    r"|updated to|corrected to|became|ahora|actualmente|hoy en dia|cambio a|paso a ser)\b"
-)
-_BEFORE: Final = re.compile(
-    r"\b(?:was|were|used to be|used to|previously|formerly|originally|initially|at first|before|no longer|earlier"
-    r"|until|once|era|eran|fue|antes|al principio|inicialmente|originalmente|ya no|solia)\b"
-)
-_CORRECTS_ITSELF: Final = re.compile(
-    r"\b(?:no wait|wait,? no|i mean|sorry|correction|scratch that|make that|or rather|digo|perdon|mejor dicho|quiero decir)\b"
-)
-_DONT_KNOW: Final = re.compile(
-    r"\b(?:i (?:do not|dont|cannot|cant|am not|m not|could not|couldnt) (?:really |actually |quite )?"
-    r"(?:know|sure|certain|recall|remember|tell|say)|(?:im|i am) (?:not|un)(?: )?(?:sure|certain)|not sure|no idea"
-    r"|unsure|hard to say|no lo se|no se\b|no estoy segur[oa]|not (?:mentioned|specified|stated|clear)"
-    r"|(?:just |only |wild )?guess(?:ing)?\b)"
-)
-_NEGATIVE_QUESTION: Final = re.compile(
-    r"\b(?:not|never|no|avoid|avoids|avoided|allergic|allergy|except|hate|hates|dislike|dislikes|refuse|refuses|without"
-    r"|forbid|forbidden|forbade|ban|banned|quit|stop|stopped|skip|miss|missed|fail|failed|reject|rejected|decline"
-    r"|declined|leave out|stay away|instead|rule out|ruled|nt|prohib\w+|evita\w*|alergi\w+|nunca|jamas|sin|odia\w*"
-    r"|dej\w+ de|rechaz\w+|instruct\w*|told|tell|ask|asked|pid\w+|dijo)\b"
 )
 
 
@@ -171,9 +137,12 @@ Date = tuple[int | None, int | None, int | None]
 """Year, month, day; None where it is not said."""
 
 
+_TYPOGRAPHIC: Final = {0x2018: "'", 0x2019: "'", 0x2212: "-", 0xA0: " ", 0x202F: " "}
+
+
 def folded(text: str) -> str:
     """Lower case, without accents and apostrophes; typographic signs in their plain form."""
-    plain = unicodedata.normalize("NFKD", text.translate({0x2018: "'", 0x2019: "'", 0x2212: "-", 0xA0: " ", 0x202F: " "}))
+    plain = unicodedata.normalize("NFKD", text.translate(_TYPOGRAPHIC))
     letters = "".join(char for char in plain.casefold() if not unicodedata.combining(char))
     return re.sub(r"'s\b", "", letters).replace("'", "")
 
@@ -182,7 +151,9 @@ _LEXER: Final = re.compile(
     r"""
       (?P<iso>\b\d{4}-\d{1,2}-\d{1,2}\b)
     | (?P<slashed>\b\d{1,2}[/.]\d{1,2}[/.](?:\d{4}|\d{2})\b)
-    | (?P<clock>\b\d{1,2}[:.h]\d{2}(?::\d{2})?\s*(?:[ap]\.?m\b\.?|h\b|hrs?\b)|\b\d{1,2}:\d{2}(?::\d{2})?(?![\d:])|\b\d{1,2}\s*[ap]\.?m\b\.?)
+    | (?P<clock>\b\d{1,2}[:.h]\d{2}(?::\d{2})?\s*(?:[ap]\.?m\b\.?|h\b|hrs?\b)
+               |\b\d{1,2}:\d{2}(?::\d{2})?(?![\d:])
+               |\b\d{1,2}\s*[ap]\.?m\b\.?)
     | (?P<version>\b\d+(?:\.\d+){2,}\b)
     | (?P<ordinal>\b\d+(?:st|nd|rd|th|º|ª)(?!\w))
     | (?P<number>(?<![\w.])[+-]?\d+(?:[,. ]\d{3})+(?:[.,]\d+)?(?![\d])|(?<![\w.,])[+-]?\d+(?:[.,]\d+)?)
@@ -295,7 +266,7 @@ def _stands_for_a_number(found: Sequence[Token], index: int) -> bool:
     """Whether "one" or "second" counts something: it is the whole text, or a noun follows."""
     if index + 1 < len(found):
         follower = found[index + 1]
-        return follower.kind == "word" and follower.text not in _STOP
+        return follower.kind == "word" and follower.text not in STOP_WORDS
     return index == 0
 
 
@@ -313,14 +284,14 @@ def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
             return 0, 0.0
         if token.kind != "word":
             break
-        if word in _SMALL and (length == 0 or last_small > _SMALL[word] and not (last_small < 20)):
+        if word in _SMALL and (length == 0 or (last_small > _SMALL[word] and not (last_small < 20))):
             current, last_small = current + _SMALL[word], _SMALL[word]
         elif word in _ORDINALS and (length == 0 or last_small >= 20):
             current += _ORDINALS[word]
             used = length + 1
             length += 1
             break
-        elif word in _SCALE and (current or length == 0 and word == "mil"):
+        elif word in _SCALE and (current or (length == 0 and word == "mil")):
             scale = _SCALE[word]
             if scale == 100:
                 current *= 100
@@ -352,7 +323,7 @@ def _with_units(found: list[Token]) -> list[Token]:
         last = result[-1] if result else None
         if unit and last is not None and last.kind == "number" and not last.extra:
             result[-1] = Token("number", last.value, last.text, last.start, token.end, unit)
-        elif token.kind == "word" and token.text == "per" and index + 1 < len(found) and found[index + 1].text == "cent":
+        elif token.text == "per" and index + 1 < len(found) and found[index + 1].text == "cent":
             continue
         else:
             result.append(token)
@@ -394,8 +365,7 @@ def _date_at(found: Sequence[Token], index: int) -> tuple[Date, int]:
         token = found[place]
         if token.kind == "word" and month is None and token.text in MONTHS:
             month = MONTHS[token.text]
-        elif token.kind == "number" and not token.extra and isinstance(token.value, float) and token.value.is_integer():
-            value = int(token.value)
+        elif (value := _whole(token)) is not None:
             if month is not None and year is None and 1000 <= value <= 2999:
                 year = value
             elif day is None and 1 <= value <= 31 and _is_day(found, place, month):
@@ -414,6 +384,11 @@ def _date_at(found: Sequence[Token], index: int) -> tuple[Date, int]:
     if month is None or (day is None and year is None):
         return (None, None, None), 0
     return (year, month, day), used
+
+
+def _whole(token: Token) -> int | None:
+    is_plain = token.kind == "number" and not token.extra and isinstance(token.value, float)
+    return int(token.value) if is_plain and token.value.is_integer() else None  # type: ignore[attr-defined, call-overload]
 
 
 def _is_day(found: Sequence[Token], place: int, month: int | None) -> bool:
@@ -440,12 +415,12 @@ def content_of(found: Sequence[Token]) -> list[tuple[int, Token]]:
     kept = [
         (index, token)
         for index, token in enumerate(found)
-        if token.kind != "mark" and not (token.kind == "word" and token.text in _STOP)
+        if token.kind != "mark" and not (token.kind == "word" and token.text in STOP_WORDS)
     ]
     return kept or [(index, token) for index, token in enumerate(found) if token.kind != "mark"]
 
 
-def _same(wanted: Token, given: Token) -> bool:
+def same_token(wanted: Token, given: Token) -> bool:
     if wanted.kind == "number" and given.kind == "number":
         clash = wanted.extra and given.extra and wanted.extra != given.extra
         return wanted.value == given.value and not clash
@@ -481,17 +456,15 @@ def _same_date(wanted: Date, given: Date) -> bool:
 
 def _slashed_agrees(wanted: Date, given: Date) -> bool:
     """``7/5/2023`` is 7 May or July 5."""
-    return any(
-        _same_date(one, other) for one in _readings(wanted) for other in _readings(given)
-    )
+    return any(_same_date(one, other) for one in _readings(wanted) for other in _readings(given))
 
 
 def _readings(date: Date) -> list[Date]:
-    year, month, day = date
+    month = date[1]
     if not isinstance(month, tuple):
         return [date]
     first, second = month
-    return [(year, m, d) for d, m in ((first, second), (second, first)) if m <= 12]
+    return [(date[0], m, d) for d, m in ((first, second), (second, first)) if m <= 12]
 
 
 def matches(answer: str, text: str) -> Iterator[Match]:
@@ -507,12 +480,14 @@ def matches(answer: str, text: str) -> Iterator[Match]:
     content = [
         (index, token)
         for index, token in enumerate(given)
-        if not (token.kind == "word" and token.text in _STOP and not any(_same(w, token) for w in wanted))
+        if not (token.kind == "word" and token.text in STOP_WORDS and not any(same_token(w, token) for w in wanted))
     ]
     width = len(wanted) + (2 if len(wanted) > 1 else 0)
     at = 0
     while at < len(content):
-        if any(_same(w, content[at][1]) for w in wanted) and (end := _covered(wanted, content[at : at + width])):
+        if any(same_token(w, content[at][1]) for w in wanted) and (
+            end := _covered(wanted, content[at : at + width])
+        ):
             yield Match(content[at][0], content[at + end - 1][0])
             at += end
         else:
@@ -523,7 +498,7 @@ def _covered(wanted: Sequence[Token], window: Sequence[tuple[int, Token]]) -> in
     """How many tokens of the window it takes to hold all that is wanted; 0 where it does not, or a clause ends."""
     left = list(wanted)
     for length, (_, token) in enumerate(window, start=1):
-        hit = next((w for w in left if _same(w, token)), None)
+        hit = next((w for w in left if same_token(w, token)), None)
         if hit is not None:
             left.remove(hit)
             if not left:
@@ -533,7 +508,7 @@ def _covered(wanted: Sequence[Token], window: Sequence[tuple[int, Token]]) -> in
     return 0
 
 
-def _quantity(answer: str) -> Token | None:
+def quantity_in(answer: str) -> Token | None:
     """The number of an answer such as "14 people" or "nine days"; None for any other answer."""
     wanted = [token for _, token in content_of(tokens_of(answer))]
     numbers = [token for token in wanted if token.kind == "number"]
@@ -549,8 +524,9 @@ def _keys(text: str) -> frozenset[object]:
             keys.update(token.value)  # type: ignore[arg-type]
         elif token.kind == "date":
             keys.add("date")
-            year, month, _ = token.value  # type: ignore[misc]
-            keys.update({year, *(name for name, number in MONTHS.items() if number == month)} - {None})
+            date: Date = token.value  # type: ignore[assignment]
+            keys.add(date[0])
+            keys.update(name for name, number in MONTHS.items() if number == date[1])
         elif token.kind != "mark":
             keys.add(token.value)
     return frozenset(keys)
@@ -578,169 +554,9 @@ def contains(answer: str, text: str) -> bool:
 
 
 def enumeration(answer: str) -> tuple[str, ...]:
-    """The items of "a, b and c"; the answer alone where it is no enumeration, or a date or place name with commas."""
+    """The items of "a, b and c"; the answer alone where it is no enumeration, or holds a date."""
     if any(token.kind == "date" for token in tokens_of(answer)):
         return (answer,)
     parts = re.split(r"\s*(?:,|;|\band\b|\by\b|&|\+)\s*", answer)
     items = tuple(part for part in parts if content_of(tokens_of(part)))
     return items if len(items) > 1 else (answer,)
-
-
-# ---- assertion ---------------------------------------------------------------------------------------------
-
-
-def asserted(answer: str, reply: str, question: str = "") -> tuple[bool, Rejection | None]:
-    """Whether a reply gives an answer, and why it does not where it only mentions it.
-
-    Returns:
-        ``(True, None)`` where the answer is asserted, ``(False, None)`` where it does not occur, else False and the
-        reason: it is denied, hedged, superseded, or one of several candidates.
-    """
-    found = list(matches(answer, reply)) or list(_as_quantity(answer, reply, question))
-    if not found:
-        items = enumeration(answer)
-        if len(items) < 2:
-            return False, None
-        verdicts = [asserted(item, reply, question) for item in items]
-        return all(ok for ok, _ in verdicts), next((why for ok, why in verdicts if not ok), None)
-    given = tokens_of(reply)
-    if _gives_up(reply, answer):
-        return False, "hedged"
-    reasons = [_rejected(match, given, reply, answer, question) for match in found]
-    if any(reason is None for reason in reasons):
-        # A value that is given once and taken back elsewhere ("14, no wait, 15") is not the answer.
-        return ("hedged" not in reasons, None if "hedged" not in reasons else "hedged")
-    return False, reasons[0]
-
-
-def _as_quantity(answer: str, reply: str, question: str) -> Iterator[Match]:
-    """The number of "14 people", where the reply is the number alone or counts what the question asks for."""
-    given = tokens_of(reply)
-    content = content_of(given)
-    number = _quantity(answer)
-    if number is None:
-        return
-    asked = tokens_of(question)
-    for place, (index, token) in enumerate(content):
-        noun = content[place + 1][1] if place + 1 < len(content) else None
-        is_named = noun is not None and noun.kind == "word" and any(_same(noun, one) for one in asked)
-        if _same(number, token) and (len(content) == 1 or is_named):
-            yield Match(index, index)
-
-
-def _gives_up(reply: str, answer: str) -> bool:
-    return bool(_DONT_KNOW.search(folded(reply))) and not _DONT_KNOW.search(folded(answer))
-
-
-def _rejected(
-    match: Match, given: Sequence[Token], reply: str, answer: str, question: str
-) -> Rejection | None:
-    if _is_denied(match, given, answer, question):
-        return "denied"
-    if _is_superseded(match, given, reply):
-        return "superseded"
-    if _is_alternative(match, given, answer):
-        return "hedged"
-    if _is_candidate(match, given, answer):
-        return "candidates"
-    return None
-
-
-def _is_denied(match: Match, given: Sequence[Token], answer: str, question: str) -> bool:
-    """A negation governs the answer: "not X", "rather than X", "did not move to X"."""
-    if any(token.text in _NEGATIONS for token in tokens_of(answer)):
-        return False
-    before = _clause_before(match.first, given)
-    words = [token.text for token in before]
-    joined = " ".join(words)
-    if re.search(r"\b(?:rather than|instead of|other than|except(?: for)?|en vez de|en lugar de|no longer|ya no)\b[^,]*$", joined):
-        return True
-    near = [word for word in words if word not in _STOP or word in _NEGATIONS][-4:]
-    if re.search(r"\b(?:not only|no doubt|cant wait|not just|nothing but|no solo|sin duda)\b", joined):
-        return False
-    negated = [word for word in near if word in _NEGATIONS]
-    if not negated:
-        after = " ".join(token.text for token in given[match.last + 1 : match.last + 5])
-        return bool(re.match(r"(?:is|was|es|era)? ?(?:not|isnt|wasnt|wrong|incorrect|no es|incorrecto)\b", after)) and not (
-            _NEGATIVE_QUESTION.search(folded(question))
-        )
-    if near and near[-1] in _PLAIN_DENIALS and not words[-1] == "no":
-        return True
-    return not _NEGATIVE_QUESTION.search(folded(question))
-
-
-def _clause_before(first: int, given: Sequence[Token]) -> Sequence[Token]:
-    start = first
-    while start > 0 and given[start - 1].text not in _CLAUSE_ENDS:
-        start -= 1
-    head = given[start - 1] if start > 0 else None
-    # "rather than" and "instead of" begin a clause that they deny.
-    return given[start - 1 : first] if head is not None and head.text in ("rather", "instead", "except") else given[start:first]
-
-
-def _is_superseded(match: Match, given: Sequence[Token], reply: str) -> bool:
-    """The reply contrasts then and now, and the answer stands on the side of then."""
-    plain = folded(reply)
-    start, end = given[match.first].start, given[match.last].end
-    changed = re.search(r"\bfrom\b[^.;\n]{0,60}$|\bde\b[^.;\n]{0,40}$", plain[:start])
-    if changed and re.match(r"[^.;\n]{0,20}?\b(?:to|a)\b", plain[end:]) and re.search(
-        r"\b(?:chang|mov|switch|updat|correct|cambi|pas[oó])\w*[^.;\n]{0,40}$", plain[: changed.end()]
-    ):
-        return True
-    if (took_back := _CORRECTS_ITSELF.search(plain, end)) and re.search(r"\w", plain[took_back.end() :]):
-        return True
-    sides = list(_NOW.finditer(plain))
-    if not sides:
-        return bool(re.search(r"\b(?:no longer|ya no)\b[^.;\n]{0,40}$", plain[:start]))
-    clause = plain[_last_break(plain, start) : start]
-    if _NOW.search(clause):
-        return False
-    then = _BEFORE.search(clause) or re.match(r"[^.;,\n]{0,30}\b(?:before|until|originally|at first|antes|hasta)\b", plain[end:])
-    return bool(then) and any(side.start() > end or side.end() < start - len(clause) for side in sides)
-
-
-def _last_break(plain: str, start: int) -> int:
-    return max(plain.rfind(mark, 0, start) for mark in (",", ".", ";", "\n", " but ", " pero ")) + 1
-
-
-_NO_ALTERNATIVE: Final = frozenset("so more less later earlier thereabouts better higher lower fewer nearby menos mas".split())
-
-
-def _is_alternative(match: Match, given: Sequence[Token], answer: str) -> bool:
-    """ "X or Y", "either X or Y", "X/Y", "between X and Y"."""
-    if any(token.text in ("or", "o", "u", "/") for token in tokens_of(answer)):
-        return False
-    after = [token for token in given[match.last + 1 : match.last + 6]]
-    for place, token in enumerate(after):
-        if token.text in ("or", "o", "u", "/") and place <= 2:
-            follower = after[place + 1].text if place + 1 < len(after) else ""
-            return bool(follower) and follower not in _NO_ALTERNATIVE
-        if token.text not in (",", ")", "maybe", "possibly", "perhaps", "quizas") and token.kind != "word":
-            break
-        if token.kind == "word" and place >= 1:
-            break
-    before = [token.text for token in given[max(0, match.first - 4) : match.first]]
-    if "between" in before or "entre" in before or "either" in before:
-        return True
-    tail = [word for word in before if word not in _STOP and word not in (",", "maybe", "possibly", "perhaps")]
-    return bool(tail) and tail[-1] in ("or", "/", "o", "u")
-
-
-def _is_candidate(match: Match, given: Sequence[Token], answer: str) -> bool:
-    """The reply is a bare list of things, of which the answer is one."""
-    if len(enumeration(answer)) > 1 or any(token.text == "," for token in tokens_of(answer)):
-        return False
-    segments: list[list[Token]] = [[]]
-    for token in given:
-        if token.kind == "mark" and token.text in ",\n;" or token.text in ("and", "y"):
-            segments.append([])
-        elif token.kind != "mark":
-            segments[-1].append(token)
-    filled = [segment for segment in segments if segment]
-    if _CORRECTS_ITSELF.search(" ".join(token.text for token in given)):
-        return False
-    if len(filled) < 3 or any(len(segment) > 4 for segment in filled):
-        return False
-    first = filled[0]
-    place_name = first and first[0].start <= given[match.first].start <= first[-1].end and len(filled) == 3
-    return not place_name
