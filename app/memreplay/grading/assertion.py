@@ -36,16 +36,23 @@ _CLAUSE_ENDS: Final = frozenset(
     " ahora actualmente porque ; . ! ? : \n ( ) — – ,".split(" ")
 )
 _NOW: Final = re.compile(
-    r"\b(?:now|currently|these days|nowadays|at present|as of|since then|changed (?:it )?to|switched to|moved to"
-    r"|updated to|corrected to|became|ahora|actualmente|hoy en dia|cambio a|paso a ser)\b"
+    r"\b(?:now|currently|these days|nowadays|at present|as of|since then|ahora|actualmente|hoy en dia)\b"
 )
-_BEFORE: Final = re.compile(
-    r"\b(?:was|were|used to be|used to|previously|formerly|originally|initially|at first|before|no longer|earlier"
-    r"|until|once|era|eran|fue|antes|al principio|inicialmente|originalmente|ya no|solia)\b"
+_CHANGED: Final = re.compile(
+    r"\b(?:changed (?:it )?to|switched to|moved to|updated to|corrected to|became|cambio a|paso a ser)\b"
+)
+_ONCE: Final = re.compile(
+    r"\b(?:used to|previously|formerly|originally|initially|at first|no longer|earlier|until|once|antes"
+    r"|al principio|inicialmente|originalmente|ya no|solia)\b"
+)
+_WAS: Final = re.compile(r"\b(?:was|were|had been|era|eran|fue)\b")
+_ASKS_ABOUT_THE_PAST: Final = re.compile(
+    r"\b(?:before|previous\w*|former\w*|original\w*|initial\w*|first|used to|old|earlier|until|once|prior|antes"
+    r"|anterior\w*|primer\w*|inicial\w*|antigu\w*)\b"
 )
 _CORRECTS_ITSELF: Final = re.compile(
-    r"\b(?:no wait|wait,? no|i mean|sorry|correction|scratch that|make that|or rather|digo|perdon|mejor dicho"
-    r"|quiero decir)\b"
+    r"\b(?:no wait|wait,? no|(?<!and )i mean|sorry|correction|scratch that|make that|or rather|digo|perdon"
+    r"|mejor dicho|quiero decir)\b"
 )
 _BEFORE_AFTERWARDS: Final = re.compile(r"[^.;,\n]{0,30}\b(?:before|until|originally|at first|antes|hasta)\b")
 _DONT_KNOW: Final = re.compile(
@@ -108,7 +115,7 @@ def _gives_up(reply: str, answer: str) -> bool:
 def _rejected(match: Match, given: Sequence[Token], reply: str, answer: str, question: str) -> Rejection | None:
     if _is_denied(match, given, answer, question):
         return "denied"
-    if _is_superseded(match, given, reply):
+    if _is_superseded(match, given, reply, question):
         return "superseded"
     if _is_alternative(match, given, answer):
         return "hedged"
@@ -155,7 +162,7 @@ def _clause_before(first: int, given: Sequence[Token]) -> Sequence[Token]:
     return given[start - 1 if begins_denial else start : first]
 
 
-def _is_superseded(match: Match, given: Sequence[Token], reply: str) -> bool:
+def _is_superseded(match: Match, given: Sequence[Token], reply: str, question: str) -> bool:
     """The reply contrasts then and now, and the answer stands on the side of then."""
     plain = folded(reply)
     start, end = given[match.first].start, given[match.last].end
@@ -170,14 +177,16 @@ def _is_superseded(match: Match, given: Sequence[Token], reply: str) -> bool:
         return True
     if (took_back := _CORRECTS_ITSELF.search(plain, end)) and re.search(r"\w", plain[took_back.end() :]):
         return True
-    sides = list(_NOW.finditer(plain))
-    if not sides:
-        return bool(re.search(r"\b(?:no longer|ya no)\b[^.;\n]{0,40}$", plain[:start]))
-    clause = plain[_last_break(plain, start) : start]
-    if _NOW.search(clause):
+    if _ASKS_ABOUT_THE_PAST.search(folded(question)):
         return False
-    then = _BEFORE.search(clause) or _BEFORE_AFTERWARDS.match(plain, end)
-    return bool(then) and any(side.start() > end or side.end() < start - len(clause) for side in sides)
+    clause = plain[_last_break(plain, start) : start]
+    if _NOW.search(clause) or _CHANGED.search(clause):
+        return False
+    once = _ONCE.search(clause) or _BEFORE_AFTERWARDS.match(plain, end)
+    rest = plain[: start - len(clause)] + " | " + plain[end:]
+    return bool(
+        (once and (_NOW.search(rest) or _CHANGED.search(rest))) or (_WAS.search(clause) and _NOW.search(rest))
+    )
 
 
 def _last_break(plain: str, start: int) -> int:
@@ -220,10 +229,20 @@ def _is_candidate(match: Match, given: Sequence[Token], answer: str) -> bool:
         elif token.kind != "mark":
             segments[-1].append(token)
     filled = [segment for segment in segments if segment]
+    if len(filled) < 3 or any(len(segment) > 3 or _is_clause(segment) for segment in filled):
+        return False
     if _CORRECTS_ITSELF.search(" ".join(token.text for token in given)):
         return False
-    if len(filled) < 3 or any(len(segment) > 4 for segment in filled):
-        return False
-    first = filled[0]
-    place_name = first and first[0].start <= given[match.first].start <= first[-1].end and len(filled) == 3
-    return not place_name
+    first, last = given[match.first], given[match.last]
+    mine = next((segment for segment in filled if segment[0].start <= first.start <= segment[-1].start), [])
+    whole = bool(mine) and mine[0].start == first.start and mine[-1].end == last.end
+    alike = all(segment[0].kind == mine[0].kind for segment in filled) if mine else False
+    place_name = bool(mine) and mine is filled[0] and len(filled) == 3
+    return whole and alike and not place_name
+
+
+def _is_clause(segment: Sequence[Token]) -> bool:
+    """Whether a part of a list is a clause: it has a small word that names of things do without."""
+    return any(
+        token.kind == "word" and token.text in STOP_WORDS - {"the", "a", "an", "el", "la"} for token in segment
+    )

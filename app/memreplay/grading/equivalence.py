@@ -154,12 +154,14 @@ _LEXER: Final = re.compile(
     | (?P<clock>\b\d{1,2}[:.h]\d{2}(?::\d{2})?\s*(?:[ap]\.?m\b\.?|h\b|hrs?\b)
                |\b\d{1,2}:\d{2}(?::\d{2})?(?![\d:])
                |\b\d{1,2}\s*[ap]\.?m\b\.?)
+    | (?P<flag>(?<!\S)--?[a-z][\w-]+)
     | (?P<version>\b\d+(?:\.\d+){2,}\b)
     | (?P<ordinal>\b\d+(?:st|nd|rd|th|º|ª)(?!\w))
-    | (?P<number>(?<![\w.])[+-]?\d+(?:[,. ]\d{3})+(?:[.,]\d+)?(?![\d])|(?<![\w.,])[+-]?\d+(?:[.,]\d+)?)
+    | (?P<number>(?<![^\W_])(?<![.])[+-]?\d+(?:[,. ]\d{3})+(?:[.,]\d+)?(?![\d])
+                |(?<![^\W_])(?<![.,])[+-]?\d+(?:[.,]\d+)?)
     | (?P<sign>[£$€¥%°]c?|°[cf])
     | (?P<word>[^\W_]+)
-    | (?P<mark>[;.!?:()\n,—–/])
+    | (?P<mark>[.!?:](?=[\s"'”’)\]*_]|$)|[;()\n—–/]|,(?!\d))
     """,
     re.VERBOSE,
 )
@@ -204,13 +206,21 @@ def _raw(plain: str) -> list[Token]:
             found.append(Token("number", float(re.match(r"\d+", written).group()), written, *at))  # type: ignore[union-attr]
         elif kind == "sign":
             found.append(Token("unit", _CURRENCIES.get(written) or _UNITS.get(written, written), written, *at))
-        elif kind == "version":
+        elif kind in ("version", "flag"):
             found.append(Token("word", (written, written), written, *at))
+        elif written == "/" and not _parts_alternatives(plain, match.start()):
+            continue
         elif kind == "mark":
             found.append(Token("mark", written, written, *at))
         else:
             found.extend(_split_word(written, *at))
     return found
+
+
+def _parts_alternatives(plain: str, at: int) -> bool:
+    """Whether a slash stands between two words ("blue/green"), not in a path or an address."""
+    start, end = plain.rfind(" ", 0, at) + 1, plain.find(" ", at)
+    return re.fullmatch(r"\w+/\w+[.,;]?", plain[start : end if end >= 0 else len(plain)]) is not None
 
 
 def _split_word(written: str, start: int, end: int) -> Iterator[Token]:
@@ -442,7 +452,7 @@ def same_token(wanted: Token, given: Token) -> bool:
 
 
 def _same_date(wanted: Date, given: Date) -> bool:
-    """What is asked for must be said, but for the year of a full date; what is said must agree."""
+    """What is asked for must be said; a reply may say more ("7 May 2023" for "May 2023")."""
     wanted_year, wanted_month, wanted_day = wanted
     year, month, day = given
     if isinstance(month, tuple) or isinstance(wanted_month, tuple):
@@ -451,7 +461,7 @@ def _same_date(wanted: Date, given: Date) -> bool:
         return False
     if wanted_month != month or (wanted_day is not None and wanted_day != day):
         return False
-    return wanted_year is None or year is not None or wanted_day is not None
+    return wanted_year is None or year is not None
 
 
 def _slashed_agrees(wanted: Date, given: Date) -> bool:

@@ -8,8 +8,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from memreplay.conversations.models import Question
+from memreplay.grading.assertion import Rejection, asserted
 from memreplay.grading.choice import without_reasoning
-from memreplay.grading.score import Outcome, Score
+from memreplay.grading.equivalence import contains
+from memreplay.grading.score import DecidedBy, Outcome, Score
 from memreplay.text import normalised, stands_in
 
 _LONGEST = 40
@@ -92,23 +94,42 @@ def _plain(text: str) -> str:
 
 
 def score_recall(question: Question, text: str) -> Score:
-    """Correct on an exact match, or where there are expected entities and the reply holds all of them.
+    """Correct where the reply asserts the expected answer, or all expected entities, in any equivalent spelling.
 
     Where the right answer is that it was never said, saying so is correct; elsewhere it is wrong. A reply without
-    an answer is unparsed.
+    an answer is unparsed. ``exact_match`` is the strict figure (the expected words occur in the reply);
+    ``decided_by`` names the rule that decided.
     """
     answer = without_reasoning(text)
     if not answer.strip():
         return nothing_found(question, "unparsed", text)
     if question.abstain:
-        return _judged(says_not_said(text), text)
+        return _judged(says_not_said(text), text, "abstention")
     if says_not_said(text):
-        return nothing_found(question, "wrong", text)
+        return nothing_found(question, "wrong", text).model_copy(update={"decided_by": "abstention"})
     exact = stands_in(question.expected, answer)
-    found = _share_found(question.expected_entities, answer)
-    return _judged(exact or found == 1.0, text).model_copy(
-        update={"exact_match": exact, "entity_recall": found, "f1": token_f1(question.expected, answer)}
+    entities = [asserted(entity, answer, question.text) for entity in question.expected_entities]
+    correct, decided_by = _decision(question, answer, exact, entities)
+    return _judged(correct, text, decided_by).model_copy(
+        update={
+            "exact_match": exact,
+            "entity_recall": sum(ok for ok, _ in entities) / len(entities) if entities else None,
+            "f1": token_f1(question.expected, answer),
+        }
     )
+
+
+def _decision(
+    question: Question, answer: str, exact: bool, entities: Sequence[tuple[bool, Rejection | None]]
+) -> tuple[bool, DecidedBy]:
+    given, rejected = asserted(question.expected, answer, question.text)
+    by_entities = bool(entities) and all(ok for ok, _ in entities)
+    if not given and not by_entities:
+        return False, rejected or next((why for _, why in entities if why is not None), None) or "no_match"
+    for old in question.supersedes:
+        if not contains(old, question.expected) and asserted(old, answer, question.text)[0]:
+            return False, "candidates"
+    return True, ("exact" if exact else "equivalent") if given else "entities"
 
 
 def nothing_found(question: Question, outcome: Outcome, text: str | None) -> Score:
@@ -126,11 +147,10 @@ def token_f1(expected: str, answer: str) -> float:
     return 2 * shared / (len(wanted) + len(given)) if shared else 0.0
 
 
-def _share_found(entities: Sequence[str], answer: str) -> float | None:
-    if not entities:
-        return None
-    return sum(stands_in(entity, answer) for entity in entities) / len(entities)
-
-
-def _judged(correct: bool, text: str) -> Score:
-    return Score(outcome="correct" if correct else "wrong", score=1.0 if correct else 0.0, predicted=text)
+def _judged(correct: bool, text: str, decided_by: DecidedBy) -> Score:
+    return Score(
+        outcome="correct" if correct else "wrong",
+        score=1.0 if correct else 0.0,
+        predicted=text,
+        decided_by=decided_by,
+    )

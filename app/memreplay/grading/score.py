@@ -9,6 +9,22 @@ from memreplay.conversations.models import Frozen
 Outcome = Literal["correct", "wrong", "unparsed", "refused", "error"]
 
 
+DecidedBy = Literal[
+    "exact",
+    "equivalent",
+    "entities",
+    "abstention",
+    "denied",
+    "hedged",
+    "superseded",
+    "candidates",
+    "no_match",
+    "label",
+    "text",
+]
+"""The rule that decided: how the answer was recognised, or why it was not accepted."""
+
+
 class Score(Frozen):
     """One answer, scored. ``score`` is None where the outcome is an error: an error is not a wrong answer.
 
@@ -23,6 +39,7 @@ class Score(Frozen):
     exact_match: bool | None = None
     entity_recall: float | None = None
     f1: float | None = None
+    decided_by: DecidedBy | None = None
 
 
 class RetrievalScore(Frozen):
