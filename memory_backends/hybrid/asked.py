@@ -11,29 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from memory_backends.hybrid.reading import folded
+from memory_backends.text import MONTHS, folded_words
 
-_MONTHS: Mapping[str, int] = {
-    name: number
-    for number, names in enumerate(
-        (
-            "january enero",
-            "february febrero",
-            "march marzo",
-            "april abril",
-            "may mayo",
-            "june junio",
-            "july julio",
-            "august agosto",
-            "september septiembre",
-            "october octubre",
-            "november noviembre",
-            "december diciembre",
-        ),
-        start=1,
-    )
-    for name in names.split()
-}
 _ALSO_A_WORD = frozenset({"may", "march"})
 """Months that count as such only beside a number, or after ``in`` or ``of``."""
 
@@ -70,7 +49,7 @@ class Asked:
 
 def read_question(text: str, labels: Iterable[str]) -> Asked:
     """Read a question; ``labels`` are the folded labels of those who speak."""
-    words = folded(text).split()
+    words = folded_words(text).split()
     names = {label: {label, *_ALSO_CALLED.get(label, ())} for label in labels if label}
     named = {label: called for label, called in names.items() if any(_stands_in(name, words) for name in called)}
     return Asked(
@@ -92,7 +71,7 @@ def _topic(text: str, named: Sequence[Iterable[str]]) -> str:
 
     def in_their_words(word: re.Match[str]) -> str:
         owned = _POSSESSIVE.search(word[0])
-        if folded(_POSSESSIVE.sub("", word[0])) not in names:
+        if folded_words(_POSSESSIVE.sub("", word[0])) not in names:
             return word[0]
         return "" if len(named) > 1 else "my" if owned else "I"
 
@@ -104,5 +83,5 @@ def _topic(text: str, named: Sequence[Iterable[str]]) -> str:
 def _months(words: list[str]) -> Iterable[int]:
     for before, word, after in zip(["", *words], words, [*words[1:], ""], strict=False):
         is_dated = before in ("in", "of") or before.isdigit() or after.isdigit()
-        if word in _MONTHS and (is_dated or word not in _ALSO_A_WORD):
-            yield _MONTHS[word]
+        if word in MONTHS and (is_dated or word not in _ALSO_A_WORD):
+            yield MONTHS[word]

@@ -20,12 +20,13 @@ from memory_backends.base import Clock, Namespace, TextEmbedder
 from memory_backends.hybrid.candidates import Candidate
 from memory_backends.hybrid.options import HybridOptions
 from memory_backends.hybrid.planner import PlannerAgent, staged_candidates
-from memory_backends.hybrid.reading import folded, is_of_a_kind, same_value, says_no_more
+from memory_backends.hybrid.reading import is_of_a_kind, same_value, says_no_more
 from memory_backends.hybrid.workspace import SharedWorkspace
 from memory_backends.records import KNOWLEDGE_COLLECTION, KnowledgeDocument, PersonalMemoryState, iso_utc
 from memory_backends.stores.qdrant import KnowledgeStore, Point
 from memory_backends.stores.redis import OperatingMemory
 from memory_backends.stores.trace import MemoryTrace, PromotionDecision, SignificanceFactors
+from memory_backends.text import folded_words
 
 PROMOTION_THRESHOLD = 0.6
 DECAY_PER_DAY = 0.1
@@ -243,7 +244,7 @@ class ConsolidationAgent:
 
     def _knowledge_id(self, candidate: Candidate) -> str:
         said = candidate.value if candidate.slot else candidate.content
-        return self._namespace.point_id("fact", candidate.slot or "", folded(said) or said)
+        return self._namespace.point_id("fact", candidate.slot or "", folded_words(said) or said)
 
 
 def _repeats(candidate: Candidate, fact: KnowledgeDocument) -> bool:
@@ -268,11 +269,11 @@ def _bounded(sources: Sequence[str]) -> list[str]:
 
 
 def _numbers(text: str) -> set[str]:
-    return {word for word in folded(text).split() if any(c.isdigit() for c in word)}
+    return {word for word in folded_words(text).split() if any(c.isdigit() for c in word)}
 
 
 def _gist(candidate: Candidate) -> str:
-    return f"{candidate.slot or candidate.rule}: {folded(candidate.value)}"[:60]
+    return f"{candidate.slot or candidate.rule}: {folded_words(candidate.value)}"[:60]
 
 
 def _with_drop(dropped: dict[str, int], candidate: Candidate) -> dict[str, int]:

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from memory_backends.base import Hit
-from memory_backends.hybrid.reading import folded
 from memory_backends.hybrid.workspace import values_of
 from memory_backends.records import (
     KNOWLEDGE_COLLECTION,
@@ -19,6 +18,7 @@ from memory_backends.records import (
 from memory_backends.retrieval.keyword import terms_of
 from memory_backends.retrieval.rendering import date_heading
 from memory_backends.stores.qdrant import Found
+from memory_backends.text import folded_words
 
 _CUES: Mapping[str, str] = {
     "name": "name called nombre llama apellido",
@@ -58,7 +58,7 @@ def slots_for(question: str, shared_data: Mapping[str, Any]) -> list[SlotFact]:
     A name comes last: who asks what something is called asks for the thing, and only else for a name.
     """
     asked = _terms(question)
-    words = f" {folded(question)} "
+    words = f" {folded_words(question)} "
     facts = [
         SlotFact(name=slot, line=_line(slot, held), sources=tuple(value["turn"] for value in values_of(held)))
         for slot, held in reversed(list(shared_data.items()))
@@ -76,7 +76,7 @@ def _is_asked_for(slot: str, asked: set[str], words: str) -> bool:
 
 
 def _terms(text: str) -> set[str]:
-    return {folded(term) for word in text.split() for term in terms_of(word)}
+    return {folded_words(term) for word in text.split() for term in terms_of(word)}
 
 
 def _line(slot: str, held: Mapping[str, Any]) -> str:

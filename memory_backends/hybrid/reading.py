@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 
 from memory_backends.hybrid.rules import (
@@ -15,19 +14,13 @@ from memory_backends.hybrid.rules import (
     technical,
 )
 from memory_backends.hybrid.rules.pattern import Rule
+from memory_backends.text import folded_words
 
 LONGEST_VALUE = 120
 LONGEST_SLOT = 48
 
-_NOT_WORD = re.compile(r"[^\w]+")
 _DIGIT = re.compile(r"\d")
 _TRIM = " \t\"'“”‘’«»`.,;:!?¡¿()[]*"
-
-
-def folded(text: str) -> str:
-    """Text for comparison: no case, no accents, runs of anything but letters and digits as one space."""
-    plain = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
-    return _NOT_WORD.sub(" ", plain).strip()
 
 
 def clean_value(text: str) -> str:
@@ -37,12 +30,12 @@ def clean_value(text: str) -> str:
 
 def slot_part(text: str) -> str:
     """A piece of text as a part of a slot's name: ``Favourite colour`` → ``favourite_colour``."""
-    return folded(text).replace(" ", "_")[:LONGEST_SLOT].strip("_")
+    return folded_words(text).replace(" ", "_")[:LONGEST_SLOT].strip("_")
 
 
 def same_value(one: str, other: str) -> bool:
     """Whether two values are the same but for case, accents and punctuation."""
-    return folded(one) == folded(other)
+    return folded_words(one) == folded_words(other)
 
 
 def is_of_a_kind(new: str, old: str) -> bool:
@@ -58,7 +51,7 @@ def _kind(value: str) -> str:
 
 def says_no_more(new: str, old: str) -> bool:
     """Whether ``new`` adds nothing to ``old``: the same value, or a part of it in whole words."""
-    return f" {folded(new)} " in f" {folded(old)} "
+    return f" {folded_words(new)} " in f" {folded_words(old)} "
 
 
 RULES: tuple[Rule, ...] = (

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from memory_backends.base import ChannelScore, Clock, Exchange, Message, Namespace
 from memory_backends.hybrid.asked import Asked, read_question
-from memory_backends.hybrid.reading import folded
 from memory_backends.records import VERBATIM_COLLECTION, QdrantDocument
 from memory_backends.retrieval.keyword import KeywordIndex, weighted
 from memory_backends.retrieval.ranking import Scores, ranks_of, scaled
 from memory_backends.stores.qdrant import KnowledgeStore, Point
-from memory_backends.text import sentences_of
+from memory_backends.text import folded_words, sentences_of
 
 _FIRST_ROWS = 256
 
@@ -187,7 +186,7 @@ class VerbatimMemory:
             self._sentences.add([left.pop(0) for _ in said])
             self._keywords.add(message.session, message.text)
             self._messages.append(message)
-            self._labels.append(folded(message.label))
+            self._labels.append(folded_words(message.label))
             self._dates[message.turn_id] = message.said_at
             self._owner.append(self._exchanges[id_])
             self._asking.append(sum(map(_is_question, said)) / len(said) if said else 0.0)

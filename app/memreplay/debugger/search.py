@@ -14,8 +14,8 @@ from typing import Any, Final, Literal, get_args
 
 from memory_backends.base import Hit
 from memory_backends.stores.trace import MemoryOperation, PatchChange, UpsertChange, WriteChange
+from memory_backends.text import folded
 from memreplay.engine.events import QuestionAsked
-from memreplay.text import folded
 from memreplay.timeline.timeline import Timeline
 
 Where = Literal["message", "state", "stored", "hit", "prompt"]

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
+from memory_backends.text import ENGLISH_MONTHS, MONTHS, any_of
 from memreplay.conversations.models import Frozen, Question
 from memreplay.grading.score import Score
 
@@ -39,10 +40,7 @@ _JSON_KEYS = (
     "opcion",
 )
 _DECORATION = "*_`~\"'“”‘’«»()[]{}<>$|\\ \t\r\n"
-_MONTH = (
-    r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|enero|febrero|marzo|abril|mayo|junio|julio|agosto|"
-    r"septiembre|octubre|noviembre|diciembre)"
-)
+_MONTH = any_of([*MONTHS, *(name[:3] for name in ENGLISH_MONTHS)])
 _DRESS = r"[*_`~\"'“”‘’«»()\[\]{}$#\s]*"
 _KEYWORD = r"(?:answer|option|choice|index|respuesta|opci[oó]n|[ií]ndice|elecci[oó]n)"
 _LINK = (

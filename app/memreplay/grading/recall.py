@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
+from memory_backends.text import folded
 from memreplay.conversations.models import Question
 from memreplay.grading.choice import without_reasoning
 from memreplay.grading.score import Outcome, Score
@@ -85,9 +85,7 @@ def says_not_said(reply: str) -> bool:
 
 def _plain(text: str) -> str:
     """Case, accents and punctuation folded, words parted by one space, a leading ``answer:`` dropped."""
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    letters = "".join(mark for mark in decomposed if not unicodedata.combining(mark) and mark not in "'’")
-    words = " ".join(re.sub(r"[\W_]+", " ", letters).split())
+    words = re.sub(r"[\W_]+", " ", re.sub("['’]", "", folded(text))).strip()
     return re.sub(r"\A(?:(?:the )?answer|(?:la )?respuesta)(?: is| es)? (?=not |un|non)", "", words)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from memory_backends.text import folded
 from memreplay.debugger.breakpoints.syntax import (
     Both,
     Changed,
@@ -29,7 +30,6 @@ from memreplay.debugger.breakpoints.syntax import (
     Watch,
 )
 from memreplay.debugger.retrievals import RetrievalIndex
-from memreplay.text import folded
 from memreplay.timeline.fold import MISSING, Path, StateHistory, value_in
 from memreplay.timeline.timeline import Timeline
 

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from memory_backends.text import folded
 from memreplay.grading.recall import says_not_said
 from memreplay.llm.extractive.context import ROLES, Line
 from memreplay.llm.extractive.dates import Span, likeness, spans_in, written_span
 from memreplay.llm.extractive.evidence import Bearing, History, Sentence, bearing, read_history
 from memreplay.llm.extractive.questions import Wanted, asks_who_speaks, holds, introduces_itself, wanted_by
-from memreplay.llm.extractive.words import folded, is_spanish, terms
+from memreplay.llm.extractive.words import is_spanish, terms
 from memreplay.llm.prompts import NOT_SAID
 
 UNSUPPORTED = "The conversation supports none of these options."

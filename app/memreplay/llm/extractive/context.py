@@ -11,6 +11,7 @@ from datetime import date
 from functools import lru_cache
 from typing import NamedTuple
 
+from memory_backends.text import sentences_of
 from memreplay.llm.extractive.dates import absolute_spans
 
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
@@ -20,10 +21,6 @@ ROLES = frozenset({"user", "ai", "assistant", "human", "agent"})
 """Labels that are no names, folded."""
 
 _LONGEST_HEADING = 90
-_SENTENCE_END = re.compile(
-    r"(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bDr)(?<!\bSt)(?<!\bSr)(?<!\bSra)(?<!\bvs)(?<!e\.g)(?<!i\.e)(?<!\bNo)"
-    r"[.!?…]+[\"'”’)\]*]*\s+|\s*\n+\s*"
-)
 
 
 class Line(NamedTuple):
@@ -37,18 +34,7 @@ class Line(NamedTuple):
     @property
     def sentences(self) -> list[str]:
         """The text cut into sentences, each as it stands."""
-        return split_sentences(self.text)
-
-
-def split_sentences(text: str) -> list[str]:
-    """Sentences as they stand, closing marks included."""
-    pieces: list[str] = []
-    start = 0
-    for match in _SENTENCE_END.finditer(text):
-        pieces.append(text[start : match.end()].strip())
-        start = match.end()
-    pieces.append(text[start:].strip())
-    return [piece for piece in pieces if piece]
+        return sentences_of(self.text)
 
 
 @lru_cache(maxsize=8)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from memreplay.llm.extractive.words import folded
+from memory_backends.text import ENGLISH_MONTHS, MONTHS, NUMBERS, WEEKDAYS, any_of, folded
 
 
 class Span(NamedTuple):
@@ -23,57 +23,26 @@ class Span(NamedTuple):
         return (self.end - self.start).days + 1
 
 
-_MONTHS = {
-    name: number
-    for names in (
-        "january february march april may june july august september october november december",
-        "jan feb mar apr may jun jul aug sep oct nov dec",
-        "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
-    )
-    for number, name in enumerate(names.split(), 1)
-} | {"sept": 9}
-_WEEKDAYS = {
-    name: number
-    for names in (
-        "monday tuesday wednesday thursday friday saturday sunday",
-        "lunes martes miercoles jueves viernes sabado domingo",
-    )
-    for number, name in enumerate(names.split())
-}
+_MONTHS = MONTHS | {name[:3]: MONTHS[name] for name in ENGLISH_MONTHS} | {"sept": 9}
+_SHORT_WEEKDAYS = dict(mon=0, tue=1, tues=1, wed=2, thu=3, thur=3, thurs=3, fri=4, sat=5, sun=6)  # noqa: C408
 _COUNTS = {
-    word: value
-    for words, value in (
-        ("a an one last past this un una uno", 1), ("two couple dos par", 2),
-        ("three tres few some several unos unas", 3),
-        ("four cuatro", 4), ("five cinco", 5), ("six seis", 6), ("seven siete", 7), ("eight ocho", 8),
-        ("nine nueve", 9), ("ten diez", 10), ("twelve doce", 12),
-    )
-    for word in words.split()
-}  # fmt: skip
-_M = r"(?P<month>" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")"
-_W = r"(?P<weekday>" + "|".join(sorted(_WEEKDAYS, key=len, reverse=True)) + r")s?"
-_SHORT_WEEKDAYS = {
-    "mon": 0,
-    "tue": 1,
-    "tues": 1,
-    "wed": 2,
-    "thu": 3,
-    "thur": 3,
-    "thurs": 3,
-    "fri": 4,
-    "sat": 5,
-    "sun": 6,
+    **{name: number for name, number in NUMBERS.items() if 0 < number <= 12 and name != "once"},
+    **dict.fromkeys(("a", "an", "last", "past", "this", "un", "una"), 1),
+    **dict.fromkeys(("couple", "par"), 2),
+    **dict.fromkeys(("few", "some", "several", "unos", "unas"), 3),
 }
+_M = f"(?P<month>{any_of(_MONTHS)})"
+_W = f"(?P<weekday>{any_of(WEEKDAYS)})s?"
 # A short form counts only after "last" or "next": "sun", "sat" and "wed" are words too.
-_ANY_W = r"(?P<weekday>" + "|".join(sorted(_WEEKDAYS | _SHORT_WEEKDAYS, key=len, reverse=True)) + r")s?"
-_N = r"(?P<count>\d{1,3}|" + "|".join(sorted(_COUNTS, key=len, reverse=True)) + r")"
+_ANY_W = f"(?P<weekday>{any_of(WEEKDAYS | _SHORT_WEEKDAYS)})s?"
+_N = rf"(?P<count>\d{{1,3}}|{any_of(_COUNTS)})"
 _UNIT = r"(?P<unit>days?|weeks?|weekends?|months?|years?|dias?|semanas?|meses|mes|anos?)"
 _Y = r"(?P<year>(?:19|20)\d\d)"
 _D = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 
 # Few lines speak of time: one look tells the rest apart from them.
 _MAY_HOLD_A_DATE = re.compile(
-    r"\b(?:(?:19|20)\d\d|" + "|".join([*_MONTHS, *(name + "s?" for name in _WEEKDAYS)]) + r")\b|"
+    r"\b(?:(?:19|20)\d\d|" + any_of(_MONTHS) + "|" + any_of(WEEKDAYS) + "s?" + r")\b|"
     r"\b(?:ago|back|last|next|past|previous|coming|this|yesterday|today|tonight|tomorrow|just now|in|for|about|"
     r"almost|nearly|over|now|already|after|before|later|earlier|prior|hace|dentro|en|pasad[oa]|proxim[oa]|viene|ayer|anoche|"
     r"anteayer|hoy|esta|manana)\b"
@@ -192,7 +161,7 @@ _FIXED = {
     "tomorrow": 1,
     "day before yesterday": -2, "anteayer": -2, "day after tomorrow": 2, "pasado manana": 2,
 }  # fmt: skip
-_FIXED_PATTERN = re.compile(r"\b(" + "|".join(sorted(map(re.escape, _FIXED), key=len, reverse=True)) + r")\b")
+_FIXED_PATTERN = re.compile(rf"\b({any_of(_FIXED)})\b")
 _LAST = r"(?:last|this past|past|the previous|previous)"
 _RELATIVE: tuple[tuple[re.Pattern[str], int], ...] = tuple(
     (re.compile(pattern), direction)
@@ -235,7 +204,7 @@ def _relative(plain: str, said: date) -> Iterator[Span]:
             parts = match.groupdict()
             parts["unit"] = parts.get("unit") or parts.pop("unit2", None)
             if parts.get("weekday"):
-                span: Span | None = _weekday(said, (_WEEKDAYS | _SHORT_WEEKDAYS)[str(parts["weekday"])], direction)
+                span: Span | None = _weekday(said, (WEEKDAYS | _SHORT_WEEKDAYS)[str(parts["weekday"])], direction)
             else:
                 span = _shifted(said, parts, direction)
             if span:
@@ -248,7 +217,7 @@ def _relative(plain: str, said: date) -> Iterator[Span]:
 
 
 _ANCHORED = re.compile(
-    r"\b(?:(?P<count>[a-z]+|\d+)\s+)?(?P<what>day|week|weekend|month|year|" + "|".join(_WEEKDAYS) + r")s?\s+"
+    r"\b(?:(?P<count>[a-z]+|\d+)\s+)?(?P<what>day|week|weekend|month|year|" + any_of(WEEKDAYS) + r")s?\s+"
     r"(?P<side>before|after|prior to|of|following|leading up to|preceding)\s+(?:the\s+)?"
 )
 
@@ -269,8 +238,8 @@ def written_span(text: str, year: int | None = None) -> Span | None:
     if anchored.group("side") == "of":
         return _SHIFTED[what](anchor, 0) if what in ("week", "weekend") else spans[0]
     direction = 1 if anchored.group("side") in ("after", "following") else -1
-    if what in _WEEKDAYS:
-        return _weekday(anchor, _WEEKDAYS[what], direction)
+    if what in WEEKDAYS:
+        return _weekday(anchor, WEEKDAYS[what], direction)
     count = anchored.group("count") or "1"
     return _shifted(
         anchor, {"unit": what, "count": count if count.isdigit() or count in _COUNTS else "1"}, direction

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from memory_backends.text import folded
 from memreplay.llm.extractive.context import Line, read_lines
-from memreplay.llm.extractive.words import folded, terms
+from memreplay.llm.extractive.words import terms
 
 _SAME_LINE = 0.5
 _LINE_BEFORE = 0.35

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from memreplay.llm.extractive.words import STOP_WORDS, folded
+from memory_backends.text import MONTHS, NUMBERS, WEEKDAYS, any_of, folded
+from memreplay.llm.extractive.words import STOP_WORDS
 
 Wanted = Literal["time", "date", "duration", "money", "number", "name", "place", "code", "yes_no", "anything"]
 
@@ -77,19 +78,9 @@ _ASKS_FOR: tuple[tuple[Wanted, re.Pattern[str]], ...] = (
 _AUXILIARY = re.compile(
     r"\A(?:is|are|was|were|do|does|did|has|have|had|will|would|can|could|should|might|es|esta|ha|tiene|puede|hay)\b"
 )
-_MONTHS = (
-    r"(?:january|february|march|april|may|june|july|august|september|october|november|december|enero|febrero|marzo|"
-    r"abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre)"
-)
-_WEEKDAYS = (
-    r"(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|"
-    r"lunes|martes|miercoles|jueves|viernes|sabado|domingo)"
-)
-_COUNT = (
-    r"(?:\d[\d.,]*|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|"
-    r"seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|hundred|thousand|"
-    r"dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|doce|quince|veinte)"
-)
+_MONTHS, _WEEKDAYS = any_of(MONTHS), any_of(WEEKDAYS)
+# "One", "a" and "once" count nothing by themselves.
+_COUNT = rf"(?:\d[\d.,]*|hundred|thousand|{any_of(NUMBERS.keys() - {'zero', 'cero', 'one', 'uno', 'once'})})"
 _TIME_UNIT = (
     r"(?:seconds?|minutes?|hours?|days?|weeks?|weekends?|months?|years?|nights?|ms|s|min|h|"
     r"segundos?|minutos?|horas?|dias?|semanas?|mes(?:es)?|anos?)"

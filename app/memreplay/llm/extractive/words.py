@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from functools import lru_cache
 
 import Stemmer
+
+from memory_backends.text import NUMBERS, folded
 
 _WORD = re.compile(r"[^\W_]+(?:[.:'’/@_-][^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
@@ -39,25 +40,9 @@ STOP_WORDS = frozenset(
 )
 """Words that tell nothing, folded: English and Spanish, and how a question speaks of the conversation itself."""
 
-_NUMBERS = {
-    word: str(value)
-    for words in (
-        """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
-        seventeen eighteen nineteen twenty""",
-        """cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciseis
-        diecisiete dieciocho diecinueve veinte""",
-    )
-    for value, word in enumerate(_words(words))
-} | {
-    "thirty": "30",
-    "forty": "40",
-    "fifty": "50",
-    "treinta": "30",
-    "cuarenta": "40",
-    "cincuenta": "50",
-    "dozen": "12",
-}
-_AMBIGUOUS_NUMBERS = frozenset({"one", "once", "uno"})
+# "One", "uno" and "once" often count nothing.
+_DIGITS = {word: str(value) for word, value in NUMBERS.items() if word not in ("one", "once", "uno")}
+_DIGITS["dozen"] = "12"
 
 _ENGLISH = Stemmer.Stemmer("english")
 _SPANISH = Stemmer.Stemmer("spanish")
@@ -65,14 +50,6 @@ _SPANISH_SIGNS = re.compile(
     r"[¿¡ñ]|\b(?:el|los|las|una|que|qué|cuál|dónde|cómo|quién|está|del|por|con|en|la|de|desde|y|mi|se)\b",
     re.IGNORECASE,
 )
-
-
-def folded(text: str) -> str:
-    """Lower case, without accents."""
-    if text.isascii():
-        return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(mark for mark in decomposed if not unicodedata.combining(mark))
 
 
 def is_spanish(text: str) -> bool:
@@ -89,8 +66,8 @@ def _terms_of(word: str, spanish: bool) -> tuple[str, ...]:
 
 
 def _term(part: str, spanish: bool) -> str:
-    if part in _NUMBERS and part not in _AMBIGUOUS_NUMBERS:
-        return _NUMBERS[part]
+    if part in _DIGITS:
+        return _DIGITS[part]
     stem: str = (_SPANISH if spanish else _ENGLISH).stemWord(part)
     return stem
 
