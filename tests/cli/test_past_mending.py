@@ -18,8 +18,8 @@ AT_ONCE = 2
 QUESTIONS = 5
 
 PAST_MENDING = [
-    pytest.param(failure(401, "Incorrect API key provided"), "set a right one", id="a wrong key"),
-    pytest.param(failure(404, "no such model"), "put it there, or start another run", id="an unknown model"),
+    pytest.param(failure(401, "Incorrect API key provided"), "set a valid one", id="a wrong key"),
+    pytest.param(failure(404, "no such model"), "add it there, or start another run", id="an unknown model"),
     pytest.param(
         failure(429, "quota", code="insufficient_quota"), "top it up", id="no credit, said as a rate limit"
     ),
@@ -55,7 +55,7 @@ def test_it_is_said_once_and_the_same_run_goes_on_when_it_is_mended(
         ran = run_cli(*options(server, tmp_path))
         assert ran.code == 130, ran.err
         assert len(server.requests) <= AT_ONCE
-        assert ran.err.count("openai/stub is asked no more") == 1 and mend in ran.err
+        assert ran.err.count("openai/stub is unavailable") == 1 and mend in ran.err
         assert f"{QUESTIONS} answers are still to be had" in ran.err and "--resume" in ran.err
         assert "Traceback" not in ran.err and not (tmp_path / "r.json").exists()
         assert run_status(tmp_path) == "interrupted"
@@ -80,7 +80,7 @@ def test_what_was_answered_before_is_kept_and_other_models_go_on(run_cli: RunCli
     with OpenAIServer(one_runs_dry) as server:
         here = options(server, tmp_path, models=("poor", "rich"))
         ran = run_cli(*here)
-        assert ran.code == 130 and "openai/poor is asked no more" in ran.err and "openai/rich is" not in ran.err
+        assert ran.code == 130 and "openai/poor is unavailable" in ran.err and "openai/rich is" not in ran.err
         assert asked["rich"] == QUESTIONS and 1 < asked["poor"] <= 1 + AT_ONCE
         asked.clear()
         server.behaviour = lambda received: (asked.update([received.body["model"]]), answer("red"))[1]
@@ -116,7 +116,7 @@ def test_where_nobody_can_judge_the_tests_wait_for_a_judge(run_cli: RunCli, tmp_
             *("--recording", tmp_path / "r.sqlite3", "--output", tmp_path / "r.json"),
         )
         ran = run_cli(*here)
-        assert ran.code == 130 and "openai/judge is asked no more" in ran.err, ran.err
+        assert ran.code == 130 and "openai/judge is unavailable" in ran.err, ran.err
         asked = Counter(received.body["model"] for received in server.requests)
         assert asked["judge"] == 1
         server.behaviour, server.requests = [answer('{"score": 1, "reason": "so"}')], []
@@ -132,7 +132,7 @@ def test_without_the_model_that_reads_facts_no_conversation_is_taken_in(run_cli:
     with OpenAIServer(refuses_the_extractor) as server:
         here = (*options(server, tmp_path), "--backend", "hybrid", "--extractor", "openai/reads")
         ran = run_cli(*here)
-        assert ran.code == 130 and "openai/reads is asked no more" in ran.err, ran.err
+        assert ran.code == 130 and "openai/reads is unavailable" in ran.err, ran.err
         assert len(server.requests) == 1
         server.behaviour = lambda received: answer('{"facts": []}' if received.body["model"] == "reads" else "red")
         assert run_cli(*here, "--resume").code == 0

@@ -135,13 +135,13 @@ def test_offline_gives_back_what_is_on_record_and_an_error_for_the_rest(run_cli:
         ran = run_cli(*run_of(dataset, tmp_path / "again", *model, "--offline"))
         assert (ran.code, len(server.requests)) == (3, paid)
     assert [row["outcome"] for row in rows(tmp_path / "again")] == ["correct", "correct", "error"]
-    assert "not on record" in rows(tmp_path / "again")[2]["error"]
+    assert "not recorded" in rows(tmp_path / "again")[2]["error"]
     assert "1 asked now, 2 replies taken from other runs" in ran.err
 
 
 def test_offline_needs_no_key(run_cli: RunCli, tmp_path: Path) -> None:
     ran = run_cli(*run_of("identity-01", tmp_path, "--model", "openai/gpt-4o-mini", "--offline", "--limit", 1))
-    assert ran.code == 3 and "not on record" in rows(tmp_path)[0]["error"]
+    assert ran.code == 3 and "not recorded" in rows(tmp_path)[0]["error"]
 
 
 def test_a_sample_has_something_of_every_type(run_cli: RunCli, tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ async def _run(assembly: Run, conversations: Sequence[Conversation], tests: Test
             _say(f"memreplay: {error}")
             return False
     _say(_summary(progress))
-    given_up = assembly.paces.given_up
+    given_up = assembly.rate_limiters.unavailable
     if given_up:
         whole = progress.overall
         _say("\n".join([*given_up.values(), f"{whole.total - whole.done:,} answers are still to be had"]))

@@ -66,9 +66,9 @@ class BatchRunner:
     def stop(self) -> None:
         """Begin nothing any more; calls under way are waited for, and their replies kept."""
         self.stopping = True
-        self._assembly.paces.halt()
+        self._assembly.rate_limiters.stop()
         for lane in self._lanes.values():
-            lane.halt()
+            lane.close()
         self._progressed.set()
 
     async def _take_up(self, conversation: Conversation, group: asyncio.TaskGroup) -> None:
@@ -132,14 +132,14 @@ class BatchRunner:
                 await session.ask(ask.question, ask.backend, ask.model, repeat=ask.repeat)
         except StoppedError:
             if answerer not in self._still_asked():
-                self._lanes[answerer].halt()
+                self._lanes[answerer].close()
                 self._progressed.set()
             return False
         return True
 
     def _still_asked(self) -> list[str]:
         """The answerers that were not given up."""
-        given_up = self._assembly.paces.given_up
+        given_up = self._assembly.rate_limiters.unavailable
         return [name for name in self._lanes if name not in given_up]
 
     def _begins(self, conversation: str, answerer: str) -> None:
@@ -161,13 +161,13 @@ class BatchRunner:
         asked, waiting = self._still_asked(), sum(self._not_begun.values(), Counter[str]())
         whole = sum(any(left[name] for name in asked) for left in self._not_begun.values())
         return whole < _CONVERSATIONS_AHEAD or any(
-            waiting[name] < self._assembly.paces.of(name).calls_at_once for name in asked
+            waiting[name] < self._assembly.rate_limiters.of(name).concurrency for name in asked
         )
 
     def _lane(self, answerer: str) -> Gate:
         """The asks of one model or agent, so that a slow one holds back no other."""
-        pace = self._assembly.paces.of(answerer)
-        return Gate(lambda: _ASKS_A_CALL * pace.calls_at_once)
+        pace = self._assembly.rate_limiters.of(answerer)
+        return Gate(lambda: _ASKS_A_CALL * pace.concurrency)
 
 
 def _answerer_of(ask: Ask) -> str:

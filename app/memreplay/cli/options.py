@@ -120,7 +120,7 @@ class ModelFlags:
     ] = None
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Use no reply that another run paid for.")] = False
     offline: Annotated[
-        bool, typer.Option("--offline", help="Reach no network: a call that is not on record is an error.")
+        bool, typer.Option("--offline", help="Reach no network: a call that is not recorded is an error.")
     ] = False
 
 

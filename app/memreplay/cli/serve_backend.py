@@ -18,7 +18,7 @@ from memreplay.conversations.models import Question
 from memreplay.errors import EXIT_DONE, MissingServerOrKeyError, UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.catalogue import ensure_reachable
-from memreplay.llm.client import UnstoppableModel
+from memreplay.llm.client import NeverUnavailableModel
 from memreplay.llm.extraction import ModelFactExtractor
 from memreplay.llm.extractive.reader import read_prompt
 from memreplay.llm.litellm_setup import warm_up
@@ -106,7 +106,7 @@ async def _serve(name: str, settings: Settings, options: ServeOptions) -> None:
 
     resources, vectors = resources_of(settings)
     model, base = settings.model[0], settings.api_base
-    asked = UnstoppableModel()
+    asked = NeverUnavailableModel()
     if settings.extractor is not None:
         resources = replace(resources, extractor=ModelFactExtractor(asked, settings.extractor, base))
     try:

@@ -30,14 +30,15 @@ class RunModels:
         keeps_replies = settings.cache or settings.extractor is not None
         self._kept_replies = SqliteReplyCache(cache_folder() / "replies.sqlite3", warn) if keeps_replies else None
         self.reply_cache = self._kept_replies if settings.cache else None
-        self.paces = RateLimiters(RateLimits(settings.concurrency, settings.rpm, settings.tpm))
+        self.rate_limiters = RateLimiters(RateLimits(settings.concurrency, settings.rpm, settings.tpm))
         model = self._paid_model()
         self.answer_model = CachedModel(model, self.reply_cache) if self.reply_cache else model
         self.extractor = self._extractor(model, run_id)
 
     def _paid_model(self) -> AnswerModel:
         """From the inside: the provider, long contexts sent ahead, no network if offline."""
-        model: AnswerModel = SharedPrefixModel(LiteLLMModel(timeout=self._settings.timeout, paces=self.paces))
+        client = LiteLLMModel(timeout=self._settings.timeout, rate_limiters=self.rate_limiters)
+        model = SharedPrefixModel(client)
         return OfflineModel(model) if self._settings.offline else model
 
     def _extractor(self, model: AnswerModel, run_id: Callable[[], str]) -> FactExtractor | None:

@@ -62,7 +62,7 @@ class Run:
         self._models = RunModels(settings, lambda: self._run_id, warn)
         self._memories.use_extractor(self._models.extractor)
         self.reply_cache = self._models.reply_cache
-        self.paces = self._models.paces
+        self.rate_limiters = self._models.rate_limiters
         self.answer_model = self._models.answer_model
         self._answerer = self.answerer(self.answer_model)
 
@@ -96,7 +96,7 @@ class Run:
 
     def try_again(self) -> None:
         """Ask models again that were given up: what was wrong may have been mended since."""
-        self.paces.try_again()
+        self.rate_limiters.mark_available()
 
     async def warm_up(self) -> None:
         """Load litellm and the embedder in threads, ahead of their first use."""

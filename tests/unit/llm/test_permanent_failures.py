@@ -1,4 +1,4 @@
-"""What providers say where no asking helps, as LiteLLM passes it on."""
+"""Errors that no retry can fix, as each provider words them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memreplay.llm.model import AnswerRequest, PromptMessage
 from memreplay.llm.rate_limiter import ModelUnavailableError
 from tests.stubs.openai_server import OpenAIServer
 
-KEY, MODEL, CREDIT = "the key is not accepted", "there is no such model", "no credit left"
+KEY, MODEL, CREDIT = "the key is not accepted", "its server does not know it", "no credit left"
 
 SAID = [
     ("gemini/gemini-2.0-flash", 400, '{"error": {"code": 400, "message": "API key not valid. Pass one."}}', KEY),
@@ -17,7 +17,7 @@ SAID = [
     ("anthropic/claude-x", 400, '{"error": {"message": "Your credit balance is too low to access it."}}', CREDIT),
     ("deepseek/deepseek-chat", 402, '{"error": {"message": "Insufficient Balance"}}', CREDIT),
     ("xai/grok-3", 403, '{"code": "denied", "error": "Your team doesn\'t have any credits yet."}', CREDIT),
-    ("openai/gpt-4o", 403, '{"error": {"message": "The project has no access to it."}}', "has no right to it"),
+    ("openai/gpt-4o", 403, '{"error": {"message": "The project has no access to it."}}', "has no access to it"),
     ("mistral/nope", 400, '{"object": "error", "message": "Invalid model: nope", "code": "1500"}', MODEL),
     ("openrouter/x/y", 400, '{"error": {"message": "x/y is not a valid model ID", "code": 400}}', MODEL),
     ("groq/nope", 404, '{"error": {"message": "No nope here.", "code": "model_not_found"}}', MODEL),
@@ -25,7 +25,7 @@ SAID = [
 
 
 @pytest.mark.parametrize(("model", "status", "body", "why"), SAID, ids=[f"{said[0]} {said[1]}" for said in SAID])
-async def test_it_is_understood_and_told_in_words(
+async def test_the_error_is_recognised_and_explained_in_one_sentence(
     monkeypatch: pytest.MonkeyPatch, model: str, status: int, body: str, why: str
 ) -> None:
     monkeypatch.setenv(f"{model.partition('/')[0].upper()}_API_KEY", "x")
@@ -36,5 +36,5 @@ async def test_it_is_understood_and_told_in_words(
         with pytest.raises(ModelUnavailableError) as told:
             await LiteLLMModel(timeout=20.0).answer(request)
     sentence = str(told.value)
-    assert sentence.startswith(f"{model} is asked no more, for") and why in sentence
+    assert sentence.startswith(f"{model} is unavailable: ") and why in sentence
     assert "{" not in sentence and len(server.requests) == 1

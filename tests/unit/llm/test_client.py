@@ -1,4 +1,4 @@
-"""The network path, against a loopback server that speaks OpenAI's API."""
+"""LiteLLM calls against a loopback server that speaks OpenAI's API."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.grading.choice import parse_choice
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.catalogue import ensure_reachable
-from memreplay.llm.client import LiteLLMModel, UnstoppableModel
+from memreplay.llm.client import LiteLLMModel, NeverUnavailableModel
 from memreplay.llm.litellm_setup import loaded_litellm
 from memreplay.llm.model import Reply
 from memreplay.llm.prompts import build_request
-from memreplay.llm.rate_limiter import ModelUnavailableError, RateLimiters, RateLimits, StoppedError
+from memreplay.llm.rate_limiter import Clock, ModelUnavailableError, RateLimiters, RateLimits, StoppedError
 from tests.conftest import REPOSITORY
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, broken_body, failure, hang
 
@@ -35,8 +35,8 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-class Sleeper:
-    """A clock that runs only while somebody sleeps: keeps the seconds, waits for nothing."""
+class Sleeper(Clock):
+    """A clock that records how long each sleep is, and waits for none."""
 
     def __init__(self) -> None:
         self.waits: list[float] = []
@@ -50,7 +50,7 @@ class Sleeper:
 
 async def ask(server: OpenAIServer, model: str = "openai/stub", sleeper: Sleeper | None = None) -> Reply:
     request = build_request(QUESTION, "Ada: I come from Norway.", model, server.url)
-    return await LiteLLMModel(paces=RateLimiters(clock=sleeper or Sleeper())).answer(request)
+    return await LiteLLMModel(rate_limiters=RateLimiters(clock=sleeper or Sleeper())).answer(request)
 
 
 async def test_prompt_temperature_and_cap_are_sent_and_reply_usage_and_time_come_back() -> None:
@@ -67,7 +67,7 @@ async def test_prompt_temperature_and_cap_are_sent_and_reply_usage_and_time_come
     assert reply.ms > 0
 
 
-async def test_the_cost_of_a_known_model_is_reckoned_and_of_an_unknown_one_is_null() -> None:
+async def test_the_cost_is_null_for_a_model_without_a_known_price() -> None:
     with OpenAIServer([answer("1", prompt_tokens=1000, completion_tokens=10)]) as server:
         known = await ask(server, "openai/gpt-4o-mini")
         unknown = await ask(server, "openai/nobody-has-priced-this")
@@ -75,7 +75,7 @@ async def test_the_cost_of_a_known_model_is_reckoned_and_of_an_unknown_one_is_nu
     assert unknown.cost_usd is None
 
 
-async def test_a_rate_limit_is_waited_out_for_as_long_as_the_server_asks() -> None:
+async def test_retry_after_is_honoured() -> None:
     sleeper = Sleeper()
     with OpenAIServer([failure(429, "slow down", retry_after="7"), answer("1")]) as server:
         reply = await ask(server, sleeper=sleeper)
@@ -84,7 +84,7 @@ async def test_a_rate_limit_is_waited_out_for_as_long_as_the_server_asks() -> No
     assert 7 <= sleeper.waits[0] < 8
 
 
-async def test_a_wait_beyond_the_limit_is_an_error_at_once() -> None:
+async def test_a_retry_after_beyond_the_limit_is_an_error_at_once() -> None:
     sleeper = Sleeper()
     with OpenAIServer([failure(429, "come back tomorrow", retry_after="86400")]) as server:
         reply = await ask(server, sleeper=sleeper)
@@ -93,7 +93,7 @@ async def test_a_wait_beyond_the_limit_is_an_error_at_once() -> None:
     assert len(server.requests) == 1 and sleeper.waits == []
 
 
-async def test_server_errors_are_tried_four_times_with_growing_waits_and_then_reported() -> None:
+async def test_server_errors_are_reported_after_four_attempts_with_growing_waits() -> None:
     sleeper = Sleeper()
     with OpenAIServer([failure(500, "boom")]) as server:
         reply = await ask(server, sleeper=sleeper)
@@ -102,21 +102,21 @@ async def test_server_errors_are_tried_four_times_with_growing_waits_and_then_re
     assert sleeper.waits[0] < sleeper.waits[1] < sleeper.waits[2] < 5
 
 
-async def test_a_wrong_request_is_not_tried_again() -> None:
+async def test_a_bad_request_is_not_retried() -> None:
     with OpenAIServer([failure(400, "no such thing")]) as server:
         reply = await ask(server)
     assert len(server.requests) == 1
     assert reply.error is not None and "no such thing" in reply.error
 
 
-async def test_a_hung_server_is_given_up() -> None:
+async def test_a_hanging_server_times_out() -> None:
     with OpenAIServer([hang()]) as server:
         request = build_request(QUESTION, "", "openai/stub", server.url)
         reply = await LiteLLMModel(timeout=0.3, attempts=1).answer(request)
     assert reply.error == "the model did not answer within 0.3 s"
 
 
-async def test_a_reply_in_the_moment_of_a_stop_is_kept_and_whoever_asked_stops(
+async def test_a_reply_that_arrives_with_a_cancellation_is_kept_and_the_task_still_stops(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     litellm = await asyncio.to_thread(loaded_litellm)
@@ -128,7 +128,7 @@ async def test_a_reply_in_the_moment_of_a_stop_is_kept_and_whoever_asked_stops(
         return await replied
 
     monkeypatch.setattr(litellm, "acompletion", completion)
-    model = LiteLLMModel(paces=RateLimiters(clock=Sleeper()))
+    model = LiteLLMModel(rate_limiters=RateLimiters(clock=Sleeper()))
     kept: list[Reply] = []
 
     async def ask_on() -> None:
@@ -139,7 +139,7 @@ async def test_a_reply_in_the_moment_of_a_stop_is_kept_and_whoever_asked_stops(
     asking = asyncio.create_task(ask_on())
     await called.wait()
     replied.set_result(litellm.ModelResponse(choices=[{"message": {"content": "1"}}]))
-    # By now the call is over, and whoever made it has not heard of it.
+    # The call has finished, but its caller has not resumed yet.
     await asyncio.sleep(0)
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -163,7 +163,7 @@ async def test_a_content_filter_is_a_refusal() -> None:
     assert declined.refused and declined.text == "I cannot help with that."
 
 
-async def test_a_key_in_a_servers_complaint_is_scrubbed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_key_in_a_servers_error_message_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     complaint = failure(401, f"Incorrect API key provided: {KEY}")
     with OpenAIServer([complaint]) as server, pytest.raises(ModelUnavailableError) as told:
@@ -173,14 +173,14 @@ async def test_a_key_in_a_servers_complaint_is_scrubbed(monkeypatch: pytest.Monk
     assert KEY not in str(told.value) and KEY[:12] not in str(told.value)
 
 
-async def test_a_server_that_answers_with_the_key_gets_it_into_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_key_in_a_servers_answer_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "Butterkuchen+Mohn")
     with OpenAIServer(lambda received: answer(f"you sent {received.headers['authorization']}")) as server:
         reply = await ask(server)
     assert reply.text == "you sent Bearer [key]"
 
 
-async def test_the_embedded_reader_answers_through_the_same_port_for_nothing() -> None:
+async def test_the_embedded_reader_answers_through_the_same_client_for_free() -> None:
     request = build_request(QUESTION, "Ada: I come from Norway.", EXTRACTIVE_MODEL, None)
     reply = await LiteLLMModel().answer(request)
     assert reply.text == "1"
@@ -240,35 +240,35 @@ assert asyncio.run(model.answer(bad)).error
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-async def test_an_empty_account_is_told_at_once() -> None:
+async def test_an_account_without_credit_is_reported_at_once() -> None:
     empty = failure(429, "You exceeded your current quota", code="insufficient_quota")
     with OpenAIServer([empty]) as server, pytest.raises(ModelUnavailableError, match="quota"):
         await ask(server)
     assert len(server.requests) == 1
 
 
-async def test_a_service_that_runs_on_asks_anew_after_a_wrong_key() -> None:
+async def test_a_server_that_keeps_running_calls_the_model_again_after_a_wrong_key() -> None:
     with OpenAIServer([failure(401, "wrong key"), answer("1")]) as server:
-        request, asked = build_request(QUESTION, "", "openai/stub", server.url), UnstoppableModel()
+        request, asked = build_request(QUESTION, "", "openai/stub", server.url), NeverUnavailableModel()
         refused, answered = await asked.answer(request), await asked.answer(request)
     assert refused.error is not None and "wrong key" in refused.error
     assert answered.text == "1"
 
 
-async def test_a_model_that_is_given_up_is_not_asked_again_and_holds_no_other_back() -> None:
-    paces = RateLimiters(RateLimits(concurrency=1))
-    model = LiteLLMModel(paces=paces)
+async def test_an_unavailable_model_is_not_called_again_and_blocks_no_other() -> None:
+    rate_limiters = RateLimiters(RateLimits(concurrency=1))
+    model = LiteLLMModel(rate_limiters=rate_limiters)
     with OpenAIServer(
         lambda received: failure(404, "unknown") if received.body["model"] == "gone" else answer("1")
     ) as server:
         for _ in range(2):
-            with pytest.raises(ModelUnavailableError, match="openai/gone is asked no more"):
+            with pytest.raises(ModelUnavailableError, match="openai/gone is unavailable"):
                 await model.answer(build_request(QUESTION, "", "openai/gone", server.url))
         assert (await model.answer(build_request(QUESTION, "", "openai/stub", server.url))).text == "1"
     assert [received.body["model"] for received in server.requests] == ["gone", "stub"]
 
 
-async def test_a_rate_limit_is_borne_with_longer_than_a_failure() -> None:
+async def test_rate_limits_are_retried_more_often_than_failures() -> None:
     sleeper = Sleeper()
     with OpenAIServer([*[failure(429, "slow down")] * 8, answer("1")]) as server:
         reply = await ask(server, sleeper=sleeper)
@@ -276,7 +276,7 @@ async def test_a_rate_limit_is_borne_with_longer_than_a_failure() -> None:
     assert max(sleeper.waits) <= 45
 
 
-async def test_a_broken_body_is_tried_again() -> None:
+async def test_a_broken_body_is_retried() -> None:
     with OpenAIServer([broken_body(), answer("1")]) as server:
         reply = await ask(server)
     assert (reply.text, len(server.requests)) == ("1", 2)
@@ -291,7 +291,7 @@ async def test_cached_tokens_cost_less() -> None:
     assert full.cost_usd - cached.cost_usd == pytest.approx(1500 * (1.5e-07 - 7.5e-08), rel=0.01)
 
 
-async def test_a_marked_beginning_is_a_block_that_the_provider_shall_keep(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_marked_prefix_is_a_block_for_the_prompt_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     with OpenAIServer([failure(400, "enough seen")]) as server:
         request = build_request(QUESTION, "Ada: I come from Norway.", "anthropic/claude-sonnet-4-5", server.url)
@@ -302,8 +302,8 @@ async def test_a_marked_beginning_is_a_block_that_the_provider_shall_keep(monkey
     assert rest["text"].strip().startswith("Question: Where from?") and "cache_control" not in rest
 
 
-async def test_when_the_run_ends_a_call_that_waits_to_be_tried_again_is_not_made() -> None:
-    paces, asked = RateLimiters(), Event()
+async def test_stopping_the_run_cancels_a_pending_retry() -> None:
+    rate_limiters, asked = RateLimiters(), Event()
 
     def busy(received: Received) -> Answer:
         asked.set()
@@ -311,9 +311,9 @@ async def test_when_the_run_ends_a_call_that_waits_to_be_tried_again_is_not_made
 
     with OpenAIServer(busy) as server:
         request = build_request(QUESTION, "", "openai/stub", server.url)
-        asking = asyncio.create_task(LiteLLMModel(paces=paces).answer(request))
+        asking = asyncio.create_task(LiteLLMModel(rate_limiters=rate_limiters).answer(request))
         await asyncio.to_thread(asked.wait)
-        paces.halt()
+        rate_limiters.stop()
         with pytest.raises(StoppedError):
             await asking
     assert len(server.requests) == 1
