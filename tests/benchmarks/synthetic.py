@@ -47,7 +47,7 @@ from memreplay.engine.events import (
     StoreOperated,
     TurnPlayed,
 )
-from memreplay.grading.score import RetrievalScore, Score
+from memreplay.grading import RetrievalScore, Score
 from memreplay.llm.model import PromptMessage, Reply
 
 BACKENDS = ("hybrid", "rag", "full_context")

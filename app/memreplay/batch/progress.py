@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from memreplay.engine.events import AgentReplied, AnswerScored, AskEvent, ReplayEvent, ReplyReceived, TestScored
-from memreplay.grading.score import Outcome
+from memreplay.grading import Outcome
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import Reply
 from memreplay.scoring.rows import outcome_of_test

@@ -9,7 +9,7 @@ from memory_backends.base import ChannelScore, Hit
 from memory_backends.stores.trace import AppendChange, MemoryOperation, PatchChange, PromotionDecision, UpsertChange
 from memreplay.conversations.models import Frozen, Question, Turn
 from memreplay.debugger.retrievals import RetrievalIndex
-from memreplay.grading.score import Outcome
+from memreplay.grading import Outcome
 from memreplay.text import stands_in
 from memreplay.timeline.fold import parts_of, pointer_of, value_in
 from memreplay.timeline.ledger import Entry, Ledger

@@ -10,9 +10,9 @@ from memory_backends.base import Hit
 from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import Question
 from memreplay.engine.events import AnswerScored, AskEvent, QuestionAsked
+from memreplay.grading import RetrievalScore, Score
 from memreplay.grading.choice import score_choice
 from memreplay.grading.recall import nothing_found, score_recall
-from memreplay.grading.score import RetrievalScore, Score
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import Reply
 

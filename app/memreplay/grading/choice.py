@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from memory_backends.text import ENGLISH_MONTHS, MONTHS, any_of
 from memreplay.conversations.models import Frozen, Question
-from memreplay.grading.score import Score
+from memreplay.grading import Score
 
 _TAG = r"(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)"
 # Some servers swallow the opening tag, so everything before a closing one is taken for thought.

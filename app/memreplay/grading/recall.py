@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from memory_backends.text import folded
 from memreplay.conversations.models import Question
+from memreplay.grading import Outcome, Score
 from memreplay.grading.choice import without_reasoning
-from memreplay.grading.score import Outcome, Score
 from memreplay.text import normalised, stands_in
 
 _LONGEST = 40

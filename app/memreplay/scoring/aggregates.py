@@ -9,7 +9,7 @@ from typing import get_args
 from memory_backends.stores.trace import Extraction
 from memreplay.conversations.formats.locomo import ADVERSARIAL
 from memreplay.conversations.models import InfoLocation, Salience
-from memreplay.grading.score import Outcome
+from memreplay.grading import Outcome
 from memreplay.scoring.attribution import LABELS
 from memreplay.scoring.sections import (
     AdjustedResults,

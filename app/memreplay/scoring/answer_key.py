@@ -19,8 +19,8 @@ from memreplay.conversations.json_files import read_json
 from memreplay.conversations.models import NOT_ANSWERABLE, Conversation, Frozen, Question
 from memreplay.conversations.validation_errors import Gathering, Place, shown, validated
 from memreplay.engine.events import QuestionAsked
+from memreplay.grading import Outcome, Score
 from memreplay.grading.recall import score_recall
-from memreplay.grading.score import Outcome, Score
 from memreplay.llm.model import Reply
 from memreplay.scoring.evidence_trail import turns_in_prompt
 from memreplay.text import normalised

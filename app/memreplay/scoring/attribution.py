@@ -19,7 +19,7 @@ from typing import Literal, get_args
 from memory_backends.controls import CLOSED_BOOK
 from memreplay.conversations.models import Frozen, Question
 from memreplay.engine.events import QuestionAsked
-from memreplay.grading.score import Score
+from memreplay.grading import Score
 from memreplay.llm import AGENT_MODEL
 from memreplay.scoring.evidence_trail import (
     Loss,

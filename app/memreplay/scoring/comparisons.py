@@ -20,7 +20,7 @@ from itertools import combinations
 from typing import Literal, Protocol
 
 from memreplay.conversations.models import Frozen
-from memreplay.grading.score import Outcome
+from memreplay.grading import Outcome
 from memreplay.scoring.sections import Interval, QuestionRow
 from memreplay.scoring.statistics import (
     clustered_difference_interval,

@@ -16,7 +16,7 @@ from memreplay.engine.events import (
     ReplyReceived,
     TestScored,
 )
-from memreplay.grading.score import Outcome, RetrievalScore
+from memreplay.grading import Outcome, RetrievalScore
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import Reply
 from memreplay.scoring.answer_key import Adjusted

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from memreplay.conversations.models import Frozen
 from memreplay.errors import UsageError
-from memreplay.grading.score import Outcome
+from memreplay.grading import Outcome
 from memreplay.llm import AGENT_MODEL
 from memreplay.scoring.comparisons import Comparison, Key, Pair, compare_pairs, verdicts_of
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from memreplay.conversations.models import EvidenceRole, Frozen, InfoLocation, Salience
-from memreplay.grading.score import Outcome
+from memreplay.grading import Outcome
 from memreplay.scoring.answer_key import Adjusted
 from memreplay.scoring.attribution import Label
 from memreplay.scoring.evidence_trail import Loss

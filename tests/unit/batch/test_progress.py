@@ -9,7 +9,7 @@ from rich.console import Console
 
 from memreplay.batch.progress import TableProgress, Tally, spoken
 from memreplay.engine.events import AnswerScored, ReplyReceived
-from memreplay.grading.score import Outcome, RetrievalScore, Score
+from memreplay.grading import Outcome, RetrievalScore, Score
 from memreplay.llm.model import Reply
 from memreplay.text import dollars
 

@@ -18,7 +18,7 @@ from memreplay.engine.remote.backend import AgentBackend, RemoteAgent
 from memreplay.engine.remote.client import MOST_BYTES, AgentAddress, AgentClient
 from memreplay.engine.session import ReplayPlan, ReplaySession
 from memreplay.errors import UsageError
-from memreplay.grading.score import RetrievalScore
+from memreplay.grading import RetrievalScore
 from memreplay.llm import AGENT_MODEL
 from memreplay.timeline.timeline import Timeline
 from tests.stubs.agent import StubAgent, says, stub_agent

@@ -6,7 +6,7 @@ import pytest
 
 from memreplay.conversations.registry import load
 from memreplay.engine.answers import score_reply
-from memreplay.grading.score import Outcome
+from memreplay.grading import Outcome
 from tests.unit.scoring.samples import choice, recall, reply
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 from memory_backends.base import ClosingStatus, Cut, Hit, WhyEmpty
 from memory_backends.stores.trace import Extraction, MemoryOperation, Phase, PromotionDecision, TraceEntry
 from memreplay.conversations.models import Frozen
-from memreplay.grading.score import RetrievalScore, Score
+from memreplay.grading import RetrievalScore, Score
 from memreplay.llm.model import PromptMessage, Reply
 
 

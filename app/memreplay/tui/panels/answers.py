@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memreplay.conversations.models import Conversation, Question
-from memreplay.grading.score import Outcome
+from memreplay.grading import Outcome
 from memreplay.llm import AGENT_MODEL, EXTRACTIVE_MODEL
 from memreplay.scoring.attribution import Label
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
