@@ -1,4 +1,4 @@
-"""What a reply was worth."""
+"""Grading replies to multiple-choice and recall questions: the score types."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Outcome = Literal["correct", "wrong", "unparsed", "refused", "error"]
 
 
 class Score(Frozen):
-    """One answer, scored. ``score`` is None where the outcome is an error: an error is not a wrong answer.
+    """The score of one answer. ``score`` is None for an error, which is not a wrong answer.
 
-    ``predicted`` is the option's text, or the reply; ``predicted_index`` is set for a parsed choice only.
-    ``exact_match``, ``entity_recall`` (0..1, None without expected entities) and ``f1`` are for recall only.
+    ``predicted`` is the option's text, or the reply; ``predicted_index`` is only set for a parsed choice.
+    ``exact_match``, ``entity_recall`` (0..1, None without expected entities) and ``f1`` are only set for recall.
     """
 
     outcome: Outcome
@@ -26,10 +26,10 @@ class Score(Frozen):
 
 
 class RetrievalScore(Frozen):
-    """How well the evidence was found. None where it does not apply.
+    """How well memory found the evidence. None where it does not apply.
 
     ``recall_at`` maps k (1, 5, 10) to |evidence ∩ turns of the first k hits| / |evidence|;
-    ``reciprocal_rank`` is 1 / rank of the first hit with any evidence turn, 0 where there is none.
+    ``reciprocal_rank`` is 1 / rank of the first hit with an evidence turn, 0 without one.
     """
 
     recall_at: dict[int, float] | None = None

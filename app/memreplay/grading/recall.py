@@ -1,4 +1,4 @@
-"""Grade a reply to a recall question."""
+"""Grades a reply to a recall question."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memreplay.grading.choice import without_reasoning
 from memreplay.text import normalised, stands_in
 
 _LONGEST = 40
-"""Words; a longer reply answers something."""
+"""Words. A longer reply answers something."""
 
 _SOURCE = (
     r"(?:(?:the|this|that|our|your|la|el|esta|este) )?(?:(?:given|provided|above|conversation|chat) )?"
@@ -37,19 +37,19 @@ _DICE = (
 )
 _DICHO = r"(?:dicho|mencionado|mencionada|especificado|especificada|indicado|indicada|aclarado|revelado)"
 
-_WAYS_TO_SAY_SO = (
-    # a verdict
+_DENIALS = (
+    # a verdict: "not answerable"
     r"(?:not|non) ?(?:answerable|mentioned|said|stated|specified|known|available|provided|discussed)\b",
     r"un(?:answerable|known|stated|specified)\b(?=\Z| (?:in|from|by|to me)\b)",
     r"(?:it |that |this |the question )?(?:cannot|can not|cant) be (?:answered|determined|known)\b",
-    # nothing there
+    # nothing found: "no information"
     r"(?:there (?:is|was|are|were) |theres |i (?:have|see|find|found) |we have )?"
     r"(?:no|not any|not enough|insufficient) (?:\w+ )?" + _MATTER + r"\b",
     r"there (?:is not|isnt|was not|wasnt) (?:any|enough) (?:\w+ )?" + _MATTER + r"\b",
-    # the speaker cannot tell
+    # the speaker: "I don't know"
     r"i (?:do not|dont|did not|didnt|cannot|can not|cant|could not|couldnt|am not|am un|was not)(?: \w+)?? ?"
     r"(?:know|have|see|find|remember|recall|tell|say|determine|answer|sure|able)\b",
-    # it was not told
+    # the conversation: "it was not mentioned"
     r"(?:it|this|that|the answer) " + _NOT_BEING + r" " + _TOLD + r"\b",
     r"(?:it|this|that|the answer) (?:is|was|remains) (?:unknown|unanswerable|unclear|unspecified|unstated)\b",
     r"(?:\w+ ){1,10}" + _NOT_BEING + r" " + _TOLD + r"(?: (?:in|by|anywhere|here)\b.*)?\Z",
@@ -68,32 +68,32 @@ _LEAD_IN = (
     + _SOURCE
     + r") )*"
 )
-_SAYS_NOT = re.compile(_LEAD_IN + r"(?:" + "|".join(_WAYS_TO_SAY_SO) + r")")
-_TURNS_ROUND = re.compile(r"\b(?:but|however|although|though|except|pero|aunque|sin embargo|sino)\b")
+_SAYS_NOT = re.compile(_LEAD_IN + r"(?:" + "|".join(_DENIALS) + r")")
+_CONTRADICTS = re.compile(r"\b(?:but|however|although|though|except|pero|aunque|sin embargo|sino)\b")
 
 
 def says_not_said(reply: str) -> bool:
-    """Whether a reply says that the conversation does not hold the answer, and nothing else.
+    """Whether a reply says only that the conversation does not contain the answer.
 
-    It must begin by saying so; a reply that goes on to answer after a "but", or that is long, does not count.
+    It must begin by saying so. A long reply, or one that continues after a "but", does not count.
     """
     text = _plain(without_reasoning(reply))
-    if not text or len(text.split()) > _LONGEST or _TURNS_ROUND.search(text):
+    if not text or len(text.split()) > _LONGEST or _CONTRADICTS.search(text):
         return False
     return _SAYS_NOT.match(text) is not None
 
 
 def _plain(text: str) -> str:
-    """Case, accents and punctuation folded, words parted by one space, a leading ``answer:`` dropped."""
+    """Folded words separated by one space, without a leading ``answer:``."""
     words = re.sub(r"[\W_]+", " ", re.sub("['’]", "", folded(text))).strip()
     return re.sub(r"\A(?:(?:the )?answer|(?:la )?respuesta)(?: is| es)? (?=not |un|non)", "", words)
 
 
 def score_recall(question: Question, text: str) -> Score:
-    """Correct on an exact match, or where there are expected entities and the reply holds all of them.
+    """Correct on an exact match, or if the reply contains all expected entities.
 
-    Where the right answer is that it was never said, saying so is correct; elsewhere it is wrong. A reply without
-    an answer is unparsed.
+    Saying that it was never said is correct if that is the right answer, and wrong otherwise. An empty reply is
+    unparsed.
     """
     answer = without_reasoning(text)
     if not answer.strip():
@@ -110,7 +110,7 @@ def score_recall(question: Question, text: str) -> Score:
 
 
 def nothing_found(question: Question, outcome: Outcome, text: str | None) -> Score:
-    """The score of a reply that holds no answer."""
+    """The score of a reply without an answer."""
     if question.abstain:
         return Score(outcome=outcome, score=0.0, predicted=text)
     entities = 0.0 if question.expected_entities else None
@@ -118,7 +118,7 @@ def nothing_found(question: Question, outcome: Outcome, text: str | None) -> Sco
 
 
 def token_f1(expected: str, answer: str) -> float:
-    """Harmonic mean of precision and recall over the words of both, normalised, as multisets; 0..1."""
+    """Harmonic mean of precision and recall over the normalised words of both, as multisets; 0..1."""
     wanted, given = normalised(expected).split(), normalised(answer).split()
     shared = (Counter(wanted) & Counter(given)).total()
     return 2 * shared / (len(wanted) + len(given)) if shared else 0.0
