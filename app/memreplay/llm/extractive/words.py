@@ -1,4 +1,4 @@
-"""Words as the reader compares them: case and accents folded, number words as digits, stemmed."""
+"""The terms that the reader compares: folded words, stemmed, numbers in words as digits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STOP_WORDS = frozenset(
     ellos ellas usted ustedes mas menos muy ya tambien pero usuario usuaria persona dice dijo cosa cosas
     """)
 )
-"""Words that tell nothing, folded: English and Spanish, and how a question speaks of the conversation itself."""
+"""Folded words without meaning of their own, and words by which a question refers to the conversation itself."""
 
 # "One", "uno" and "once" often count nothing.
 _DIGITS = {word: str(value) for word, value in NUMBERS.items() if word not in ("one", "once", "uno")}
@@ -53,13 +53,13 @@ _SPANISH_SIGNS = re.compile(
 
 
 def is_spanish(text: str) -> bool:
-    """Whether a sentence looks Spanish rather than English: at least a seventh of its words say so."""
+    """Whether a text is Spanish rather than English: at least a seventh of its words are typical."""
     return len(_SPANISH_SIGNS.findall(text)) * 7 >= max(len(text.split()), 7)
 
 
 @lru_cache(maxsize=65536)
 def _terms_of(word: str, spanish: bool) -> tuple[str, ...]:
-    """The terms of one written word: itself, and the parts of a compound such as ``node-18`` or ``api/v2``."""
+    """The terms of a word: itself, and the parts of a compound such as ``node-18`` or ``api/v2``."""
     plain = _POSSESSIVE.sub("", folded(word))
     parts = [plain, *_PART.findall(plain)] if _PART.fullmatch(plain) is None else [plain]
     return tuple(dict.fromkeys(_term(part, spanish) for part in parts if part and part not in STOP_WORDS))
@@ -73,5 +73,5 @@ def _term(part: str, spanish: bool) -> str:
 
 
 def terms(text: str, spanish: bool = False) -> list[str]:
-    """The terms of a text in order, stop words left out."""
+    """The terms of a text in order, without stop words."""
     return [term for word in _WORD.findall(text) for term in _terms_of(word, spanish)]
