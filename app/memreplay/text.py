@@ -21,7 +21,7 @@ def normalised(text: str) -> str:
     return " ".join(_BETWEEN_WORDS.sub(" ", numbers_kept).split()).replace(_POINT, ".")
 
 
-def stands_in(phrase: str, text: str) -> bool:
+def occurs_in(phrase: str, text: str) -> bool:
     """Whether the phrase occurs in the text as whole words, both normalised.
 
     A phrase of punctuation alone ("++") is searched for verbatim; a blank one is never found.

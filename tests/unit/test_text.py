@@ -1,4 +1,4 @@
-"""When a phrase stands in a text."""
+"""Normalised text and whole-word matching."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memreplay.text import normalised, stands_in
+from memreplay.text import normalised, occurs_in
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def test_case_accents_punctuation_and_white_space_are_folded(text: str, expected
         ("", "anything", False),
     ],
 )
-def test_a_phrase_stands_in_a_text_as_whole_words(phrase: str, text: str, stands: bool) -> None:
-    assert stands_in(phrase, text) is stands
+def test_a_phrase_occurs_in_a_text_as_whole_words(phrase: str, text: str, stands: bool) -> None:
+    assert occurs_in(phrase, text) is stands
 
 
 @given(st.text())
@@ -53,5 +53,5 @@ def test_folding_twice_is_folding_once(text: str) -> None:
 
 
 @given(st.text(alphabet="abcñé12.,- ", min_size=1).filter(lambda text: normalised(text) != ""))
-def test_every_text_with_words_stands_in_itself_whatever_its_case(text: str) -> None:
-    assert stands_in(text, f"so: {text.upper()} !")
+def test_every_text_with_words_occurs_in_itself_whatever_its_case(text: str) -> None:
+    assert occurs_in(text, f"so: {text.upper()} !")

@@ -12,7 +12,7 @@ from memreplay.conversations.formats.test_conversation import BANDS, RecallQuest
 from memreplay.conversations.models import InfoLocation, KeyInfoType, Salience, Turn
 from memreplay.conversations.validation_errors import Place, entries, shown
 from memreplay.errors import DatasetError
-from memreplay.text import normalised, stands_in
+from memreplay.text import normalised, occurs_in
 
 _TAG = re.compile(r"(?P<language>[a-z]{2})(-[A-Z][a-z]{3})?(-([A-Z]{2}|\d{3}))?")
 
@@ -201,7 +201,7 @@ def _wording(question: RecallQuestion, place: Place) -> Faults:
         yield place.at("expectedAnswer").error(
             f"is {words} words long", f"at most {MOST_ANSWER_WORDS}, so that it can be matched as it is"
         )
-    if stands_in(answer, question.question):
+    if occurs_in(answer, question.question):
         yield place.at("question").error(
             f"holds its answer {shown(answer)}", "a question that does not give it away"
         )
@@ -211,7 +211,7 @@ def _wording(question: RecallQuestion, place: Place) -> Faults:
             yield inside.error("is blank", "what a right answer must hold")
         elif entity in question.expected_entities[:index]:
             yield inside.error(f"is {shown(entity)} again", "every entity once")
-        elif stands_in(entity, question.question) and not stands_in(answer, question.question):
+        elif occurs_in(entity, question.question) and not occurs_in(answer, question.question):
             yield inside.error(
                 f"is {shown(entity)}, which stands in the question", "what the question does not say"
             )
@@ -245,7 +245,7 @@ def _why_missing(
 ) -> Faults:
     """One fault where one mark or one location explains all that is missing, else one for each text."""
     texts = [text for _, text in missing]
-    holding = [turn for turn in turns if all(stands_in(text, turn.text) for text in texts)]
+    holding = [turn for turn in turns if all(occurs_in(text, turn.text) for text in texts)]
     here = [turn for turn in holding if turn.number in BANDS[location]]
     elsewhere = [turn for turn in holding if turn.number not in BANDS[location] and _is_key(turn)]
     if here and not any(_is_key(turn) for turn in here):
@@ -281,7 +281,7 @@ def _band(location: InfoLocation) -> str:
 
 
 def _stands_in_any(text: str, turns: Sequence[Turn]) -> bool:
-    return any(stands_in(text, turn.text) for turn in turns)
+    return any(occurs_in(text, turn.text) for turn in turns)
 
 
 def _is_key(turn: Turn) -> bool:

@@ -10,7 +10,7 @@ from memory_backends.stores.trace import AppendChange, MemoryOperation, PatchCha
 from memreplay.conversations.models import Frozen, Question, Turn
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.grading import Outcome
-from memreplay.text import stands_in
+from memreplay.text import occurs_in
 from memreplay.timeline.fold import parts_of, pointer_of, value_in
 from memreplay.timeline.ledger import Entry, Ledger
 from memreplay.timeline.timeline import Answer, Timeline
@@ -26,7 +26,7 @@ def decisive_judgement(ledger: Ledger, turn_id: str, question: Question, until: 
 
     def weight(entry: Entry) -> tuple[bool, bool, float]:
         decision = entry[1]
-        answers = any(stands_in(phrase, decision.content) for phrase in wanted)
+        answers = any(occurs_in(phrase, decision.content) for phrase in wanted)
         return answers, decision.decision == "DROP", decision.score
 
     return max((entry for entry in ledger.about_turn(turn_id) if entry[0] <= until), key=weight, default=None)

@@ -12,7 +12,7 @@ from memreplay.conversations.models import Question
 from memreplay.engine.events import AnswerScored, AskEvent, QuestionAsked
 from memreplay.grading import RetrievalScore, Score
 from memreplay.grading.choice import score_choice
-from memreplay.grading.recall import nothing_found, score_recall
+from memreplay.grading.recall import score_recall, score_without_answer
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import Reply
 
@@ -56,7 +56,7 @@ def _refused_choice(question: Question, text: str | None) -> Score:
 
 
 def _refused_recall(question: Question, text: str | None) -> Score:
-    return nothing_found(question, "refused", text)
+    return score_without_answer(question, "refused", text)
 
 
 _REFUSED = {"choice": _refused_choice, "recall": _refused_recall}

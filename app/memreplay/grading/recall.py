@@ -10,7 +10,7 @@ from memory_backends.text import folded
 from memreplay.conversations.models import Question
 from memreplay.grading import Outcome, Score
 from memreplay.grading.choice import without_reasoning
-from memreplay.text import normalised, stands_in
+from memreplay.text import normalised, occurs_in
 
 _LONGEST = 40
 """Words. A longer reply answers something."""
@@ -72,7 +72,7 @@ _SAYS_NOT = re.compile(_LEAD_IN + r"(?:" + "|".join(_DENIALS) + r")")
 _CONTRADICTS = re.compile(r"\b(?:but|however|although|though|except|pero|aunque|sin embargo|sino)\b")
 
 
-def says_not_said(reply: str) -> bool:
+def is_abstention(reply: str) -> bool:
     """Whether a reply says only that the conversation does not contain the answer.
 
     It must begin by saying so. A long reply, or one that continues after a "but", does not count.
@@ -97,19 +97,19 @@ def score_recall(question: Question, text: str) -> Score:
     """
     answer = without_reasoning(text)
     if not answer.strip():
-        return nothing_found(question, "unparsed", text)
+        return score_without_answer(question, "unparsed", text)
     if question.abstain:
-        return _judged(says_not_said(text), text)
-    if says_not_said(text):
-        return nothing_found(question, "wrong", text)
-    exact = stands_in(question.expected, answer)
+        return _judged(is_abstention(text), text)
+    if is_abstention(text):
+        return score_without_answer(question, "wrong", text)
+    exact = occurs_in(question.expected, answer)
     found = _share_found(question.expected_entities, answer)
     return _judged(exact or found == 1.0, text).model_copy(
         update={"exact_match": exact, "entity_recall": found, "f1": token_f1(question.expected, answer)}
     )
 
 
-def nothing_found(question: Question, outcome: Outcome, text: str | None) -> Score:
+def score_without_answer(question: Question, outcome: Outcome, text: str | None) -> Score:
     """The score of a reply without an answer."""
     if question.abstain:
         return Score(outcome=outcome, score=0.0, predicted=text)
@@ -127,7 +127,7 @@ def token_f1(expected: str, answer: str) -> float:
 def _share_found(entities: Sequence[str], answer: str) -> float | None:
     if not entities:
         return None
-    return sum(stands_in(entity, answer) for entity in entities) / len(entities)
+    return sum(occurs_in(entity, answer) for entity in entities) / len(entities)
 
 
 def _judged(correct: bool, text: str) -> Score:

@@ -31,7 +31,7 @@ from memreplay.scoring.evidence_trail import (
     turns_in_prompt,
 )
 from memreplay.scoring.kept import MemoryHistory, Provenance
-from memreplay.text import stands_in
+from memreplay.text import occurs_in
 from memreplay.timeline.timeline import Answer
 
 Label = Literal[
@@ -158,7 +158,7 @@ class Attributor:
         for backend in self._history.backends:
             for old in self._provenance_at(backend, asked.turn).supersessions:
                 concerns = not evidence.isdisjoint(old.new_turns | old.old_turns)
-                if concerns and stands_in(old.old_value, said) and not stands_in(old.old_value, question.expected):
+                if concerns and occurs_in(old.old_value, said) and not occurs_in(old.old_value, question.expected):
                     since = ", ".join(sorted(old.new_turns)) or "a later turn"
                     return Attribution(
                         label="stale",
@@ -236,4 +236,4 @@ class Attributor:
 def _holds_the_answer(question: Question, asked: QuestionAsked, turns: frozenset[str]) -> bool:
     """Whether something in the prompt that was distilled from these turns says the expected answer."""
     given = (hit.text for hit in asked.hits if hit.in_prompt and not turns.isdisjoint(hit.sources))
-    return any(stands_in(question.expected, text) for text in given)
+    return any(occurs_in(question.expected, text) for text in given)

@@ -1,4 +1,4 @@
-"""Telling "it was not said" from an answer."""
+"""Telling an abstention from an answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memreplay.grading.recall import says_not_said
+from memreplay.grading.recall import is_abstention
 from memreplay.llm.prompts import NOT_SAID
 
 SAYS_SO = [
@@ -80,15 +80,15 @@ ANSWERS = [
 
 
 @pytest.mark.parametrize("reply", SAYS_SO)
-def test_saying_that_it_was_not_said_is_seen(reply: str) -> None:
-    assert says_not_said(reply)
+def test_an_abstention_is_recognised(reply: str) -> None:
+    assert is_abstention(reply)
 
 
 @pytest.mark.parametrize("reply", ANSWERS)
-def test_an_answer_is_none_whatever_words_it_holds(reply: str) -> None:
-    assert not says_not_said(reply)
+def test_an_answer_is_not_an_abstention(reply: str) -> None:
+    assert not is_abstention(reply)
 
 
 @given(st.text(max_size=300))
 def test_it_never_raises(reply: str) -> None:
-    assert says_not_said(reply) in (True, False)
+    assert is_abstention(reply) in (True, False)

@@ -1,4 +1,4 @@
-"""Vectors by LiteLLM, against a loopback server that speaks OpenAI's API."""
+"""Embedding with LiteLLM, against a loopback server that speaks OpenAI's API."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_many_texts_are_sent_in_several_calls() -> None:
     assert [len(received.body["input"]) for received in server.requests] == [TEXTS_PER_CALL, 1]
 
 
-def test_the_dimension_is_learnt_from_one_call() -> None:
+def test_the_dimension_takes_one_call() -> None:
     with OpenAIServer(by_length) as server:
         embedder = LiteLLMEmbedder(MODEL, server.url)
         assert embedder.dimension == embedder.dimension == 2
@@ -43,13 +43,13 @@ def test_the_dimension_is_learnt_from_one_call() -> None:
     assert len(server.requests) == 1
 
 
-def test_a_passing_failure_is_tried_again() -> None:
+def test_a_transient_failure_is_retried() -> None:
     with OpenAIServer([failure(503), failure(429), embeddings([[1.0, 0.0]])]) as server:
         vectors = LiteLLMEmbedder(MODEL, server.url, first_wait=0.0).embed(["a"])
     assert vectors.tolist() == [[1.0, 0.0]]
 
 
-def test_a_lasting_failure_is_one_sentence_without_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_permanent_failure_is_one_sentence_without_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     key = "sk-test-0123456789abcdefghijklmnop"
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with (
@@ -66,12 +66,12 @@ def test_too_few_vectors_are_an_error() -> None:
 
 
 @pytest.mark.parametrize("spec", ["word2vec", "litellm:", "fastembed", "openai/text-embedding-3-small", ""])
-def test_an_unknown_embedder_is_refused_with_those_there_are(spec: str) -> None:
+def test_an_unknown_embedder_is_rejected_with_the_known_ones(spec: str) -> None:
     with pytest.raises(UsageError, match="minilm, fastembed:NAME, litellm:NAME"):
         plain_embedder(spec, None)
 
 
-def test_a_hosted_embedder_without_its_key_is_told_before_anything_is_sent() -> None:
+def test_a_hosted_embedder_without_its_key_is_reported_before_anything_is_sent() -> None:
     spec = "litellm:openai/text-embedding-3-small"
     with pytest.raises(MissingServerOrKeyError, match="OPENAI_API_KEY"):
         ensure_embedder_answers(spec, plain_embedder(spec, None), None)

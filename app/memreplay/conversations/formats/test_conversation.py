@@ -26,7 +26,7 @@ from memreplay.conversations.models import (
     Turn,
 )
 from memreplay.conversations.validation_errors import Listener, Place, validated
-from memreplay.text import stands_in
+from memreplay.text import occurs_in
 
 BANDS: dict[InfoLocation, range] = {
     "early": range(1, 5),
@@ -41,7 +41,7 @@ def derived_evidence(turns: Sequence[Turn], location: InfoLocation, entities: Se
     held_by_turn: list[tuple[Turn, frozenset[str]]] = []
     for turn in turns:
         if turn.number in BANDS[location] and turn.key_info is not None and turn.key_info.contains_key_info:
-            held = frozenset(entity for entity in entities if stands_in(entity, turn.text))
+            held = frozenset(entity for entity in entities if occurs_in(entity, turn.text))
             held_by_turn.append((turn, held))
     return tuple(turn.id for turn in _latest_minimal_cover(held_by_turn))
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memory_backends.text import folded
-from memreplay.grading.recall import says_not_said
+from memreplay.grading.recall import is_abstention
 from memreplay.llm.extractive.context import ROLES, Line
 from memreplay.llm.extractive.dates import Span, likeness, spans_in, written_span
 from memreplay.llm.extractive.evidence import Bearing, History, Sentence, bearing, read_history
@@ -41,7 +41,7 @@ class Support(NamedTuple):
 
 def answer_choice(history: History, question: str, options: Sequence[str]) -> str:
     """The index of the best supported option, else of "not answerable", else :data:`UNSUPPORTED`."""
-    nothing = next((index for index, option in enumerate(options) if says_not_said(option)), None)
+    nothing = next((index for index, option in enumerate(options) if is_abstention(option)), None)
     if history.sentences:
         bears = bearing(history, question)
         found = support(history, bears, question, options)
