@@ -43,7 +43,8 @@ class RecordedArchive:
         self.operation_at = lru_cache(maxsize=_POSITIONS_CACHED)(self._operated_at)
 
     def keep(self, event: ReplayEvent) -> int:
-        """
+        """Events are only added to a recording through its recorder.
+
         Raises:
             ValueError: always.
         """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -96,13 +96,13 @@ class Recording:
         self, run_id: str, conversation_id: str, kinds: tuple[str, ...] | None = None
     ) -> Iterator[ReplayEvent]:
         """Events of a conversation by position, then in recorded order; only these ``kinds`` if given."""
-        condition = "" if kinds is None else f" and e.kind in {_placeholders(kinds)}"
+        condition = "" if kinds is None else f" and e.kind in {placeholders(kinds)}"
         return self._events(run_id, conversation_id, condition, kinds or ())
 
     def asks(self, run_id: str, conversation_id: str) -> Asks:
         """Questions, replies and scores of a conversation, without hits, cuts and the text of prompts."""
         asks = Asks()
-        condition = f" and e.kind in {_placeholders(ASK_KINDS)}"
+        condition = f" and e.kind in {placeholders(ASK_KINDS)}"
         with reporting_damage(self.path):
             for body in self._bodies(run_id, conversation_id, condition, ASK_KINDS):
                 event = ask_from_json(body, self.text)
@@ -112,7 +112,7 @@ class Recording:
 
     def writes_and(self, run_id: str, conversation_id: str, kinds: tuple[str, ...]) -> Iterator[ReplayEvent]:
         """Store commands that changed a store, and events of these kinds, by position, then in recorded order."""
-        condition = f" and (e.kind in {_placeholders(kinds)} or e.kind = 'store_operated' and e.changes = 1)"
+        condition = f" and (e.kind in {placeholders(kinds)} or e.kind = 'store_operated' and e.changes = 1)"
         return self._events(run_id, conversation_id, condition, kinds)
 
     def _events(
@@ -163,8 +163,9 @@ class Recording:
         raise RecordingError(f"{self.path}: damaged: the text {digest} is missing")
 
 
-def _placeholders(kinds: tuple[str, ...]) -> str:
-    return f"({', '.join('?' * len(kinds))})"
+def placeholders(values: Collection[str]) -> str:
+    """``(?, ?, …)``, one for each value."""
+    return f"({', '.join('?' * len(values))})"
 
 
 def _run_info(row: dict[str, Any]) -> RunInfo:

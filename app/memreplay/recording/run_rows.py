@@ -26,7 +26,7 @@ from memreplay.engine.events import (
 )
 from memreplay.errors import RecordingError
 from memreplay.recording.bodies import event_from_json, event_to_json, intern
-from memreplay.recording.reader import Recording
+from memreplay.recording.reader import Recording, placeholders
 from memreplay.timeline.event_store import changes
 
 _PAID_KINDS = (*ASK_KINDS, "agent_replied", "benchmark_model_asked")
@@ -85,8 +85,8 @@ class RunRows:
             return
         with self._atomically():
             self._db.execute(
-                f"delete from events where conversation = ? and kind not in ({_marks(_PAID_KINDS)})"
-                f" and (backend is null or backend in ({_marks(backends)}))",
+                f"delete from events where conversation = ? and kind not in {placeholders(_PAID_KINDS)}"
+                f" and (backend is null or backend in {placeholders(backends)})",
                 [key, *_PAID_KINDS, *backends],
             )
 
@@ -97,7 +97,7 @@ class RunRows:
             return
         unwanted = {(ask.backend, ask.model, ask.question_id, ask.repeat, ask.by_hand) for ask in asks}
         rows = self._db.execute(
-            f"select key, backend, body from events where conversation = ? and kind in ({_marks(ASK_KINDS)})",
+            f"select key, backend, body from events where conversation = ? and kind in {placeholders(ASK_KINDS)}",
             [key, *ASK_KINDS],
         )
         keys = []
@@ -190,10 +190,6 @@ def insert_run(
             }
         )
     return RunRows(db, path, run_id)
-
-
-def _marks(values: Collection[str]) -> str:
-    return ", ".join("?" * len(values))
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What recordings/README.md says about tables, queries, results and verdicts is so."""
+"""recordings/README.md documents every table, result field and verdict, and its queries work."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ from memreplay.scoring.results import BackendResults, QuestionRow, Results
 from tests.conftest import REPOSITORY
 
 README = (REPOSITORY / "recordings" / "README.md").read_text(encoding="utf-8")
-QUERIES = {title: query for title, query in re.findall(r"^([^\n]+):\n\n```sql\n(.*?)```", README, re.M | re.S)}
-DOCUMENTED = {name for cell in re.findall(r"^\| (`[^|]+`) \|", README, re.M) for name in re.findall(r"`(\w+)`", cell)}
+QUERIES: dict[str, str] = dict(re.findall(r"^([^\n]+):\n\n```sql\n(.*?)```", README, re.M | re.S))
+DOCUMENTED = {
+    name for cell in re.findall(r"^\| (`[^|]+`) \|", README, re.M) for name in re.findall(r"`(\w+)`", cell)
+}
 
 
 @pytest.fixture(scope="module")

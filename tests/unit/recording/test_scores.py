@@ -28,7 +28,9 @@ def results_of(path: Path) -> Results:
 
 def stored(path: Path) -> list[tuple[object, ...]]:
     with closing(sqlite3.connect(path)) as db:
-        query = "select question_id, backend, outcome, failure, recall_at_10, prompt_tokens from scores order by rowid"
+        query = (
+            "select question_id, backend, outcome, failure, recall_at_10, prompt_tokens from scores order by rowid"
+        )
         return db.execute(query).fetchall()
 
 
