@@ -13,7 +13,7 @@ from memreplay.dataset_interfaces.sources import TestSource
 from memreplay.engine.events import BenchmarkModelAsked, ConversationClosed, ReplayEvent
 from memreplay.engine.known_replies import KnownReplies, failed_replies
 from memreplay.llm.rate_limiter import StoppedError
-from memreplay.recording.run_tables import PaidByTests
+from memreplay.recording.run_rows import PaidByTests
 from memreplay.runtime.streams import TestStream, streams_of
 from memreplay.runtime.test_runs import RunWithTests
 from memreplay.scoring.rows import TEST_KINDS

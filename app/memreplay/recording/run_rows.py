@@ -1,4 +1,4 @@
-"""One run in the tables of a recording: every change is one transaction, or is not made at all."""
+"""The rows of one run. Every change is one transaction."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
 import orjson
@@ -25,19 +25,22 @@ from memreplay.engine.events import (
     StoreOperated,
 )
 from memreplay.errors import RecordingError
-from memreplay.recording.bodies import intern, packed, unpacked
-from memreplay.recording.reader import Recording, RunStatus
-from memreplay.timeline.event_store import note_of
+from memreplay.recording.bodies import event_from_json, event_to_json, intern
+from memreplay.recording.reader import Recording, placeholders
+from memreplay.timeline.event_store import changes
 
 _PAID_KINDS = (*ASK_KINDS, "agent_replied", "benchmark_model_asked")
-"""What a run has paid for: an interrupted one keeps it."""
+"""Kinds of events that cost money: an interrupted run keeps them."""
 
 PaidByTests = AgentReplied | BenchmarkModelAsked
-"""What a run of tests has paid for."""
+"""Events of tests that cost money."""
 
 
-class RunTables:
-    """The rows of one run. A full disk is a :class:`~memreplay.errors.RecordingError`."""
+class RunRows:
+    """Inserts and changes the rows of one run.
+
+    Every method that writes raises :class:`~memreplay.errors.RecordingError` if it cannot, as on a full disk.
+    """
 
     def __init__(self, db: Database, path: Path, run_id: str) -> None:
         self._db = db
@@ -47,19 +50,18 @@ class RunTables:
             row["id"]: row["key"]
             for row in db.query("select key, id from conversations where run_id = ?", [run_id])
         }
-        self._known_texts: set[str] = set()
+        self._stored_texts: set[str] = set()
         self._new_texts: set[str] = set()
 
     def key_of(self, conversation_id: str) -> int:
-        """The key of a conversation that was added."""
         return self._keys[conversation_id]
 
     def add_conversation(self, conversation: Conversation) -> None:
-        """Keep the conversation itself. Adding it again changes nothing."""
+        """Insert a conversation, unless the run has it already."""
         if conversation.id in self._keys:
             return
         with self._atomically():
-            body = orjson.dumps(intern(conversation.model_dump(mode="json"), self._keep_text))
+            body = orjson.dumps(intern(conversation.model_dump(mode="json"), self._store_text))
             row = {
                 "run_id": self.run_id,
                 "position": len(self._keys),
@@ -72,30 +74,30 @@ class RunTables:
         self._keys[conversation.id] = key
 
     def insert(self, events: Sequence[ReplayEvent]) -> list[int]:
-        """Commit these events, whose keys are given back."""
+        """Commit these events and return their keys."""
         with self._atomically():
             return [self._insert(event) for event in events]
 
     def forget_ingestion(self, conversation_id: str, backends: Sequence[str]) -> None:
-        """Remove what these backends did with a conversation, but not what was asked of them."""
+        """Delete what these backends did with a conversation, except what they were asked."""
         key = self._keys.get(conversation_id)
         if key is None:
             return
         with self._atomically():
             self._db.execute(
-                f"delete from events where conversation = ? and kind not in ({_marks(_PAID_KINDS)})"
-                f" and (backend is null or backend in ({_marks(backends)}))",
+                f"delete from events where conversation = ? and kind not in {placeholders(_PAID_KINDS)}"
+                f" and (backend is null or backend in {placeholders(backends)})",
                 [key, *_PAID_KINDS, *backends],
             )
 
     def forget_asks(self, conversation_id: str, asks: Collection[AskEvent]) -> None:
-        """Remove every trace of these asks."""
+        """Delete all events of these asks."""
         key = self._keys.get(conversation_id)
         if key is None or not asks:
             return
         unwanted = {(ask.backend, ask.model, ask.question_id, ask.repeat, ask.by_hand) for ask in asks}
         rows = self._db.execute(
-            f"select key, backend, body from events where conversation = ? and kind in ({_marks(ASK_KINDS)})",
+            f"select key, backend, body from events where conversation = ? and kind in {placeholders(ASK_KINDS)}",
             [key, *ASK_KINDS],
         )
         keys = []
@@ -108,13 +110,13 @@ class RunTables:
             self._db.conn.executemany("delete from events where key = ?", keys)
 
     def replace(self, event: PaidByTests, other: PaidByTests | None) -> None:
-        """Put another event, of the same conversation and kind, in the place of one on record; or remove it."""
+        """Replace a recorded event by another of the same conversation and kind; delete it if ``other`` is None."""
         texts = Recording(self._db, self._path).text
         rows = self._db.execute(
             "select key, body from events where conversation = ? and turn = ? and kind = ? order by key",
             [self._keys[event.conversation], event.turn, event.kind],
         )
-        key = next((key for key, body in rows.fetchall() if unpacked(body, texts) == event), None)
+        key = next((key for key, body in rows.fetchall() if event_from_json(body, texts) == event), None)
         with self._atomically():
             if other is None:
                 self._db.execute("delete from events where key = ?", [key])
@@ -122,16 +124,20 @@ class RunTables:
                 row = self._row(other) | {"key": key}
                 self._db.execute("update events set turn = :turn, body = :body where key = :key", row)
 
-    def set_status(self, status: RunStatus) -> None:
-        """How far the run is; one that is not running any more is over now."""
-        finished = None if status == "running" else _now()
-        with _writing(self._path):
-            self._db.table("runs").update(self.run_id, {"status": status, "finished_at": finished})
+    def resume(self) -> None:
+        """Mark the run as running again. Its scores are out of date from now on."""
+        with self._atomically():
+            self._db.execute("delete from scores where run_id = ?", [self.run_id])
+            self._db.table("runs").update(self.run_id, {"status": "running", "finished_at": None})
+
+    def end(self, status: Literal["finished", "interrupted"]) -> None:
+        with self._atomically():
+            self._db.table("runs").update(self.run_id, {"status": status, "finished_at": _now()})
 
     def _insert(self, event: ReplayEvent) -> int:
         cursor = self._db.conn.execute(
-            "insert into events (conversation, backend, turn, kind, body, changes)"
-            " values (:conversation, :backend, :turn, :kind, :body, :changes)",
+            "insert into events (conversation, backend, turn, kind, changes, body)"
+            " values (:conversation, :backend, :turn, :kind, :changes, :body)",
             self._row(event),
         )
         assert cursor.lastrowid is not None
@@ -143,34 +149,34 @@ class RunTables:
             "backend": event.backend if isinstance(event, BackendEvent) else None,
             "turn": event.turn,
             "kind": event.kind,
-            "body": packed(event, self._keep_text),
-            "changes": int(note_of(0, event).write is not None) if isinstance(event, StoreOperated) else None,
+            "changes": int(changes(event.operation)) if isinstance(event, StoreOperated) else None,
+            "body": event_to_json(event, self._store_text),
         }
 
-    def _keep_text(self, digest: str, text: str) -> None:
-        if digest not in self._known_texts and digest not in self._new_texts:
+    def _store_text(self, digest: str, text: str) -> None:
+        if digest not in self._stored_texts and digest not in self._new_texts:
             self._db.execute("insert or ignore into texts (hash, body) values (?, ?)", [digest, text])
             self._new_texts.add(digest)
 
     @contextmanager
     def _atomically(self) -> Iterator[None]:
-        """One transaction. Texts are known to be in the file only when it is committed."""
+        """One transaction. Texts count as stored only once it is committed."""
         self._new_texts = set()
-        with _writing(self._path), self._db.atomic():
+        with reporting_write_errors(self._path), self._db.atomic():
             yield
-        self._known_texts |= self._new_texts
+        self._stored_texts |= self._new_texts
 
 
 def insert_run(
     db: Database, path: Path, settings: dict[str, Any], datasets: Sequence[str], identity: str
-) -> RunTables:
-    """A new run, under an id of its own. ``settings`` hold no secrets.
+) -> RunRows:
+    """Insert a new run with a new id. ``settings`` must hold no secrets.
 
     Raises:
         RecordingError: the file cannot be written.
     """
     run_id = uuid4().hex[:12]
-    with _writing(path):
+    with reporting_write_errors(path):
         db.table("runs").insert(
             {
                 "id": run_id,
@@ -183,16 +189,16 @@ def insert_run(
                 "datasets": orjson.dumps(list(datasets)).decode(),
             }
         )
-    return RunTables(db, path, run_id)
-
-
-def _marks(values: Collection[str]) -> str:
-    return ", ".join("?" * len(values))
+    return RunRows(db, path, run_id)
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """Turn what SQLite says of a full disk or a locked file into one sentence."""
+def reporting_write_errors(path: Path) -> Iterator[None]:
+    """Report SQLite's error about a full disk or a locked file in one sentence.
+
+    Raises:
+        RecordingError: something in the block could not be written.
+    """
     try:
         yield
     except sqlite3.Error as error:
