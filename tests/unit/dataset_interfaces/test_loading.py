@@ -156,7 +156,7 @@ def test_a_class_with_a_callback_alone_is_told_what_is_missing(tmp_path, named):
     body = BODY.format(name="Mine").replace("evaluate_correct", "continual_evaluation_callback")
     written(tmp_path, "mine.py", HEAD + "WORD = 'w'" + body)
 
-    with pytest.raises(UsageError, match="Mine does not define evaluate_correct; .*callback"):
+    with pytest.raises(UsageError, match=r"Mine does not define evaluate_correct; .*callback"):
         load_dataset_class(f"{tmp_path}/{named}")
 
 

@@ -193,7 +193,7 @@ def prompt(tmp_path):
 
 
 def test_a_generated_dataset_without_a_model_names_the_option(prompt):
-    with pytest.raises(UsageError, match="Invented cannot be generated.* --judge MODEL"):
+    with pytest.raises(UsageError, match=r"Invented cannot be generated.* --judge MODEL"):
         make_tests(with_span(InventedFacts(generation_file=prompt)), 1)
 
 
