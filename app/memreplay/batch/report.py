@@ -19,12 +19,12 @@ from memreplay.engine.events import (
 )
 from memreplay.llm import AGENT_MODEL
 from memreplay.recording.reader import Recording, RunInfo
+from memreplay.scoring.aggregates import build_results
 from memreplay.scoring.answer_key import AnswerKey
 from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.option_style import OptionStyle, option_style
-from memreplay.scoring.results import KeyFacts, Results, RunFacts, build_results
+from memreplay.scoring.results import KeyFacts, QuestionRow, Results, RunFacts
 from memreplay.scoring.rows import TEST_KINDS, cost_of_writing, question_row, rows_of_tests
-from memreplay.scoring.sections import QuestionRow
 from memreplay.timeline.timeline import Answer, Asks
 
 

@@ -14,12 +14,13 @@ from rich.text import Text
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.scoring.attribution import LABELS, Label
 from memreplay.scoring.option_style import OptionStyle
-from memreplay.scoring.results import BackendResults, Results
-from memreplay.scoring.sections import (
+from memreplay.scoring.results import (
+    BackendResults,
     Interval,
     MultipleChoiceResults,
     QuestionRow,
     RecallResults,
+    Results,
     TestGroup,
     TestResults,
 )

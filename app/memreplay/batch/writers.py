@@ -30,8 +30,7 @@ from memreplay.batch.tables import (
 )
 from memreplay.errors import UsageError
 from memreplay.files import refuse_unusable_output, write_whole
-from memreplay.scoring.results import Results
-from memreplay.scoring.sections import QuestionRow
+from memreplay.scoring.results import QuestionRow, Results
 
 Cell = str | int | float | bool | None
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from memreplay.conversations.validation_errors import SILENT, OnBytes, OnOpened
+from memreplay.conversations.validation_errors import SILENT, OnBytesRead, OnOpened
 
 BIG_FILE_BYTES = 8_000_000
 """A smaller file is read before a bar could be seen."""
@@ -21,7 +21,7 @@ BIG_FILE_BYTES = 8_000_000
 def show_reading_progress() -> Iterator[OnOpened]:
     """A watcher to be given to what reads files; each reading of a big file is a bar, taken away at its end."""
     if not sys.stderr.isatty():
-        yield SILENT.opened
+        yield SILENT.on_opened
         return
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     # Where standard output goes somewhere else, rich must not catch what is printed there.
@@ -30,10 +30,10 @@ def show_reading_progress() -> Iterator[OnOpened]:
         yield lambda path: _watch(path, bars)
 
 
-def _watch(path: Path, bars: Progress) -> OnBytes:
+def _watch(path: Path, bars: Progress) -> OnBytesRead:
     left = path.stat().st_size
     if left < BIG_FILE_BYTES:
-        return SILENT.opened(path)
+        return SILENT.on_opened(path)
     task = bars.add_task(f"reading {escape(path.name)}", total=left)
 
     def advance(count: int) -> None:

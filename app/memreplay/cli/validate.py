@@ -12,7 +12,7 @@ import typer
 from memreplay.cli.reading_progress import show_reading_progress
 from memreplay.conversations.registry import named_files
 from memreplay.conversations.validation import Tally, errors_in_files
-from memreplay.conversations.validation_errors import Listener, printable
+from memreplay.conversations.validation_errors import LoadCallbacks, printable
 from memreplay.dataset_interfaces.sources import TestOptions, TestSource, split_specs
 from memreplay.errors import EXIT_DONE, EXIT_USAGE, MemreplayError
 
@@ -44,8 +44,8 @@ def check_files(specs: Sequence[str]) -> int:
         faults += _check_tests(source, tally, warnings)
     paths = [_as_seen_from_here(path) for path in named_files(named)] if named or not sources else []
     with show_reading_progress() as opened:
-        listener = Listener(warn=warnings.hear, repaired=warnings.hear, opened=opened)
-        for fault in errors_in_files(paths, tally, listener):
+        callbacks = LoadCallbacks(on_warning=warnings.hear, on_repair=warnings.hear, on_opened=opened)
+        for fault in errors_in_files(paths, tally, callbacks):
             faults += 1
             print(printable(str(fault)))
     if faults:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from memreplay.conversations.json_files import read_json
 from memreplay.conversations.models import NOT_ANSWERABLE, Conversation, Frozen, Question
-from memreplay.conversations.validation_errors import Gathering, Place, shown, validated
+from memreplay.conversations.validation_errors import ErrorCollector, Place, shown, validated
 from memreplay.engine.events import QuestionAsked
 from memreplay.grading import Outcome, Score
 from memreplay.grading.recall import score_recall
@@ -67,15 +67,15 @@ class AnswerKey:
         Raises:
             DatasetErrors: some do not.
         """
-        faults = Gathering()
+        errors = ErrorCollector()
         for conversation in conversations:
             for question in conversation.questions:
                 correction = self.corrections.get(question.id)
                 for index, turn in enumerate((correction and correction.evidence) or ()):
                     if turn not in conversation.turns_by_id:
                         place = Place(self.path).at(question.id, "evidence", index)
-                        faults.add(place.error(f"is {shown(turn)}", f"a turn id of conversation {conversation.id}"))
-        faults.refuse()
+                        errors.add(place.error(f"is {shown(turn)}", f"a turn id of conversation {conversation.id}"))
+        errors.raise_all()
 
     def adjusted(self, question: Question, asked: QuestionAsked, reply: Reply, score: Score) -> Adjusted | None:
         """An answer by the corrected key; None where the question is not in it."""
@@ -103,16 +103,16 @@ def read_answer_key(path: Path) -> AnswerKey:
     data, place = read_json(path), Place(path)
     if not isinstance(data, dict):
         raise place.error(f"is {shown(data)}", "an object that maps question ids to corrections")
-    faults, corrections = Gathering(), {}
+    errors, corrections = ErrorCollector(), {}
     for question_id, entry in data.items():
-        with faults.going_on():
+        with errors.collecting():
             correction = validated(Correction, entry, place.at(question_id))
             if not correction.model_fields_set & {"answer", "evidence"}:
                 raise place.at(question_id).error("corrects nothing", "an answer, or evidence, or both")
             if not correction.reason.strip():
                 raise place.at(question_id, "reason").error("is blank", "why the published answer is wrong")
             corrections[question_id] = correction
-    faults.refuse()
+    errors.raise_all()
     return AnswerKey(path, corrections)
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from memreplay.scoring.results import QuestionRow, Results, RunFacts, build_results
+from memreplay.scoring.aggregates import build_results
+from memreplay.scoring.results import QuestionRow, Results, RunFacts
 from memreplay.scoring.statistics import wilson_interval
 from tests.unit.scoring.samples import MODEL, choice, hit, recall, reply, row
 
