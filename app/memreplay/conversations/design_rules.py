@@ -201,7 +201,7 @@ def _wording(question: RecallQuestion, place: Place) -> Errors:
             yield inside.error("is blank", "a string that a correct answer must contain")
         elif entity in question.expected_entities[:index]:
             yield inside.error(f"is {shown(entity)} again", "every entity only once")
-        elif stands_in(entity, question.question) and not stands_in(answer, question.question):
+        elif occurs_in(entity, question.question) and not occurs_in(answer, question.question):
             yield inside.error(
                 f"is {shown(entity)}, which occurs in the question", "a string that the question does not contain"
             )
@@ -271,7 +271,7 @@ def _band(location: InfoLocation) -> str:
 
 
 def _occurs_in_any(text: str, turns: Sequence[Turn]) -> bool:
-    return any(stands_in(text, turn.text) for turn in turns)
+    return any(occurs_in(text, turn.text) for turn in turns)
 
 
 def _is_key(turn: Turn) -> bool:

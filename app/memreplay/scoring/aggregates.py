@@ -11,7 +11,7 @@ from memory_backends.stores.trace import Extraction
 from memreplay.conversations.formats.locomo import ADVERSARIAL
 from memreplay.conversations.models import InfoLocation, Salience
 from memreplay.engine.answers import CUTOFFS
-from memreplay.grading.score import Outcome
+from memreplay.grading import Outcome
 from memreplay.llm import AGENT_MODEL
 from memreplay.scoring.attribution import LABELS
 from memreplay.scoring.comparisons import compare_pairs, pairs_within

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Protocol
 
-from memreplay.grading.score import Outcome
+from memreplay.grading import Outcome
 from memreplay.scoring.results import Comparison, Interval, QuestionRow
 from memreplay.scoring.statistics import (
     clustered_difference_interval,

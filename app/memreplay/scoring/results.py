@@ -3,7 +3,7 @@
 Shares are 0..1, times milliseconds, costs US dollars. A figure that was not measured is null, never 0.
 :mod:`memreplay.scoring.aggregates` computes it.
 
-To add a metric of single answers: compute it in :class:`memreplay.grading.score.Score`; add the field here to
+To add a metric of single answers: compute it in :class:`memreplay.grading.Score`; add the field here to
 :class:`QuestionRow` and :class:`RecallResults` and its name to :data:`ANSWER_METRICS`; add a column to the tables.
 A new recall@k takes an entry in ``CUTOFFS``, a field of :class:`QuestionRow` and a column.
 """
@@ -17,7 +17,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from memreplay.conversations.models import EvidenceRole, Frozen, InfoLocation, QuestionKind, Salience
-from memreplay.grading.score import Outcome
+from memreplay.grading import Outcome
 from memreplay.scoring.answer_key import Adjusted
 from memreplay.scoring.attribution import Label
 from memreplay.scoring.evidence_trail import Loss
@@ -381,7 +381,7 @@ class Results(Frozen):
     questions: tuple[QuestionRow, ...]
 
     def to_json(self) -> str:
-        """The text of the file: keys in the order of the models, numbers rounded to six decimals, a final line break."""
+        """The text of the file: keys in model order, numbers rounded to six decimals, a final line break."""
         data = _rounded(self.model_dump(mode="json"))
         return json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 

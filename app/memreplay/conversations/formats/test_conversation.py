@@ -25,7 +25,7 @@ from memreplay.conversations.models import (
     Turn,
 )
 from memreplay.conversations.validation_errors import LoadCallbacks, Place, validated
-from memreplay.text import stands_in
+from memreplay.text import occurs_in
 
 NAME = "TestConversation"
 SIGNATURE = 'a TestConversation (an object with "turns" and "recallQuestions")'
