@@ -10,8 +10,14 @@ from textual import work
 
 from memreplay.debugger.breakpoints.parser import parse_breakpoint
 from memreplay.debugger.breakpoints.runner import BreakpointRunner, Stop
-from memreplay.debugger.breakpoints.scanner import BreakpointError
-from memreplay.debugger.breakpoints.syntax import HitSubject, KeySubject, Subject, TextSubject, Watch
+from memreplay.debugger.breakpoints.syntax import (
+    Breakpoint,
+    BreakpointError,
+    HitSubject,
+    KeySubject,
+    Subject,
+    TextSubject,
+)
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.errors import MemreplayError
 from memreplay.timeline.annotations import Annotations, SavedBreakpoint
@@ -106,10 +112,10 @@ class WatchingScreen(InspectingScreen):
                 self.notify(f"{saved.text}: {error}", severity="warning", markup=False)
         self._runner = BreakpointRunner(self.timeline, self.retrievals, found)
 
-    def _watches(self) -> tuple[Watch, ...]:
-        return self._runner.watches
+    def _watches(self) -> tuple[Breakpoint, ...]:
+        return self._runner.breakpoints
 
-    def _keep_watches(self, watches: list[Watch]) -> None:
+    def _keep_watches(self, watches: list[Breakpoint]) -> None:
         self._runner = BreakpointRunner(self.timeline, self.retrievals, watches)
         saved = [SavedBreakpoint(text=one.text, backend=one.backend, enabled=one.enabled) for one in watches]
         try:
