@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memreplay.debugger.breakpoints.grammar import MAX_DEPTH
-from memreplay.debugger.breakpoints.parser import MAX_LENGTH, parse_breakpoint
+from memreplay.debugger.breakpoints.parser import MAX_LENGTH, BreakpointError, parse_breakpoint
 from memreplay.debugger.breakpoints.syntax import (
     Both,
-    BreakpointError,
     Changed,
     Compare,
     Contains,

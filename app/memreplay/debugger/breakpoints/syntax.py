@@ -1,34 +1,10 @@
-"""What a breakpoint means, as a tree of frozen values, and the language that it is written in."""
+"""What a breakpoint means, as a tree of frozen values."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Final, Literal
-
-from memreplay.errors import MemreplayError
-
-GRAMMAR_HELP: Final = """\
-breakpoint = test | not breakpoint | breakpoint and breakpoint | breakpoint or breakpoint | (breakpoint)
-test       = subject condition
-             subject alone: its value changed, the hit was retrieved
-             condition alone: of the selected line; rank and score: of any hit
-subject    = path | key "redis key" | key "redis key".path | text | hit "id of a hit or of a turn"
-path       = name | path.name | path.0 | path["a name"] | path[0]
-condition  = changed | exists | contains "text" | comparison JSON | rank comparison number | score comparison number
-comparison = == | != | < | <= | > | >=
-"""
-"""The language for its users, in lines that fit a screen. ``key`` is a Redis key; a path alone is a place in any
-state; ``text`` is that of the turn at the position; ``hit`` is something that the turn's read path retrieved."""
-
-
-class BreakpointError(MemreplayError):
-    """A text that is no breakpoint. ``column`` is 1-based."""
-
-    def __init__(self, column: int, problem: str) -> None:
-        self.column, self.problem = column, problem
-        super().__init__(f"column {column}: {problem}")
-
+from typing import Any, Literal
 
 CompareOp = Literal["==", "!=", "<", "<=", ">", ">="]
 Measured = Literal["rank", "score"]

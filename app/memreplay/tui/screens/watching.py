@@ -8,11 +8,10 @@ from collections.abc import Callable
 
 from textual import work
 
-from memreplay.debugger.breakpoints.parser import parse_breakpoint
+from memreplay.debugger.breakpoints.parser import BreakpointError, parse_breakpoint
 from memreplay.debugger.breakpoints.runner import BreakpointRunner, Stop
 from memreplay.debugger.breakpoints.syntax import (
     Breakpoint,
-    BreakpointError,
     HitSubject,
     KeySubject,
     Subject,
