@@ -13,15 +13,15 @@ from memory_backends.stores.trace import MemoryOperation
 from memreplay.engine.events import ReplayEvent
 from memreplay.recording.bodies import inflated, resolve, unpacked
 from memreplay.timeline.event_store import (
-    Candidate,
     EventArchive,
+    EventSummary,
     MemoryArchive,
-    Note,
-    candidates_of,
+    RankedItem,
     changes,
     operation_of,
-    verdict_in,
-    write_in,
+    ranked_items_of,
+    summarize_decision,
+    summarize_write,
 )
 from memreplay.timeline.fold import LazySequence
 
@@ -70,7 +70,7 @@ class RecordedArchive:
         self.at.cache_clear()
         self.operation_at.cache_clear()
 
-    def notes(self) -> Iterator[Note]:
+    def summaries(self) -> Iterator[EventSummary]:
         """What there is to know of every event, by position and then in order.
 
         Only bodies of decisions and of what changed a store are read. A file of the first format does not say what
@@ -84,13 +84,15 @@ class RecordedArchive:
         )
         for key, turn, backend, kind, body in rows:
             if body is None:
-                yield Note(key, turn, backend, kind)
+                yield EventSummary(key, turn, backend, kind)
                 continue
             event = orjson.loads(inflated(body))
             if kind == "store_operated":
-                yield Note(key, turn, backend, kind, write=write_in(event["operation"], self._read))
+                yield EventSummary(key, turn, backend, kind, write=summarize_write(event["operation"], self._read))
             else:
-                yield Note(key, turn, backend, kind, verdict=verdict_in(event["decision"], self._read))
+                yield EventSummary(
+                    key, turn, backend, kind, decision=summarize_decision(event["decision"], self._read)
+                )
 
     def _read(self, value: Any) -> Any:
         """A text, wherever it is kept."""
@@ -125,12 +127,12 @@ class RecordedArchive:
         operations = (operation_of(unpacked(body, self._look_up)) for (body,) in rows)
         return [operation for operation in operations if changes(operation)]
 
-    def candidates(self, ref: int) -> list[Candidate]:
+    def candidates(self, ref: int) -> list[RankedItem]:
         """What the read path of a reference found. Its texts are not read, nor is it validated again."""
         (body,) = self._db.conn.execute("select body from events where key = ?", [ref]).fetchone()
         event = orjson.loads(inflated(body))
         return [
-            Candidate(
+            RankedItem(
                 self._read(hit["id"]),
                 tuple(map(self._read, hit["turns"])),
                 tuple(map(self._read, hit["sources"])),
@@ -195,11 +197,11 @@ class LiveArchive:
         """The store commands of a position that changed a store."""
         return self._archive_of(turn).written_at(backend, turn)
 
-    def candidates(self, ref: int) -> list[Candidate]:
+    def candidates(self, ref: int) -> list[RankedItem]:
         """What the read path of a reference found."""
-        return candidates_of(self.event(ref))
+        return ranked_items_of(self.event(ref))
 
-    def notes(self) -> Iterator[Note]:
+    def summaries(self) -> Iterator[EventSummary]:
         """Nothing is known before it was kept."""
         return iter(())
 

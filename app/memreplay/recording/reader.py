@@ -16,7 +16,7 @@ from memreplay.errors import RecordingError
 from memreplay.recording.bodies import reporting_damage, resolve, unpacked, whole, without_what_was_given
 from memreplay.recording.event_store import RecordedArchive
 from memreplay.recording.schema import connect_read_only
-from memreplay.timeline.timeline import Asks, Timeline
+from memreplay.timeline.timeline import AnswerIndex, Timeline
 
 RunStatus = Literal["running", "finished", "interrupted"]
 
@@ -99,12 +99,12 @@ class Recording:
         condition = "" if kinds is None else f" and e.kind in {_listed(kinds)}"
         return self._events(run_id, conversation_id, condition, kinds or ())
 
-    def asks(self, run_id: str, conversation_id: str) -> Asks:
+    def asks(self, run_id: str, conversation_id: str) -> AnswerIndex:
         """All that was asked in a conversation and what came of it, without hits, cut and the text of prompts.
 
         Nothing else that happened is read.
         """
-        asks = Asks()
+        asks = AnswerIndex()
         condition = f" and e.kind in {_listed(ASK_KINDS)}"
         with reporting_damage(self.path):
             for event in self._events(run_id, conversation_id, condition, ASK_KINDS, thin=without_what_was_given):

@@ -27,7 +27,7 @@ from memreplay.engine.events import (
 from memreplay.errors import RecordingError
 from memreplay.recording.bodies import intern, packed, unpacked
 from memreplay.recording.reader import Recording, RunStatus
-from memreplay.timeline.event_store import note_of
+from memreplay.timeline.event_store import summarize
 
 _PAID_KINDS = (*ASK_KINDS, "agent_replied", "benchmark_model_asked")
 """What a run has paid for: an interrupted one keeps it."""
@@ -144,7 +144,7 @@ class RunTables:
             "turn": event.turn,
             "kind": event.kind,
             "body": packed(event, self._keep_text),
-            "changes": int(note_of(0, event).write is not None) if isinstance(event, StoreOperated) else None,
+            "changes": int(summarize(0, event).write is not None) if isinstance(event, StoreOperated) else None,
         }
 
     def _keep_text(self, digest: str, text: str) -> None:

@@ -44,7 +44,7 @@ class Annotations(Protocol):
         """Forget a bookmark. One that is not there is forgotten already."""
         ...
 
-    def watches(self) -> Sequence[SavedBreakpoint]:
+    def breakpoints(self) -> Sequence[SavedBreakpoint]:
         """All watches, in the order in which they were set."""
         ...
 
@@ -75,7 +75,7 @@ class SessionAnnotations:
         """Forget a bookmark. One that is not there is forgotten already."""
         self._bookmarks.pop(mark, None)
 
-    def watches(self) -> Sequence[SavedBreakpoint]:
+    def breakpoints(self) -> Sequence[SavedBreakpoint]:
         """All watches, in the order in which they were set."""
         return self._watches
 

@@ -23,7 +23,7 @@ Read = Callable[[Any], Any]
 """A value of an event's JSON as it is meant: a recording keeps long texts elsewhere."""
 
 
-class Write(NamedTuple):
+class WriteSummary(NamedTuple):
     """What an index needs to know of a change to a store, by its ``kind``.
 
     ``whole``: the new value is in it. ``pointers``: the places that a state's change touched, the root for a whole
@@ -41,7 +41,7 @@ class Write(NamedTuple):
     text: str = ""
 
 
-class Verdict(NamedTuple):
+class DecisionSummary(NamedTuple):
     """What an index needs to know of a decision on a promotion candidate."""
 
     decision: str
@@ -50,21 +50,21 @@ class Verdict(NamedTuple):
     superseded_id: str | None
 
 
-class Note(NamedTuple):
+class EventSummary(NamedTuple):
     """What an index needs to know of an event.
 
-    ``write`` is set where a store was changed, ``verdict`` where a candidate was judged.
+    ``write`` is set where a store was changed, ``decision`` where a candidate was judged.
     """
 
     ref: int
     turn: int
     backend: str | None
     kind: str
-    write: Write | None = None
-    verdict: Verdict | None = None
+    write: WriteSummary | None = None
+    decision: DecisionSummary | None = None
 
 
-class Candidate(NamedTuple):
+class RankedItem(NamedTuple):
     """Something that a read path gave (``missed`` is False) or ranked below the cut.
 
     ``turns`` are those whose words it holds, ``sources`` those that it was distilled from.
@@ -101,11 +101,11 @@ class EventArchive(Protocol):
         """The store commands of a position that changed a store."""
         ...
 
-    def candidates(self, ref: int) -> list[Candidate]:
+    def candidates(self, ref: int) -> list[RankedItem]:
         """What the read path of a reference found; cheaper than the event."""
         ...
 
-    def notes(self) -> Iterator[Note]:
+    def summaries(self) -> Iterator[EventSummary]:
         """What there is to know of every event so far, by position and then in order."""
         ...
 
@@ -144,34 +144,36 @@ class MemoryArchive:
             operation for operation in map(operation_of, self.operation_at(backend, turn)) if changes(operation)
         ]
 
-    def candidates(self, ref: int) -> list[Candidate]:
+    def candidates(self, ref: int) -> list[RankedItem]:
         """What the read path of a reference found."""
-        return candidates_of(self._events[ref])
+        return ranked_items_of(self._events[ref])
 
-    def notes(self) -> Iterator[Note]:
+    def summaries(self) -> Iterator[EventSummary]:
         """What there is to know of every event so far, in the order in which they were kept."""
-        return (note_of(ref, event) for ref, event in enumerate(self._events))
+        return (summarize(ref, event) for ref, event in enumerate(self._events))
 
 
-def note_of(ref: int, event: ReplayEvent) -> Note:
+def summarize(ref: int, event: ReplayEvent) -> EventSummary:
     """What an index needs to know of an event."""
     backend = event.backend if isinstance(event, BackendEvent) else None
     match event:
         case StoreOperated(operation=operation):
-            write = write_in(operation.model_dump(), _as_it_is)
-            return Note(ref, event.turn, backend, event.kind, write=write)
+            write = summarize_write(operation.model_dump(), _as_it_is)
+            return EventSummary(ref, event.turn, backend, event.kind, write=write)
         case PromotionDecided(decision=decision):
-            return Note(ref, event.turn, backend, event.kind, verdict=verdict_in(decision.model_dump(), _as_it_is))
+            return EventSummary(
+                ref, event.turn, backend, event.kind, decision=summarize_decision(decision.model_dump(), _as_it_is)
+            )
         case _:
-            return Note(ref, event.turn, backend, event.kind)
+            return EventSummary(ref, event.turn, backend, event.kind)
 
 
-def write_in(operation: Mapping[str, Any], read: Read) -> Write | None:
+def summarize_write(operation: Mapping[str, Any], read: Read) -> WriteSummary | None:
     """What the JSON form of an operation changed; None where that is nothing, or is not known."""
     change = operation["change"]
     if change is None or change["kind"] not in _WRITES or operation["error"] is not None:
         return None
-    write = Write(operation["store"], read(operation["key"]), operation["phase"], change["kind"])
+    write = WriteSummary(operation["store"], read(operation["key"]), operation["phase"], change["kind"])
     match write.kind:
         case "patch":
             pointers = tuple(dict.fromkeys(read(step["path"]) for step in change["steps"]))
@@ -197,9 +199,9 @@ def changes(operation: MemoryOperation) -> bool:
     return operation.error is None and operation.change is not None and operation.change.kind in _WRITES
 
 
-def verdict_in(decision: Mapping[str, Any], read: Read) -> Verdict:
+def summarize_decision(decision: Mapping[str, Any], read: Read) -> DecisionSummary:
     """What the JSON form of a decision says."""
-    return Verdict(
+    return DecisionSummary(
         decision["decision"],
         tuple(read(source) for source in decision["sources"]),
         read(decision["knowledge_id"]),
@@ -211,12 +213,12 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-def candidates_of(event: ReplayEvent) -> list[Candidate]:
+def ranked_items_of(event: ReplayEvent) -> list[RankedItem]:
     """What a read path found, best first; nothing where the event is none."""
     if not isinstance(event, Perceived | QuestionAsked):
         return []
     return [
-        Candidate(hit.id, hit.turns, hit.sources, hit.rank, is_missed, bool(hit.text))
+        RankedItem(hit.id, hit.turns, hit.sources, hit.rank, is_missed, bool(hit.text))
         for is_missed, hits in ((False, event.hits), (True, event.missed))
         for hit in hits
     ]
@@ -254,10 +256,10 @@ class OverlayArchive:
         """The store commands of a position that changed a store."""
         return self._below.written_at(backend, turn)
 
-    def candidates(self, ref: int) -> list[Candidate]:
+    def candidates(self, ref: int) -> list[RankedItem]:
         """What the read path of a reference found."""
         return self._below.candidates(ref)
 
-    def notes(self) -> Iterator[Note]:
+    def summaries(self) -> Iterator[EventSummary]:
         """What there is to know of every event of the archive below."""
-        return self._below.notes()
+        return self._below.summaries()

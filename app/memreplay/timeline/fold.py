@@ -20,14 +20,14 @@ from memory_backends.stores.trace import (
 )
 
 
-class Missing:
+class MissingValue:
     """There is nothing at this place, or at this position."""
 
     def __repr__(self) -> str:
         return "MISSING"
 
 
-MISSING: Final = Missing()
+MISSING: Final = MissingValue()
 
 Path = tuple[str, ...]
 """From the root of a value to a place in it: names of fields, and indexes of items as text."""
@@ -90,7 +90,7 @@ def _stepped(value: Any, path: Path, step: PatchStep) -> Any:
     return fields
 
 
-__all__ = ["MISSING", "ChangeLoader", "CollectionHistory", "Missing", "StateHistory"]
+__all__ = ["MISSING", "ChangeLoader", "CollectionHistory", "MissingValue", "StateHistory"]
 
 ChangeLoader = Callable[[int], Change | None]
 """The change that a reference stands for."""
@@ -342,7 +342,7 @@ class LogHistory:
         turns, pieces = self._turns, self._pieces
         return LazySequence(self._there_at(turn), lambda place: (turns[place], pieces[place]))
 
-    def value_at(self, turn: int) -> str | Missing:
+    def value_at(self, turn: int) -> str | MissingValue:
         """The whole text; :data:`MISSING` where nothing was appended yet."""
         there = self._there_at(turn)
         return "".join(self._pieces[there.start : there.stop]) if there else MISSING

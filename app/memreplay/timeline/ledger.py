@@ -8,13 +8,13 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from memory_backends.stores.trace import PromotionDecision
-from memreplay.timeline.event_store import Verdict
+from memreplay.timeline.event_store import DecisionSummary
 from memreplay.timeline.fold import LazySequence
 
-Entry = tuple[int, PromotionDecision]
+LedgerEntry = tuple[int, PromotionDecision]
 
 
-class Track:
+class PositionIndex:
     """Positions and references, both in order of position. One that comes late is put where it belongs."""
 
     def __init__(self) -> None:
@@ -54,18 +54,18 @@ class Ledger:
 
     def __init__(self, load: Callable[[int], PromotionDecision]) -> None:
         self._load = load
-        self._track = Track()
+        self._track = PositionIndex()
         self._turns_of_kind: dict[str, array[int]] = defaultdict(lambda: array("I"))
         self._from: dict[str, list[int]] = defaultdict(list)
         self._about: dict[str, list[int]] = defaultdict(list)
 
-    def add(self, turn: int, ref: int, verdict: Verdict) -> None:
+    def add(self, turn: int, ref: int, decision: DecisionSummary) -> None:
         """Take in the next decision; positions never go back."""
         place = self._track.add(turn, ref)
-        self._turns_of_kind[verdict.decision].append(turn)
-        for source in verdict.sources:
+        self._turns_of_kind[decision.decision].append(turn)
+        for source in decision.sources:
             self._from[source].append(place)
-        for point in dict.fromkeys((verdict.knowledge_id, verdict.superseded_id)):
+        for point in dict.fromkeys((decision.knowledge_id, decision.superseded_id)):
             if point is not None:
                 self._about[point].append(place)
 
@@ -77,17 +77,17 @@ class Ledger:
         """The decisions of exactly this position, in order."""
         return [self._load(ref) for ref in self._track.refs_at(turn)]
 
-    def until(self, turn: int) -> Sequence[Entry]:
+    def until(self, turn: int) -> Sequence[LedgerEntry]:
         """All decisions up to a position, oldest first: a view, whatever their number."""
         return LazySequence(range(bisect_right(self._track.turns, turn)), self._entry)
 
-    def about_turn(self, turn_id: str) -> list[Entry]:
+    def about_turn(self, turn_id: str) -> list[LedgerEntry]:
         """The decisions on candidates that were distilled from a turn, oldest first."""
         return [self._entry(place) for place in self._from.get(turn_id, ())]
 
-    def about_point(self, point_id: str) -> list[Entry]:
+    def about_point(self, point_id: str) -> list[LedgerEntry]:
         """The decisions that wrote, confirmed or superseded a point, oldest first."""
         return [self._entry(place) for place in self._about.get(point_id, ())]
 
-    def _entry(self, place: int) -> Entry:
+    def _entry(self, place: int) -> LedgerEntry:
         return self._track.turns[place], self._load(self._track.refs[place])

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Final, Literal, get_args
 
 from memreplay.conversations.models import Conversation
-from memreplay.timeline.event_store import Note
+from memreplay.timeline.event_store import EventSummary
 
 MarkKind = Literal[
     "evidence", "write", "promotion", "supersession", "drop", "question", "error", "bookmark", "session"
@@ -94,10 +94,10 @@ class Markers:
         for number in sorted(known[turn].number for turn in evidence):
             self._tallies["evidence"].add(number)
 
-    def apply(self, note: Note) -> None:
+    def apply(self, summary: EventSummary) -> None:
         """Mark what happened."""
-        for kind in _kinds_of(note):
-            self._tallies[kind].add(note.turn)
+        for kind in _kinds_of(summary):
+            self._tallies[kind].add(summary.turn)
 
     def begin_session(self, turn: int, number: int, date: datetime | None) -> None:
         """A session that nobody knew of begins: of a conversation that comes about while it is played."""
@@ -151,16 +151,16 @@ def column_of(turn: int, columns: int, last: int) -> int:
     return max(0, min(columns - 1, ((min(turn, last) + 1) * columns - 1) // total))
 
 
-def _kinds_of(note: Note) -> Iterable[MarkKind]:
-    if note.write is not None:
-        if note.write.phase != "perceive":
+def _kinds_of(summary: EventSummary) -> Iterable[MarkKind]:
+    if summary.write is not None:
+        if summary.write.phase != "perceive":
             yield "write"
-    elif note.verdict is not None:
-        yield "promotion" if note.verdict.decision in ("ADD", "UPDATE") else "drop"
-        if note.verdict.superseded_id is not None:
+    elif summary.decision is not None:
+        yield "promotion" if summary.decision.decision in ("ADD", "UPDATE") else "drop"
+        if summary.decision.superseded_id is not None:
             yield "supersession"
-    elif note.kind in _KIND_OF_EVENT:
-        yield _KIND_OF_EVENT[note.kind]
+    elif summary.kind in _KIND_OF_EVENT:
+        yield _KIND_OF_EVENT[summary.kind]
 
 
 def _session_starts(conversation: Conversation) -> tuple[SessionStart, ...]:

@@ -27,9 +27,16 @@ from memreplay.engine.events import (
     TestBegan,
     TestScored,
 )
-from memreplay.timeline.event_store import EventArchive, MemoryArchive, Note, Write, note_of, operation_of
+from memreplay.timeline.event_store import (
+    EventArchive,
+    EventSummary,
+    MemoryArchive,
+    WriteSummary,
+    operation_of,
+    summarize,
+)
 from memreplay.timeline.fold import MISSING, CollectionHistory, LazySequence, LogHistory, Piece, StateHistory
-from memreplay.timeline.ledger import Ledger, Track
+from memreplay.timeline.ledger import Ledger, PositionIndex
 from memreplay.timeline.markers import Markers
 
 
@@ -54,7 +61,7 @@ class Answer:
     scored: AnswerScored | None = None
 
 
-class Asks:
+class AnswerIndex:
     """All asks of a conversation, in the order in which they were asked."""
 
     def __init__(self) -> None:
@@ -99,15 +106,15 @@ class Timeline:
         self._states: dict[str, dict[str, StateHistory]] = defaultdict(dict)
         self._logs: dict[str, dict[str, LogHistory]] = defaultdict(dict)
         self._collections: dict[str, dict[str, CollectionHistory]] = defaultdict(dict)
-        self._perceived: dict[str, Track] = defaultdict(Track)
-        self._extracted: dict[str, Track] = defaultdict(Track)
-        self._failed: dict[str, Track] = defaultdict(Track)
+        self._perceived: dict[str, PositionIndex] = defaultdict(PositionIndex)
+        self._extracted: dict[str, PositionIndex] = defaultdict(PositionIndex)
+        self._failed: dict[str, PositionIndex] = defaultdict(PositionIndex)
         self._ledgers: dict[str, Ledger] = {}
-        self._asks = Asks()
+        self._asks = AnswerIndex()
         self.tests: list[TestBegan | TestScored] = []
         self._observed: dict[int, dict[str, int]] = {}
-        for note in self.archive.notes():
-            self._take_in(note)
+        for summary in self.archive.summaries():
+            self._take_in(summary)
         for event in events:
             self.append(event)
 
@@ -123,55 +130,57 @@ class Timeline:
 
     def append(self, event: ReplayEvent) -> None:
         """Take in what happened next."""
-        self._take_in(note_of(self.archive.keep(event), event))
+        self._take_in(summarize(self.archive.keep(event), event))
 
-    def _take_in(self, note: Note) -> None:
-        self.reached = max(self.reached, note.turn)
-        if note.backend is None:
+    def _take_in(self, summary: EventSummary) -> None:
+        self.reached = max(self.reached, summary.turn)
+        if summary.backend is None:
             return
-        if note.backend not in self.backends:
-            self.backends.append(note.backend)
-        self.marks.apply(note)
-        match note.kind:
+        if summary.backend not in self.backends:
+            self.backends.append(summary.backend)
+        self.marks.apply(summary)
+        match summary.kind:
             case "store_operated":
-                if note.write is not None:
-                    self._fold(note, note.backend, note.write)
+                if summary.write is not None:
+                    self._fold(summary, summary.backend, summary.write)
             case "promotion_decided":
-                assert note.verdict is not None
-                self._ledger(note.backend).add(note.turn, note.ref, note.verdict)
+                assert summary.decision is not None
+                self._ledger(summary.backend).add(summary.turn, summary.ref, summary.decision)
             case "perceived":
-                self._perceived[note.backend].add(note.turn, note.ref)
+                self._perceived[summary.backend].add(summary.turn, summary.ref)
             case "facts_extracted":
-                self._extracted[note.backend].add(note.turn, note.ref)
+                self._extracted[summary.backend].add(summary.turn, summary.ref)
             case "backend_failed":
-                self._failed[note.backend].add(note.turn, note.ref)
+                self._failed[summary.backend].add(summary.turn, summary.ref)
             case "question_asked" | "reply_received" | "answer_scored":
-                self._take_in_whole(self.archive.event(note.ref))
+                self._take_in_whole(self.archive.event(summary.ref))
             case "message_said" | "clock_set" | "test_began" | "test_scored":
-                self._take_in_whole(self.archive.event(note.ref))
+                self._take_in_whole(self.archive.event(summary.ref))
             case _:
                 pass
 
-    def _fold(self, note: Note, backend: str, write: Write) -> None:
+    def _fold(self, summary: EventSummary, backend: str, write: WriteSummary) -> None:
         key = write.key
         match write.store, write.kind:
             case "redis", "append":
-                self._logs[backend].setdefault(key, LogHistory()).add(note.turn, note.ref, write.offset, write.text)
+                self._logs[backend].setdefault(key, LogHistory()).add(
+                    summary.turn, summary.ref, write.offset, write.text
+                )
             case "redis", "remove" if key in self._logs[backend]:
-                self._logs[backend][key].clear(note.turn, note.ref)
+                self._logs[backend][key].clear(summary.turn, summary.ref)
                 if key in self._states[backend]:
-                    self._states[backend][key].add(note.turn, note.ref, write.pointers, whole=write.whole)
+                    self._states[backend][key].add(summary.turn, summary.ref, write.pointers, whole=write.whole)
             case "redis", _:
                 history = self._states[backend].get(key)
                 if history is None:
                     history = self._states[backend][key] = StateHistory(self.change)
-                history.add(note.turn, note.ref, write.pointers, whole=write.whole)
+                history.add(summary.turn, summary.ref, write.pointers, whole=write.whole)
             case _:
                 points = self._collections[backend].get(key)
                 if points is None:
                     points = self._collections[backend][key] = CollectionHistory(self.change)
                 change = points.remove if write.kind == "remove" else points.add
-                change(note.turn, note.ref, write.ids)
+                change(summary.turn, summary.ref, write.ids)
 
     def _take_in_whole(self, event: ReplayEvent) -> None:
         match event:
@@ -248,7 +257,7 @@ class Timeline:
         ref = self._perceived[backend].latest(turn)
         return None if ref is None else self.perceived(ref)
 
-    def perceived_track(self, backend: str) -> Track:
+    def perceived_index(self, backend: str) -> PositionIndex:
         """Where all read paths of ordinary turns are."""
         return self._perceived[backend]
 

@@ -240,7 +240,7 @@ class BreakpointRunner:
             case TextSubject():
                 return 0
             case HitSubject():
-                return len(self._timeline.perceived_track(backend))
+                return len(self._timeline.perceived_index(backend))
             case KeySubject() | PathSubject():
                 return sum(len(history) for history, _ in self._places(subject, backend))
 
@@ -251,7 +251,7 @@ class BreakpointRunner:
                 return [turn.number for turn in turns if value_holds(test.condition, turn.text)]
             case HitSubject(item):
                 if item is None:
-                    return list(dict.fromkeys(self._timeline.perceived_track(backend).turns))
+                    return list(dict.fromkeys(self._timeline.perceived_index(backend).turns))
                 self._retrievals.catch_up()
                 return self._retrievals.turns_of(backend, item)
             case KeySubject() | PathSubject():

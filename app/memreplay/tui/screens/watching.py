@@ -104,7 +104,7 @@ class WatchingScreen(InspectingScreen):
     def load_watches(self) -> None:
         """Take up the watches that are saved with the recording; one that cannot be read is left out."""
         found = []
-        for saved in self.annotations.watches():
+        for saved in self.annotations.breakpoints():
             try:
                 found.append(parse_breakpoint(saved.text, None, saved.backend, enabled=saved.enabled))
             except BreakpointError as error:
