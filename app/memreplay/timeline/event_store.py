@@ -1,4 +1,4 @@
-"""A recording's events with what happens beside it now: questions asked by hand, which the file does not hold."""
+"""Where the events of one conversation are kept, and the summaries of them that the timeline is indexed by."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from memreplay.engine.events import (
 )
 
 _WRITES = frozenset({"write", "patch", "append", "remove", "upsert"})
-"""Kinds of changes that leave a store other than it was."""
+"""Kinds of changes that modify a store."""
 
 Read = Callable[[Any], Any]
-"""A value of an event's JSON as it is meant: a recording keeps long texts elsewhere."""
+"""Resolves a value of an event's JSON: a recording replaces long texts by references."""
 
 
 class WriteSummary(NamedTuple):
-    """What an index needs to know of a change to a store, by its ``kind``.
+    """What an index needs of a change to a store. Which fields are set depends on its ``kind``.
 
-    ``whole``: the new value is in it. ``pointers``: the places that a state's change touched, the root for a whole
-    value. ``ids``: points written or removed. ``offset`` and ``text`` of what was appended.
+    ``whole``: it holds the complete new value. ``pointers``: JSON pointers to the places of a state that it
+    touched, the root for a complete value. ``ids``: points written or removed. ``offset`` and ``text``: what was
+    appended.
     """
 
     store: str
@@ -42,7 +43,7 @@ class WriteSummary(NamedTuple):
 
 
 class DecisionSummary(NamedTuple):
-    """What an index needs to know of a decision on a promotion candidate."""
+    """What an index needs of a decision on a promotion candidate."""
 
     decision: str
     sources: tuple[str, ...]
@@ -51,9 +52,9 @@ class DecisionSummary(NamedTuple):
 
 
 class EventSummary(NamedTuple):
-    """What an index needs to know of an event.
+    """What an index needs of an event; ``ref`` is its reference in the archive.
 
-    ``write`` is set where a store was changed, ``decision`` where a candidate was judged.
+    ``write`` is set if the event changed a store, ``decision`` if it judged a candidate.
     """
 
     ref: int
@@ -65,9 +66,9 @@ class EventSummary(NamedTuple):
 
 
 class RankedItem(NamedTuple):
-    """Something that a read path gave (``missed`` is False) or ranked below the cut.
+    """Something that a read path retrieved, or ranked below the cut (``missed``).
 
-    ``turns`` are those whose words it holds, ``sources`` those that it was distilled from.
+    ``turns`` are those that it holds verbatim, ``sources`` those that it was distilled from.
     """
 
     id: str
@@ -79,39 +80,39 @@ class RankedItem(NamedTuple):
 
 
 class EventArchive(Protocol):
-    """Holds the events of one conversation."""
+    """Stores the events of one conversation."""
 
     def keep(self, event: ReplayEvent) -> int:
-        """Take in what happened next; its reference."""
+        """Append an event and return its reference."""
         ...
 
     def event(self, ref: int) -> ReplayEvent:
-        """An event by its reference."""
+        """The event with this reference."""
         ...
 
     def at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
-        """Everything that one backend did at exactly this position, in order."""
+        """All events of one backend at exactly this position, in order."""
         ...
 
     def operation_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
-        """The store commands among it."""
+        """The store operations among them."""
         ...
 
     def written_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
-        """The store commands of a position that changed a store."""
+        """The operations of a position that changed a store."""
         ...
 
     def candidates(self, ref: int) -> list[RankedItem]:
-        """What the read path of a reference found; cheaper than the event."""
+        """What the read path with this reference found; cheaper than loading the event."""
         ...
 
     def summaries(self) -> Iterator[EventSummary]:
-        """What there is to know of every event so far, by position and then in order."""
+        """Summaries of all events so far, by position and then in order."""
         ...
 
 
 class MemoryArchive:
-    """Events in memory: for a conversation of some hundred turns, and for tests."""
+    """Keeps events in memory: for conversations of a few hundred turns, and for tests."""
 
     def __init__(self, events: Iterable[ReplayEvent] = ()) -> None:
         self._events: list[ReplayEvent] = []
@@ -120,56 +121,46 @@ class MemoryArchive:
             self.keep(event)
 
     def keep(self, event: ReplayEvent) -> int:
-        """Take in what happened next; its reference."""
         self._events.append(event)
         if isinstance(event, BackendEvent):
             self._by_place[event.backend, event.turn].append(event)
         return len(self._events) - 1
 
     def event(self, ref: int) -> ReplayEvent:
-        """An event by its reference."""
         return self._events[ref]
 
     def at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
-        """Everything that one backend did at exactly this position, in order."""
         return self._by_place.get((backend, turn), ())
 
     def operation_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
-        """The store commands among it."""
         return [event for event in self.at(backend, turn) if isinstance(event, StoreOperated)]
 
     def written_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
-        """The store commands of a position that changed a store."""
         return [
             operation for operation in map(operation_of, self.operation_at(backend, turn)) if changes(operation)
         ]
 
     def candidates(self, ref: int) -> list[RankedItem]:
-        """What the read path of a reference found."""
         return ranked_items_of(self._events[ref])
 
     def summaries(self) -> Iterator[EventSummary]:
-        """What there is to know of every event so far, in the order in which they were kept."""
         return (summarize(ref, event) for ref, event in enumerate(self._events))
 
 
 def summarize(ref: int, event: ReplayEvent) -> EventSummary:
-    """What an index needs to know of an event."""
     backend = event.backend if isinstance(event, BackendEvent) else None
+    summary = EventSummary(ref, event.turn, backend, event.kind)
     match event:
         case StoreOperated(operation=operation):
-            write = summarize_write(operation.model_dump(), _as_it_is)
-            return EventSummary(ref, event.turn, backend, event.kind, write=write)
+            return summary._replace(write=summarize_write(operation.model_dump(), _unchanged))
         case PromotionDecided(decision=decision):
-            return EventSummary(
-                ref, event.turn, backend, event.kind, decision=summarize_decision(decision.model_dump(), _as_it_is)
-            )
+            return summary._replace(decision=summarize_decision(decision.model_dump(), _unchanged))
         case _:
-            return EventSummary(ref, event.turn, backend, event.kind)
+            return summary
 
 
 def summarize_write(operation: Mapping[str, Any], read: Read) -> WriteSummary | None:
-    """What the JSON form of an operation changed; None where that is nothing, or is not known."""
+    """What an operation in JSON form changed; None if it changed nothing, or that is unknown."""
     change = operation["change"]
     if change is None or change["kind"] not in _WRITES or operation["error"] is not None:
         return None
@@ -189,18 +180,17 @@ def summarize_write(operation: Mapping[str, Any], read: Read) -> WriteSummary | 
 
 
 def operation_of(event: ReplayEvent) -> MemoryOperation:
-    """The store command that an event is about."""
     assert isinstance(event, StoreOperated)
     return event.operation
 
 
 def changes(operation: MemoryOperation) -> bool:
-    """Whether a store command left a store other than it was."""
+    """Whether an operation modified its store."""
     return operation.error is None and operation.change is not None and operation.change.kind in _WRITES
 
 
 def summarize_decision(decision: Mapping[str, Any], read: Read) -> DecisionSummary:
-    """What the JSON form of a decision says."""
+    """The summary of a decision in JSON form."""
     return DecisionSummary(
         decision["decision"],
         tuple(read(source) for source in decision["sources"]),
@@ -209,12 +199,12 @@ def summarize_decision(decision: Mapping[str, Any], read: Read) -> DecisionSumma
     )
 
 
-def _as_it_is(value: Any) -> Any:
+def _unchanged(value: Any) -> Any:
     return value
 
 
 def ranked_items_of(event: ReplayEvent) -> list[RankedItem]:
-    """What a read path found, best first; nothing where the event is none."""
+    """What a read path found, best first; nothing if the event is no read path."""
     if not isinstance(event, Perceived | QuestionAsked):
         return []
     return [
@@ -225,41 +215,34 @@ def ranked_items_of(event: ReplayEvent) -> list[RankedItem]:
 
 
 _FIRST = 1 << 62
-"""References of what is kept here begin above those of any file."""
+"""References of events kept in memory start above those of any file."""
 
 
 class OverlayArchive:
-    """Reads from an archive that takes in nothing more, and keeps what comes on top of it in memory."""
+    """A read-only archive with new events in memory: a recording, and the questions asked by hand beside it."""
 
     def __init__(self, below: EventArchive) -> None:
         self._below = below
         self._above = MemoryArchive()
 
     def keep(self, event: ReplayEvent) -> int:
-        """Take in what happened next; its reference."""
         return _FIRST + self._above.keep(event)
 
     def event(self, ref: int) -> ReplayEvent:
-        """An event by its reference."""
         return self._above.event(ref - _FIRST) if ref >= _FIRST else self._below.event(ref)
 
     def at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
-        """Everything that one backend did at exactly this position, in order."""
         below, above = self._below.at(backend, turn), self._above.at(backend, turn)
         return [*below, *above] if above else below
 
     def operation_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
-        """The store commands among it: asking leaves none."""
         return self._below.operation_at(backend, turn)
 
     def written_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
-        """The store commands of a position that changed a store."""
         return self._below.written_at(backend, turn)
 
     def candidates(self, ref: int) -> list[RankedItem]:
-        """What the read path of a reference found."""
         return self._below.candidates(ref)
 
     def summaries(self) -> Iterator[EventSummary]:
-        """What there is to know of every event of the archive below."""
         return self._below.summaries()

@@ -1,4 +1,4 @@
-"""Where the events of one kind are, in order of their position, and the promotion ledger that is made of them."""
+"""An index of events of one kind by position, and the promotion ledger built on it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from memreplay.timeline.event_store import DecisionSummary
 from memreplay.timeline.fold import LazySequence
 
 LedgerEntry = tuple[int, PromotionDecision]
+"""The position of a decision, and the decision."""
 
 
 class PositionIndex:
-    """Positions and references, both in order of position. One that comes late is put where it belongs."""
+    """Positions and references of events, ordered by position. An event that arrives late is inserted in order."""
 
     def __init__(self) -> None:
         self.turns = array("I")
@@ -25,7 +26,7 @@ class PositionIndex:
         return len(self.turns)
 
     def add(self, turn: int, ref: int) -> int:
-        """Take in an event; its 0-based place."""
+        """Add an event and return its 0-based place."""
         if not self.turns or self.turns[-1] <= turn:
             self.turns.append(turn)
             self.refs.append(ref)
@@ -36,20 +37,19 @@ class PositionIndex:
         return place
 
     def latest(self, turn: int) -> int | None:
-        """The reference of the last event at or before a position."""
+        """The reference of the last event at or before a position, if there is one."""
         end = bisect_right(self.turns, turn)
         return self.refs[end - 1] if end else None
 
     def refs_at(self, turn: int) -> array[int]:
-        """References of exactly this position."""
+        """References of the events at exactly this position."""
         return self.refs[bisect_left(self.turns, turn) : bisect_right(self.turns, turn)]
 
 
 class Ledger:
-    """What became of every promotion candidate of one backend.
+    """The promotion decisions of one backend.
 
-    Decisions are loaded when they are read. Their numbers by kind, the turns they were distilled from and the
-    points they wrote are known without that.
+    Decisions are loaded on access. Counts by kind, source turns and written points are indexed without loading.
     """
 
     def __init__(self, load: Callable[[int], PromotionDecision]) -> None:
@@ -60,7 +60,7 @@ class Ledger:
         self._about: dict[str, list[int]] = defaultdict(list)
 
     def add(self, turn: int, ref: int, decision: DecisionSummary) -> None:
-        """Take in the next decision; positions never go back."""
+        """Append a decision; positions never decrease."""
         place = self._track.add(turn, ref)
         self._turns_of_kind[decision.decision].append(turn)
         for source in decision.sources:
@@ -70,7 +70,7 @@ class Ledger:
                 self._about[point].append(place)
 
     def counts_until(self, turn: int) -> Mapping[str, int]:
-        """How many decisions of each kind there were up to a position."""
+        """The number of decisions of each kind up to a position."""
         return {kind: bisect_right(turns, turn) for kind, turns in self._turns_of_kind.items()}
 
     def at(self, turn: int) -> list[PromotionDecision]:
@@ -78,7 +78,7 @@ class Ledger:
         return [self._load(ref) for ref in self._track.refs_at(turn)]
 
     def until(self, turn: int) -> Sequence[LedgerEntry]:
-        """All decisions up to a position, oldest first: a view, whatever their number."""
+        """All decisions up to a position, oldest first, as a view that loads nothing."""
         return LazySequence(range(bisect_right(self._track.turns, turn)), self._entry)
 
     def about_turn(self, turn_id: str) -> list[LedgerEntry]:
