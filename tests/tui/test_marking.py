@@ -65,7 +65,7 @@ async def test_a_watch_stops_forward_and_back_and_is_saved(recorded: Launch, pat
         await typed(pilot, 'hit "point-2"')
         await pilot.press("c")  # what was retrieved is read in a thread first
         await until(pilot, lambda: screen.cursor == 3)
-    assert [watch.enabled for watch in kept(path).watches()] == [False, True]
+    assert [watch.enabled for watch in kept(path).breakpoints()] == [False, True]
 
 
 async def test_a_search_walks_through_the_whole_session(recorded: Launch) -> None:

@@ -25,7 +25,7 @@ from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.option_style import OptionStyle, option_style
 from memreplay.scoring.results import KeyFacts, QuestionRow, Results, RunFacts
 from memreplay.scoring.rows import TEST_KINDS, cost_of_writing, question_row, rows_of_tests
-from memreplay.timeline.timeline import Answer, Asks
+from memreplay.timeline.timeline import Answer, AnswerIndex
 
 
 class RecordedHistory:
@@ -39,7 +39,7 @@ class RecordedHistory:
         self.backends: list[str] = []
         self.extractions: dict[str, list[Extraction]] = defaultdict(list)
         self._at: dict[tuple[str, int], list[ReplayEvent]] = defaultdict(list)
-        self._asks = Asks()
+        self._asks = AnswerIndex()
         for event in events:
             self._add(event)
 

@@ -12,11 +12,11 @@ from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.grading import Outcome
 from memreplay.text import occurs_in
 from memreplay.timeline.fold import parts_of, pointer_of, value_in
-from memreplay.timeline.ledger import Entry, Ledger
+from memreplay.timeline.ledger import Ledger, LedgerEntry
 from memreplay.timeline.timeline import Answer, Timeline
 
 
-def decisive_judgement(ledger: Ledger, turn_id: str, question: Question, until: int) -> Entry | None:
+def decisive_judgement(ledger: Ledger, turn_id: str, question: Question, until: int) -> LedgerEntry | None:
     """The decision to look at, of those made up to a position on candidates from a turn; None where none was.
 
     A candidate that holds what was expected comes before others, one that was dropped before those that were kept,
@@ -24,7 +24,7 @@ def decisive_judgement(ledger: Ledger, turn_id: str, question: Question, until: 
     """
     wanted = (question.expected, *question.expected_entities)
 
-    def weight(entry: Entry) -> tuple[bool, bool, float]:
+    def weight(entry: LedgerEntry) -> tuple[bool, bool, float]:
         decision = entry[1]
         answers = any(occurs_in(phrase, decision.content) for phrase in wanted)
         return answers, decision.decision == "DROP", decision.score
@@ -39,7 +39,7 @@ not among the candidates on record."""
 Form = Literal["verbatim", "distilled"]
 
 
-class Placing(Frozen):
+class RetrievalOutcome(Frozen):
     """How one read path dealt with the turn.
 
     ``rank`` is 1-based in all channels together, None where it was not found; ``channels`` its rank and score in
@@ -54,9 +54,9 @@ class Placing(Frozen):
     form: Form | None = None
 
 
-def placing_in(
+def retrieval_outcome(
     position: int, turn_id: str, hits: Sequence[Hit], missed: Sequence[Hit], cut: Iterable[str]
-) -> Placing:
+) -> RetrievalOutcome:
     """How a read path dealt with a turn: the best that it did with its words, else with a distillate of it."""
     ranked = [
         *(("in_prompt" if hit.in_prompt else "cut", hit) for hit in hits if _names(hit, turn_id)),
@@ -66,9 +66,9 @@ def placing_in(
     best = min(ranked, key=lambda one: (order[one[0]], turn_id not in one[1].turns, one[1].rank), default=None)
     was_cut = turn_id in set(cut)
     if best is None:
-        return Placing(turn=position, reach="cut" if was_cut else "not_found")
+        return RetrievalOutcome(turn=position, reach="cut" if was_cut else "not_found")
     reach, hit = best
-    return Placing(
+    return RetrievalOutcome(
         turn=position,
         reach="cut" if was_cut and reach == "missed" else reach,
         rank=hit.rank,
@@ -82,7 +82,7 @@ def _names(hit: Hit, turn_id: str) -> bool:
     return turn_id in hit.turns or turn_id in hit.sources
 
 
-class Stored(Frozen):
+class StoredItem(Frozen):
     """Something that a turn left in a store: where, at which position, and as what (an id, or a path in a state).
 
     ``superseded_at`` is the position at which another took its place, and ``superseded_by`` that other's id.
@@ -96,14 +96,14 @@ class Stored(Frozen):
     superseded_by: str | None = None
 
 
-class Judged(Frozen):
+class JudgedCandidate(Frozen):
     """A candidate that was distilled from the turn, and what became of it."""
 
     turn: int
     decision: PromotionDecision
 
 
-class Staged(Frozen):
+class StagedCandidate(Frozen):
     """A candidate that was put up for promotion, by its id in the state at ``key``."""
 
     turn: int
@@ -117,12 +117,12 @@ class AskedAbout(Frozen):
     question_id: str
     model: str
     by_hand: bool
-    placing: Placing
+    retrieval: RetrievalOutcome
     reply: str | None
     outcome: Outcome | None
 
 
-class Sightings(Frozen):
+class RetrievalHistory(Frozen):
     """The read paths of ordinary turns: at how many positions the turn was found, and the rank at each.
 
     ``ranks`` are (position, rank, whether below the cut), by position.
@@ -139,10 +139,10 @@ class Biography(Frozen):
     turn_id: str
     said_at: int
     observed_at: int
-    staged: tuple[Staged, ...]
-    judged: tuple[Judged, ...]
-    stored: tuple[Stored, ...]
-    sightings: Sightings
+    staged: tuple[StagedCandidate, ...]
+    judged: tuple[JudgedCandidate, ...]
+    stored: tuple[StoredItem, ...]
+    retrievals: RetrievalHistory
     asked: tuple[AskedAbout, ...]
 
     @property
@@ -156,7 +156,9 @@ def biography(timeline: Timeline, retrievals: RetrievalIndex, backend: str, turn
     """The way of a turn through one memory, as far as it was played."""
     observed = timeline.observed_at(turn.id) or turn.number
     written = timeline.archive.written_at(backend, observed)
-    judged = tuple(Judged(turn=at, decision=made) for at, made in timeline.ledger(backend).about_turn(turn.id))
+    judged = tuple(
+        JudgedCandidate(turn=at, decision=made) for at, made in timeline.ledger(backend).about_turn(turn.id)
+    )
     found = retrievals.of(backend, turn.id)
     return Biography(
         backend=backend,
@@ -170,8 +172,8 @@ def biography(timeline: Timeline, retrievals: RetrievalIndex, backend: str, turn
             *_facts(timeline, backend, judged),
             *_slots(timeline, backend, written, observed, turn),
         ),
-        sightings=Sightings(
-            read_paths=len(timeline.perceived_track(backend)),
+        retrievals=RetrievalHistory(
+            read_paths=len(timeline.perceived_index(backend)),
             ranks=tuple((seen.turn, seen.rank, seen.missed) for seen in found),
         ),
         asked=tuple(_asked(timeline, backend, turn)),
@@ -198,34 +200,36 @@ def answerable_from(lives: Sequence[Biography]) -> int | None:
     return max(at for at in written if at is not None)
 
 
-def _staged(written: Iterable[MemoryOperation], at: int, judged: Sequence[Judged]) -> Iterable[Staged]:
+def _staged(
+    written: Iterable[MemoryOperation], at: int, judged: Sequence[JudgedCandidate]
+) -> Iterable[StagedCandidate]:
     ids = {one.decision.candidate_id for one in judged}
     for operation in written:
         if isinstance(operation.change, PatchChange):
             for step in operation.change.steps:
                 candidate = step.path.removeprefix("/promotion_candidates/")
                 if step.op == "add" and candidate != step.path and candidate in ids:
-                    yield Staged(turn=at, key=operation.key, candidate_id=candidate)
+                    yield StagedCandidate(turn=at, key=operation.key, candidate_id=candidate)
 
 
-def _words(written: Iterable[MemoryOperation], at: int, turn: Turn) -> Iterable[Stored]:
+def _words(written: Iterable[MemoryOperation], at: int, turn: Turn) -> Iterable[StoredItem]:
     """Where the write path put what was said, word for word."""
     for operation in written:
         if turn.id not in operation.turns:
             continue
         match operation.change:
             case AppendChange(text=text) if turn.text in text:
-                yield Stored(turn=at, place=operation.key, item=operation.key, form="verbatim")
+                yield StoredItem(turn=at, place=operation.key, item=operation.key, form="verbatim")
             case UpsertChange(points=points):
                 for point in points:
                     content = point.payload.get("content")
                     if "sources" not in point.payload and isinstance(content, str) and turn.text in content:
-                        yield Stored(turn=at, place=operation.key, item=point.id, form="verbatim")
+                        yield StoredItem(turn=at, place=operation.key, item=point.id, form="verbatim")
             case _:
                 pass
 
 
-def _facts(timeline: Timeline, backend: str, judged: Sequence[Judged]) -> Iterable[Stored]:
+def _facts(timeline: Timeline, backend: str, judged: Sequence[JudgedCandidate]) -> Iterable[StoredItem]:
     """The facts that were distilled from the turn and kept, and what took their place."""
     for one in judged:
         point_id = one.decision.knowledge_id
@@ -240,7 +244,7 @@ def _facts(timeline: Timeline, backend: str, judged: Sequence[Judged]) -> Iterab
             None,
         )
         places = (name for name in timeline.collections(backend) if _holds(timeline, backend, name, point_id))
-        yield Stored(
+        yield StoredItem(
             turn=one.turn,
             place=next(places, ""),
             item=point_id,
@@ -256,7 +260,7 @@ def _holds(timeline: Timeline, backend: str, name: str, point_id: str) -> bool:
 
 def _slots(
     timeline: Timeline, backend: str, written: Iterable[MemoryOperation], observed: int, turn: Turn
-) -> Iterable[Stored]:
+) -> Iterable[StoredItem]:
     """Slots of a shared workspace whose value names the turn as the one that said it."""
     touched = {
         (operation.key, parts_of(step.path)[1]): None
@@ -273,7 +277,7 @@ def _slots(
         if turn.id not in _turns_named(next(values, (0, None))[1]):
             continue
         gone = next((at for at, value in values if turn.id not in _turns_named(value)), None)
-        yield Stored(turn=observed, place=key, item=pointer_of(path), form="distilled", superseded_at=gone)
+        yield StoredItem(turn=observed, place=key, item=pointer_of(path), form="distilled", superseded_at=gone)
 
 
 def _turns_named(value: Any) -> set[str]:
@@ -301,7 +305,7 @@ def _about(answer: Answer, turn_id: str) -> AskedAbout:
         question_id=asked.question_id,
         model=asked.model,
         by_hand=asked.by_hand,
-        placing=placing_in(asked.turn, turn_id, asked.hits, asked.missed, cut),
+        retrieval=retrieval_outcome(asked.turn, turn_id, asked.hits, asked.missed, cut),
         reply=answer.received.reply.text if answer.received else None,
         outcome=answer.scored.score.outcome if answer.scored else None,
     )

@@ -44,7 +44,7 @@ class RetrievalIndex:
     def behind(self) -> int:
         """Read paths that are not in the index yet."""
         backends = self._timeline.backends
-        return sum(len(self._timeline.perceived_track(name)) - self._seen[name] for name in backends)
+        return sum(len(self._timeline.perceived_index(name)) - self._seen[name] for name in backends)
 
     def catch_up(self, most: int | None = None) -> bool:
         """Take in read paths, at most so many. True where none is left. Threads take turns at it."""
@@ -54,7 +54,7 @@ class RetrievalIndex:
     def _catch_up(self, most: int | None) -> bool:
         left = self.behind if most is None else most
         for backend in self._timeline.backends:
-            track = self._timeline.perceived_track(backend)
+            track = self._timeline.perceived_index(backend)
             start = self._seen[backend]
             for place in range(start, min(len(track), start + left)):
                 self._take_in(backend, track.turns[place], track.refs[place])

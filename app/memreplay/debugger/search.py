@@ -74,7 +74,7 @@ class SearchIndex:
         for operation in self._timeline.archive.written_at(backend, turn):
             for text, where in _texts_written(operation):
                 self._add(text, turn, (where, backend, operation.key))
-        for ref in self._timeline.perceived_track(backend).refs_at(turn):
+        for ref in self._timeline.perceived_index(backend).refs_at(turn):
             candidates = self._timeline.archive.candidates(ref)
             shown = [candidate for candidate in candidates if candidate.has_text and not candidate.missed]
             if all(candidate.turns for candidate in shown):
@@ -131,16 +131,16 @@ class SearchIndex:
 
     # ---- finding ----------------------------------------------------------------------------------------
 
-    def find(self, text: str, where: frozenset[Where] = frozenset(WHERE)) -> Found:
+    def find(self, text: str, where: frozenset[Where] = frozenset(WHERE)) -> SearchMatches:
         """All places of a text that the index has read, in order of position. A blank text stands nowhere."""
         wanted = folded(text)
         if not wanted.strip():
-            return Found([], self._match)
+            return SearchMatches([], self._match)
         entries: set[int] = set()
         for id_, known in enumerate(self._texts):
             if wanted in known:
                 entries.update(self._places[id_])
-        return Found(sorted(e for e in entries if self._kinds[e & _LOW][0] in where), self._match)
+        return SearchMatches(sorted(e for e in entries if self._kinds[e & _LOW][0] in where), self._match)
 
     def _match(self, entry: int) -> Match:
         return Match(entry >> 32, *self._kinds[entry & _LOW])
@@ -149,7 +149,7 @@ class SearchIndex:
 _LOW = (1 << 32) - 1
 
 
-class Found:
+class SearchMatches:
     """The places of one text, to be walked through from any position."""
 
     def __init__(self, entries: list[int], match: Callable[[int], Match]) -> None:

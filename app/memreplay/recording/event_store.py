@@ -13,14 +13,14 @@ from memory_backends.stores.trace import MemoryOperation
 from memreplay.engine.events import ReplayEvent
 from memreplay.recording.bodies import event_from_json, resolve
 from memreplay.timeline.event_store import (
-    Candidate,
     EventArchive,
+    EventSummary,
     MemoryArchive,
-    Note,
-    candidates_of,
+    RankedItem,
     operation_of,
-    verdict_in,
-    write_in,
+    ranked_items_of,
+    summarize_decision,
+    summarize_write,
 )
 from memreplay.timeline.fold import LazySequence
 
@@ -55,7 +55,7 @@ class RecordedArchive:
         self.at.cache_clear()
         self.operation_at.cache_clear()
 
-    def notes(self) -> Iterator[Note]:
+    def summaries(self) -> Iterator[EventSummary]:
         """A note of every event, by position and then in recorded order.
 
         Reads the bodies of decisions and of store commands that changed a store, and no others.
@@ -68,13 +68,15 @@ class RecordedArchive:
         )
         for key, turn, backend, kind, body in rows:
             if body is None:
-                yield Note(key, turn, backend, kind)
+                yield EventSummary(key, turn, backend, kind)
                 continue
             event = orjson.loads(body)
             if kind == "store_operated":
-                yield Note(key, turn, backend, kind, write=write_in(event["operation"], self._read))
+                yield EventSummary(key, turn, backend, kind, write=summarize_write(event["operation"], self._read))
             else:
-                yield Note(key, turn, backend, kind, verdict=verdict_in(event["decision"], self._read))
+                yield EventSummary(
+                    key, turn, backend, kind, decision=summarize_decision(event["decision"], self._read)
+                )
 
     def _read(self, value: Any) -> Any:
         """A value of an event's JSON, which may be a reference to a long text."""
@@ -107,12 +109,12 @@ class RecordedArchive:
         )
         return [operation_of(event_from_json(body, self._look_up)) for (body,) in rows]
 
-    def candidates(self, ref: int) -> list[Candidate]:
+    def candidates(self, ref: int) -> list[RankedItem]:
         """The hits and missed candidates of an event, without reading their texts or validating the event."""
         (body,) = self._db.conn.execute("select body from events where key = ?", [ref]).fetchone()
         event = orjson.loads(body)
         return [
-            Candidate(
+            RankedItem(
                 self._read(hit["id"]),
                 tuple(map(self._read, hit["turns"])),
                 tuple(map(self._read, hit["sources"])),
@@ -176,10 +178,10 @@ class LiveArchive:
         """Store commands at a position that changed a store."""
         return self._archive_of(turn).written_at(backend, turn)
 
-    def candidates(self, ref: int) -> list[Candidate]:
-        return candidates_of(self.event(ref))
+    def candidates(self, ref: int) -> list[RankedItem]:
+        return ranked_items_of(self.event(ref))
 
-    def notes(self) -> Iterator[Note]:
+    def summaries(self) -> Iterator[EventSummary]:
         """None: the store is created before the first event."""
         return iter(())
 

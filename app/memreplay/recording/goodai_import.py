@@ -18,7 +18,6 @@ from memreplay.conversations.models import Conversation, Session, Turn
 from memreplay.conversations.validation_errors import Place, validated
 from memreplay.dataset_interfaces.master_log import EventType, LogEvent, MasterLog, read_master_log
 from memreplay.dataset_interfaces.rescoring import Rescored, questions_and_responses, recorded_test, rescore
-from memreplay.engine.agent_notes import shown_expectation
 from memreplay.engine.events import (
     BenchmarkModelAsked,
     ClockSet,
@@ -32,6 +31,7 @@ from memreplay.engine.events import (
     TestScored,
     TestWaited,
 )
+from memreplay.engine.events.tests import shown_expectation
 from memreplay.errors import DatasetError, UsageError
 from memreplay.recording.writer import RunRecorder, fingerprint
 

@@ -16,7 +16,7 @@ from memreplay.errors import RecordingError
 from memreplay.recording.bodies import ask_from_json, event_from_json, reporting_damage, resolve
 from memreplay.recording.connection import connect_read_only
 from memreplay.recording.event_store import RecordedArchive
-from memreplay.timeline.timeline import Asks, Timeline
+from memreplay.timeline.timeline import AnswerIndex, Timeline
 
 RunStatus = Literal["running", "finished", "interrupted"]
 
@@ -99,9 +99,9 @@ class Recording:
         condition = "" if kinds is None else f" and e.kind in {placeholders(kinds)}"
         return self._events(run_id, conversation_id, condition, kinds or ())
 
-    def asks(self, run_id: str, conversation_id: str) -> Asks:
+    def asks(self, run_id: str, conversation_id: str) -> AnswerIndex:
         """Questions, replies and scores of a conversation, without hits, cuts and the text of prompts."""
-        asks = Asks()
+        asks = AnswerIndex()
         condition = f" and e.kind in {placeholders(ASK_KINDS)}"
         with reporting_damage(self.path):
             for body in self._bodies(run_id, conversation_id, condition, ASK_KINDS):

@@ -27,7 +27,7 @@ from memreplay.engine.events import (
 from memreplay.errors import RecordingError
 from memreplay.recording.bodies import event_from_json, event_to_json, intern
 from memreplay.recording.reader import Recording, placeholders
-from memreplay.timeline.event_store import changes
+from memreplay.timeline.event_store import summarize
 
 _PAID_KINDS = (*ASK_KINDS, "agent_replied", "benchmark_model_asked")
 """Kinds of events that cost money: an interrupted run keeps them."""
@@ -149,7 +149,7 @@ class RunRows:
             "backend": event.backend if isinstance(event, BackendEvent) else None,
             "turn": event.turn,
             "kind": event.kind,
-            "changes": int(changes(event.operation)) if isinstance(event, StoreOperated) else None,
+            "changes": int(summarize(0, event).write is not None) if isinstance(event, StoreOperated) else None,
             "body": event_to_json(event, self._store_text),
         }
 

@@ -9,11 +9,11 @@ from memreplay.conversations.models import Conversation, Question
 from memreplay.debugger.biography import (
     AskedAbout,
     Biography,
-    Judged,
-    Placing,
+    JudgedCandidate,
     Reach,
-    Sightings,
-    Stored,
+    RetrievalHistory,
+    RetrievalOutcome,
+    StoredItem,
     answerable_from,
 )
 from memreplay.tui.panels.answers import SIGNS
@@ -72,12 +72,12 @@ def _life_lines(conversation: Conversation, life: Biography) -> Iterator[Line]:
         yield from _stored_lines(stored, life)
     if not life.stored:
         yield line(Span(f"{'':>6}", "dim"), Span("✗ nothing of it was ever stored", "bad"))
-    yield from _sighting_lines(life.sightings, life)
+    yield from _sighting_lines(life.retrievals, life)
     for asked in life.asked:
         yield from _asked_lines(asked, life)
 
 
-def _judged_lines(judged: Judged, life: Biography) -> Iterator[Line]:
+def _judged_lines(judged: JudgedCandidate, life: Biography) -> Iterator[Line]:
     decision = judged.decision
     kept = decision.decision in ("ADD", "UPDATE")
     tone: Tone = "added" if kept else "removed" if decision.decision == "DROP" else "dim"
@@ -89,7 +89,7 @@ def _judged_lines(judged: Judged, life: Biography) -> Iterator[Line]:
     yield line(" " * _INDENT, Span(one_line(decision.justification), "dim"), hang=_INDENT, most=2)
 
 
-def _stored_lines(stored: Stored, life: Biography) -> Iterator[Line]:
+def _stored_lines(stored: StoredItem, life: Biography) -> Iterator[Line]:
     form = Span("word for word" if stored.form == "verbatim" else "distilled", "good")
     where = Span(f"  {one_line(stored.place)}  {one_line(stored.item)}", "dim")
     yield _step(stored.turn, "stored", form, where, about=_at(stored.turn, life))
@@ -98,7 +98,7 @@ def _stored_lines(stored: Stored, life: Biography) -> Iterator[Line]:
         yield _step(stored.superseded_at, "superseded", Span(by, "changed"), about=_at(stored.superseded_at, life))
 
 
-def _sighting_lines(seen: Sightings, life: Biography) -> Iterator[Line]:
+def _sighting_lines(seen: RetrievalHistory, life: Biography) -> Iterator[Line]:
     found = sum(not below for _, _, below in seen.ranks)
     yield line(
         Span(f"{'':>6}", "dim"),
@@ -111,20 +111,20 @@ def _sighting_lines(seen: Sightings, life: Biography) -> Iterator[Line]:
 
 
 def _asked_lines(asked: AskedAbout, life: Biography) -> Iterator[Line]:
-    placing = asked.placing
+    retrieval = asked.retrieval
     by_hand = Span("  by hand" if asked.by_hand else "", "warn")
     question = Span(f"{one_line(asked.question_id)}  ", "key")
-    yield _step(placing.turn, "asked", question, *_placed(placing), by_hand, about=_at(placing.turn, life))
+    yield _step(retrieval.turn, "asked", question, *_placed(retrieval), by_hand, about=_at(retrieval.turn, life))
     sign, tone = SIGNS[asked.outcome] if asked.outcome is not None else ("…", "dim")
     yield line(" " * _INDENT, Span(f"{sign} ", tone), Span(one_line(asked.reply or ""), tone), hang=8, most=2)
 
 
-def _placed(placing: Placing) -> list[Span]:
+def _placed(retrieval: RetrievalOutcome) -> list[Span]:
     """How far the turn came in a recall, with its rank and score in each channel."""
-    words, tone = _REACH[placing.reach]
-    rank = f" at rank {placing.rank}" if placing.rank is not None else ""
-    form = " as a distillate" if placing.form == "distilled" else ""
-    channels = " · ".join(f"{name} {one.rank} ({one.score:.2f})" for name, one in placing.channels.items())
+    words, tone = _REACH[retrieval.reach]
+    rank = f" at rank {retrieval.rank}" if retrieval.rank is not None else ""
+    form = " as a distillate" if retrieval.form == "distilled" else ""
+    channels = " · ".join(f"{name} {one.rank} ({one.score:.2f})" for name, one in retrieval.channels.items())
     return [Span(f"{words}{rank}{form}", tone), Span(f"  {one_line(channels)}" if channels else "", "dim")]
 
 

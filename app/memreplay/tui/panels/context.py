@@ -99,7 +99,7 @@ class CutBoundary:
 
     def __init__(self, timeline: Timeline, backend: str) -> None:
         self._timeline = timeline
-        self._track = timeline.perceived_track(backend)
+        self._track = timeline.perceived_index(backend)
         self._known: dict[int, int] = {}
 
     def at(self, cursor: int) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any, Final, Literal
 
-from memreplay.timeline.fold import Missing, Path
+from memreplay.timeline.fold import MissingValue, Path
 from memreplay.tui.text import Line, Span, Tone, line, visible
 
 _ROWS_AROUND = 2
@@ -24,8 +24,8 @@ _SIGNS: Final[Mapping[str, tuple[tuple[str, Tone], tuple[str, Tone]]]] = {
 def sides(before: Any, after: Any) -> tuple[list[Line], list[Line]]:
     """The lines of either column, as many in one as in the other. A value may be missing."""
     old, new = _text(before), _text(after)
-    left: list[Line] = [line(_NOTHING)] if isinstance(before, Missing) else []
-    right: list[Line] = [line(_NOTHING)] if isinstance(after, Missing) else []
+    left: list[Line] = [line(_NOTHING)] if isinstance(before, MissingValue) else []
+    right: list[Line] = [line(_NOTHING)] if isinstance(after, MissingValue) else []
     for group in SequenceMatcher(None, old, new, False).get_grouped_opcodes(_ROWS_AROUND):
         if group[0][1] or group[0][3]:
             _both(left, right, line(Span("  ⋯", "dim")))
@@ -50,7 +50,7 @@ def _side(lines: list[str], at: int, end: int, sign: str, tone: Tone) -> Line:
 
 
 def _text(value: Any) -> list[str]:
-    return [] if isinstance(value, Missing) else json.dumps(value, ensure_ascii=False, indent=2).split("\n")
+    return [] if isinstance(value, MissingValue) else json.dumps(value, ensure_ascii=False, indent=2).split("\n")
 
 
 Sign = Literal[" ", "+", "−", "~"]
@@ -77,10 +77,10 @@ class StateLines:
 
 def state_lines(before: Any, after: Any) -> StateLines:
     """The state ``after``, marked by how it differs from ``before``. Either may be missing."""
-    if isinstance(after, Missing):
-        gone = () if isinstance(before, Missing) else (_gone(0, "", before, ()),)
+    if isinstance(after, MissingValue):
+        gone = () if isinstance(before, MissingValue) else (_gone(0, "", before, ()),)
         return StateLines(gone, 0 if gone else None)
-    if isinstance(before, Missing):
+    if isinstance(before, MissingValue):
         return StateLines(tuple(_value("+", 0, "", after, "", ())), 0)
     compared = list(_compared(0, "", before, after, "", ()))
     changed = [number for number, (sign, _) in enumerate(compared) if sign != " "]

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from textual import work
 
 from memreplay.conversations.models import Question, Turn
-from memreplay.debugger.search import Found, Match, SearchIndex
+from memreplay.debugger.search import Match, SearchIndex, SearchMatches
 from memreplay.errors import MemreplayError
 from memreplay.timeline.annotations import Bookmark
 from memreplay.timeline.timeline import Timeline
@@ -151,7 +151,7 @@ class MarkingScreen(WatchingScreen):
         last = self.timeline.reached + 1
         self._show_match(found.previous_match(self.cursor) or found.previous_match(last), len(found))
 
-    async def _found(self) -> Found:
+    async def _found(self) -> SearchMatches:
         """All matches. What happened since the last search is read in a thread, so that no key waits for it."""
         async with self._reading:
             index = await asyncio.to_thread(self._caught_up)

@@ -8,10 +8,15 @@ from collections.abc import Callable
 
 from textual import work
 
-from memreplay.debugger.breakpoints.parser import parse_breakpoint
+from memreplay.debugger.breakpoints.parser import BreakpointError, parse_breakpoint
 from memreplay.debugger.breakpoints.runner import BreakpointRunner, Stop
-from memreplay.debugger.breakpoints.scanner import BreakpointError
-from memreplay.debugger.breakpoints.syntax import HitSubject, KeySubject, Subject, TextSubject, Watch
+from memreplay.debugger.breakpoints.syntax import (
+    Breakpoint,
+    HitSubject,
+    KeySubject,
+    Subject,
+    TextSubject,
+)
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.errors import MemreplayError
 from memreplay.timeline.annotations import Annotations, SavedBreakpoint
@@ -99,17 +104,17 @@ class WatchingScreen(InspectingScreen):
     def load_watches(self) -> None:
         """Take up the watches that are saved with the recording; one that cannot be read is left out."""
         found = []
-        for saved in self.annotations.watches():
+        for saved in self.annotations.breakpoints():
             try:
                 found.append(parse_breakpoint(saved.text, None, saved.backend, enabled=saved.enabled))
             except BreakpointError as error:
                 self.notify(f"{saved.text}: {error}", severity="warning", markup=False)
         self._runner = BreakpointRunner(self.timeline, self.retrievals, found)
 
-    def _watches(self) -> tuple[Watch, ...]:
-        return self._runner.watches
+    def _watches(self) -> tuple[Breakpoint, ...]:
+        return self._runner.breakpoints
 
-    def _keep_watches(self, watches: list[Watch]) -> None:
+    def _keep_watches(self, watches: list[Breakpoint]) -> None:
         self._runner = BreakpointRunner(self.timeline, self.retrievals, watches)
         saved = [SavedBreakpoint(text=one.text, backend=one.backend, enabled=one.enabled) for one in watches]
         try:

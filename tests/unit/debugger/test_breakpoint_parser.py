@@ -1,15 +1,16 @@
-"""A watch is read into a tree or refused with the column; nothing of it is ever run."""
+"""A breakpoint is parsed into a tree or refused with a column; nothing in it is ever evaluated."""
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memreplay.debugger.breakpoints.parser import DEEPEST, LONGEST, parse_breakpoint
-from memreplay.debugger.breakpoints.scanner import BreakpointError
+from memreplay.debugger.breakpoints.grammar import MAX_DEPTH
+from memreplay.debugger.breakpoints.parser import MAX_LENGTH, BreakpointError, parse_breakpoint
 from memreplay.debugger.breakpoints.syntax import (
     Both,
     Changed,
@@ -52,11 +53,11 @@ CITY = PathSubject(("shared_data", "city"))
         ('tags == ["a", {"b": 1}]', Test(PathSubject(("tags",)), Compare("==", ["a", {"b": 1}]))),
     ],
 )
-def test_a_test_is_read_as_what_it_says(text: str, expected: Test) -> None:
+def test_a_test_is_a_condition_on_a_subject(text: str, expected: Test) -> None:
     assert parse_breakpoint(text).expression == expected
 
 
-def test_and_binds_closer_than_or_and_not_closer_than_both() -> None:
+def test_not_binds_tighter_than_and_which_binds_tighter_than_or() -> None:
     a, b, c = (Test(PathSubject((name,)), Exists()) for name in "abc")
     assert parse_breakpoint("a exists or b exists and not c exists").expression == Either(a, Both(b, Not(c)))
     assert parse_breakpoint("(a exists or b exists) and c exists").expression == Both(Either(a, b), c)
@@ -75,22 +76,42 @@ def test_and_binds_closer_than_or_and_not_closer_than_both() -> None:
 def test_a_condition_alone_is_about_the_subject_it_is_set_on(
     subject: Subject, condition: str, expected: Test | None
 ) -> None:
-    watch = parse_breakpoint(condition, subject)
+    parsed = parse_breakpoint(condition, subject)
     if expected is not None:
-        assert watch.expression == expected
-    assert parse_breakpoint(watch.text).expression == watch.expression
+        assert parsed.expression == expected
+    assert parse_breakpoint(parsed.text).expression == parsed.expression
+
+
+@pytest.mark.parametrize("subject", [None, CITY, TextSubject()])
+def test_rank_and_score_are_of_any_hit_where_no_hit_is_selected(subject: Subject | None) -> None:
+    parsed = parse_breakpoint("rank > 2 or score <= 0.5", subject)
+    any_hit = HitSubject(None)
+    assert parsed.expression == Either(
+        Test(any_hit, Measure("rank", ">", 2)), Test(any_hit, Measure("score", "<=", 0.5))
+    )
+    assert parse_breakpoint(parsed.text) == parsed
+
+
+@pytest.mark.parametrize("text", ["[" * 400 + "]" * 400, '{"a":' * 150 + "1" + "}" * 150])
+def test_a_deeply_nested_value_is_parsed(text: str) -> None:
+    assert parse_breakpoint(f"a == {text}").expression == Test(PathSubject(("a",)), Compare("==", json.loads(text)))
+
+
+def test_many_terms_are_no_nesting() -> None:
+    parse_breakpoint(" and ".join(["not (a)"] * (MAX_DEPTH + 10)))
 
 
 @pytest.mark.parametrize(
     ("text", "column", "problem"),
     [
         ("", 1, "expected a path"),
-        ("rank > 5", 1, "expected a path"),
+        ("changed", 1, "expected a path, “key”, “text” or “hit” before changed, since no line is selected"),
+        ('a == 1 or == "b"', 11, "before a comparison, since no line is selected"),
         ("shared_data.city ==", 20, "expected a JSON value"),
         ("shared_data.city == Girona", 21, "expected a JSON value"),
-        ("shared_data.city = 3", 18, "expected “and”"),
-        ("a == 1 b == 2", 8, "expected “and”"),
-        ("(a == 1", 8, "expected “)”"),
+        ("shared_data.city = 3", 18, "expected a condition, “and”, “or” or the end"),
+        ("a == 1 b == 2", 8, "expected “and”, “or” or the end"),
+        ("(a == 1", 8, "expected “and”, “or” or “)”"),
         ("a. == 1", 4, "expected a name after the point"),
         ("a[x]", 3, "expected a name in quotes, or a number"),
         ("text", 5, "a turn's text needs a condition"),
@@ -102,12 +123,16 @@ def test_a_condition_alone_is_about_the_subject_it_is_set_on(
         ("hit 7", 5, "expected the id of a hit or of a turn"),
         ("a == NaN", 6, "expected a JSON value"),
         ("not", 4, "expected a path"),
-        ("(" * (DEEPEST + 1), DEEPEST + 1, "levels"),
-        ("a" * (LONGEST + 1), LONGEST + 1, "characters"),
-        ("__import__('os').system('x')", 11, "expected “and”"),
+        ("and exists", 1, "expected a path"),
+        ('hit "7', 5, "expected the id of a hit or of a turn"),
+        ('tags == ["a" "b"]', 14, "expected “,” or “]”"),
+        ("not " * (MAX_DEPTH + 1) + "a", 4 * MAX_DEPTH + 1, "levels"),
+        ("(" * (MAX_DEPTH + 1), MAX_DEPTH + 1, "levels"),
+        ("a" * (MAX_LENGTH + 1), MAX_LENGTH + 1, "characters"),
+        ("__import__('os').system('x')", 11, "expected a condition, “and”, “or” or the end; found “(”"),
     ],
 )
-def test_what_cannot_be_read_is_told_with_its_column(text: str, column: int, problem: str) -> None:
+def test_a_syntax_error_names_its_column_and_what_was_expected(text: str, column: int, problem: str) -> None:
     with pytest.raises(BreakpointError, match=re.escape(problem)) as refused:
         parse_breakpoint(text)
     assert refused.value.column == column
@@ -116,10 +141,10 @@ def test_what_cannot_be_read_is_told_with_its_column(text: str, column: int, pro
 
 @settings(deadline=None)
 @given(st.text(max_size=60) | st.from_regex(r"(?:[a-z(]+[.\[ ]){1,5}(==|contains|rank >) .{0,10}", fullmatch=True))
-def test_any_text_is_a_watch_or_a_watch_error(text: str) -> None:
+def test_any_text_is_a_breakpoint_or_a_breakpoint_error(text: str) -> None:
     try:
-        watch = parse_breakpoint(text)
+        parsed = parse_breakpoint(text)
     except BreakpointError as error:
         assert 1 <= error.column <= len(text) + 1
     else:
-        assert parse_breakpoint(watch.text) == watch
+        assert parse_breakpoint(parsed.text) == parsed

@@ -1,4 +1,4 @@
-"""Where watches stop is where looking at every position, one after the other, finds that they hold."""
+"""Breakpoints stop exactly where a look at every position, one after the other, finds that they hold."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def runner(timeline: Timeline, *texts: str, backend: str | None = HYBRID) -> Bre
     )
 
 
-def forward(watches: BreakpointRunner) -> list[int]:
+def forward(breakpoints: BreakpointRunner) -> list[int]:
     stops, cursor = [], -1
-    while (stop := watches.next_stop(cursor)) is not None:
+    while (stop := breakpoints.next_stop(cursor)) is not None:
         stops.append(stop.turn)
         cursor = stop.turn
     return stops
 
 
-def backward(watches: BreakpointRunner, cursor: int) -> list[int]:
+def backward(breakpoints: BreakpointRunner, cursor: int) -> list[int]:
     stops = []
-    while (stop := watches.previous_stop(cursor)) is not None:
+    while (stop := breakpoints.previous_stop(cursor)) is not None:
         stops.append(stop.turn)
         cursor = stop.turn
     return stops[::-1]
@@ -80,6 +80,13 @@ CASES: dict[str, Callable[[Timeline], list[int]]] = {
         and any("1" in (*hit.turns, *hit.sources) for hit in seen.hits)
     ],
     'hit "3" rank > 0': lambda t: [turn for turn in range(t.reached + 1) if (rank_of(t, turn, "3") or 0) > 0],
+    "rank > 1": lambda t: [
+        turn
+        for turn in range(t.reached + 1)
+        if (seen := t.perceived_at(HYBRID, turn)) is not None
+        and seen.turn == turn
+        and any(hit.rank > 1 for hit in (*seen.hits, *seen.missed))
+    ],
     'hit "1" rank <= 1 and scratchpad.turn changed': lambda t: [
         turn for turn in range(t.reached + 1) if rank_of(t, turn, "1") == 1
     ],
@@ -87,12 +94,12 @@ CASES: dict[str, Callable[[Timeline], list[int]]] = {
 
 
 @pytest.mark.parametrize("text", CASES)
-def test_a_watch_stops_where_it_holds(timeline: Timeline, text: str) -> None:
-    watches = runner(timeline, text)
+def test_a_breakpoint_stops_where_it_holds(timeline: Timeline, text: str) -> None:
+    breakpoints = runner(timeline, text)
     expected = CASES[text](timeline)
     assert expected
-    assert forward(watches) == expected
-    assert backward(watches, timeline.reached + 1) == expected
+    assert forward(breakpoints) == expected
+    assert backward(breakpoints, timeline.reached + 1) == expected
 
 
 @pytest.mark.parametrize("path", [(), ("scratchpad",), ("scratchpad", "noticed"), ("scratchpad", "noticed", "0")])
@@ -100,9 +107,9 @@ def test_a_changed_place_stops_at_every_change_and_nowhere_else(timeline: Timeli
     key = key_of(timeline, "personal_state:planner")
     values = [value_in(timeline.state_at(HYBRID, key, turn), path) for turn in range(-1, timeline.reached + 1)]
     expected = [turn for turn in range(timeline.reached + 1) if values[turn] != values[turn + 1]]
-    watches = runner(timeline, str(KeySubject(key, path)))
+    breakpoints = runner(timeline, str(KeySubject(key, path)))
     assert len(expected) > 2
-    assert forward(watches) == expected
+    assert forward(breakpoints) == expected
 
 
 def test_a_path_finds_names_with_points_in_them(timeline: Timeline) -> None:
@@ -115,15 +122,15 @@ def test_a_path_finds_names_with_points_in_them(timeline: Timeline) -> None:
     assert forward(plain) == forward(quoted) != []
 
 
-def test_either_of_several_watches_stops_and_says_which(timeline: Timeline) -> None:
-    watches = runner(timeline, 'text contains "VerneMQ"', "status changed", backend=None)
-    assert set(forward(watches)) >= set(forward(runner(timeline, 'text contains "VerneMQ"')))
-    stop = watches.next_stop(-1)
+def test_each_of_several_breakpoints_stops_and_is_named(timeline: Timeline) -> None:
+    breakpoints = runner(timeline, 'text contains "VerneMQ"', "status changed", backend=None)
+    assert set(forward(breakpoints)) >= set(forward(runner(timeline, 'text contains "VerneMQ"')))
+    stop = breakpoints.next_stop(-1)
     assert stop is not None
     assert {backend for _, backend in stop.fired} <= set(timeline.backends)
 
 
-def test_what_is_disabled_or_about_another_memory_never_stops(timeline: Timeline) -> None:
+def test_a_breakpoint_that_is_disabled_or_about_another_memory_never_stops(timeline: Timeline) -> None:
     off = parse_breakpoint('text contains "a"', enabled=False)
     elsewhere = parse_breakpoint("scratchpad.status changed", backend="rag")
     assert BreakpointRunner(timeline, RetrievalIndex(timeline), [off, elsewhere]).next_stop(-1) is None
@@ -140,12 +147,12 @@ def test_a_live_timeline_stops_after_the_step_that_a_recording_stops_at(played: 
     text = 'scratchpad.status == "listening" or hit "1" rank > 1'
     recorded = runner(played.recorded(tmp_path / "r.sqlite3"), text)
     live = Timeline(played.conversation)
-    watches = runner(live, text)
+    breakpoints = runner(live, text)
     stops: list[int] = []
     for event in played.events:
         live.append(event)
-        stop = watches.stop_at(live.reached)
+        stop = breakpoints.stop_at(live.reached)
         if stop is not None and stop.turn not in stops:
             stops.append(stop.turn)
-            assert watches.previous_stop(live.reached + 1) == stop
+            assert breakpoints.previous_stop(live.reached + 1) == stop
     assert stops == forward(recorded)
