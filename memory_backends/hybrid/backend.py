@@ -20,10 +20,13 @@ from memory_backends.base import (
     ClosingStatus,
     Exchange,
     MemoryBackend,
+    MemoryDescription,
     Message,
     Namespace,
+    PanelInfo,
     Recall,
     Snapshot,
+    StoreInfo,
     TextEmbedder,
     TokenCounter,
 )
@@ -43,8 +46,8 @@ from memory_backends.records import (
     SharedWorkspaceState,
 )
 from memory_backends.resources import Resources
-from memory_backends.stores.qdrant import Found, KnowledgeStore, Point
-from memory_backends.stores.redis import OperatingMemory
+from memory_backends.stores.qdrant import QDRANT, Found, KnowledgeStore, Point
+from memory_backends.stores.redis import REDIS, OperatingMemory
 from memory_backends.stores.trace import MemoryTrace
 
 _ARCHIVES = UUID("5f2c1d1e-6f0e-5a53-9a50-0a3c5d0c7b1e")
@@ -105,6 +108,19 @@ class HybridBackend(MemoryBackend):
 
     name = "hybrid"
     perceive_changes_recall = False
+    description = MemoryDescription(
+        stores=(
+            StoreInfo(prefix=PersonalMemoryState.key(""), is_scratch=True),
+            StoreInfo(prefix=SharedWorkspaceState.key(""), slots="shared_data"),
+            StoreInfo(prefix=KNOWLEDGE_COLLECTION, superseded_field="superseded_by"),
+        ),
+        panels=(
+            PanelInfo(panel="state", title="personal state", prefix=PersonalMemoryState.key(""), weight=7),
+            PanelInfo(panel="state", title="shared state", prefix=SharedWorkspaceState.key(""), weight=6),
+            PanelInfo(panel="promotions", weight=5),
+            PanelInfo(panel="retrievals", weight=6),
+        ),
+    )
 
     def __init__(self, resources: Resources) -> None:
         self.trace = MemoryTrace()
@@ -115,6 +131,11 @@ class HybridBackend(MemoryBackend):
         self._observed: set[str] = set()
         self._consolidating: asyncio.Task[None] | None = None
         self._latest: datetime | None = None
+
+    @classmethod
+    def create(cls, name: str, resources: Resources, evidence: object) -> HybridBackend:
+        """For the registry."""
+        return cls(resources)
 
     @property
     def _options(self) -> HybridOptions:
@@ -133,13 +154,13 @@ class HybridBackend(MemoryBackend):
             await parts.planner.begin()
         self._open_parts = parts
 
-    async def perceive(self, message: Message, limit: int, budget: int) -> Recall:
+    async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
         """The planner reads its state, asks long-term memory with the message, and writes its scratchpad."""
         await self.settle()
         parts = self._parts()
         with self.trace.caused_by("perceive", parts.planner.agent_id, (message.turn_id,)):
             state = await parts.planner.read()
-            recalled = await self._recall(state, message.text, limit, budget, MISSED_DEPTH_OF_A_TURN)
+            recalled = await self._recall(state, message.text, top_k, context_tokens, MISSED_DEPTH_OF_A_TURN)
             await parts.planner.think(state, message, recalled)
         return recalled
 
@@ -172,13 +193,13 @@ class HybridBackend(MemoryBackend):
             self._counters[count_tokens] = lru_cache(maxsize=LINES_COUNTED)(count_tokens)
         self._count_tokens = self._counters[count_tokens]
 
-    async def recall(self, question: str, limit: int, budget: int) -> Recall:
+    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
         """What all tiers give for a question. It only reads."""
         await self.settle()
         parts = self._parts()
         with self.trace.caused_by("recall", parts.planner.agent_id):
             state = await parts.planner.read()
-            return await self._recall(state, question, limit, budget, MISSED_DEPTH)
+            return await self._recall(state, question, top_k, context_tokens, MISSED_DEPTH)
 
     async def snapshot(self) -> Snapshot:
         """The three states in Redis and both collections."""
@@ -186,8 +207,8 @@ class HybridBackend(MemoryBackend):
         parts = self._parts()
         states = {key: await parts.memory.peek(key) for key in parts.keys}
         return Snapshot(
-            redis={key: state for key, state in states.items() if state is not None},
-            qdrant={collection: await parts.store.dump(collection) for collection in COLLECTIONS},
+            values={REDIS: {key: state for key, state in states.items() if state is not None}},
+            points={QDRANT: {collection: await parts.store.dump(collection) for collection in COLLECTIONS}},
         )
 
     async def close(self, status: ClosingStatus) -> None:
@@ -205,6 +226,15 @@ class HybridBackend(MemoryBackend):
                         await parts.memory.expire(key, self._resources.ttl_seconds)
         finally:
             await self._release()
+
+    @staticmethod
+    def texts_to_embed(exchanges: Sequence[Exchange]) -> Sequence[str]:
+        """Exchanges, their sentences, and the candidate facts in them."""
+        return [
+            *(exchange.text for exchange in exchanges),
+            *(sentence for exchange in exchanges for sentence in sentences_in(exchange)),
+            *(candidate.content for exchange in exchanges for candidate in candidates_of(exchange)),
+        ]
 
     def _make(self, namespace: Namespace) -> _Parts:
         made = self._resources
@@ -235,10 +265,10 @@ class HybridBackend(MemoryBackend):
             await planner.share(candidates)
 
     async def _recall(
-        self, state: PersonalMemoryState, question: str, limit: int, budget: int, depth: int
+        self, state: PersonalMemoryState, question: str, top_k: int, context_tokens: int, depth: int
     ) -> Recall:
         """Ask every tier, and put together what they give."""
-        if limit < 1:
+        if top_k < 1:
             return Recall()
         parts = self._parts()
         asked = parts.verbatim.read(question)
@@ -247,7 +277,7 @@ class HybridBackend(MemoryBackend):
         if self._options.keeps("knowledge"):
             facts = await parts.store.search(KNOWLEDGE_COLLECTION, question, vector, KNOWLEDGE_DEPTH)
         off = {tier: 0.0 for tier in self._options.shares if not self._options.keeps(tier)}
-        room = Room(limit, budget, {**self._options.shares, **off}, depth)
+        room = Room(top_k, context_tokens, {**self._options.shares, **off}, depth)
         finds = Finds(
             question=question,
             planner=state,

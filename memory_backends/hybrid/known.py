@@ -18,7 +18,8 @@ from memory_backends.records import (
 )
 from memory_backends.retrieval.keyword import terms_of
 from memory_backends.retrieval.rendering import date_heading
-from memory_backends.stores.qdrant import Found
+from memory_backends.stores.qdrant import QDRANT, Found
+from memory_backends.stores.redis import REDIS
 
 _CUES: Mapping[str, str] = {
     "name": "name called nombre llama apellido",
@@ -106,7 +107,7 @@ def slot_hits(question: str, workspace: SharedWorkspaceState) -> list[Hit]:
     """Slots of the workspace that the question asks for."""
     key = SharedWorkspaceState.key(workspace.event_id)
     return [
-        _known(f"{key}#{slot.name}", "redis", key, slot.line, slot.sources)
+        _known(f"{key}#{slot.name}", REDIS, key, slot.line, slot.sources)
         for slot in slots_for(question, workspace.shared_data)
     ]
 
@@ -116,7 +117,7 @@ def fact_hits(found: Sequence[Found], date_of: DateOf, told: Set[str]) -> list[H
     near = [(point.score, point.payload) for point in found if point.score >= LEAST_SIMILARITY]
     facts = [(score, KnowledgeDocument.model_validate(p)) for score, p in near if p.get("kind") == "fact"]
     return [
-        _known(fact.id, "qdrant", KNOWLEDGE_COLLECTION, _dated(fact, date_of), tuple(fact.sources), score)
+        _known(fact.id, QDRANT, KNOWLEDGE_COLLECTION, _dated(fact, date_of), tuple(fact.sources), score)
         for score, fact in facts
         if fact.superseded_by is None and not told & set(fact.sources)
     ]
@@ -130,7 +131,7 @@ def standing_hit(planner: PersonalMemoryState, fits: Callable[[Hit], bool]) -> H
         told = standing[first:]
         said = "; ".join(f"{each['text']} ({each['said_by']}, turn {each['turns'][-1]})" for each in told)
         sources = tuple(turn for each in told for turn in each["turns"])
-        hit = _known(f"{key}#standing", "redis", key, f"standing instructions = {said}", sources)
+        hit = _known(f"{key}#standing", REDIS, key, f"standing instructions = {said}", sources)
         if fits(hit):
             return hit
     return None
@@ -142,7 +143,7 @@ def note_hits(question: str, planner: PersonalMemoryState, told: Set[str]) -> li
     key = PersonalMemoryState.key(planner.agent_id)
     notes = [note for note in planner.scratchpad.get("noticed", []) if not told & set(note["turns"])]
     return [
-        _known(f"{key}#{note['turns'][-1]}", "redis", key, note["text"], tuple(note["turns"]))
+        _known(f"{key}#{note['turns'][-1]}", REDIS, key, note["text"], tuple(note["turns"]))
         for note in reversed(notes)
         if asked and len(asked & set(terms_of(note["text"]))) >= LEAST_OVERLAP * len(asked)
     ]
@@ -151,17 +152,7 @@ def note_hits(question: str, planner: PersonalMemoryState, told: Set[str]) -> li
 def _known(
     id_: str, store: str, place: str, line: str, sources: tuple[str, ...], score: float | None = None
 ) -> Hit:
-    return Hit.model_validate(
-        {
-            "id": id_,
-            "store": store,
-            "place": place,
-            "rank": 1,
-            "score": score,
-            "text": f"Known: {line}",
-            "sources": sources,
-        }
-    )
+    return Hit(id=id_, store=store, place=place, rank=1, score=score, text=f"Known: {line}", sources=sources)
 
 
 def _dated(fact: KnowledgeDocument, date_of: DateOf) -> str:

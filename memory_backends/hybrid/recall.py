@@ -17,7 +17,7 @@ from memory_backends.hybrid.passages import TURNS_PER_HIT, Passage, passages_of
 from memory_backends.hybrid.verbatim import RankedTurn
 from memory_backends.records import VERBATIM_COLLECTION, PersonalMemoryState, SharedWorkspaceState
 from memory_backends.retrieval.rendering import BETWEEN_HITS, assemble
-from memory_backends.stores.qdrant import Found
+from memory_backends.stores.qdrant import QDRANT, Found
 
 LEAST_LIMIT_TO_SHARE = 3
 """Hits from which a tier has a place, however small its share is; below, all are passages."""
@@ -50,28 +50,28 @@ class Finds:
 class Room:
     """What a recall may take: hits of all tiers together, tokens, the share of each tier, and missed candidates."""
 
-    limit: int
-    budget: int
+    top_k: int
+    context_tokens: int
     shares: Mapping[str, float]
     depth: int
 
     @property
     def turns(self) -> int:
         """Turns that are looked at: for passages, and for what they leave out."""
-        return self.limit * TURNS_PER_HIT + self.depth
+        return self.top_k * TURNS_PER_HIT + self.depth
 
     def hits_of(self, tier: str) -> int:
         """Most hits of a tier."""
         share = self.shares.get(tier, 0.0)
-        return max(int(share * self.limit), 1 if share and self.limit >= LEAST_LIMIT_TO_SHARE else 0)
+        return max(int(share * self.top_k), 1 if share and self.top_k >= LEAST_LIMIT_TO_SHARE else 0)
 
     def tokens_of(self, tier: str) -> float:
         """Most tokens of a tier."""
-        return self.shares.get(tier, 0.0) * self.budget
+        return self.shares.get(tier, 0.0) * self.context_tokens
 
 
 def compose(finds: Finds, room: Room, count_tokens: TokenCounter) -> Recall:
-    """A context of at most ``room.limit`` hits of all tiers together, and of at most ``room.budget`` tokens."""
+    """A context of at most ``room.top_k`` hits of all tiers together and ``room.context_tokens`` tokens."""
     standing = _standing(finds, room, count_tokens)
     obeyed = {turn for hit in standing for turn in hit.sources}
     asked_for = [hit for hit in slot_hits(finds.question, finds.workspace) if not obeyed >= set(hit.sources)]
@@ -86,13 +86,13 @@ def compose(finds: Finds, room: Room, count_tokens: TokenCounter) -> Recall:
     told |= {turn for fact in facts for turn in fact.sources}
     noted = [*standing, *note_hits(finds.question, finds.planner, told)]
     notes = _affordable(noted, "personal", room, count_tokens)
-    known = [*notes, *slots, *facts][: room.limit]
+    known = [*notes, *slots, *facts][: room.top_k]
     if len(known) > len(standing) + len(slots):
         passages = _passages(finds, room, known, count_tokens)
     said = [_passage_hit(passage) for passage in passages]
     numbers = {hit.id: FIRST for hit in known} | {passage.id: passage.turn_number for passage in passages}
     # Known things are put in first, so that the share that was reserved for them is theirs.
-    recalled = assemble([*known, *said], numbers, room.budget, count_tokens)
+    recalled = assemble([*known, *said], numbers, room.context_tokens, count_tokens)
     ranked = [*recalled.hits[len(known) :], *recalled.hits[: len(known)]]
     return recalled.model_copy(
         update={
@@ -123,16 +123,16 @@ def _left_out(passages: Sequence[Passage], count_tokens: TokenCounter) -> list[C
 
 def _passages(finds: Finds, room: Room, known: Sequence[Hit], count_tokens: TokenCounter) -> list[Passage]:
     """Passages for what the known things leave of the limit and the budget."""
-    budget = room.budget - _cost(known, count_tokens)
-    return passages_of(finds.turns, max(room.limit - len(known), 0), budget, count_tokens)
+    context_tokens = room.context_tokens - _cost(known, count_tokens)
+    return passages_of(finds.turns, max(room.top_k - len(known), 0), context_tokens, count_tokens)
 
 
 def _affordable(hits: Sequence[Hit], tier: str, room: Room, count_tokens: TokenCounter) -> list[Hit]:
     """The first hits of a tier that fit into its share."""
-    limit, budget = room.hits_of(tier), room.tokens_of(tier)
+    most_hits, most_tokens = room.hits_of(tier), room.tokens_of(tier)
     taken: list[Hit] = []
-    for hit in hits[: 2 * limit]:
-        if len(taken) < limit and _cost([*taken, hit], count_tokens) <= budget:
+    for hit in hits[: 2 * most_hits]:
+        if len(taken) < most_hits and _cost([*taken, hit], count_tokens) <= most_tokens:
             taken.append(hit)
     return taken
 
@@ -144,7 +144,7 @@ def _cost(hits: Sequence[Hit], count_tokens: TokenCounter) -> int:
 def _passage_hit(passage: Passage) -> Hit:
     return Hit(
         id=passage.id,
-        store="qdrant",
+        store=QDRANT,
         place=VERBATIM_COLLECTION,
         rank=1,
         score=passage.best.score,
@@ -162,7 +162,7 @@ def _missed(turns: Sequence[RankedTurn], passages: Sequence[Passage], hits: int,
     return tuple(
         Hit(
             id=f"{turn.exchange_id}#{turn.message.turn_id}",
-            store="qdrant",
+            store=QDRANT,
             place=VERBATIM_COLLECTION,
             rank=rank,
             score=turn.score,

@@ -64,6 +64,9 @@ __all__ = ["Found", "Held", "KnowledgeStore", "Point", "QdrantConnection"]
 
 Answer = TypeVar("Answer")
 
+QDRANT = "qdrant"
+"""The label of this store."""
+
 TENANT = "tenant"
 """The payload field that keeps namespaces apart in the collections of a server. It never leaves this module."""
 
@@ -295,11 +298,11 @@ class KnowledgeStore:
         try:
             yield elapsed
         except BackendError as error:
-            self._trace.note("qdrant", command, collection, None, elapsed(), str(error))
+            self._trace.note(QDRANT, command, collection, None, elapsed(), str(error))
             raise
 
     def _note(self, command: str, collection: str, change: Change, ms: float) -> None:
-        self._trace.note("qdrant", command, collection, change, ms)
+        self._trace.note(QDRANT, command, collection, change, ms)
 
 
 def _cosine(one: NDArray[np.float32], other: Any) -> float:

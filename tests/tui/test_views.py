@@ -141,7 +141,9 @@ def test_the_context_log_is_the_log_of_the_store_at_every_position() -> None:
     known = timeline()
     panel = next(panel for panel in panels_of(known, "full_context") if panel.name == "context log")
     for cursor in (8, 2, 6, 4, 9, 3):
-        stored = known.snapshot_at("full_context", cursor).redis["full_history:run-1/tiny-01/full_context"]
+        stored = known.snapshot_at("full_context", cursor).values["redis"][
+            "full_history:run-1/tiny-01/full_context"
+        ]
         rows = rows_of(panel.at(cursor).document, 1000)
         assert [row.text[2:] for row in rows] == list(_shown(stored))
 

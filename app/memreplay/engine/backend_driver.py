@@ -54,7 +54,11 @@ class BackendDriver:
         """Open it, empty."""
         namespace = Namespace(run_id=run_id, conversation_id=self._conversation, backend=self._name)
         await self._guarded("open", self._backend.open(namespace), 0)
-        self._emit(ConversationOpened(conversation=self._conversation, turn=0, backend=self._name))
+        self._emit(
+            ConversationOpened(
+                conversation=self._conversation, turn=0, backend=self._name, memory=self._backend.description
+            )
+        )
 
     async def perceive(self, message: Message, limit: int, budget: int, turn: int) -> Recall | str:
         """What it gives for an ordinary message, or the sentence of why it gives nothing."""

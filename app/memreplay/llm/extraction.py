@@ -1,4 +1,4 @@
-"""Candidate facts by a language model: the hybrid memory's port, filled in with structured output."""
+"""Candidate facts by a language model: the extractor port of memories, filled in with structured output."""
 
 from __future__ import annotations
 

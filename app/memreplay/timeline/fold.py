@@ -102,7 +102,7 @@ _VALUES_KEPT = 256
 
 
 class StateHistory:
-    """The values of one Redis key that holds a JSON state, and which write touched which place in it."""
+    """The values of one key that holds a JSON state, and which write touched which place in it."""
 
     def __init__(self, load: ChangeLoader) -> None:
         self.turns = array("I")
@@ -195,7 +195,7 @@ def _with_parents(pointer: str) -> tuple[str, ...]:
 
 
 class CollectionHistory:
-    """The points of one Qdrant collection."""
+    """The points of one collection."""
 
     def __init__(self, load: ChangeLoader) -> None:
         self._load = load

@@ -47,13 +47,13 @@ async def test_promotion(without):
     assert decisions and {decision.decision for decision in decisions} == {"DROP"}
     assert all("switched off" in decision.justification for decision in decisions)
     held = await backend.snapshot()
-    assert held.qdrant[KNOWLEDGE_COLLECTION] == {}
-    assert held.redis[PLANNER]["promotion_candidates"] == {}
+    assert held.points["qdrant"][KNOWLEDGE_COLLECTION] == {}
+    assert held.values["redis"][PLANNER]["promotion_candidates"] == {}
 
 
 async def test_supersession(without):
     backend = await without("supersession")
-    facts = (await backend.snapshot()).qdrant[KNOWLEDGE_COLLECTION].values()
+    facts = (await backend.snapshot()).points["qdrant"][KNOWLEDGE_COLLECTION].values()
     assert {fact["value"] for fact in facts if fact["slot"] == "deadline"} == {"Friday", "Monday"}
     assert all(fact["superseded_by"] is None for fact in facts)
     (line,) = [hit.text for hit in (await backend.recall(QUESTION, 10, 400)).hits if hit.place == WORKSPACE]
@@ -62,16 +62,16 @@ async def test_supersession(without):
 
 async def test_verbatim(without):
     backend = await without("verbatim")
-    assert (await backend.snapshot()).qdrant[VERBATIM_COLLECTION] == {}
+    assert (await backend.snapshot()).points["qdrant"][VERBATIM_COLLECTION] == {}
     recall = await backend.recall(QUESTION, 10, 400)
     assert recall.hits and recall.turns_in_context == frozenset()
     await backend.observe(TALK[0])
-    assert (await backend.snapshot()).qdrant[VERBATIM_COLLECTION] == {}
+    assert (await backend.snapshot()).points["qdrant"][VERBATIM_COLLECTION] == {}
 
 
 async def test_shared(without):
     backend = await without("shared")
-    assert (await backend.snapshot()).redis[WORKSPACE]["shared_data"] == {}
+    assert (await backend.snapshot()).values["redis"][WORKSPACE]["shared_data"] == {}
     assert not [hit for hit in (await backend.recall(QUESTION, 10, 400)).hits if hit.place == WORKSPACE]
 
 
@@ -101,7 +101,7 @@ async def test_channels_that_are_switched_off_are_in_no_ranking(without, name, g
 
 async def test_a_share_of_nothing_keeps_a_tier_out(without):
     backend = await without(shares=("shared=0",))
-    assert (await backend.snapshot()).redis[WORKSPACE]["shared_data"]
+    assert (await backend.snapshot()).values["redis"][WORKSPACE]["shared_data"]
     assert not [hit for hit in (await backend.recall(QUESTION, 10, 400)).hits if hit.place == WORKSPACE]
 
 

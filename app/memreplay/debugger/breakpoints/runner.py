@@ -287,7 +287,7 @@ def _has_a_moment(expression: Expression) -> bool:
 
 
 def _readings(path: Path) -> list[Path]:
-    """What a path may mean: neighbouring parts may be one name with dots in it (``shared_data.user.name``)."""
+    """What a path may mean: neighbouring parts may be one name with dots in it (``facts.user.name``)."""
     if len(path) < 2:
         return [path]
     rest = _readings(path[1:])

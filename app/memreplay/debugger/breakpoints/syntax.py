@@ -9,8 +9,8 @@
     condition = "changed" | "exists" | ("==" | "!=" | "<" | "<=" | ">" | ">=") JSON
               | "contains" STRING | ("rank" | "score") ("==" | "!=" | "<" | "<=" | ">" | ">=") NUMBER
 
-Strings and literals are JSON. ``key "K"`` is a Redis key, with parts a place in its state; a path alone is a place
-in any state. ``text`` is the text of the turn at the position. ``hit "X"`` is something retrieved: X is the id of a
+Strings and literals are JSON. ``key "K"`` is a key of a store, with parts a place in its state; a path alone is a
+place in any state. ``text`` is the text of the turn at the position. ``hit "X"`` is something retrieved: X is the id of a
 hit, or of a turn that a hit holds.
 """
 
@@ -26,7 +26,7 @@ Measured = Literal["rank", "score"]
 
 @dataclass(frozen=True)
 class KeySubject:
-    """A Redis key, or a place in the state that it holds. Parts are names of fields, and indexes as text."""
+    """A key, or a place in the state that it holds. Parts are names of fields, and indexes as text."""
 
     key: str
     path: tuple[str, ...] = ()
