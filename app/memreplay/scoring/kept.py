@@ -1,8 +1,8 @@
 """What a memory had kept of each turn when it was asked: folded from its recorded store commands and decisions.
 
 Nothing is guessed. A stored point comes from the turns that its ``sources`` name, a slot of a state from the turn
-that it names, everything else from the turns that caused the write. The memory itself says, when it is opened, which
-states have slots, which are working notes that keep nothing, and how a superseded point is marked.
+that it names, everything else from the turns that caused the write. When a memory is
+opened it says which states have slots, which are working notes that keep nothing, and how it marks a superseded point.
 """
 
 from __future__ import annotations
