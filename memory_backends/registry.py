@@ -32,6 +32,9 @@ _CLASSES: Mapping[str, str] = {
 
 BACKEND_NAMES = tuple(_CLASSES)
 
+TAKEN_BY: Mapping[str, str] = {"ablate": "hybrid", "tier_share": "hybrid", "extractor": "hybrid"}
+"""Settings that one of our memories takes, and which."""
+
 
 class UnknownBackendError(BackendError):
     """No memory has this name."""

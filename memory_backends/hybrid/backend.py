@@ -32,12 +32,11 @@ from memory_backends.base import (
 )
 from memory_backends.hybrid.candidates import Candidate, candidates_from, candidates_of
 from memory_backends.hybrid.consolidation import ConsolidationAgent
-from memory_backends.hybrid.known import KNOWLEDGE_DEPTH
-from memory_backends.hybrid.options import HybridOptions
 from memory_backends.hybrid.planner import PlannerAgent
-from memory_backends.hybrid.recall import Finds, Room, compose
+from memory_backends.hybrid.recall import KNOWLEDGE_DEPTH, RecallLimits, TierResults, compose
 from memory_backends.hybrid.verbatim import CHANNEL_WEIGHTS, VerbatimMemory, channels_kept, sentences_in
 from memory_backends.hybrid.workspace import SharedWorkspace, values_of
+from memory_backends.options import MemoryOptions
 from memory_backends.records import (
     KNOWLEDGE_COLLECTION,
     VERBATIM_COLLECTION,
@@ -46,7 +45,7 @@ from memory_backends.records import (
     SharedWorkspaceState,
 )
 from memory_backends.resources import Resources
-from memory_backends.stores.qdrant import QDRANT, Found, KnowledgeStore, Point
+from memory_backends.stores.qdrant import QDRANT, KnowledgeStore, Point, ScoredPoint
 from memory_backends.stores.redis import REDIS, OperatingMemory
 from memory_backends.stores.trace import MemoryTrace
 
@@ -138,8 +137,8 @@ class HybridBackend(MemoryBackend):
         return cls(resources)
 
     @property
-    def _options(self) -> HybridOptions:
-        return self._resources.hybrid
+    def _options(self) -> MemoryOptions:
+        return self._resources.options
 
     async def open(self, namespace: Namespace) -> None:
         """Empty states and collections, and an active event."""
@@ -240,12 +239,12 @@ class HybridBackend(MemoryBackend):
         made = self._resources
         memory = OperatingMemory(made.redis, self.trace)
         store = KnowledgeStore(made.qdrant, self.trace, namespace, made.embedder.dimension)
-        workspace = SharedWorkspace(memory, namespace, made.clock, made.hybrid)
+        workspace = SharedWorkspace(memory, namespace, made.clock, made.options)
         planner = PlannerAgent(memory, workspace, namespace, made.clock)
         consolidation = ConsolidationAgent(
-            memory, store, planner, workspace, made.embedder, self.trace, namespace, made.clock, made.hybrid
+            memory, store, planner, workspace, made.embedder, self.trace, namespace, made.clock, made.options
         )
-        weights = {name: CHANNEL_WEIGHTS[name] for name in channels_kept(made.hybrid.ablated)}
+        weights = {name: CHANNEL_WEIGHTS[name] for name in channels_kept(made.options.ablated)}
         verbatim = VerbatimMemory(store, namespace, made.clock, made.embedder.dimension, weights)
         return _Parts(memory, store, workspace, planner, consolidation, verbatim)
 
@@ -273,20 +272,20 @@ class HybridBackend(MemoryBackend):
         parts = self._parts()
         asked = parts.verbatim.read(question)
         vector, topic = await self._vectors(asked.text, asked.topic)
-        facts: Sequence[Found] = ()
+        facts: Sequence[ScoredPoint] = ()
         if self._options.keeps("knowledge"):
             facts = await parts.store.search(KNOWLEDGE_COLLECTION, question, vector, KNOWLEDGE_DEPTH)
         off = {tier: 0.0 for tier in self._options.shares if not self._options.keeps(tier)}
-        room = Room(top_k, context_tokens, {**self._options.shares, **off}, depth)
-        finds = Finds(
+        limits = RecallLimits(top_k, context_tokens, {**self._options.shares, **off}, depth)
+        results = TierResults(
             question=question,
             planner=state,
             workspace=await parts.workspace.read(),
             facts=facts,
-            turns=await parts.verbatim.rank(asked, vector, topic, room.turns),
+            turns=await parts.verbatim.rank(asked, vector, topic, limits.turns),
             date_of=parts.verbatim.date_of,
         )
-        return compose(finds, room, self._count_tokens)
+        return compose(results, limits, self._count_tokens)
 
     async def _vectors(self, *texts: str) -> NDArray[np.float32]:
         """One row a text."""

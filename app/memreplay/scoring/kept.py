@@ -2,7 +2,8 @@
 
 Nothing is guessed. A stored point comes from the turns that its ``sources`` name, a slot of a state from the turn
 that it names, everything else from the turns that caused the write. When a memory is
-opened it says which states have slots, which are working notes that keep nothing, and how it marks a superseded point.
+opened it says which states have slots, which are working notes that keep nothing, and how a superseded point is
+marked.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@
               | "contains" STRING | ("rank" | "score") ("==" | "!=" | "<" | "<=" | ">" | ">=") NUMBER
 
 Strings and literals are JSON. ``key "K"`` is a key of a store, with parts a place in its state; a path alone is a
-place in any state. ``text`` is the text of the turn at the position. ``hit "X"`` is something retrieved: X is the id
-of a hit, or of a turn that a hit holds.
+place in any state. ``text`` is the text of the turn at the position. ``hit "X"`` is something retrieved: X is the
+id of a hit, or of a turn that a hit holds.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from memory_backends.hybrid.reading import folded
+from memory_backends.hybrid.rules.matching import folded
 
 _MONTHS: Mapping[str, int] = {
     name: number
@@ -48,7 +48,7 @@ _ARTICLE = re.compile(r"\b(?:the|el|la)\s+(?=(?:I|my)\b)", re.I)
 
 
 @dataclass(frozen=True)
-class Asked:
+class ParsedQuestion:
     """A question, read.
 
     ``topic`` is the question in the words of the speaker that it names; where it names several, without their
@@ -68,12 +68,12 @@ class Asked:
         return not self.years or said_at.year in self.years
 
 
-def read_question(text: str, labels: Iterable[str]) -> Asked:
+def parse_question(text: str, labels: Iterable[str]) -> ParsedQuestion:
     """Read a question; ``labels`` are the folded labels of those who speak."""
     words = folded(text).split()
     names = {label: {label, *_ALSO_CALLED.get(label, ())} for label in labels if label}
     named = {label: called for label, called in names.items() if any(_stands_in(name, words) for name in called)}
-    return Asked(
+    return ParsedQuestion(
         text=text,
         topic=_topic(text, list(named.values())),
         speakers=frozenset(named),
