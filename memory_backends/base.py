@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from memory_backends.stores.trace import Extraction, Frozen, MemoryTrace, Store
+from memory_backends.stores.trace import Extraction, Frozen, MemoryTrace
 
 if TYPE_CHECKING:
     import numpy as np
@@ -180,17 +180,20 @@ class ChannelScore(Frozen):
     score: float
 
 
-class Hit(Frozen):
-    """Something that memory gave to a question, whichever store it came from.
+DATASET = "dataset"
+"""The store label of the oracle's hits: they come from the dataset itself."""
 
-    ``place`` is the Redis key or the Qdrant collection; the oracle has its hits from the ``dataset``. ``turns``
-    are the turns whose verbatim text stands in ``text``; ``sources`` those that a distilled text was made from.
-    ``text`` is as it stands in the context. ``in_prompt`` is False for what was retrieved and then cut by the
-    budget.
+
+class Hit(Frozen):
+    """Something that memory returned for a question, whichever store it came from.
+
+    ``store`` is a label, ``place`` the key or collection. ``turns`` are the turns whose verbatim text is in
+    ``text``; ``sources`` those that a distilled text was made from. ``text`` is as it appears in the context.
+    ``in_prompt`` is False for what was retrieved and then cut because it did not fit.
     """
 
     id: str
-    store: Store | Literal["dataset"]
+    store: str
     place: str
     rank: int
     score: float | None
@@ -235,14 +238,59 @@ class Recall(Frozen):
 
 
 class Snapshot(Frozen):
-    """What the stores hold for one namespace.
+    """What the stores hold for one namespace, by the label of the store (``redis``, ``sqlite``, ``notebook``…).
 
-    ``redis`` maps a key to its text, or to its parsed value where it is a state; ``qdrant`` maps a collection to
-    its points, each id to its payload.
+    ``values`` maps a label to keys and their values: a text is a log, anything else a JSON state. ``points`` maps a
+    label to collections, and each collection to the ids and payloads of its points. A key occurs under one label.
     """
 
-    redis: Mapping[str, Any] = {}
-    qdrant: Mapping[str, Mapping[str, Mapping[str, Any]]] = {}
+    values: Mapping[str, Mapping[str, Any]] = {}
+    points: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]] = {}
+
+
+class StoreInfo(Frozen):
+    """What the scorer and the debugger should know of the keys that begin with ``prefix`` (or of a collection).
+
+    ``is_scratch``: working notes of an agent; writing a turn there does not count as remembering it. ``slots``: the
+    field of a state that maps each slot to its current value, ``{"value": …, "turn": turn id}`` or ``{"values":
+    [those]}``. ``superseded_field``: the payload field that is set once a later point took a point's place.
+    """
+
+    prefix: str
+    is_scratch: bool = False
+    slots: str | None = None
+    superseded_field: str | None = None
+
+
+PanelName = Literal["state", "log", "stores", "written", "retrievals", "promotions", "operations"]
+
+
+class PanelInfo(Frozen):
+    """A panel of the memory page. ``weight`` is its share of the height.
+
+    A ``state`` panel has a ``title`` and shows the states whose keys begin with ``prefix``; ``stores`` shows all
+    states, logs and points; ``written`` the points written at a turn.
+    """
+
+    panel: PanelName
+    weight: int
+    title: str = ""
+    prefix: str = ""
+
+
+class MemoryDescription(Frozen):
+    """What a memory says of itself: recorded with each conversation, so that a replay needs no backend class."""
+
+    stores: tuple[StoreInfo, ...] = ()
+    panels: tuple[PanelInfo, ...] = (
+        PanelInfo(panel="stores", weight=5),
+        PanelInfo(panel="retrievals", weight=4),
+        PanelInfo(panel="operations", weight=3),
+    )
+
+    def store_of(self, key: str) -> StoreInfo:
+        """What is known of a key or collection; nothing in particular if no prefix fits."""
+        return next((store for store in self.stores if key.startswith(store.prefix)), StoreInfo(prefix=key))
 
 
 @runtime_checkable
@@ -256,13 +304,15 @@ class MemoryBackend(Protocol):
     name: str
     trace: MemoryTrace
     perceive_changes_recall: bool = False
-    """Whether skipping :meth:`perceive` could change what a later :meth:`recall` gives."""
+    """Whether skipping :meth:`perceive` could change what a later :meth:`recall` returns."""
+    description: MemoryDescription = MemoryDescription()
+    """How the scorer reads its stores, and which panels show them. The default suits any memory."""
 
     async def open(self, namespace: Namespace) -> None:
         """Start empty: whatever an earlier attempt left under this namespace is removed."""
         ...
 
-    async def perceive(self, message: Message, limit: int, budget: int) -> Recall:
+    async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
         """The read path of an ordinary turn; may change working state. Same arguments as :meth:`recall`."""
         return Recall()
 
@@ -281,8 +331,8 @@ class MemoryBackend(Protocol):
         """
         return
 
-    async def recall(self, question: str, limit: int, budget: int) -> Recall:
-        """The read path of a question: at most ``limit`` hits and ``budget`` tokens of context.
+    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
+        """The read path of a question: at most ``top_k`` hits and ``context_tokens`` tokens of context.
 
         It leaves nothing in memory that would change a later answer.
         """
@@ -295,3 +345,11 @@ class MemoryBackend(Protocol):
     async def close(self, status: ClosingStatus) -> None:
         """The conversation is over (``resolved``), or the replay was abandoned (``cancelled``)."""
         return
+
+    @staticmethod
+    def texts_to_embed(exchanges: Sequence[Exchange]) -> Sequence[str]:
+        """Texts of a conversation that it will embed, so that a run can embed them ahead in large batches.
+
+        Only a matter of speed: it may return some of them, or none.
+        """
+        return ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from memory_backends.base import (
+    DATASET,
     BackendError,
     Exchange,
     Hit,
@@ -15,6 +16,7 @@ from memory_backends.base import (
     Snapshot,
     TokenCounter,
 )
+from memory_backends.resources import Resources
 from memory_backends.retrieval.rendering import assemble, under_date
 from memory_backends.stores.trace import MemoryTrace
 
@@ -39,13 +41,18 @@ class ClosedBookBackend(MemoryBackend):
     def __init__(self) -> None:
         self.trace = MemoryTrace()
 
+    @classmethod
+    def create(cls, name: str, resources: Resources, evidence: object) -> ClosedBookBackend:
+        """For the registry."""
+        return cls()
+
     async def open(self, namespace: Namespace) -> None:
         """There is nothing to open."""
 
     async def observe(self, exchange: Exchange) -> None:
         """What is said is forgotten."""
 
-    async def recall(self, question: str, limit: int, budget: int) -> Recall:
+    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
         """Nothing."""
         return Recall()
 
@@ -69,6 +76,11 @@ class OracleBackend(MemoryBackend):
         self._count_tokens = count_tokens
         self._heard: dict[str, Message] = {}
 
+    @classmethod
+    def create(cls, name: str, resources: Resources, evidence: Mapping[str, tuple[str, ...]]) -> OracleBackend:
+        """For the registry."""
+        return cls(evidence, resources.count_tokens)
+
     async def open(self, namespace: Namespace) -> None:
         """Forget an earlier attempt."""
         self._heard = {}
@@ -81,7 +93,7 @@ class OracleBackend(MemoryBackend):
         """The evidence is measured by it."""
         self._count_tokens = count_tokens
 
-    async def recall(self, question: str, limit: int, budget: int) -> Recall:
+    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
         """All the evidence in one hit, oldest first; whole turns are left out where the budget is too small.
 
         Raises :class:`NoEvidenceError` where the question has none, or where none of it has been said yet.
@@ -95,7 +107,7 @@ class OracleBackend(MemoryBackend):
         turns = [
             Hit(
                 id=message.turn_id,
-                store="dataset",
+                store=DATASET,
                 place=self.place,
                 rank=rank,
                 score=None,
@@ -105,9 +117,9 @@ class OracleBackend(MemoryBackend):
             for rank, message in enumerate(messages, start=1)
         ]
         numbers = {message.turn_id: message.turn_number for message in messages}
-        given = assemble(turns, numbers, budget, self._count_tokens)
+        given = assemble(turns, numbers, context_tokens, self._count_tokens)
         kept = sorted((hit for hit in given.hits if hit.in_prompt), key=lambda hit: numbers[hit.id])
-        if not kept or limit < 1:
+        if not kept or top_k < 1:
             return given.model_copy(update={"hits": (), "context": "", "tokens": 0})
         together = kept[0].model_copy(
             update={

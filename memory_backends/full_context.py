@@ -13,15 +13,18 @@ from memory_backends.base import (
     Exchange,
     Hit,
     MemoryBackend,
+    MemoryDescription,
     Message,
     Namespace,
+    PanelInfo,
     Recall,
     Snapshot,
     TokenCounter,
 )
 from memory_backends.records import ConversationHistoryLog
+from memory_backends.resources import Resources
 from memory_backends.retrieval.rendering import date_heading
-from memory_backends.stores.redis import OperatingMemory, RedisConnection
+from memory_backends.stores.redis import REDIS, OperatingMemory, RedisConnection
 from memory_backends.stores.trace import MemoryTrace
 
 ACTOR = "full_context_agent"
@@ -65,10 +68,12 @@ class _Ledger:
         """Tokens of a context that begins at this turn, under its date line: fewer the later it begins."""
         return self.headings[stretch.heading] + self.total - self.before[number]
 
-    def first_that_fits(self, stretches: Sequence[_Stretch], budget: int) -> int:
+    def first_that_fits(self, stretches: Sequence[_Stretch], context_tokens: int) -> int:
         """The earliest turn at which a context can begin; their number where none can."""
         numbers = range(len(stretches))
-        return bisect_left(numbers, True, key=lambda number: self.tokens_from(number, stretches[number]) <= budget)
+        return bisect_left(
+            numbers, True, key=lambda number: self.tokens_from(number, stretches[number]) <= context_tokens
+        )
 
 
 class FullContextBackend(MemoryBackend):
@@ -79,6 +84,9 @@ class FullContextBackend(MemoryBackend):
     """
 
     name = "full_context"
+    description = MemoryDescription(
+        panels=(PanelInfo(panel="log", weight=5), PanelInfo(panel="operations", weight=1))
+    )
 
     def __init__(self, redis: RedisConnection, count_tokens: TokenCounter, ttl_seconds: int | None = None) -> None:
         self.trace = MemoryTrace()
@@ -94,6 +102,11 @@ class FullContextBackend(MemoryBackend):
         self._turns_cut = 0
         self._tokens_cut = 0
 
+    @classmethod
+    def create(cls, name: str, resources: Resources, evidence: object) -> FullContextBackend:
+        """For the registry."""
+        return cls(resources.redis, resources.count_tokens, resources.ttl_seconds)
+
     async def open(self, namespace: Namespace) -> None:
         """No log yet."""
         self._key = ConversationHistoryLog.key(namespace.path)
@@ -106,14 +119,14 @@ class FullContextBackend(MemoryBackend):
         with self.trace.caused_by("open", ACTOR):
             await self._memory.remove(self._key)
 
-    async def perceive(self, message: Message, limit: int, budget: int) -> Recall:
+    async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
         """The read that an ordinary turn makes, told so that a long conversation's trace stays short.
 
         Its hit has neither text nor turns, since the log is in the trace, piece by piece; its cut names only the
         turns, and their tokens, that the turn before still had.
         """
         with self.trace.caused_by("perceive", ACTOR, (message.turn_id,)):
-            read = await self._read(budget)
+            read = await self._read(context_tokens)
         bare = tuple(hit.model_copy(update={"text": "", "turns": ()}) for hit in read.hits)
         return read.model_copy(update={"hits": bare, "cut": self._newly_cut(read.cut)})
 
@@ -139,15 +152,15 @@ class FullContextBackend(MemoryBackend):
         """The log is measured by it."""
         self._count_tokens = count_tokens
 
-    async def recall(self, question: str, limit: int, budget: int) -> Recall:
+    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
         """The log, as much of its end as fits: one hit."""
         with self.trace.caused_by("recall", ACTOR):
-            return await self._read(budget)
+            return await self._read(context_tokens)
 
     async def snapshot(self) -> Snapshot:
         """The log, read from Redis."""
         text = await self._memory.peek_text(self._opened())
-        return Snapshot(redis={} if text is None else {self._opened(): text})
+        return Snapshot(values={} if text is None else {REDIS: {self._opened(): text}})
 
     async def close(self, status: ClosingStatus) -> None:
         """The log stays, for as long as it was asked to."""
@@ -155,7 +168,7 @@ class FullContextBackend(MemoryBackend):
             with self.trace.caused_by("close", ACTOR):
                 await self._memory.expire(self._key, self._ttl_seconds)
 
-    async def _read(self, budget: int) -> Recall:
+    async def _read(self, context_tokens: int) -> Recall:
         key = self._opened()
         log = ((await self._memory.read_text(key)) or "").encode()
         if not self._stretches:
@@ -165,7 +178,7 @@ class FullContextBackend(MemoryBackend):
         ledger = self._ledgers.setdefault(self._count_tokens, _Ledger(self._count_tokens))
         ledger.apply(log, self._stretches)
         turns = [stretch.turn for stretch in self._stretches]
-        first = ledger.first_that_fits(self._stretches, budget)
+        first = ledger.first_that_fits(self._stretches, context_tokens)
         if first == len(turns):
             return Recall(cut=(Cut(place=key, turns=tuple(turns), tokens=ledger.total),))
         kept = self._stretches[first]
@@ -173,7 +186,7 @@ class FullContextBackend(MemoryBackend):
         cut = Cut(place=key, turns=tuple(turns[:first]), tokens=ledger.total - tokens)
         hit = Hit(
             id=key,
-            store="redis",
+            store=REDIS,
             place=key,
             rank=1,
             score=None,

@@ -10,17 +10,18 @@ import inspect
 import re
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from memory_backends.base import (
     BackendError,
     ClosingStatus,
     Exchange,
     MemoryBackend,
+    MemoryDescription,
     Message,
     Namespace,
     Recall,
@@ -30,15 +31,13 @@ from memory_backends.base import (
 from memory_backends.stores.snapshot_diff import COMMAND, SnapshotDiffer
 from memory_backends.stores.trace import MemoryTrace
 
-if TYPE_CHECKING:
-    from memory_backends.base import Exchange
-
 Given = TypeVar("Given")
 
 REQUIRED = ("open", "observe", "recall", "snapshot")
 """What a memory must have; the rest of the protocol has defaults."""
 
-_NOWHERE = "(all)"
+_UNKNOWN, _EVERYTHING = "memory", "(all)"
+"""Store and key of a snapshot that failed."""
 
 
 class PluginAdapter(MemoryBackend):
@@ -52,6 +51,7 @@ class PluginAdapter(MemoryBackend):
         self.name = name
         self.trace = MemoryTrace()
         self.perceive_changes_recall = bool(getattr(inner, "perceive_changes_recall", False))
+        self.description = getattr(inner, "description", MemoryDescription())
         self._inner = inner
         self._actor = type(inner).__name__
         self._differ = SnapshotDiffer(self.trace)
@@ -61,12 +61,12 @@ class PluginAdapter(MemoryBackend):
         with self.trace.caused_by("open", self._actor):
             await self._writing("open", namespace)
 
-    async def perceive(self, message: Message, limit: int, budget: int) -> Recall:
+    async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
         """As the inner one does; nothing where it does not perceive."""
         if not self._has("perceive"):
             return Recall()
         with self.trace.caused_by("perceive", self._actor, (message.turn_id,)):
-            return _checked(Recall, "perceive", await self._writing("perceive", message, limit, budget))
+            return _checked(Recall, "perceive", await self._writing("perceive", message, top_k, context_tokens))
 
     async def observe(self, exchange: Exchange) -> None:
         """As the inner one does."""
@@ -84,10 +84,10 @@ class PluginAdapter(MemoryBackend):
         if self._has("set_token_counter"):
             self._inner.set_token_counter(count_tokens)
 
-    async def recall(self, question: str, limit: int, budget: int) -> Recall:
+    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
         """As the inner one does."""
         with self.trace.caused_by("recall", self._actor):
-            recall = _checked(Recall, "recall", await self._call("recall", question, limit, budget))
+            recall = _checked(Recall, "recall", await self._call("recall", question, top_k, context_tokens))
             self._hand_on()
             return recall
 
@@ -129,7 +129,7 @@ class PluginAdapter(MemoryBackend):
             self._differ.note(await self.snapshot(), (perf_counter() - started) * 1000)
         except Exception as error:
             ms = (perf_counter() - started) * 1000
-            self.trace.note("redis", COMMAND, _NOWHERE, None, ms, f"{type(error).__name__}: {error}")
+            self.trace.note(_UNKNOWN, COMMAND, _EVERYTHING, None, ms, f"{type(error).__name__}: {error}")
 
     def _has(self, method: str) -> bool:
         """Whether it wrote this one itself."""
@@ -190,6 +190,8 @@ def load_plugin(name: str) -> type:
     faults = missing_methods(found)
     if faults:
         raise PluginError(f"{name} is not a memory backend: {', '.join(faults)}")
+    if not isinstance(getattr(found, "description", MemoryDescription()), MemoryDescription):
+        raise PluginError(f"{name}: its description is not a MemoryDescription")
     _arguments_wanted(name, found)
     return found
 
@@ -207,22 +209,6 @@ def create_plugin(name: str, resources: object) -> PluginAdapter:
     except Exception as error:
         raise PluginError(f"{name} cannot be made: {_told(error)}") from error
     return PluginAdapter(name, made)
-
-
-def plugin_texts(name: str, exchanges: Sequence[Exchange]) -> list[str]:
-    """The texts that a memory says it will embed of a conversation.
-
-    None where it says nothing, and where its ``texts_to_embed`` fails or gives something else than texts: then each
-    is embedded when the memory asks for it, and what is wrong with the memory shows there.
-    """
-    told: Callable[[Sequence[Exchange]], Iterable[object]] | None = getattr(
-        load_plugin(name), "texts_to_embed", None
-    )
-    try:
-        texts = list(told(exchanges)) if told else []
-    except Exception:
-        return []
-    return [text for text in texts if isinstance(text, str)]
 
 
 def _module(name: str, path: str) -> Any:

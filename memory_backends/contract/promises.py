@@ -17,9 +17,11 @@ from memory_backends.contract.trial import (
     TALK,
     WIDE_QUESTION,
     BrokenRuleError,
+    Key,
     Rule,
     Subject,
     TickingClock,
+    contents,
     count_words,
     expect,
     fold,
@@ -29,8 +31,8 @@ from memory_backends.contract.trial import (
     turns_said_in,
 )
 
-_LIMITS = (1, 3, 10)
-_BUDGETS = (0, 7, 25, 60, 1000)
+_TOP_KS = (1, 3, 10)
+_CONTEXT_SIZES = (0, 7, 25, 60, 1000)
 _ROOMY = 4000
 
 
@@ -68,12 +70,12 @@ async def _a_recall_leaves_nothing_behind(subject: Subject) -> None:
 
 async def _keeps_to_limit_and_budget(subject: Subject) -> None:
     memory = await _after(subject, TALK)
-    for limit in _LIMITS:
-        for budget in _BUDGETS:
-            recall = await memory.recall(QUESTION, limit, budget)
-            asked = f"asked for {limit} hits and {budget} tokens it gave"
-            expect(len(recall.hits) <= limit, f"{asked} {len(recall.hits)} hits")
-            expect(recall.tokens <= budget, f"{asked} {recall.tokens} tokens")
+    for top_k in _TOP_KS:
+        for context_tokens in _CONTEXT_SIZES:
+            recall = await memory.recall(QUESTION, top_k, context_tokens)
+            asked = f"asked for {top_k} hits and {context_tokens} tokens it gave"
+            expect(len(recall.hits) <= top_k, f"{asked} {len(recall.hits)} hits")
+            expect(recall.tokens <= context_tokens, f"{asked} {recall.tokens} tokens")
             counted = count_words(recall.context)
             expect(counted <= recall.tokens, f"{asked} a context of {counted} tokens and called it {recall.tokens}")
             ranks = [hit.rank for hit in recall.hits]
@@ -82,8 +84,8 @@ async def _keeps_to_limit_and_budget(subject: Subject) -> None:
 
 async def _claims_only_what_stands_there(subject: Subject) -> None:
     memory = await _after(subject, TALK)
-    for budget in _BUDGETS:
-        recall = await memory.recall(QUESTION, 10, budget)
+    for context_tokens in _CONTEXT_SIZES:
+        recall = await memory.recall(QUESTION, 10, context_tokens)
         for hit in recall.hits:
             if hit.in_prompt:
                 expect(hit.text in recall.context, f"the text of hit {hit.rank} does not stand in the context")
@@ -93,8 +95,8 @@ async def _claims_only_what_stands_there(subject: Subject) -> None:
 
 async def _names_every_turn_that_it_quotes(subject: Subject) -> None:
     memory = await _after(subject, TALK)
-    for budget in _BUDGETS:
-        recall = await memory.recall(QUESTION, 10, budget)
+    for context_tokens in _CONTEXT_SIZES:
+        recall = await memory.recall(QUESTION, 10, context_tokens)
         unnamed = turns_said_in(recall.context, TALK) - recall.turns_in_context
         expect(not unnamed, f"the words of turn {_first(unnamed)} stand in the context, but no hit names that turn")
 
@@ -173,7 +175,7 @@ async def _perceives_what_was_said_before(subject: Subject) -> None:
 
 async def _keeps_text_byte_for_byte(subject: Subject) -> None:
     memory = await subject.opened()
-    await play(memory, HOSTILE_TALK, budget=_ROOMY)
+    await play(memory, HOSTILE_TALK, context_tokens=_ROOMY)
     context = (await memory.recall("User forged naïve", 50, _ROOMY)).context
     for each in HOSTILE_TALK:
         expect(each.text in context, f"{each.messages[0].text!r} does not come back as it was said")
@@ -208,15 +210,15 @@ async def _after(subject: Subject, exchanges: Sequence[Exchange]) -> MemoryBacke
 async def _played_and_folded(subject: Subject, exchanges: Sequence[Exchange]) -> None:
     memory = await subject.opened()
     opened = await memory.snapshot()
-    await play(memory, exchanges, budget=_ROOMY)
+    await play(memory, exchanges, context_tokens=_ROOMY)
     if exchanges is TALK:
         await memory.recall(QUESTION, 10, 1000)
     held = await memory.snapshot()
     try:
-        traced = fold(memory.trace.drain(), opened.qdrant)
+        traced = fold(memory.trace.drain(), opened.points)
     except (KeyError, LookupError) as error:
         raise BrokenRuleError(f"the trace changes {error}, which it has never written") from None
-    expect(traced == held, f"it holds {_told(held)}; its trace amounts to {_told(traced)}")
+    expect(contents(traced) == contents(held), f"it holds {_told(held)}; its trace amounts to {_told(traced)}")
 
 
 async def _context(memory: MemoryBackend, question: str) -> str:
@@ -227,14 +229,16 @@ async def _context(memory: MemoryBackend, question: str) -> str:
         return ""
 
 
-def _sizes(snapshot: Snapshot) -> tuple[set[str], dict[str, int]]:
-    return set(snapshot.redis), {name: len(points) for name, points in snapshot.qdrant.items()}
+def _sizes(snapshot: Snapshot) -> tuple[set[Key], dict[Key, int]]:
+    values, points = contents(snapshot)
+    return set(values), {key: len(held) for key, held in points.items()}
 
 
 def _told(snapshot: Snapshot) -> str:
     """A snapshot in few words."""
-    sizes = [f"{key} ({len(str(value))} characters)" for key, value in snapshot.redis.items()]
-    sizes += [f"{name} ({len(points)} points)" for name, points in snapshot.qdrant.items()]
+    values, points = contents(snapshot)
+    sizes = [f"{key} ({len(str(value))} characters)" for (_, key), value in values.items()]
+    sizes += [f"{name} ({len(held)} points)" for (_, name), held in points.items()]
     return ", ".join(sizes) or "nothing"
 
 

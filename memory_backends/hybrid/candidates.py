@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from memory_backends.base import Exchange, ExtractedFact, Message
-from memory_backends.hybrid.reading import (
+from memory_backends.hybrid.rules.corrections import is_correction, value_put_right, value_taken_back
+from memory_backends.hybrid.rules.matching import (
     NAMING,
     Match,
     clean_value,
@@ -16,7 +17,6 @@ from memory_backends.hybrid.reading import (
     same_value,
     slot_part,
 )
-from memory_backends.hybrid.rules.corrections import is_correction, value_put_right, value_taken_back
 from memory_backends.stores.trace import Frozen
 from memory_backends.text import sentences_of
 

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from memory_backends.base import Clock, Namespace, TextEmbedder
 from memory_backends.hybrid.candidates import Candidate
-from memory_backends.hybrid.options import HybridOptions
 from memory_backends.hybrid.planner import PlannerAgent, staged_candidates
-from memory_backends.hybrid.reading import is_of_a_kind, same_value, says_no_more
+from memory_backends.hybrid.rules.matching import is_of_a_kind, same_value, says_no_more
 from memory_backends.hybrid.workspace import SharedWorkspace
+from memory_backends.options import MemoryOptions
 from memory_backends.records import KNOWLEDGE_COLLECTION, KnowledgeDocument, PersonalMemoryState, iso_utc
 from memory_backends.stores.qdrant import KnowledgeStore, Point
 from memory_backends.stores.redis import OperatingMemory
@@ -86,7 +86,7 @@ class ConsolidationAgent:
         trace: MemoryTrace,
         namespace: Namespace,
         clock: Clock,
-        options: HybridOptions,
+        options: MemoryOptions,
     ) -> None:
         self._options = options
         self._memory = memory

@@ -131,18 +131,20 @@ class Passage:
         return any(beside in self.taken or beside in self.parts for beside in (place - 1, place + 1))
 
 
-def passages_of(ranked: Sequence[RankedTurn], limit: int, budget: int, count_tokens: TokenCounter) -> list[Passage]:
-    """At most ``limit`` passages, best first, whose turns are taken, best first, while there is room.
+def passages_of(
+    ranked: Sequence[RankedTurn], top_k: int, context_tokens: int, count_tokens: TokenCounter
+) -> list[Passage]:
+    """At most ``top_k`` passages, best first, whose turns are taken, best first, while there is room.
 
     Which turns belong together does not depend on the budget, so that what a budget cuts can be told.
     """
     passages: list[Passage] = []
-    left = budget
-    room = budget // max(limit * TURNS_AN_EXCHANGE, 1)
-    for rank, item in enumerate(ranked[: limit * TURNS_PER_HIT]):
+    left = context_tokens
+    room = context_tokens // max(top_k * TURNS_AN_EXCHANGE, 1)
+    for rank, item in enumerate(ranked[: top_k * TURNS_PER_HIT]):
         passage = min(passages, key=lambda passage: passage.distance(item), default=None)
         if passage is None or passage.distance(item) > REACH:
-            if len(passages) == limit:
+            if len(passages) == top_k:
                 continue
             passage = Passage(best=item)
             passages.append(passage)
@@ -154,7 +156,7 @@ def passages_of(ranked: Sequence[RankedTurn], limit: int, budget: int, count_tok
         if cost <= left:
             passage.taken[item.place] = item.message
             left -= cost
-        elif rank < limit * TURNS_AN_EXCHANGE and cost > room:
+        elif rank < top_k * TURNS_AN_EXCHANGE and cost > room:
             left -= _take_part(passage, item, min(left, room), cost_of)
         passage.has_room = not passage.is_empty
     return passages

@@ -10,7 +10,7 @@ from typing import Any
 
 from memory_backends.base import Clock, Exchange, Message, Namespace, Recall
 from memory_backends.hybrid.candidates import Candidate
-from memory_backends.hybrid.reading import same_value
+from memory_backends.hybrid.rules.matching import same_value
 from memory_backends.hybrid.workspace import SharedWorkspace
 from memory_backends.records import PersonalMemoryState
 from memory_backends.stores.redis import OperatingMemory

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_backends.base import ChannelScore, Clock, Exchange, Message, Namespace
-from memory_backends.hybrid.asked import Asked, read_question
+from memory_backends.hybrid.question import ParsedQuestion, parse_question
 from memory_backends.records import VERBATIM_COLLECTION, QdrantDocument
 from memory_backends.retrieval.keyword import KeywordIndex, weighted
 from memory_backends.retrieval.ranking import Scores, ranks_of, scaled
@@ -191,16 +191,16 @@ class VerbatimMemory:
             self._owner.append(self._exchanges[id_])
             self._asking.append(sum(map(_is_question, said)) / len(said) if said else 0.0)
 
-    def read(self, question: str) -> Asked:
+    def read(self, question: str) -> ParsedQuestion:
         """The question, as the speakers heard so far make it understood."""
-        return read_question(question, frozenset(self._labels))
+        return parse_question(question, frozenset(self._labels))
 
     def date_of(self, turn_id: str) -> datetime | None:
         """When a turn was said; None where it is unknown, or was not heard."""
         return self._dates.get(turn_id)
 
     async def rank(
-        self, asked: Asked, vector: NDArray[np.float32], topic: NDArray[np.float32], count: int
+        self, asked: ParsedQuestion, vector: NDArray[np.float32], topic: NDArray[np.float32], count: int
     ) -> list[RankedTurn]:
         """The ``count`` best turns, best first; of two equal ones the earlier first.
 
@@ -236,7 +236,7 @@ class VerbatimMemory:
         """How many turns there are."""
         return len(self._messages)
 
-    def _channels(self, asked: Asked, dense: Scores, sentence: Scores) -> dict[str, Scores]:
+    def _channels(self, asked: ParsedQuestion, dense: Scores, sentence: Scores) -> dict[str, Scores]:
         """The score of every turn, in the channels that have a weight and tell some turns from others."""
         owner = np.array(self._owner)
         sessions = np.array([message.session for message in self._messages])

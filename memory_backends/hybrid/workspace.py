@@ -13,8 +13,8 @@ from typing import Any
 
 from memory_backends.base import BackendError, Clock, Namespace
 from memory_backends.hybrid.candidates import Candidate
-from memory_backends.hybrid.options import DEFAULTS, HybridOptions
-from memory_backends.hybrid.reading import is_of_a_kind, same_value, says_no_more
+from memory_backends.hybrid.rules.matching import is_of_a_kind, same_value, says_no_more
+from memory_backends.options import DEFAULTS, MemoryOptions
 from memory_backends.records import SharedWorkspaceState, WorkspaceStatus
 from memory_backends.stores.redis import OperatingMemory
 
@@ -31,7 +31,7 @@ class SharedWorkspace:
     """The workspace of one conversation, in Redis."""
 
     def __init__(
-        self, memory: OperatingMemory, namespace: Namespace, clock: Clock, options: HybridOptions = DEFAULTS
+        self, memory: OperatingMemory, namespace: Namespace, clock: Clock, options: MemoryOptions = DEFAULTS
     ) -> None:
         self._options = options
         self._memory = memory

@@ -44,9 +44,9 @@ def under_date(text: str, said_at: datetime | None) -> str:
 
 
 def assemble(
-    hits: Sequence[Hit], turn_numbers: Mapping[str, int], budget: int, count_tokens: TokenCounter
+    hits: Sequence[Hit], turn_numbers: Mapping[str, int], context_tokens: int, count_tokens: TokenCounter
 ) -> Recall:
-    """A context of at most ``budget`` tokens from hits in rank order.
+    """A context of at most ``context_tokens`` tokens from hits in rank order.
 
     Whole hits are taken, best first; one that does not fit is left out (``in_prompt`` False, and named in the
     cut) and smaller ones after it may still fit. In the context they stand in the order of ``turn_numbers`` (hit
@@ -58,11 +58,11 @@ def assemble(
     context, tokens = "", 0
     for hit in counted:
         # What stands between two hits costs tokens as well, so a hit that seems to fit is tried.
-        if tokens + hit.tokens > budget:
+        if tokens + hit.tokens > context_tokens:
             continue
         trial = BETWEEN_HITS.join(h.text for h in sorted([*taken, hit], key=lambda h: turn_numbers[h.id]))
         trial_tokens = count_tokens(trial)
-        if trial_tokens <= budget:
+        if trial_tokens <= context_tokens:
             taken.append(hit)
             context, tokens = trial, trial_tokens
     kept = {hit.id for hit in taken}

@@ -46,7 +46,7 @@ class Point:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Held:
+class ReadPoint:
     """A point as it was read."""
 
     id: str
@@ -54,15 +54,18 @@ class Held:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found(Held):
+class ScoredPoint(ReadPoint):
     """A point as a search found it. ``score`` is the cosine similarity, higher is nearer."""
 
     score: float
 
 
-__all__ = ["Found", "Held", "KnowledgeStore", "Point", "QdrantConnection"]
+__all__ = ["KnowledgeStore", "Point", "QdrantConnection", "ReadPoint", "ScoredPoint"]
 
 Answer = TypeVar("Answer")
+
+QDRANT = "qdrant"
+"""The label of this store."""
 
 TENANT = "tenant"
 """The payload field that keeps namespaces apart in the collections of a server. It never leaves this module."""
@@ -127,7 +130,7 @@ class KnowledgeStore:
         limit: int,
         *,
         where: Mapping[str, Any] | None = None,
-    ) -> list[Found]:
+    ) -> list[ScoredPoint]:
         """The ``limit`` nearest points, best first. ``query`` is the text that ``vector`` stands for.
 
         A score is the cosine, to six decimals. ``where`` maps payload fields to the value that they must have.
@@ -144,7 +147,7 @@ class KnowledgeStore:
                 )
             )
         found = [
-            Found(id=str(point.id), score=_cosine(vector, point.vector), payload=_given(point.payload))
+            ScoredPoint(id=str(point.id), score=_cosine(vector, point.vector), payload=_given(point.payload))
             for point in answer.points
         ]
         found.sort(key=lambda point: point.score, reverse=True)
@@ -153,19 +156,19 @@ class KnowledgeStore:
         self._note("query_points", collection, change, elapsed())
         return found
 
-    async def fetch(self, collection: str, ids: Sequence[str]) -> list[Held]:
+    async def fetch(self, collection: str, ids: Sequence[str]) -> list[ReadPoint]:
         """Points by their ids, in that order; unknown ids are left out."""
         with self._noted_failure("retrieve", collection) as elapsed:
             payloads = await self._payloads(collection, ids)
         self._note("retrieve", collection, _read(payloads), elapsed())
-        return [Held(id=id_, payload=payloads[id_]) for id_ in ids if id_ in payloads]
+        return [ReadPoint(id=id_, payload=payloads[id_]) for id_ in ids if id_ in payloads]
 
-    async def scan(self, collection: str) -> list[Held]:
+    async def scan(self, collection: str) -> list[ReadPoint]:
         """All points of this namespace, in the order in which they were first written."""
         with self._noted_failure("scroll", collection) as elapsed:
             payloads = await self.dump(collection)
         self._note("scroll", collection, _read(payloads), elapsed())
-        return [Held(id=id_, payload=payload) for id_, payload in payloads.items()]
+        return [ReadPoint(id=id_, payload=payload) for id_, payload in payloads.items()]
 
     async def change_payload(self, collection: str, id: str, fields: Mapping[str, Any]) -> None:
         """Set these fields of a stored point's payload; its vector and other fields stay."""
@@ -295,11 +298,11 @@ class KnowledgeStore:
         try:
             yield elapsed
         except BackendError as error:
-            self._trace.note("qdrant", command, collection, None, elapsed(), str(error))
+            self._trace.note(QDRANT, command, collection, None, elapsed(), str(error))
             raise
 
     def _note(self, command: str, collection: str, change: Change, ms: float) -> None:
-        self._trace.note("qdrant", command, collection, change, ms)
+        self._trace.note(QDRANT, command, collection, change, ms)
 
 
 def _cosine(one: NDArray[np.float32], other: Any) -> float:

@@ -36,6 +36,9 @@ from memory_backends.stores.trace import (
 __all__ = ["OperatingMemory", "RedisConnection"]
 
 State = TypeVar("State", bound=Record)
+REDIS = "redis"
+"""The label of this store."""
+
 KEYFRAME_EVERY = 64
 """Writes of one key between two whole values in the trace."""
 
@@ -223,7 +226,7 @@ class OperatingMemory:
         return answer, (perf_counter() - started) * 1000
 
     def _note(self, command: str, key: str, change: Change | None, ms: float, error: str | None = None) -> None:
-        self._trace.note("redis", command, key, change, ms, error)
+        self._trace.note(REDIS, command, key, change, ms, error)
 
     def _change_of_state(self, key: str, old: bytes | None, text: str) -> WriteChange | PatchChange:
         """What a SET changed, from what Redis says that stood there before.

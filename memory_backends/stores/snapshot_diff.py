@@ -18,7 +18,6 @@ from memory_backends.stores.trace import (
     MemoryTrace,
     PatchChange,
     RemoveChange,
-    Store,
     StoredPoint,
     TraceEntry,
     UpsertChange,
@@ -42,9 +41,9 @@ class SnapshotDiffer:
 
     def __init__(self, trace: MemoryTrace) -> None:
         self._trace = trace
-        self._redis: Mapping[str, Any] = {}
-        self._qdrant: Mapping[str, Mapping[str, Any]] = {}
-        self._traced: set[tuple[Store, str]] = set()
+        self._values: Mapping[tuple[str, str], Any] = {}
+        self._points: Mapping[tuple[str, str], Mapping[str, Any]] = {}
+        self._traced: set[tuple[str, str]] = set()
         self._writes: Counter[str] = Counter()
 
     def leave_out(self, entries: Iterable[TraceEntry]) -> None:
@@ -59,16 +58,17 @@ class SnapshotDiffer:
         Raises:
             BackendError: the snapshot holds something that is not plain data.
         """
-        redis, qdrant = plain(snapshot.redis), plain(snapshot.qdrant)
-        for key in dict.fromkeys([*redis, *self._redis]):
-            if ("redis", key) not in self._traced:
-                for change in self._changes(key, self._redis.get(key, _ABSENT), redis.get(key, _ABSENT)):
-                    self._trace.note("redis", COMMAND, key, change, ms)
-        for name in dict.fromkeys([*qdrant, *self._qdrant]):
-            if ("qdrant", name) not in self._traced:
-                for change in _point_changes(self._qdrant.get(name, {}), qdrant.get(name, {})):
-                    self._trace.note("qdrant", COMMAND, name, change, ms)
-        self._redis, self._qdrant = redis, qdrant
+        values, points = _by_key(plain(snapshot.values)), _by_key(plain(snapshot.points))
+        for store, key in dict.fromkeys([*values, *self._values]):
+            if (store, key) not in self._traced:
+                old, new = self._values.get((store, key), _ABSENT), values.get((store, key), _ABSENT)
+                for change in self._changes(key, old, new):
+                    self._trace.note(store, COMMAND, key, change, ms)
+        for store, key in dict.fromkeys([*points, *self._points]):
+            if (store, key) not in self._traced:
+                for change in _point_changes(self._points.get((store, key), {}), points.get((store, key), {})):
+                    self._trace.note(store, COMMAND, key, change, ms)
+        self._values, self._points = values, points
 
     def _changes(self, key: str, old: Any, new: Any) -> list[Change]:
         """A text that only grew is an append; what becomes a text or was one is removed and begun again."""
@@ -90,6 +90,10 @@ class SnapshotDiffer:
         if steps is None:
             return WriteChange(value=new)
         return PatchChange(steps=steps, keyframe=new if self._writes[key] % KEYFRAME_EVERY == 0 else None)
+
+
+def _by_key(stores: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str], Any]:
+    return {(store, key): held for store, keys in stores.items() for key, held in keys.items()}
 
 
 def _point_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 import jsonpatch
 from pydantic import BaseModel, ConfigDict, Field
 
-Store = Literal["redis", "qdrant"]
 Phase = Literal["open", "perceive", "observe", "consolidate", "recall", "close"]
 
 
@@ -134,13 +133,15 @@ Change = Annotated[
 class MemoryOperation(Frozen):
     """One command to a store: what it was, what it changed, how long it took, and on whose account.
 
-    ``command`` is the store's own name for it (``GET``, ``SET``, ``APPEND``, ``upsert``, ``query_points``…);
-    ``key`` is the Redis key or channel, or the Qdrant collection. ``turns`` are the ids of the turns that
-    caused it. ``error`` is set where the command failed: then nothing is known to have changed.
+    ``store`` is a label such as ``redis``, only ever shown. What kind of store it is follows from the change: a
+    state is written or patched, a log appended to, points are upserted or removed by id. ``command`` is the store's
+    own name for it (``GET``, ``APPEND``, ``query_points``…); ``key`` is the key, channel or collection. ``turns``
+    are the ids of the turns that caused it. ``error`` is set if the command failed: then nothing is known to have
+    changed.
     """
 
     kind: Literal["operation"] = "operation"
-    store: Store
+    store: str
     command: str
     key: str
     change: Change | None
@@ -235,7 +236,7 @@ class MemoryTrace:
 
     def note(
         self,
-        store: Store,
+        store: str,
         command: str,
         key: str,
         change: Change | None,

@@ -36,7 +36,12 @@ def status_in(assembly: StubAssembly) -> str:
 
 def filled(snapshot: Snapshot) -> Snapshot:
     """Without the collections that are there and empty: the trace tells of points alone."""
-    return Snapshot(redis=snapshot.redis, qdrant={name: held for name, held in snapshot.qdrant.items() if held})
+    points = {
+        store: filled
+        for store, collections in snapshot.points.items()
+        if (filled := {name: held for name, held in collections.items() if held})
+    }
+    return Snapshot(values=snapshot.values, points=points)
 
 
 def shown_at(screen: ReplayScreen, backend: str, turn: int) -> Snapshot:
@@ -70,7 +75,7 @@ async def test_each_step_shows_what_the_stores_hold_then_and_later(
             for name in assembly.backends:
                 assert shown_at(screen, name, turn) == filled(held[turn, name])
         log = next(view for view in screen.architectures.panes[2].panels if view.panel.name == "context log")
-        stored = next(iter(held[1 + 1, "full_context"].redis.values()))
+        stored = next(iter(held[1 + 1, "full_context"].values["redis"].values()))
         await pilot.press(".")
         assert "".join(log.text.split()) == "".join(stored.split())
 

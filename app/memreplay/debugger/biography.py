@@ -85,7 +85,7 @@ def _names(hit: Hit, turn_id: str) -> bool:
 class StoredItem(Frozen):
     """Something that a turn left in a store: where, at which position, and as what (an id, or a path in a state).
 
-    ``superseded_at`` is the position at which another took its place, and ``superseded_by`` that other's id.
+    ``superseded_at`` is the position at which another took its place, and ``successor`` that other's id.
     """
 
     turn: int
@@ -93,7 +93,7 @@ class StoredItem(Frozen):
     item: str
     form: Form
     superseded_at: int | None = None
-    superseded_by: str | None = None
+    successor: str | None = None
 
 
 class JudgedCandidate(Frozen):
@@ -250,7 +250,7 @@ def _facts(timeline: Timeline, backend: str, judged: Sequence[JudgedCandidate]) 
             item=point_id,
             form="distilled",
             superseded_at=ended[0] if ended else None,
-            superseded_by=ended[1] if ended else None,
+            successor=ended[1] if ended else None,
         )
 
 
@@ -261,16 +261,16 @@ def _holds(timeline: Timeline, backend: str, name: str, point_id: str) -> bool:
 def _slots(
     timeline: Timeline, backend: str, written: Iterable[MemoryOperation], observed: int, turn: Turn
 ) -> Iterable[StoredItem]:
-    """Slots of a shared workspace whose value names the turn as the one that said it."""
+    """Slots of a state whose value names the turn as the one that said it."""
+    memory = timeline.description(backend)
     touched = {
-        (operation.key, parts_of(step.path)[1]): None
+        (operation.key, path[:2]): None
         for operation in written
         if isinstance(operation.change, PatchChange)
-        for step in operation.change.steps
-        if step.path.startswith("/shared_data/")
+        for path in (parts_of(step.path) for step in operation.change.steps)
+        if len(path) > 1 and path[0] == memory.store_of(operation.key).slots
     }
-    for key, slot in touched:
-        path = ("shared_data", slot)
+    for key, path in touched:
         history = timeline.state(backend, key)
         turns = dict.fromkeys(history.turns[number] for number in history.writes_within(path))
         values = ((at, value_in(history.value_at(at), path)) for at in turns if at >= observed)

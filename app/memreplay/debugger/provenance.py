@@ -82,14 +82,15 @@ def log_written_by(timeline: Timeline, backend: str, key: str, turn_id: str, tur
 
 def hit_written_by(timeline: Timeline, backend: str, hit: Hit, turn: int) -> list[Origin]:
     """The writes that a hit rests on, oldest first: of its point, its slot, or its turns in a log."""
-    if hit.store == "qdrant":
+    if hit.place in timeline.collections(backend):
         point_id, _, _ = hit.id.partition("#")
         return point_written_by(timeline, backend, hit.place, point_id, turn)
     if hit.place in timeline.log_keys(backend):
         found = (log_written_by(timeline, backend, hit.place, said, turn) for said in hit.turns)
         return list({(origin.turn, origin.number): origin for origin in found if origin is not None}.values())
-    name = hit.id.removeprefix(f"{hit.place}#")
-    origin = value_written_by(timeline, backend, hit.place, ("shared_data", name), turn)
+    slots = timeline.description(backend).store_of(hit.place).slots
+    path = () if slots is None else (slots, hit.id.removeprefix(f"{hit.place}#"))
+    origin = value_written_by(timeline, backend, hit.place, path, turn)
     return [] if origin is None else [origin]
 
 

@@ -19,7 +19,7 @@ from memreplay.engine.events import QuestionAsked
 from memreplay.timeline.timeline import Timeline
 
 Where = Literal["message", "state", "stored", "hit", "prompt"]
-"""A turn's text; a value written to a Redis state, or the name of a field; the payload of a point; something that a
+"""A turn's text; a value written to a state, or the name of a field; the payload of a point; something that a
 read path gave; a prompt as it was sent."""
 
 WHERE: Final[tuple[Where, ...]] = get_args(Where)

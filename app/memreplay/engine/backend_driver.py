@@ -52,7 +52,11 @@ class BackendDriver:
         """Open the memory, empty."""
         namespace = Namespace(run_id=run_id, conversation_id=self._conversation, backend=self._name)
         await self._guarded("open", self._backend.open(namespace), 0)
-        self._emit(ConversationOpened(conversation=self._conversation, turn=0, backend=self._name))
+        self._emit(
+            ConversationOpened(
+                conversation=self._conversation, turn=0, backend=self._name, memory=self._backend.description
+            )
+        )
 
     async def perceive(self, message: Message, top_k: int, context_tokens: int, turn: int) -> Recall | str:
         """Its recall for an ordinary message, or a sentence that says why it failed."""

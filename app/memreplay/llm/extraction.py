@@ -1,4 +1,4 @@
-"""Extracts candidate facts with a language model and structured output: the adapter of the hybrid memory's port."""
+"""Candidate facts by a language model: the extractor port of memories, filled in with structured output."""
 
 from __future__ import annotations
 

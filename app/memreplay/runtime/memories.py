@@ -16,8 +16,8 @@ from memory_backends.base import (
     StoreUnavailableError,
     system_clock,
 )
-from memory_backends.hybrid.options import HybridOptionError, HybridOptions, hybrid_options
-from memory_backends.registry import Evidence, create_backend
+from memory_backends.options import MemoryOptionError, MemoryOptions, memory_options
+from memory_backends.registry import TAKEN_BY, Evidence, create_backend
 from memory_backends.resources import Resources
 from memory_backends.retrieval.embedding import CachedEmbedder
 from memory_backends.retrieval.vector_cache import StoredEmbedder
@@ -42,7 +42,7 @@ def resources_of(settings: Settings) -> tuple[Resources, StoredEmbedder]:
         UsageError: an address or an option cannot be one.
     """
     redis, qdrant = connections(settings)
-    hybrid = options_of_hybrid(settings)
+    options = memory_options_of(settings)
     vectors = stored_embedder(settings.embedder, settings.api_base)
     resources = Resources(
         redis=redis,
@@ -51,7 +51,7 @@ def resources_of(settings: Settings) -> tuple[Resources, StoredEmbedder]:
         count_tokens=token_counter(settings.model[0]),
         clock=system_clock,
         ttl_seconds=settings.redis_ttl,
-        hybrid=hybrid,
+        options=options,
     )
     return resources, vectors
 
@@ -70,19 +70,19 @@ def agents_of(settings: Settings) -> dict[str, RemoteAgent]:
     }
 
 
-def options_of_hybrid(settings: Settings) -> HybridOptions:
-    """What is switched off in the hybrid memory, and the shares of its tiers.
+def memory_options_of(settings: Settings) -> MemoryOptions:
+    """Which mechanisms are switched off, and the shares of the tiers.
 
     Raises:
-        UsageError: there is no such mechanism or share, or no hybrid memory in the run that it could be of.
+        UsageError: an unknown mechanism or share, or one that no memory in the run takes.
     """
     try:
-        options = hybrid_options(settings.ablate, settings.tier_share)
-    except HybridOptionError as error:
+        options = memory_options(settings.ablate, settings.tier_share)
+    except MemoryOptionError as error:
         raise UsageError(str(error)) from None
-    for option in ("ablate", "tier_share", "extractor"):
-        if getattr(settings, option) and "hybrid" not in settings.backend:
-            raise UsageError(f"--{option.replace('_', '-')} is of the hybrid memory, which is not in this run")
+    for option, name in TAKEN_BY.items():
+        if getattr(settings, option) and name not in settings.backend:
+            raise UsageError(f"--{option.replace('_', '-')} is an option of {name}, which is not in this run")
     if settings.extractor == EXTRACTIVE_MODEL:
         raise UsageError(f"--extractor needs a language model; {EXTRACTIVE_MODEL} only answers questions")
     return options
@@ -175,7 +175,7 @@ class RunMemories:
         """What the memories are really made of, as it is recorded; no secrets."""
         return {
             "embedder": self._resources.embedder.name,
-            "tier_share": [f"{tier}={share:g}" for tier, share in self._resources.hybrid.shares.items()],
+            "tier_share": [f"{tier}={share:g}" for tier, share in self._resources.options.shares.items()],
             "redis": self._resources.redis.description,
             "qdrant": self._resources.qdrant.description,
         }

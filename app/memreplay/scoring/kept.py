@@ -1,8 +1,9 @@
 """What a memory had kept of each turn when it was asked: folded from its recorded store commands and decisions.
 
-Nothing is guessed. A stored thing comes from the turns that its ``sources`` name, a slot of a shared workspace from
-the turn that it names, everything else from the turns on whose account it was written. What an agent notes in its
-personal state is passing work and keeps nothing.
+Nothing is guessed. A stored point comes from the turns that its ``sources`` name, a slot of a state from the turn
+that it names, everything else from the turns that caused the write. When a memory is
+opened it says which states have slots, which are working notes that keep nothing, and how a superseded point is
+marked.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from memory_backends.base import MemoryDescription, StoreInfo
 from memory_backends.stores.trace import (
     AppendChange,
     MemoryOperation,
@@ -24,13 +26,8 @@ from memory_backends.stores.trace import (
     WriteChange,
 )
 from memreplay.conversations.models import Conversation
-from memreplay.engine.events import Observed, PromotionDecided, ReplayEvent, StoreOperated
+from memreplay.engine.events import ConversationOpened, Observed, PromotionDecided, ReplayEvent, StoreOperated
 from memreplay.timeline.timeline import Answer
-
-_PASSING_STATE = "personal_state:"
-_SLOTTED_STATE = "shared_state:"
-_SLOT_DEPTH = 3
-"""``/shared_data/deadline/value`` lies in the slot ``/shared_data/deadline``: three parts with the empty first."""
 
 
 class MemoryHistory(Protocol):
@@ -85,7 +82,8 @@ class Provenance:
         self.supersessions: list[Supersession] = []
         self._dropped: dict[str, list[PromotionDecision]] = defaultdict(list)
         self._kept: dict[tuple[str, str], Kept] = {}
-        for event in events:
+        self._memory = MemoryDescription()
+        for event in _openings_first(events):
             self._take(event)
         self._by_turn: dict[str, list[Kept]] = defaultdict(list)
         self._places_of_words: dict[str, set[str]] = defaultdict(set)
@@ -114,6 +112,8 @@ class Provenance:
 
     def _take(self, event: ReplayEvent) -> None:
         match event:
+            case ConversationOpened():
+                self._memory = event.memory
             case Observed():
                 self.observed.update(event.turns)
             case PromotionDecided():
@@ -139,19 +139,20 @@ class Provenance:
 
     def _operate(self, operation: MemoryOperation) -> None:
         key, turns = operation.key, frozenset(operation.turns)
+        store = self._memory.store_of(key)
         match operation.change:
             case UpsertChange(points=points):
                 for point in points:
-                    self._kept[key, point.id] = _point(point, turns, self._kept.get((key, point.id)))
+                    self._kept[key, point.id] = _point(point, turns, self._kept.get((key, point.id)), store)
             case AppendChange(offset=offset) if turns:
                 self._kept[key, str(offset)] = Kept(turns, verbatim=True)
             case RemoveChange(ids=ids):
                 self._remove(key, ids)
-            case WriteChange() | PatchChange() if key.startswith(_PASSING_STATE):
+            case WriteChange() | PatchChange() if store.is_scratch:
                 pass
-            case WriteChange(value=value) if key.startswith(_SLOTTED_STATE):
+            case WriteChange(value=value) if store.slots is not None:
                 self._write(key, _slots_with_turns("", value))
-            case PatchChange(steps=steps) if key.startswith(_SLOTTED_STATE):
+            case PatchChange(steps=steps) if store.slots is not None:
                 for step in steps:
                     self._overwrite(key, step)
                 for step in steps:
@@ -184,7 +185,12 @@ class Provenance:
                 self._kept[place] = gone
 
 
-def _point(point: StoredPoint, cause: frozenset[str], before: Kept | None) -> Kept:
+def _openings_first(events: Iterable[ReplayEvent]) -> list[ReplayEvent]:
+    """What a memory does while it is opened precedes the event that describes it."""
+    return sorted(events, key=lambda event: not isinstance(event, ConversationOpened))
+
+
+def _point(point: StoredPoint, cause: frozenset[str], before: Kept | None, store: StoreInfo) -> Kept:
     payload = point.payload
     sources = payload.get("sources")
     value = payload.get("value")
@@ -193,7 +199,7 @@ def _point(point: StoredPoint, cause: frozenset[str], before: Kept | None) -> Ke
         turns=turns if sources is None else frozenset(sources),
         verbatim=sources is None,
         value=value if isinstance(value, str) else None,
-        superseded=payload.get("superseded_by") is not None,
+        superseded=store.superseded_field is not None and payload.get(store.superseded_field) is not None,
     )
 
 
@@ -211,4 +217,5 @@ def _slots_with_turns(path: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _slot(path: str) -> str:
-    return "/".join(path.split("/")[:_SLOT_DEPTH])
+    """``/field/deadline/value`` belongs to the slot ``/field/deadline``."""
+    return "/".join(path.split("/")[:3])

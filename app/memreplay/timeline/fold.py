@@ -100,7 +100,7 @@ _VALUES_KEPT = 256
 
 
 class StateHistory:
-    """The values of one Redis key that holds a JSON state, with an index of which write touched which place."""
+    """The values of one key that holds a JSON state, and which write touched which place in it."""
 
     def __init__(self, load: ChangeLoader) -> None:
         self.turns = array("I")
@@ -193,7 +193,7 @@ def _with_parents(pointer: str) -> tuple[str, ...]:
 
 
 class CollectionHistory:
-    """The points of one Qdrant collection."""
+    """The points of one collection."""
 
     def __init__(self, load: ChangeLoader) -> None:
         self._load = load

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory_backends.base import Snapshot
+from memory_backends.base import MemoryDescription, Snapshot
 from memory_backends.stores.trace import Change, Extraction, MemoryOperation, PromotionDecision
 from memreplay.conversations.exchanges import exchanges_of
 from memreplay.conversations.models import Conversation, Question
@@ -15,6 +15,7 @@ from memreplay.engine.events import (
     AnswerScored,
     BackendFailed,
     ClockSet,
+    ConversationOpened,
     FactsExtracted,
     MessageSaid,
     Perceived,
@@ -106,6 +107,9 @@ class Timeline:
         self._perceived: dict[str, PositionIndex] = defaultdict(PositionIndex)
         self._extracted: dict[str, PositionIndex] = defaultdict(PositionIndex)
         self._failed: dict[str, PositionIndex] = defaultdict(PositionIndex)
+        self._store_labels: dict[str, dict[str, str]] = defaultdict(dict)
+        self._opened: dict[str, int] = {}
+        self._descriptions: dict[int, MemoryDescription] = {}
         self._ledgers: dict[str, Ledger] = {}
         self._answers = AnswerIndex()
         self.tests: list[TestBegan | TestScored] = []
@@ -141,7 +145,9 @@ class Timeline:
                     self._fold(summary, summary.backend, summary.write)
             case "promotion_decided":
                 assert summary.decision is not None
-                self.ledger(summary.backend).add(summary.turn, summary.ref, summary.decision)
+                self._ledger(summary.backend).add(summary.turn, summary.ref, summary.decision)
+            case "conversation_opened":
+                self._opened[summary.backend] = summary.ref
             case "perceived":
                 self._perceived[summary.backend].add(summary.turn, summary.ref)
             case "facts_extracted":
@@ -163,26 +169,27 @@ class Timeline:
 
     def _fold(self, summary: EventSummary, backend: str, write: WriteSummary) -> None:
         key = write.key
-        match write.store, write.kind:
-            case "redis", "append":
+        self._store_labels[backend][key] = write.store
+        match write.kind:
+            case "append":
                 self._logs[backend].setdefault(key, LogHistory()).add(
                     summary.turn, summary.ref, write.offset, write.text
                 )
-            case "redis", "remove" if key in self._logs[backend]:
-                self._logs[backend][key].clear(summary.turn, summary.ref)
-                if key in self._states[backend]:
-                    self._states[backend][key].add(summary.turn, summary.ref, write.pointers, whole=write.whole)
-            case "redis", _:
-                history = self._states[backend].get(key)
-                if history is None:
-                    history = self._states[backend][key] = StateHistory(self.change)
-                history.add(summary.turn, summary.ref, write.pointers, whole=write.whole)
-            case _:
+            case "upsert" | "remove" if write.kind == "upsert" or write.ids:
                 points = self._collections[backend].get(key)
                 if points is None:
                     points = self._collections[backend][key] = CollectionHistory(self.change)
                 change = points.remove if write.kind == "remove" else points.add
                 change(summary.turn, summary.ref, write.ids)
+            case "remove" if key in self._logs[backend]:
+                self._logs[backend][key].clear(summary.turn, summary.ref)
+                if key in self._states[backend]:
+                    self._states[backend][key].add(summary.turn, summary.ref, write.pointers, whole=write.whole)
+            case _:
+                history = self._states[backend].get(key)
+                if history is None:
+                    history = self._states[backend][key] = StateHistory(self.change)
+                history.add(summary.turn, summary.ref, write.pointers, whole=write.whole)
 
     def _index_whole(self, event: ReplayEvent) -> None:
         match event:
@@ -200,7 +207,21 @@ class Timeline:
             case _:
                 pass
 
-    # ---- what happened and what was stored, by position ----------------------------------------------------
+    def _ledger(self, backend: str) -> Ledger:
+        return self._ledgers.setdefault(backend, Ledger(self._decision))
+
+    def description(self, backend: str) -> MemoryDescription:
+        """What a memory says of its stores and panels; the default until it was opened."""
+        ref = self._opened.get(backend)
+        if ref is None:
+            return MemoryDescription()
+        if ref not in self._descriptions:
+            event = self.archive.event(ref)
+            assert isinstance(event, ConversationOpened)
+            self._descriptions[ref] = event.memory
+        return self._descriptions[ref]
+
+    # ---- what stands at a position -------------------------------------------------------------------------
 
     def events_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
         """All events of one backend at exactly this position, in order."""
@@ -216,7 +237,7 @@ class Timeline:
         return [event for event in events if isinstance(event, BackendFailed)]
 
     def state_keys(self, backend: str) -> list[str]:
-        """Redis keys of one backend that ever hold a JSON state, in order of their first write."""
+        """Keys of one backend that hold a JSON state at some position, in order of their first write."""
         return list(self._states[backend])
 
     def state(self, backend: str, key: str) -> StateHistory:
@@ -228,7 +249,7 @@ class Timeline:
         return self.state(backend, key).value_at(turn)
 
     def log_keys(self, backend: str) -> list[str]:
-        """Redis keys of one backend that hold a log."""
+        """Keys of one backend that hold a log."""
         return list(self._logs[backend])
 
     def log(self, backend: str, key: str) -> LogHistory:
@@ -244,7 +265,7 @@ class Timeline:
         return self.log(backend, key).size_at(turn)
 
     def collections(self, backend: str) -> list[str]:
-        """Qdrant collections of one backend."""
+        """Collections of points of one backend."""
         return list(self._collections[backend])
 
     def collection(self, backend: str, name: str) -> CollectionHistory:
@@ -287,16 +308,21 @@ class Timeline:
         return [event.extraction for event in events if isinstance(event, FactsExtracted)]
 
     def snapshot_at(self, backend: str, turn: int) -> Snapshot:
-        """The content of all stores of one backend, folded. It equals the snapshot that the backend gave there."""
-        redis: dict[str, Any] = {key: history.value_at(turn) for key, history in self._states[backend].items()}
+        """All that the stores of one backend held, folded: equal to what :meth:`snapshot` read there."""
+        held: dict[str, Any] = {key: history.value_at(turn) for key, history in self._states[backend].items()}
         for key, log in self._logs[backend].items():
             # A key that held first a log and then a state has a history of each kind.
             if (text := log.value_at(turn)) is not MISSING:
-                redis[key] = text
-        return Snapshot(
-            redis={key: value for key, value in redis.items() if value is not MISSING},
-            qdrant={name: history.points_at(turn) for name, history in self._collections[backend].items()},
-        )
+                held[key] = text
+        values: dict[str, dict[str, Any]] = defaultdict(dict)
+        points: dict[str, dict[str, Any]] = defaultdict(dict)
+        labels = self._store_labels[backend]
+        for key, value in held.items():
+            if value is not MISSING:
+                values[labels[key]][key] = value
+        for name, history in self._collections[backend].items():
+            points[labels[name]][name] = history.points_at(turn)
+        return Snapshot(values=values, points=points)
 
     # ---- questions and answers --------------------------------------------------------------------------------
 

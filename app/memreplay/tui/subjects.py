@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memory_backends.base import Hit
-from memory_backends.stores.trace import PromotionDecision, Store
+from memory_backends.base import DATASET, Hit
+from memory_backends.stores.trace import PromotionDecision
 from memreplay.debugger.provenance import Origin, hit_written_by, point_written_by, value_written_by
 from memreplay.engine.events import StoreOperated
 from memreplay.timeline.timeline import AskKey, Timeline
@@ -67,7 +67,6 @@ class StoredSubject:
     """
 
     backend: str
-    store: Store
     place: str
     id: str
     turns: tuple[str, ...]
@@ -75,13 +74,13 @@ class StoredSubject:
     @classmethod
     def of_hit(cls, backend: str, hit: Hit) -> StoredSubject | TurnSubject:
         """What a hit was found in; a hit of the dataset itself is a turn."""
-        if hit.store == "dataset":
+        if hit.store == DATASET:
             return TurnSubject((*hit.turns, *hit.sources, "")[0])
-        return cls(backend, hit.store, hit.place, hit.id, hit.turns)
+        return cls(backend, hit.place, hit.id, hit.turns)
 
     def as_hit(self) -> Hit:
         """A hit on it, without its text and rank."""
-        return Hit(id=self.id, store=self.store, place=self.place, rank=1, score=None, text="", turns=self.turns)
+        return Hit(id=self.id, store="", place=self.place, rank=1, score=None, text="", turns=self.turns)
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ def origin_of(timeline: Timeline, subject: WrittenSubject, turn: int) -> Origin 
             return value_written_by(timeline, backend, key, path, turn)
         case PieceSubject(backend, key, number):
             return _append_of(timeline, backend, key, number, turn)
-        case StoredSubject(backend, "qdrant", "", point_id):
+        case StoredSubject(backend, "", point_id):
             written = [
                 origin
                 for name in timeline.collections(backend)

@@ -64,7 +64,7 @@ async def test_a_superseded_fact_says_when_and_by_what() -> None:
     before, after = (biography(timeline, RetrievalIndex(timeline), "hybrid", turns[at]) for at in (0, 2))
     (old,) = [one for one in before.stored if one.place == KNOWLEDGE_COLLECTION]
     (new,) = [one for one in after.stored if one.place == KNOWLEDGE_COLLECTION]
-    assert (old.turn, old.superseded_at, old.superseded_by) == (2, 4, new.item)
+    assert (old.turn, old.superseded_at, old.successor) == (2, 4, new.item)
     assert (new.turn, new.superseded_at) == (4, None)
     slots = [one for life in (before, after) for one in life.stored if one.item == "/shared_data/user.city"]
     assert [(slot.turn, slot.superseded_at) for slot in slots] == [(2, 4), (4, None)]

@@ -10,8 +10,7 @@ import pytest
 from memory_backends.base import BackendError, StoreAddressError, StoreUnavailableError
 from memory_backends.stores.qdrant import KnowledgeStore, Point, QdrantConnection
 from memory_backends.stores.trace import MemoryOperation, MemoryTrace, ReadChange, SearchChange, UpsertChange
-from tests.stubs.fold import fold
-from tests.stubs.memory import namespace
+from tests.stubs.memory import fold, namespace
 from tests.stubs.qdrant_server import QdrantServerStub, qdrant_server
 
 NOTES = "notes"
@@ -127,7 +126,7 @@ async def test_opening_again_removes_what_was_left(connection, store, trace):
     await store.upsert(NOTES, [point(0), point(1)])
     await store.open_collection(NOTES)
     assert await store.dump(NOTES) == {}
-    assert fold(trace.drain(), [NOTES]).qdrant == {NOTES: {}}
+    assert fold(trace.drain(), {"qdrant": [NOTES]}).points == {"qdrant": {NOTES: {}}}
 
 
 async def test_vectors_are_of_unit_length(store):

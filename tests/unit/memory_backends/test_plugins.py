@@ -30,8 +30,7 @@ from memreplay.engine.session import ReplayPlan, ReplaySession
 from memreplay.timeline.fold import MISSING
 from memreplay.timeline.timeline import Timeline
 from tests.stubs.answering import ScriptedAnswerer
-from tests.stubs.fold import fold
-from tests.stubs.memory import TickingClock, WordEmbedder, count_words, exchange, namespace, play
+from tests.stubs.memory import TickingClock, WordEmbedder, count_words, exchange, fold, namespace, play
 
 STUBS = "tests.stubs.plugins"
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from memory_backends.hybrid.backend import HybridBackend
 from memory_backends.stores.trace import Change, MemoryOperation, PatchChange, PatchStep, WriteChange
-from memreplay.engine.events import ReplayEvent, StoreOperated
+from memreplay.engine.events import ConversationOpened, ReplayEvent, StoreOperated
 from memreplay.scoring.kept import Provenance, Supersession
 from tests.unit.scoring.planted import SAID, played, question, real
 
@@ -19,6 +20,7 @@ async def provenance_of(backend: str, at: int = len(SAID)) -> Provenance:
 
 
 def written(*changes: Change, key: str = KEY, error: str | None = None) -> Iterator[ReplayEvent]:
+    yield ConversationOpened(conversation="c", backend="hybrid", turn=0, memory=HybridBackend.description)
     for number, change in enumerate(changes, start=1):
         operation = MemoryOperation(
             store="redis", command="SET", key=key, change=change, ms=0.1, phase="observe", actor="a",

@@ -90,7 +90,7 @@ async def test_a_runner_drives_it_turn_by_turn(service: Service, http: ClientSes
     _, second = await told(http, "POST", run_turn, json=turn(history, "Where do I work?"))
     assert "Nimbus Labs" in second["reply"]
     _, state = await told(http, "GET", f"{service.base}/memory_state")
-    (document,) = state["qdrant"]["goodai_ltm_full_history"].values()
+    (document,) = state["points"]["qdrant"]["goodai_ltm_full_history"].values()
     assert document["content"] == history
     assert await told(http, "GET", f"{service.base}/sessions") == (
         200,

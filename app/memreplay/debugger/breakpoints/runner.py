@@ -300,7 +300,7 @@ def _has_momentary_part(expression: Expression) -> bool:
 
 
 def _readings(path: Path) -> list[Path]:
-    """Every reading of a path: neighbouring parts may be one name with dots in it (``shared_data.user.name``)."""
+    """What a path may mean: neighbouring parts may be one name with dots in it (``facts.user.name``)."""
     if len(path) < 2:
         return [path]
     rest = _readings(path[1:])

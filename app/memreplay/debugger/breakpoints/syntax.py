@@ -12,7 +12,7 @@ Measured = Literal["rank", "score"]
 
 @dataclass(frozen=True)
 class KeySubject:
-    """A Redis key, or a place in the state that it holds. Parts are names of fields, and indexes as text."""
+    """A key, or a place in the state that it holds. Parts are names of fields, and indexes as text."""
 
     key: str
     path: tuple[str, ...] = ()

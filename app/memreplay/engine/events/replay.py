@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from memory_backends.base import ClosingStatus, Cut, Hit, WhyEmpty
+from memory_backends.base import ClosingStatus, Cut, Hit, MemoryDescription, WhyEmpty
 from memory_backends.stores.trace import Extraction, MemoryOperation, Phase, PromotionDecision, TraceEntry
 from memreplay.conversations.models import Frozen
 from memreplay.grading import RetrievalScore, Score
@@ -76,9 +76,10 @@ class AnswerScored(AskEvent):
 
 
 class ConversationOpened(BackendEvent):
-    """A backend was opened. It is empty."""
+    """A backend is open and empty. ``memory`` is what it says of its stores and panels."""
 
     kind: Literal["conversation_opened"] = "conversation_opened"
+    memory: MemoryDescription = MemoryDescription()
 
 
 class TurnPlayed(Event):

@@ -18,6 +18,8 @@ from memreplay.llm.model import AnswerRequest, PromptMessage, Reply
 from memreplay.llm.prompts import question_prompt
 
 ACTOR = "remote_agent"
+AGENT_STORE = "agent"
+"""The label of what an agent shows of its state, where it names no stores."""
 
 
 @dataclass
@@ -93,7 +95,7 @@ class AgentBackend(MemoryBackend):
             self._history += f"{heading}{exchange.text}\n"
             await self._note_state()
 
-    async def recall(self, question: str, limit: int, budget: int) -> Recall:
+    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
         """Nothing that anybody else could see."""
         return Recall()
 
@@ -106,10 +108,10 @@ class AgentBackend(MemoryBackend):
         except NotOfferedError:
             self._shows_state = False
             return Snapshot()
-        stores = {name: state.get(name, {}) for name in ("redis", "qdrant")}
-        if set(state) == set(stores) and all(isinstance(held, dict) for held in stores.values()):
-            return Snapshot.model_validate(stores)
-        return Snapshot(redis={"memory_state": state})
+        if set(state) == set(Snapshot.model_fields):
+            with suppress(ValueError):
+                return Snapshot.model_validate(state)
+        return Snapshot(values={AGENT_STORE: {"memory_state": state}})
 
     async def close(self, status: ClosingStatus) -> None:
         """Let go of the session, and of the agent."""
@@ -182,7 +184,7 @@ class AgentBackend(MemoryBackend):
             self._differ.note(await self.snapshot(), (perf_counter() - started) * 1000)
         except (BackendError, ValueError) as error:
             ms = (perf_counter() - started) * 1000
-            self.trace.note("redis", "memory_state", "memory_state", None, ms, str(error))
+            self.trace.note(AGENT_STORE, "memory_state", "memory_state", None, ms, str(error))
 
     def _let_go(self) -> None:
         if self._holds_the_agent:

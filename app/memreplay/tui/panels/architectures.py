@@ -1,10 +1,8 @@
-"""Which panels an architecture has. One that is not named here gets those that suit any memory."""
+"""Which panels an architecture has: those that its memory asked for when it was opened."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
-
+from memory_backends.base import PanelInfo
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.panels.context import CompositionPanel, LogPanel
 from memreplay.tui.panels.operations import OperationsPanel, RawEventsPanel
@@ -13,48 +11,35 @@ from memreplay.tui.panels.promotions import LedgerPanel, PromotionsPanel
 from memreplay.tui.panels.retrievals import CandidatesPanel, RetrievalsPanel
 from memreplay.tui.panels.stores import StatePanel, StoresPanel, WrittenPanel
 
-PanelMaker = Callable[[Timeline, str], Panel]
-
-_MEMORY: Final[dict[str, tuple[PanelMaker, ...]]] = {
-    "hybrid": (
-        lambda timeline, backend: StatePanel(timeline, backend, "personal state", "personal_state:", 7),
-        lambda timeline, backend: StatePanel(timeline, backend, "shared state", "shared_state:", 6),
-        lambda timeline, backend: PromotionsPanel(timeline, backend, 5),
-        lambda timeline, backend: RetrievalsPanel(timeline, backend, 6),
-    ),
-    "rag": (
-        lambda timeline, backend: RetrievalsPanel(timeline, backend, 5),
-        lambda timeline, backend: WrittenPanel(timeline, backend, 3),
-    ),
-    "full_context": (
-        lambda timeline, backend: LogPanel(timeline, backend, 5),
-        lambda timeline, backend: OperationsPanel(timeline, backend, 1),
-    ),
-}
-_ANY_MEMORY: Final[tuple[PanelMaker, ...]] = (
-    lambda timeline, backend: StoresPanel(timeline, backend, 5),
-    lambda timeline, backend: RetrievalsPanel(timeline, backend, 4),
-    lambda timeline, backend: OperationsPanel(timeline, backend, 3),
-)
-_RETRIEVAL: Final[tuple[PanelMaker, ...]] = (
-    lambda timeline, backend: CompositionPanel(timeline, backend, 2),
-    lambda timeline, backend: CandidatesPanel(timeline, backend, 6),
-)
-_LEDGER: Final[PanelMaker] = lambda timeline, backend: LedgerPanel(timeline, backend, 4)  # noqa: E731
-_TRACE: Final[tuple[PanelMaker, ...]] = (
-    lambda timeline, backend: OperationsPanel(timeline, backend, 2),
-    lambda timeline, backend: RawEventsPanel(timeline, backend, 3),
-)
-
 
 def panels_of(timeline: Timeline, backend: str, page: Page = "memory") -> list[Panel]:
-    """The panels of one page, top to bottom. A variant (``rag:keyword``) has those of its kind."""
-    kind = backend.split(":")[0]
+    """The panels of one page, top to bottom."""
+    chosen = timeline.description(backend).panels
     match page:
         case "memory":
-            makers = _MEMORY.get(kind, _ANY_MEMORY)
+            return [_panel(timeline, backend, info) for info in chosen]
         case "retrieval":
-            makers = (*_RETRIEVAL, _LEDGER) if kind == "hybrid" else _RETRIEVAL
+            panels: list[Panel] = [CompositionPanel(timeline, backend, 2), CandidatesPanel(timeline, backend, 6)]
+            if any(info.panel == "promotions" for info in chosen):
+                panels.append(LedgerPanel(timeline, backend, 4))
+            return panels
         case "trace":
-            makers = _TRACE
-    return [make(timeline, backend) for make in makers]
+            return [OperationsPanel(timeline, backend, 2), RawEventsPanel(timeline, backend, 3)]
+
+
+def _panel(timeline: Timeline, backend: str, info: PanelInfo) -> Panel:
+    match info.panel:
+        case "state":
+            return StatePanel(timeline, backend, info.title, info.prefix, info.weight)
+        case "log":
+            return LogPanel(timeline, backend, info.weight)
+        case "stores":
+            return StoresPanel(timeline, backend, info.weight)
+        case "written":
+            return WrittenPanel(timeline, backend, info.weight)
+        case "retrievals":
+            return RetrievalsPanel(timeline, backend, info.weight)
+        case "promotions":
+            return PromotionsPanel(timeline, backend, info.weight)
+        case "operations":
+            return OperationsPanel(timeline, backend, info.weight)

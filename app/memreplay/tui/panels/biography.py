@@ -94,7 +94,7 @@ def _stored_lines(stored: StoredItem, life: Biography) -> Iterator[Line]:
     where = Span(f"  {one_line(stored.place)}  {one_line(stored.item)}", "dim")
     yield _step(stored.turn, "stored", form, where, about=_at(stored.turn, life))
     if stored.superseded_at is not None:
-        by = f"by {one_line(stored.superseded_by)}" if stored.superseded_by else "a later value took its place"
+        by = f"by {one_line(stored.successor)}" if stored.successor else "a later value took its place"
         yield _step(stored.superseded_at, "superseded", Span(by, "changed"), about=_at(stored.superseded_at, life))
 
 

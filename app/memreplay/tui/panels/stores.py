@@ -19,7 +19,7 @@ _ROWS_OF_TEXT = 4
 
 
 class StatePanel:
-    """The JSON states of one kind, such as ``personal_state``, with what changed at the position."""
+    """The JSON states whose keys begin with a prefix, with what changed at the position."""
 
     def __init__(self, timeline: Timeline, backend: str, name: str, prefix: str, weight: int) -> None:
         self.name = name
@@ -94,7 +94,7 @@ def point_lines(backend: str, collection: str, point: StoredPoint) -> Iterator[L
     head = Span(f"+ {one_line(collection)}", "added")
     if point.replaced is not None:
         head = Span(f"~ {one_line(collection)}", "changed")
-    about = StoredSubject(backend, "qdrant", collection, point.id, ())
+    about = StoredSubject(backend, collection, point.id, ())
     yield line(head, Span(f"  {one_line(point.id)}", "dim"), hang=2, about=about)
     for key, value in point.payload.items():
         if key == "id":

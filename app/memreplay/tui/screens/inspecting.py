@@ -156,7 +156,7 @@ class InspectingScreen(MovingScreen):
             case PositionSubject(turn, backend):
                 self.jump(turn, backend)
             case DecisionSubject(backend, _, _, str(point)):
-                self.follow_to_write(StoredSubject(backend, "qdrant", "", point, ()))
+                self.follow_to_write(StoredSubject(backend, "", point, ()))
             case DecisionSubject():
                 self.look_at_decision(subject, _NOT_STORED)
             case ValueSubject() | StoredSubject() | PieceSubject():

@@ -74,7 +74,7 @@ class WatchingScreen(InspectingScreen):
         match selected:
             case ValueSubject(backend, key, path):
                 return KeySubject(key, path), backend
-            case StoredSubject(backend, _, _, id) | DecisionSubject(backend, _, _, str(id)):
+            case StoredSubject(backend, _, id) | DecisionSubject(backend, _, _, str(id)):
                 return HitSubject(id), backend
             case TurnSubject():
                 return TextSubject(), None

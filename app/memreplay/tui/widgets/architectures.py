@@ -50,6 +50,7 @@ class ArchitecturePane(Vertical):
         super().__init__(classes="architecture")
         self.backend = backend
         self._timeline = timeline
+        self._description = timeline.description(backend)
         self._page: Page = PAGES[0]
         self._pages: dict[Page, list[PanelView]] = {PAGES[0]: self._made(PAGES[0])}
 
@@ -80,6 +81,7 @@ class ArchitecturePane(Vertical):
 
     def move_to(self, cursor: int, base: Base) -> None:
         """Show every panel at a position."""
+        self._follow_description()
         failures = self._timeline.failures_at(self.backend, cursor)
         failure = self.query_one(".failure", Bar)
         failure.display = bool(failures)
@@ -101,6 +103,20 @@ class ArchitecturePane(Vertical):
                 panel.select_with_rest(block)
                 return True
         return False
+
+    def _follow_description(self) -> None:
+        """Make the panels again once a live memory was opened, and has said which panels it has."""
+        description = self._timeline.description(self.backend)
+        if description == self._description:
+            return
+        self._description = description
+        had_focus = any(panel.has_focus for panel in self.panels)
+        for panel in [panel for panels in self._pages.values() for panel in panels]:
+            panel.remove()
+        self._pages = {self._page: self._made(self._page)}
+        self.mount(*self.panels)
+        if had_focus:
+            self.focus_panel()
 
     def _made(self, page: Page) -> list[PanelView]:
         return [PanelView(panel) for panel in panels_of(self._timeline, self.backend, page)]

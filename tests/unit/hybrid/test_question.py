@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from memory_backends.hybrid.asked import read_question
+from memory_backends.hybrid.question import parse_question
 
 LABELS = ("caroline", "melanie", "jean luc")
 
@@ -20,29 +20,29 @@ LABELS = ("caroline", "melanie", "jean luc")
     ],
 )
 def test_the_topic_is_in_the_words_of_the_speaker_that_is_named(question, topic):
-    asked = read_question(question, (*LABELS, "user"))
+    asked = parse_question(question, (*LABELS, "user"))
     assert len(asked.speakers) == 1
     assert asked.topic == topic
 
 
 def test_of_several_speakers_no_name_is_part_of_the_topic():
-    asked = read_question("What do Caroline and Melanie's kids share?", LABELS)
+    asked = parse_question("What do Caroline and Melanie's kids share?", LABELS)
     assert asked.speakers == {"caroline", "melanie"}
     assert asked.topic == "What do and kids share?"
 
 
 def test_a_label_of_two_words_counts_as_a_whole():
-    assert read_question("Where did Jean-Luc go?", LABELS).speakers == {"jean luc"}
-    assert read_question("Where did Jean go?", LABELS).speakers == frozenset()
+    assert parse_question("Where did Jean-Luc go?", LABELS).speakers == {"jean luc"}
+    assert parse_question("Where did Jean go?", LABELS).speakers == frozenset()
 
 
 def test_a_part_of_another_word_is_no_name():
-    asked = read_question("Did the users agree?", ("user",))
+    asked = parse_question("Did the users agree?", ("user",))
     assert asked.speakers == frozenset() and asked.topic == asked.text
 
 
 def test_a_question_of_nothing_but_names_is_its_own_topic():
-    assert read_question("Caroline?", LABELS).topic == "Caroline?"
+    assert parse_question("Caroline?", LABELS).topic == "Caroline?"
 
 
 @pytest.mark.parametrize(
@@ -57,12 +57,12 @@ def test_a_question_of_nothing_but_names_is_its_own_topic():
     ],
 )
 def test_months_and_years_are_read_where_they_are_dates(question, months, years):
-    asked = read_question(question, LABELS)
+    asked = parse_question(question, LABELS)
     assert (asked.months, asked.years) == (months, years)
 
 
 def test_a_date_is_meant_in_its_month_of_its_year():
-    asked = read_question("What did she do in May 2023?", LABELS)
+    asked = parse_question("What did she do in May 2023?", LABELS)
     assert asked.means_date(datetime(2023, 5, 30))
     assert not asked.means_date(datetime(2022, 5, 30))
     assert not asked.means_date(datetime(2023, 6, 1))

@@ -1,4 +1,4 @@
-"""How the hybrid memory is varied: what is switched off, and how much of a recall each tier may take."""
+"""Options of memories that have mechanisms and tiers: what is switched off, and the share of each tier."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ MECHANISMS: Mapping[str, str] = {
     "speaker": "turns are ranked without who said them",
     "date": "turns are ranked without when they were said",
 }
-"""What can be switched off, and what then happens."""
+"""What can be switched off, and what happens then."""
 
 TIER_SHARES: Mapping[str, float] = {"personal": 0.05, "shared": 0.1, "knowledge": 0.1}
-"""The most that each tier may take of a recall's hits and of its tokens. What was said has all the rest."""
+"""The most that each tier may take of a recall's hits and of its tokens. Verbatim text has all the rest."""
 
 
-class HybridOptionError(BackendError):
-    """An option of the hybrid memory that there is none of, or a share that is none."""
+class MemoryOptionError(BackendError):
+    """An unknown mechanism or tier, or a share out of range."""
 
 
 @dataclass(frozen=True)
-class HybridOptions:
+class MemoryOptions:
     """What is switched off (names of :data:`MECHANISMS`), and the share of each tier (0..1)."""
 
     ablated: frozenset[str] = frozenset()
@@ -41,27 +41,27 @@ class HybridOptions:
         return mechanism not in self.ablated
 
 
-DEFAULTS = HybridOptions()
+DEFAULTS = MemoryOptions()
 
 
-def hybrid_options(ablated: Iterable[str], shares: Iterable[str]) -> HybridOptions:
+def memory_options(ablated: Iterable[str], shares: Iterable[str]) -> MemoryOptions:
     """Options from their names; each share is ``tier=number``.
 
     Raises:
-        HybridOptionError: one of them cannot be; the sentence says which there are.
+        MemoryOptionError: one of them is invalid; the message lists the valid ones.
     """
     names = frozenset(ablated)
     for name in sorted(names - MECHANISMS.keys()):
-        raise HybridOptionError(f"nothing named {name!r} can be switched off; there are {', '.join(MECHANISMS)}")
+        raise MemoryOptionError(f"unknown mechanism {name!r}; choose from {', '.join(MECHANISMS)}")
     given: dict[str, float] = {}
     for tier, share in map(_share, shares):
         if tier in given:
-            raise HybridOptionError(f"the tier {tier} is given two shares: {given[tier]:g} and {share:g}")
+            raise MemoryOptionError(f"the tier {tier} has two shares: {given[tier]:g} and {share:g}")
         given[tier] = share
     chosen = {**TIER_SHARES, **given}
     if sum(chosen.values()) > 1:
-        raise HybridOptionError(f"the shares of the tiers are more than the whole: {sum(chosen.values()):g}")
-    return HybridOptions(names, chosen)
+        raise MemoryOptionError(f"the shares of the tiers add up to {sum(chosen.values()):g}, which is more than 1")
+    return MemoryOptions(names, chosen)
 
 
 def _share(text: str) -> tuple[str, float]:
@@ -71,8 +71,8 @@ def _share(text: str) -> tuple[str, float]:
     except ValueError:
         share = -1.0
     if tier not in TIER_SHARES or not 0 <= share <= 1:
-        raise HybridOptionError(
-            f"{text!r} is no share of a tier; expected tier=number with a tier of {', '.join(TIER_SHARES)}"
+        raise MemoryOptionError(
+            f"{text!r} is not a share of a tier; expected tier=number with a tier of {', '.join(TIER_SHARES)}"
             " and a number from 0 to 1"
         )
     return tier, share

@@ -27,7 +27,7 @@ _ARTICLE = re.compile(r"\b(?:the|el|la)\s+(?=(?:I|my)\b)", re.I)
 
 
 @dataclass(frozen=True)
-class Asked:
+class ParsedQuestion:
     """A question, read.
 
     ``topic`` is the question in the words of the speaker that it names; where it names several, without their
@@ -47,12 +47,12 @@ class Asked:
         return not self.years or said_at.year in self.years
 
 
-def read_question(text: str, labels: Iterable[str]) -> Asked:
+def parse_question(text: str, labels: Iterable[str]) -> ParsedQuestion:
     """Read a question; ``labels`` are the folded labels of those who speak."""
     words = folded_words(text).split()
     names = {label: {label, *_ALSO_CALLED.get(label, ())} for label in labels if label}
     named = {label: called for label, called in names.items() if any(_stands_in(name, words) for name in called)}
-    return Asked(
+    return ParsedQuestion(
         text=text,
         topic=_topic(text, list(named.values())),
         speakers=frozenset(named),
