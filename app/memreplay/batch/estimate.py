@@ -99,19 +99,19 @@ class EstimatingModel:
 
 
 async def estimate_run(
-    assembly: Run, conversations: Sequence[Conversation], asking: Asking
+    run: Run, conversations: Sequence[Conversation], asking: Asking
 ) -> dict[tuple[str, str], Estimate]:
     """What each backend would need of each model."""
-    model = EstimatingModel(assembly.reply_cache)
+    model = EstimatingModel(run.reply_cache)
     backends = (*asking.backends, *asking.along)
     estimates = {(name, each): Estimate() for name in backends for each in models_asked_of(name, asking.models)}
     here = [name for name in backends if not is_agent(name)]
     for conversation in conversations:
-        memories = assembly.backends_for(conversation, here)
-        plan = assembly.plan(f"estimate-{uuid4().hex[:8]}", memories, perceive=False)
-        session = ReplaySession(conversation, memories, assembly.answerer(model), plan, _unrecorded)
+        memories = run.backends_for(conversation, here)
+        plan = run.plan(f"estimate-{uuid4().hex[:8]}", memories, perceive=False)
+        session = ReplaySession(conversation, memories, run.answerer(model), plan, _unrecorded)
         texts = texts_to_embed(tuple(memories), exchanges_of(conversation))
-        await assembly.embed_ahead(texts + [question.text for question in conversation.questions])
+        await run.embed_ahead(texts + [question.text for question in conversation.questions])
         await session.open()
         await session.play()
         for ask in asking.asks_of(conversation):
@@ -159,26 +159,26 @@ Estimates = dict[tuple[str, str], Estimate]
 
 
 async def estimate_tests(
-    assembly: RunWithTests, sources: Sequence[TestSource], judge_name: str | None
+    run: RunWithTests, sources: Sequence[TestSource], judge_name: str | None
 ) -> tuple[Estimates, list[str]]:
     """What each memory would need of each model, and of the judge; and in sentences how far that can be told.
 
-    The assembly has no judge: a model that writes tests is not asked either.
+    The run has no judge: a model that writes tests is not asked either.
 
     Raises:
         UsageError: tests would have to be written by a model first, or a dataset's code fails.
     """
-    settings, cache = assembly.settings, assembly.reply_cache
+    settings, cache = run.settings, run.reply_cache
     agent = EstimatingModel(cache, Reply(text=_SHORT_REPLY))
     judging = EstimatingModel(cache)
     judge = Judge(judge_name, judging, settings.api_base) if judge_name else None
-    made = chosen_tests([await _made(assembly, source) for source in sources], settings)
+    made = chosen_tests([await _made(run, source) for source in sources], settings)
     estimates: Estimates = {}
     for source, benchmark in zip(sources, made, strict=True):
         for stream in streams_of(source, benchmark, settings) if benchmark.tests else []:
             agent.current = estimates.setdefault((stream.backend, stream.model), Estimate())
             agent.current.asked += len(stream.test_ids or ()) if stream.repeat == 0 else 0
-            session = assembly.rehearsal(stream, agent, judge)
+            session = run.rehearsal(stream, agent, judge)
             await session.open()
             await session.play()
             await session.close("cancelled")
@@ -188,9 +188,9 @@ async def estimate_tests(
     return estimates, list(_caveats(made))
 
 
-async def _made(assembly: RunWithTests, source: TestSource) -> Benchmark:
+async def _made(run: RunWithTests, source: TestSource) -> Benchmark:
     try:
-        return await assembly.made(source)
+        return await run.made(source)
     except UsageError as error:
         raise UsageError(f"--estimate asks no model, to write tests neither: {error}") from None
 

@@ -58,7 +58,7 @@ class RunPlan:
 
 
 async def run_recorded(
-    assembly: RunWithTests,
+    run: RunWithTests,
     conversations: Sequence[Conversation],
     sources: Sequence[TestSource],
     plan: RunPlan,
@@ -70,13 +70,13 @@ async def run_recorded(
     """
     complete = False
     try:
-        await assembly.check()
-        tests = TestsRunner(assembly, sources, retry_errors=plan.retry_errors)
+        await run.check()
+        tests = TestsRunner(run, sources, retry_errors=plan.retry_errors)
         await _prepare(tests)
-        _begin(assembly, conversations, tests, plan)
-        complete = await _run(assembly, conversations, tests, plan)
+        _begin(run, conversations, tests, plan)
+        complete = await _run(run, conversations, tests, plan)
     finally:
-        complete = await _finish(assembly, "finished" if complete else "interrupted") and complete
+        complete = await _finish(run, "finished" if complete else "interrupted") and complete
     return complete
 
 
@@ -87,31 +87,31 @@ async def _prepare(tests: TestsRunner) -> None:
         raise MissingServerOrKeyError(f"the tests cannot be written: {error}") from None
 
 
-def _begin(assembly: Run, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan) -> None:
+def _begin(run: Run, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan) -> None:
     digests = {conversation.id: content_digest(conversation) for conversation in conversations}
     digests |= {source.name: source.digest() for source in tests.sources}
     datasets = list(dict.fromkeys(conversation.dataset for conversation in conversations))
     datasets += [source.name for source in tests.sources]
     statuses = ANY_STATUS if plan.retry_errors else UNFINISHED
-    assembly.begin_run(digests, datasets, resume=statuses if plan.resume else ())
+    run.begin_run(digests, datasets, resume=statuses if plan.resume else ())
     if tests.sources:
         _say(f"conversing: {tests.totals.total()} tests to be scored, all memories together")
     if not conversations:
         return
     questions = sum(len(conversation.questions) for conversation in conversations)
     notes = [f"asking {_counted(questions, 'question')} of {_counted(len(conversations), 'conversation')}"]
-    notes += [f"{name} is asked along" for name in assembly.implicit_baselines]
+    notes += [f"{name} is asked along" for name in run.implicit_baselines]
     if not plan.perceive:
         notes.append("what memory would give to ordinary turns is not read (--perceive)")
     _say("; ".join(notes))
 
 
-async def _run(assembly: Run, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan) -> bool:
+async def _run(run: Run, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan) -> bool:
     asking = Asking(
-        backends=assembly.backend_names,
-        along=assembly.implicit_baselines,
-        models=assembly.models,
-        repeats=assembly.settings.repeats,
+        backends=run.backend_names,
+        along=run.implicit_baselines,
+        models=run.models,
+        repeats=run.settings.repeats,
         retry_errors=plan.retry_errors,
     )
     totals = Counter(
@@ -122,7 +122,7 @@ async def _run(assembly: Run, conversations: Sequence[Conversation], tests: Test
     assert task is not None
     stopped_now = False
     with shown_progress(totals) as progress:
-        runner = BatchRunner(assembly, progress, asking, perceive=plan.perceive)
+        runner = BatchRunner(run, progress, asking, perceive=plan.perceive)
 
         def finish_what_is_under_way() -> None:
             _say("finishing the calls under way; Ctrl-C again stops at once")
@@ -147,14 +147,14 @@ async def _run(assembly: Run, conversations: Sequence[Conversation], tests: Test
             _say(f"memreplay: {error}")
             return False
     _say(_summary(progress))
-    given_up = assembly.paces.given_up
+    given_up = run.paces.given_up
     if given_up:
         whole = progress.overall
         _say("\n".join([*given_up.values(), f"{whole.total - whole.done:,} answers are still to be had"]))
     if (errors := progress.overall.errors) and not runner.stopping:
         _say(
             f"{_counted(errors, 'ask')} ended in an error; to ask them again, give the same options and:"
-            f" --recording {assembly.recording_path} --resume --retry-errors"
+            f" --recording {run.recording_path} --resume --retry-errors"
         )
     return not runner.stopping and not given_up
 
@@ -173,10 +173,10 @@ async def _until_over(
         raise error from None
 
 
-async def _finish(assembly: Run, status: Literal["finished", "interrupted"]) -> bool:
+async def _finish(run: Run, status: Literal["finished", "interrupted"]) -> bool:
     """Whether the end of the run is on record too."""
     try:
-        await assembly.finish(status)
+        await run.finish(status)
     except RecordingError as error:
         _say(f"memreplay: {error}")
         return False

@@ -31,16 +31,16 @@ _TEXTS_AT_ONCE = 64
 
 
 class BatchRunner:
-    """Runs conversations through an assembly whose run has begun.
+    """Runs conversations through an run whose run has begun.
 
     They are taken in one after the other, in their order, and ahead of the asking, so that no model waits for an
     embedder. Without ``perceive`` the read path of ordinary turns is skipped, but for backends whose answers depend
     on it.
     """
 
-    def __init__(self, assembly: Run, progress: BatchProgress, asking: Asking, *, perceive: bool) -> None:
-        assert assembly.recorder is not None
-        self._assembly, self._progress, self._recorder = assembly, progress, assembly.recorder
+    def __init__(self, run: Run, progress: BatchProgress, asking: Asking, *, perceive: bool) -> None:
+        assert run.recorder is not None
+        self._run, self._progress, self._recorder = run, progress, run.recorder
         self._asking, self._perceive = asking, perceive
         self._lanes = {name: self._lane(name) for name in asking.answerers}
         self._open = 0
@@ -66,7 +66,7 @@ class BatchRunner:
     def stop(self) -> None:
         """Begin nothing any more; calls under way are waited for, and their replies kept."""
         self.stopping = True
-        self._assembly.paces.halt()
+        self._run.paces.halt()
         for lane in self._lanes.values():
             lane.halt()
         self._progressed.set()
@@ -78,7 +78,7 @@ class BatchRunner:
             self._progress.carried_over(received, scored)
         if not work.backends and not work.asks:
             return
-        session = self._assembly.start_session(
+        session = self._run.start_session(
             conversation,
             self._progress.saw,
             backends=(*work.backends, *self._asking.along),
@@ -101,7 +101,7 @@ class BatchRunner:
         for first in range(0, len(texts), _TEXTS_AT_ONCE):
             if self.stopping:
                 return
-            await self._assembly.embed_ahead(texts[first : first + _TEXTS_AT_ONCE])
+            await self._run.embed_ahead(texts[first : first + _TEXTS_AT_ONCE])
         await session.open()
         while not self.stopping:
             if not await session.step():
@@ -139,7 +139,7 @@ class BatchRunner:
 
     def _still_asked(self) -> list[str]:
         """The answerers that were not given up."""
-        given_up = self._assembly.paces.given_up
+        given_up = self._run.paces.given_up
         return [name for name in self._lanes if name not in given_up]
 
     def _begins(self, conversation: str, answerer: str) -> None:
@@ -161,12 +161,12 @@ class BatchRunner:
         asked, waiting = self._still_asked(), sum(self._not_begun.values(), Counter[str]())
         whole = sum(any(left[name] for name in asked) for left in self._not_begun.values())
         return whole < _CONVERSATIONS_AHEAD or any(
-            waiting[name] < self._assembly.paces.of(name).calls_at_once for name in asked
+            waiting[name] < self._run.paces.of(name).calls_at_once for name in asked
         )
 
     def _lane(self, answerer: str) -> Gate:
         """The asks of one model or agent, so that a slow one holds back no other."""
-        pace = self._assembly.paces.of(answerer)
+        pace = self._run.paces.of(answerer)
         return Gate(lambda: _ASKS_A_CALL * pace.calls_at_once)
 
 

@@ -25,19 +25,17 @@ Tell = Callable[[str], None]
 
 
 class TestsRunner:
-    """Plays the streams of sources of tests through an assembly whose run has begun."""
+    """Plays the streams of sources of tests through an run whose run has begun."""
 
     __test__ = False
 
-    def __init__(
-        self, assembly: RunWithTests, sources: Sequence[TestSource], *, retry_errors: bool = False
-    ) -> None:
-        self._assembly, self.sources, self._retry_errors = assembly, sources, retry_errors
+    def __init__(self, run: RunWithTests, sources: Sequence[TestSource], *, retry_errors: bool = False) -> None:
+        self._run, self.sources, self._retry_errors = run, sources, retry_errors
         self.totals: Counter[tuple[str, str]] = Counter()
         """Tests to be scored, by memory and model."""
         self._streams: list[TestStream] = []
         self._stopping = False
-        self._slots = asyncio.Semaphore(assembly.settings.concurrency or STREAMS_AT_ONCE)
+        self._slots = asyncio.Semaphore(run.settings.concurrency or STREAMS_AT_ONCE)
 
     async def prepare(self, tell: Tell) -> None:
         """Make the tests once. ``tell`` is given a sentence for what is not as it seems.
@@ -45,11 +43,11 @@ class TestsRunner:
         Raises:
             MemreplayError: they cannot be made.
         """
-        made = [await self._assembly.made(source) for source in self.sources]
-        for source, benchmark in zip(self.sources, chosen_tests(made, self._assembly.settings), strict=True):
+        made = [await self._run.made(source) for source in self.sources]
+        for source, benchmark in zip(self.sources, chosen_tests(made, self._run.settings), strict=True):
             for note in benchmark.notes:
                 tell(note)
-            streams = streams_of(source, benchmark, self._assembly.settings) if benchmark.tests else []
+            streams = streams_of(source, benchmark, self._run.settings) if benchmark.tests else []
             for stream in streams:
                 self.totals[stream.backend, stream.model] += len(stream.test_ids or ())
             self._streams += streams
@@ -60,7 +58,7 @@ class TestsRunner:
 
     async def run(self, progress: BatchProgress) -> None:
         """Play all that was not played to its end yet."""
-        recorder = self._assembly.recorder
+        recorder = self._run.recorder
         assert recorder is not None
         if not self._streams or self._stopping:
             return
@@ -74,7 +72,7 @@ class TestsRunner:
 
     async def _run_one(self, stream: TestStream, progress: BatchProgress) -> None:
         async with self._slots:
-            recorder = self._assembly.recorder
+            recorder = self._run.recorder
             assert recorder is not None
             known = self._recorded(stream)
             mended = self._retry_errors and self._without_failures(known)
@@ -89,7 +87,7 @@ class TestsRunner:
             recorder.forget_ingestion(stream.conversation.id, [stream.backend])
             for event in known:
                 progress.kept(event)
-            session = self._assembly.start_tests(
+            session = self._run.start_tests(
                 stream,
                 lambda event: progress.tested(event, carried=False),
                 KnownReplies(known, strict=not self._retry_errors, moved=self._move),
@@ -103,7 +101,7 @@ class TestsRunner:
 
     def _without_failures(self, known: Sequence[ReplayEvent]) -> bool:
         """Take back what is to be asked again; whether there was anything. What was paid for it stays on record."""
-        recorder = self._assembly.recorder
+        recorder = self._run.recorder
         assert recorder is not None
         replies, calls = failed_replies(known)
         for reply in replies:
@@ -113,17 +111,17 @@ class TestsRunner:
         return bool(replies or calls)
 
     def _move(self, event: PaidByTests, turn: int) -> None:
-        assert self._assembly.recorder is not None
-        self._assembly.recorder.replace(event, event.model_copy(update={"turn": turn}))
+        assert self._run.recorder is not None
+        self._run.recorder.replace(event, event.model_copy(update={"turn": turn}))
 
     def _account_for_writing(self) -> None:
         """What the model cost that wrote the tests, in the first conversation of the run."""
-        first, recorder, judge = self._streams[0], self._assembly.recorder, self._assembly.judge
+        first, recorder, judge = self._streams[0], self._run.recorder, self._run.judge
         assert recorder is not None
         calls = [event for event in self._recorded(first) if isinstance(event, BenchmarkModelAsked)]
         if judge is None or any(not call.test_id for call in calls):
             return
-        for reply in self._assembly.authored.values():
+        for reply in self._run.authored.values():
             call = BenchmarkModelAsked(
                 conversation=first.conversation.id,
                 turn=0,
@@ -137,7 +135,7 @@ class TestsRunner:
             recorder.record(call)
 
     def _recorded(self, stream: TestStream) -> list[ReplayEvent]:
-        recorder = self._assembly.recorder
+        recorder = self._run.recorder
         assert recorder is not None
         reader = recorder.reader()
         try:

@@ -1,4 +1,4 @@
-"""The models of a run, from its settings: who is asked, at what pace, and which replies are kept."""
+"""The models of a run: rate limits, reply cache, extractor."""
 
 from __future__ import annotations
 
@@ -19,47 +19,45 @@ from memreplay.settings import Settings
 
 
 class RunModels:
-    """What answers the questions of a run, and what reads facts for its memories.
+    """The model that answers questions, and the one that extracts facts.
 
-    ``run_id`` is asked for only once the run has begun. ``warn`` is given one sentence for each thing that went
-    wrong and can be done without.
+    ``run_id`` is called only once the run has begun. ``warn`` receives a sentence for each problem that the run
+    survives.
     """
 
     def __init__(self, settings: Settings, run_id: Callable[[], str], warn: Callable[[str], None]) -> None:
         self._settings = settings
-        keeps_replies = settings.cache or settings.extractor is not None
-        self._kept_replies = SqliteReplyCache(cache_folder() / "replies.sqlite3", warn) if keeps_replies else None
-        self.reply_cache = self._kept_replies if settings.cache else None
+        needs_store = settings.cache or settings.extractor is not None
+        self._reply_store = SqliteReplyCache(cache_folder() / "replies.sqlite3", warn) if needs_store else None
+        self.reply_cache = self._reply_store if settings.cache else None
         self.paces = RateLimiters(RateLimits(settings.concurrency, settings.rpm, settings.tpm))
         model = self._paid_model()
         self.answer_model = CachedModel(model, self.reply_cache) if self.reply_cache else model
         self.extractor = self._extractor(model, run_id)
 
     def _paid_model(self) -> AnswerModel:
-        """From the inside: the provider, long contexts sent ahead, no network if offline."""
+        """From the inside out: provider, shared prefixes sent first, offline switch."""
         model: AnswerModel = SharedPrefixModel(LiteLLMModel(timeout=self._settings.timeout, paces=self.paces))
         return OfflineModel(model) if self._settings.offline else model
 
     def _extractor(self, model: AnswerModel, run_id: Callable[[], str]) -> FactExtractor | None:
-        """Its replies are kept in any case, since a run that is resumed takes conversations in anew.
+        """Its replies are always cached, since a resumed run ingests conversations again.
 
-        Without a cache they are kept for this run alone.
+        With ``--no-cache`` they are cached for this run alone.
         """
-        name, kept = self._settings.extractor, self._kept_replies
-        if name is None or kept is None:
+        name, store = self._settings.extractor, self._reply_store
+        if name is None or store is None:
             return None
-        cache = kept if self._settings.cache else RunReplies(kept, run_id)
+        cache = store if self._settings.cache else RunReplies(store, run_id)
         return ModelFactExtractor(CachedModel(model, cache), name, self._settings.api_base)
 
     def answerer(self, model: AnswerModel) -> ModelAnswerer:
-        """What puts the questions of this run to a model."""
         return ModelAnswerer(model, self._settings.api_base, self._settings.context_tokens)
 
     async def warm_up(self) -> None:
-        """Load litellm in a thread, ahead of its first use."""
+        """Import litellm in a thread before its first use."""
         await asyncio.to_thread(loaded_litellm)
 
     def close(self) -> None:
-        """Let go of the replies that are kept."""
-        if self._kept_replies is not None:
-            self._kept_replies.close()
+        if self._reply_store is not None:
+            self._reply_store.close()

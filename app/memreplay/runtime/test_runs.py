@@ -34,7 +34,7 @@ from memreplay.settings import Settings
 
 
 class RunWithTests(Run):
-    """An assembly that can also play runs of tests: each stream by the id of its conversation."""
+    """An run that can also play runs of tests: each stream by the id of its conversation."""
 
     def __init__(
         self,
@@ -198,6 +198,6 @@ class ShownTests:
     def assemble(self, backends: Sequence[str], model: str, recording: Path) -> RunWithTests:
         """What plays a conversation with these memories and this model. Slow to import."""
 
-        settings = self._settings.model_copy(update={"backend": tuple(backends), "model": (model,)})
+        settings = replace(self._settings, backend=tuple(backends), model=(model,))
         streams = [replace(stream, backend=backends[0], model=model) for stream in self._streams.values()]
         return RunWithTests(settings, recording, streams)
