@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from memory_backends.base import Exchange, MemoryBackend
     from memory_backends.resources import Resources
 
-ARCHITECTURES = ("hybrid", "rag", "full_context")
-"""What is compared by default."""
-
 Evidence = Mapping[str, tuple[str, ...]]
 """Text of a question to the ids of its evidence turns: for the oracle alone."""
 

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from annotated_types import Ge, Gt, Interval
 
-from memory_backends.registry import ARCHITECTURES
+from memory_backends import ARCHITECTURES
 from memreplay.errors import UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.secrets import register_secret, register_url_secrets

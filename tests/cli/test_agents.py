@@ -100,7 +100,7 @@ def test_an_agent_is_asked_once_a_question_however_many_models_there_are(
         (("--batch", "--backend", "http://127.0.0.1:1/run_turn"), 4, "127.0.0.1:1 cannot be reached"),
         (("--batch", "--backend", "http://me:s3cret@127.0.0.1:1/run_turn"), 2, "MEMREPLAY_AGENT_TOKEN"),
         (("--batch", "--backend", "http://127.0.0.1:1"), 2, "expected http://host"),
-        (("--batch", "--offline", "--backend", "http://127.0.0.1:1/run_turn"), 2, "--offline reaches no network"),
+        (("--batch", "--offline", "--backend", "http://127.0.0.1:1/run_turn"), 2, "--offline uses no network"),
         (("serve-backend", "rag", "--host", "0.0.0.0"), 2, "MEMREPLAY_SERVE_TOKEN"),
         (("serve-backend", "hybird"), 2, "hybird"),
         (("serve-backend", "http://127.0.0.1:1/run_turn"), 2, "served already"),

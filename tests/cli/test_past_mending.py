@@ -56,7 +56,7 @@ def test_it_is_said_once_and_the_same_run_goes_on_when_it_is_mended(
         assert ran.code == 130, ran.err
         assert len(server.requests) <= AT_ONCE
         assert ran.err.count("openai/stub is asked no more") == 1 and mend in ran.err
-        assert f"{QUESTIONS} answers are still to be had" in ran.err and "--resume" in ran.err
+        assert f"{QUESTIONS} questions not answered" in ran.err and "--resume" in ran.err
         assert "Traceback" not in ran.err and not (tmp_path / "r.json").exists()
         assert run_status(tmp_path) == "interrupted"
         server.behaviour, server.requests = [answer("red")], []

@@ -69,7 +69,7 @@ def test_closed_book_is_asked_along_with_a_memory_and_is_no_row_of_the_results(
     run_cli: RunCli, tmp_path: Path
 ) -> None:
     ran = run_cli(*run_of("identity-01", tmp_path, "--backend", "full_context"))
-    assert ran.code == 0 and "closed_book is asked along" in ran.err
+    assert ran.code == 0 and "also running the closed_book baseline" in ran.err
     asked = Counter(body["backend"] for body in bodies(tmp_path / "r.sqlite3", "question_asked"))
     assert asked == {"full_context": 5, "closed_book": 5}
     assert {row["backend"] for row in rows(tmp_path)} == {"full_context"}
@@ -86,7 +86,7 @@ def test_closed_book_is_not_asked_along_where_it_is_chosen_or_no_memory_is(
 ) -> None:
     backends = [part for name in chosen for part in ("--backend", name)]
     ran = run_cli(*run_of("identity-01", tmp_path, *backends, "--limit", 1))
-    assert "asked along" not in ran.err
+    assert "closed_book baseline" not in ran.err
     assert len(bodies(tmp_path / "r.sqlite3", "question_asked")) == len(chosen)
 
 

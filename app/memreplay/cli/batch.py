@@ -11,8 +11,7 @@ from pathlib import Path
 from memory_backends.controls import CLOSED_BOOK, CONTROLS
 from memreplay.batch.estimate import estimate_run, estimate_tests, print_estimate
 from memreplay.batch.recorded_run import RunPlan, run_recorded
-from memreplay.batch.resume import Asking
-from memreplay.batch.selection import first_questions, sampled_questions
+from memreplay.batch.selection import AskPlan, first_questions, sampled_questions
 from memreplay.batch.writers import check_outputs
 from memreplay.cli.reading_progress import show_reading_progress
 from memreplay.cli.report import default_output, write_report
@@ -23,9 +22,9 @@ from memreplay.engine.remote.client import is_agent
 from memreplay.errors import EXIT_BELOW_THRESHOLD, EXIT_DONE, EXIT_INTERRUPTED, EXIT_QUESTION_ERRORS, UsageError
 from memreplay.llm.catalogue import is_loopback
 from memreplay.paths import new_recording_path
-from memreplay.runtime.judge import refuse_extractive_judge
-from memreplay.runtime.streams import refuse_for_tests, refuse_unknown_backends
-from memreplay.runtime.test_runs import RunWithTests
+from memreplay.runtime.models import refuse_extractive_judge
+from memreplay.runtime.run_with_tests import RunWithTests
+from memreplay.runtime.test_streams import refuse_for_tests, refuse_unknown_backends
 from memreplay.scoring.answer_key import read_answer_key
 from memreplay.scoring.results import Results
 from memreplay.settings import Settings, without_secrets
@@ -162,7 +161,7 @@ def _estimate(settings: Settings, conversations: Sequence[Conversation], sources
     embedded = replace(settings, redis_url=None, qdrant_url=None, judge=None)
     baselines = _implicit_baselines(settings.backend) if conversations else ()
     run = RunWithTests(embedded, new_recording_path(), implicit_baselines=baselines, warn=_warn)
-    asking = Asking(settings.backend, run.implicit_baselines, settings.model, settings.repeats, retry_errors=False)
+    asking = AskPlan(settings.backend, run.implicit_baselines, settings.model, settings.repeats, retry_errors=False)
 
     async def estimate() -> None:
         try:

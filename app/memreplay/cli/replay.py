@@ -17,7 +17,7 @@ from memreplay.settings import read_settings
 
 if TYPE_CHECKING:
     from memreplay.conversations.models import Conversation
-    from memreplay.runtime.test_runs import RunWithTests, ShownTests
+    from memreplay.runtime.run_with_tests import RunWithTests, ShownTests
     from memreplay.settings import Settings
     from memreplay.tui.launch import ListedDataset
 
@@ -150,7 +150,7 @@ def open_screen(
     refuse_unknown_keys(settings.keys)
     from memory_backends.registry import known_backends
     from memreplay.paths import new_recording_path, recording_files
-    from memreplay.runtime.streams import refuse_unknown_backends
+    from memreplay.runtime.test_streams import refuse_unknown_backends
     from memreplay.tui import run_tui
     from memreplay.tui.launch import Launch
 
@@ -199,13 +199,13 @@ class _Offered:
 
     @cached_property
     def tests(self) -> ShownTests:
-        from memreplay.runtime.test_runs import ShownTests
+        from memreplay.runtime.run_with_tests import ShownTests
 
         return ShownTests(self._settings)
 
     def listed(self) -> list[ListedDataset]:
         from memreplay.conversations.registry import shipped_datasets
-        from memreplay.runtime.test_runs import listed_tests
+        from memreplay.runtime.run_with_tests import listed_tests
 
         return [*shipped_datasets(), *listed_tests()]
 

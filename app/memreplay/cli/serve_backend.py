@@ -28,7 +28,7 @@ from memreplay.llm.prompts import HISTORY_HEADING, after_history, build_request,
 from memreplay.llm.tokens import context_budget
 from memreplay.runtime.embedders import ensure_embedder_answers
 from memreplay.runtime.memories import resources_of
-from memreplay.runtime.streams import refuse_unknown_backends
+from memreplay.runtime.test_streams import refuse_unknown_backends
 from memreplay.settings import Settings, read_settings
 
 if TYPE_CHECKING:

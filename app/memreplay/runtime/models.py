@@ -1,4 +1,4 @@
-"""The models of a run: rate limits, reply cache, extractor."""
+"""The models of a run: those that answer, with rate limits and reply cache; extractor; judge."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import asyncio
 from collections.abc import Callable
 
 from memory_backends.base import FactExtractor
+from memreplay.dataset_interfaces.language_model import LLMReply, LLMRequest
+from memreplay.errors import UsageError
+from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.answerer import ModelAnswerer
 from memreplay.llm.caching import CachedModel, RunReplies, SharedPrefixModel
 from memreplay.llm.client import LiteLLMModel, OfflineModel
 from memreplay.llm.extraction import ModelFactExtractor
 from memreplay.llm.litellm_setup import loaded_litellm
-from memreplay.llm.model import AnswerModel
+from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage
 from memreplay.llm.rate_limiter import RateLimiters, RateLimits
 from memreplay.paths import cache_folder
 from memreplay.recording.reply_store import SqliteReplyCache
@@ -61,3 +64,37 @@ class RunModels:
     def close(self) -> None:
         if self._reply_store is not None:
             self._reply_store.close()
+
+
+class Judge:
+    """The one model that grades tests and plays parts in them, whatever model their datasets ask for."""
+
+    def __init__(self, name: str, model: AnswerModel, api_base: str | None) -> None:
+        self.name = name
+        self._model = model
+        self._api_base = api_base
+        self.rejected: set[str] = set()
+        """Unusable replies: one that comes from the cache is asked again, as the next repeat."""
+
+    async def answer(self, request: LLMRequest, repeat: int = 0) -> LLMReply:
+        """Ask with the dataset's parameters. A failure or refusal is a reply with an error."""
+        parameters = {"temperature": request.temperature, "max_tokens": request.max_tokens, **request.parameters}
+        messages = tuple(
+            PromptMessage(role=message["role"], segments=(message["content"],)) for message in request.context
+        )
+        call = AnswerRequest(
+            model=self.name, api_base=self._api_base, messages=messages, parameters=parameters, repeat=repeat
+        )
+        reply = await self._model.answer(call)
+        while reply.reused and reply.text in self.rejected:
+            call = call.model_copy(update={"repeat": call.repeat + 1})
+            reply = await self._model.answer(call)
+        if reply.refused:
+            return LLMReply(None, reply.cost_usd, "the provider refused")
+        return LLMReply(reply.text, reply.cost_usd, reply.error)
+
+
+def refuse_extractive_judge(name: str | None) -> None:
+    """Raise UsageError if the embedded reader is the judge: it only picks sentences."""
+    if name == EXTRACTIVE_MODEL:
+        raise UsageError(f"--judge {name}: the embedded reader cannot judge; name a language model")

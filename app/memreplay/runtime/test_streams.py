@@ -1,4 +1,4 @@
-"""Test streams: which memory and model converse through which tests. Light to import, since the screen lists them."""
+"""Test streams: which memory and model go through which tests. Light to import, since the screen lists them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def refuse_for_tests(settings: Settings, sources: Sequence[TestSource], conversa
     """Raise UsageError for an option that has no meaning for these tests and conversations."""
     refuse_agents(settings, sources)
     if sources and ORACLE in settings.backend:
-        raise UsageError(f"--backend {ORACLE} needs the evidence of questions, and tests have none: run it separately")
+        raise UsageError(f"--backend {ORACLE} needs the evidence of questions; tests have none: run it separately")
     for name in ("limit", "sample"):
         if sources and conversations and getattr(settings, name) is not None:
             raise UsageError(f"--{name} counts either questions or tests: run conversations and tests separately")
