@@ -12,6 +12,7 @@ import os
 import tomllib
 from dataclasses import asdict, dataclass, field, fields
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 from urllib.parse import urlsplit, urlunsplit
@@ -152,6 +153,7 @@ class Settings:
         return values
 
 
+@cache
 def flags() -> dict[str, Flag]:
     """The flag of each setting that has one, in the order of declaration."""
     hints = get_type_hints(Settings, include_extras=True).items()

@@ -1,8 +1,8 @@
 """``--estimate``: replays the run with a model that counts its calls and asks nobody.
 
 Tests are rehearsed with an agent that always gives the same short reply. The length of its prompts depends on that
-reply; the choice of prompts does only in dynamic tests and tests with callbacks. Of a judge, only the first call per
-test is counted.
+reply; the choice of prompts does only in dynamic tests and tests with callbacks. For each test only the first call
+to the judge is counted.
 """
 
 from __future__ import annotations
