@@ -41,7 +41,7 @@ def serving(launcher: Launcher, tmp_path: Path) -> Serving:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_service_stops_when_told(serving: Serving, how: signal.Signals) -> None:
+def test_a_service_stops_on_a_signal(serving: Serving, how: signal.Signals) -> None:
     with serving("closed_book") as (run, _):
         said = run.said
         run.signal(how)

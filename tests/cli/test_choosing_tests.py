@@ -74,7 +74,9 @@ def test_bad_input_is_one_clear_sentence(
     assert not (tmp_path / "r.sqlite3").exists()
 
 
-def test_a_broken_definition_is_told_by_file_and_place(run_cli: RunCli, tmp_path: Path, definitions: Path) -> None:
+def test_a_broken_definition_is_reported_by_file_and_place(
+    run_cli: RunCli, tmp_path: Path, definitions: Path
+) -> None:
     path = definitions / "Colours" / "1.def.json"
     path.write_text('{"script": ["One."], "is_question": [true, false], "expected_responses": []}')
     for command in (("--batch", "--recording", tmp_path / "r.sqlite3", "--dataset"), ("validate",)):

@@ -65,7 +65,7 @@ def configured(redis_url: str, qdrant: QdrantServerStub, monkeypatch: pytest.Mon
 
 
 @pytest.mark.usefixtures("configured")
-def test_what_runs_left_is_told_then_removed_and_nothing_else(
+def test_data_of_runs_is_listed_then_removed_and_nothing_else(
     run_cli: RunCli, plain: Redis, qdrant: QdrantServerStub, tmp_path
 ) -> None:
     for number in range(2):

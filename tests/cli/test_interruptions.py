@@ -1,4 +1,4 @@
-"""Whatever ends a run, nothing paid is lost, and going on gives what an undisturbed run would have given."""
+"""However a run ends, nothing paid is lost, and resuming it yields what an undisturbed run yields."""
 
 from __future__ import annotations
 

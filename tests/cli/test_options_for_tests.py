@@ -9,7 +9,7 @@ from tests.stubs.openai_server import OpenAIServer, answer
 from tests.stubs.tests_to_run import python_dataset, small_definitions
 
 
-def test_options_without_effect_are_told_in_one_line(run_cli: RunCli, tmp_path: Path) -> None:
+def test_options_without_effect_are_reported_in_one_line(run_cli: RunCli, tmp_path: Path) -> None:
     given = ("--shuffle-choices", "--perceive", "--answer-key", tmp_path / "missing.json")
     ran = run_cli("--batch", "--dataset", "colours", *given, "--recording", tmp_path / "r.sqlite3")
     first, second = ran.err.splitlines()

@@ -1,4 +1,4 @@
-"""How a batch asks: repeats, samples, shuffled options, offline, closed book along, estimates, overlap."""
+"""How a batch asks: repeats, samples, shuffled options, offline, closed_book baseline, estimates, overlap."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     return found
 
 
-def test_closed_book_is_asked_along_with_a_memory_and_is_no_row_of_the_results(
+def test_the_closed_book_baseline_runs_beside_a_memory_without_a_row_in_the_results(
     run_cli: RunCli, tmp_path: Path
 ) -> None:
     ran = run_cli(*run_of("identity-01", tmp_path, "--backend", "full_context"))
@@ -81,7 +81,7 @@ def test_closed_book_is_asked_along_with_a_memory_and_is_no_row_of_the_results(
 
 
 @pytest.mark.parametrize("chosen", [("closed_book",), ("oracle",), ("full_context", "closed_book")])
-def test_closed_book_is_not_asked_along_where_it_is_chosen_or_no_memory_is(
+def test_the_closed_book_baseline_does_not_run_if_it_is_chosen_or_no_memory_is(
     run_cli: RunCli, tmp_path: Path, chosen: tuple[str, ...]
 ) -> None:
     backends = [part for name in chosen for part in ("--backend", name)]

@@ -1,4 +1,4 @@
-"""Whatever ends a run of tests, no model is paid twice, and going on gives what an undisturbed run would have."""
+"""However a run of tests ends, no model is paid twice, and resuming it yields what an undisturbed run yields."""
 
 from __future__ import annotations
 

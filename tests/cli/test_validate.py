@@ -1,4 +1,4 @@
-"""``memreplay validate``: every fault at its place, in one line."""
+"""``memreplay validate``: every error with its place, in one line."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_guide_names_every_tag_that_is_known() -> None:
     assert [tag for tag in TAGS if f"`{tag}`" not in guide] == []
 
 
-def test_the_corpus_is_sound_but_for_its_faults(run_cli: RunCli) -> None:
+def test_the_corpus_is_valid_except_for_its_planted_errors(run_cli: RunCli) -> None:
     ran = run_cli("validate", SOUND)
     assert (ran.code, ran.out) == (0, "1 file checked, 1 conversation, 5 questions: no errors\n")
 
@@ -77,7 +77,7 @@ def test_all_faults_of_a_file_are_reported_and_not_only_the_first(run_cli: RunCl
     }
 
 
-def test_reading_goes_on_after_a_faulty_row_and_a_broken_line(run_cli: RunCli, tmp_path: Path) -> None:
+def test_reading_continues_after_an_invalid_row_and_a_broken_line(run_cli: RunCli, tmp_path: Path) -> None:
     path = written_lines(tmp_path / "rows.jsonl", [mc10_row(0, choices=[]), mc10_row(1, question_type="cloze")])
     path.write_text(path.read_text(encoding="utf-8").replace("\n", "\n{broken\n", 1), encoding="utf-8")
     ran = run_cli("validate", path)

@@ -64,7 +64,7 @@ def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     # Careless distributions install such a package; the project's own must win.
     (site_packages / "tests").mkdir()
     (site_packages / "tests" / "__init__.py").write_text("")
-    # A folder named in a .pth file is searched last, and its own .pth files are ignored: no editable install leaks in.
+    # A folder named in a .pth file is searched last, and its own .pth files are ignored: no editable install.
     (site_packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
     return python.parent
 

@@ -40,7 +40,7 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_file(
     ("content", "says"),
     [("top_k = 0\n", "top_k"), ("topk = 3\n", "topk"), ("top_k = ", "config.toml"), ("backend = []\n", "backend")],
 )
-def test_a_config_file_that_will_not_do_is_told_in_one_sentence(config: Path, content: str, says: str) -> None:
+def test_an_unusable_config_file_is_reported_in_one_sentence(config: Path, content: str, says: str) -> None:
     config.write_text(content)
     with pytest.raises(UsageError, match=says) as refused:
         read_settings()
@@ -64,7 +64,7 @@ def test_a_config_file_that_is_named_must_be_there(config: Path) -> None:
         ("MEMREPLAY_TIMEOUT", "inf", "MEMREPLAY_TIMEOUT or .*finite"),
     ],
 )
-def test_a_variable_that_will_not_do_is_told_and_not_passed_over(
+def test_an_unusable_variable_is_reported_and_not_ignored(
     name: str, value: str, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, value)
@@ -127,7 +127,7 @@ def test_an_api_base_that_is_no_url_is_refused_without_repeating_it(url: str) ->
 
 
 @pytest.mark.parametrize("name", ["redis_url", "qdrant_url"])
-def test_a_password_that_breaks_its_address_is_told_without_it(name: str) -> None:
+def test_a_password_that_breaks_its_url_is_reported_without_it(name: str) -> None:
     with pytest.raises(UsageError, match=f"{name} .*: not a URL") as refused:
         read_settings(**{name: "redis://u:a[b@host"})
     assert "a[b" not in str(refused.value)

@@ -82,7 +82,7 @@ def test_the_rate_is_of_this_process_alone() -> None:
     assert [duration(seconds) for seconds in (45, 200, 3900)] == ["45 s", "3:20", "1:05:00"]
 
 
-def test_no_time_left_is_told_until_a_rate_can_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_time_left_is_shown_until_there_is_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
     monkeypatch.setattr("memreplay.batch.progress.monotonic", lambda: clock[0])
     progress = TableProgress({("rag", "m"): 12})

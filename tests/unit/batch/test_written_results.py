@@ -128,7 +128,7 @@ def test_the_commonest_reasons_of_errors_stand_below_the_table() -> None:
     assert "--retry-errors" in sentence
 
 
-def test_an_extractor_that_failed_is_told_below_the_table() -> None:
+def test_an_extractor_that_failed_is_reported_below_the_table() -> None:
     rows = [row(choice(), reply("3"), backend="hybrid")]
     calls = [Extraction(model="m", turns=("1",), error=error) for error in ("down", None, "down")]
     (sentence,) = remarks(build_results(RUN, rows, extractions={"hybrid": calls}))
@@ -136,7 +136,7 @@ def test_an_extractor_that_failed_is_told_below_the_table() -> None:
     assert remarks(build_results(RUN, rows, extractions={"hybrid": calls[1:2]})) == []
 
 
-def test_evidence_that_the_dataset_does_not_name_is_told_with_how_to_join_it() -> None:
+def test_missing_evidence_is_reported_with_how_to_join_it() -> None:
     rows = [row(choice(), reply("0"), backend=name) for name in ("rag", "hybrid")]
     unnamed = [each.model_copy(update={"failure": "no_evidence"}) for each in rows]
     assert any("for 1 of the questions" in s and "--evidence" in s for s in remarks(results_of(*unnamed)))
