@@ -103,7 +103,7 @@ def test_an_agent_is_asked_once_a_question_however_many_models_there_are(
         (("--batch", "--offline", "--backend", "http://127.0.0.1:1/run_turn"), 2, "--offline uses no network"),
         (("serve-backend", "rag", "--host", "0.0.0.0"), 2, "MEMREPLAY_SERVE_TOKEN"),
         (("serve-backend", "hybird"), 2, "hybird"),
-        (("serve-backend", "http://127.0.0.1:1/run_turn"), 2, "served already"),
+        (("serve-backend", "http://127.0.0.1:1/run_turn"), 2, "is an HTTP agent already"),
         (("serve-backend", "rag", "--host", "192.0.2.1", "--token", "s3cret"), 2, "cannot listen on 192.0.2.1"),
         (("serve-backend", "rag", "--model", "openai/gpt-4o-mini"), 4, "OPENAI_API_KEY"),
     ],

@@ -136,7 +136,7 @@ def test_offline_gives_back_what_is_on_record_and_an_error_for_the_rest(run_cli:
         assert (ran.code, len(server.requests)) == (3, paid)
     assert [row["outcome"] for row in rows(tmp_path / "again")] == ["correct", "correct", "error"]
     assert "not on record" in rows(tmp_path / "again")[2]["error"]
-    assert "1 asked now, 2 replies taken from other runs" in ran.err
+    assert "1 asked, 2 replies reused from other runs" in ran.err
 
 
 def test_offline_needs_no_key(run_cli: RunCli, tmp_path: Path) -> None:

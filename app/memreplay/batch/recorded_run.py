@@ -185,7 +185,7 @@ async def _finish(run: Run, status: Literal["finished", "interrupted"]) -> bool:
 def _summary(progress: BatchProgress) -> str:
     whole = progress.overall
     return (
-        f"{whole.asked} model calls, {whole.reused} replies reused from other runs,"
+        f"{whole.asked} asked, {whole.reused} replies reused from other runs,"
         f" {whole.resumed} answers resumed; paid {whole.cost}"
     )
 
