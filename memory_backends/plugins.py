@@ -10,7 +10,8 @@ import inspect
 import re
 import sys
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from time import perf_counter
@@ -177,7 +178,7 @@ def is_plugin(name: str) -> bool:
 def load_plugin(name: str) -> type:
     """The class of that name.
 
-    The current folder is looked in too, after all that is installed. Raises :class:`PluginError`.
+    The current folder is searched first, as with ``python -m``. Raises :class:`PluginError`.
     """
     entry = announced().get(name)
     spelled = _SPELLING.fullmatch(entry.value.partition("[")[0].strip() if entry else name)
@@ -212,11 +213,9 @@ def create_plugin(name: str, resources: object) -> PluginAdapter:
 
 
 def _module(name: str, path: str) -> Any:
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
     try:
-        return importlib.import_module(path)
+        with _current_folder_first():
+            return importlib.import_module(path)
     except ModuleNotFoundError as error:
         if error.name is not None and (path == error.name or path.startswith(error.name + ".")):
             raise PluginError(
@@ -225,6 +224,22 @@ def _module(name: str, path: str) -> Any:
         raise PluginError(f"{name} cannot be imported: {_told(error)}") from error
     except (Exception, SystemExit) as error:
         raise PluginError(f"{name} cannot be imported: {_told(error)}") from error
+
+
+@contextmanager
+def _current_folder_first() -> Iterator[None]:
+    """A console script does not search the current folder, and installed packages often leave a ``tests`` behind.
+
+    Afterwards it is searched last, for later imports of the memory, so that it shadows nothing else.
+    """
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
+        if here not in sys.path:
+            sys.path.append(here)
 
 
 def _attribute(name: str, module: Any, path: str) -> Any:

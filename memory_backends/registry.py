@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from memory_backends.base import Exchange, MemoryBackend
     from memory_backends.resources import Resources
 
-ARCHITECTURES = ("hybrid", "rag", "full_context")
-"""The architectures that are compared by default."""
-
 Evidence = Mapping[str, tuple[str, ...]]
 """Text of a question to the ids of its evidence turns: for the oracle alone."""
 

@@ -1,4 +1,4 @@
-"""``memreplay``, and ``python -m memreplay``."""
+"""Entry point of ``memreplay`` and ``python -m memreplay``."""
 
 from __future__ import annotations
 

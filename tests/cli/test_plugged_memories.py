@@ -44,7 +44,7 @@ def test_what_a_careless_memory_does_not_keep_is_said_in_words(run_cli: RunCli) 
         "note    hits name every turn that they quote",
     ):
         assert sentence in ran.out
-    assert "must be mended" in ran.out.splitlines()[-1]
+    assert "before its results count" in ran.out.splitlines()[-1]
 
 
 def test_only_what_must_be_kept_decides(run_cli: RunCli) -> None:
@@ -62,7 +62,7 @@ def test_only_what_must_be_kept_decides(run_cli: RunCli) -> None:
         ("hybird", "hybird"),
     ],
 )
-def test_a_memory_that_cannot_be_had_is_one_sentence_and_exit_2(
+def test_an_unusable_memory_is_reported_in_one_sentence_with_exit_2(
     run_cli: RunCli, tmp_path: Path, name: str, says: str
 ) -> None:
     recording = tmp_path / "r.sqlite3"

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from memreplay.batch.recorded_run import RunPlan, run_recorded
 from memreplay.dataset_interfaces.sources import split_specs
 from memreplay.recording.goodai_import import import_goodai_run
-from memreplay.runtime.test_runs import RunWithTests, ShownTests, listed_tests
+from memreplay.runtime.run_with_tests import RunWithTests, ShownTests, listed_tests
 from memreplay.settings import read_settings
 from memreplay.tui.launch import Launch
 from memreplay.tui.panels.tests import TestsDocument, scores_view

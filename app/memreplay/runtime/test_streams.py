@@ -1,4 +1,4 @@
-"""Who converses about which tests: the streams of a run. Light to import, since the screen lists them."""
+"""Test streams: which memory and model go through which tests. Light to import, since the screen lists them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,7 @@ from memreplay.settings import Settings
 
 
 def refuse_unknown_backends(names: Sequence[str]) -> None:
-    """Make sure that every name is a memory's, before anything is built; plugged-in ones are imported.
-
-    Raises:
-        UsageError: one is not, or cannot be plugged in.
-    """
+    """Raise UsageError for a name of no memory, before anything is built; imports plugins."""
     try:
         for name in names:
             if is_agent(name):
@@ -35,9 +31,9 @@ def refuse_unknown_backends(names: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class TestStream:
-    """What one memory and one model converse about: all tests of a source, or some of them; one where it is alone.
+    """The tests of a source that one memory and one model go through in one conversation.
 
-    ``repeat`` counts from 0.
+    ``test_ids`` None means all of them; with ``--isolated`` it names one. ``repeat`` counts from 0.
     """
 
     __test__ = False
@@ -51,43 +47,34 @@ class TestStream:
 
 
 def refuse_agents(settings: Settings, sources: Sequence[TestSource]) -> None:
-    """Refuse an agent where tests are chosen.
-
-    Raises:
-        UsageError: there is one.
-    """
+    """Raise UsageError if a remote agent would have to run tests."""
     agents = [name for name in settings.backend if is_agent(name)]
     if sources and agents:
-        raise UsageError(f"tests converse with memories; {agents[0]} is an agent")
+        raise UsageError(f"tests run on memories; {agents[0]} is an agent")
 
 
 def refuse_for_tests(settings: Settings, sources: Sequence[TestSource], conversations: Sequence[str]) -> None:
-    """Refuse options that mean nothing for what was chosen; ``conversations`` name those that are replayed.
-
-    Raises:
-        UsageError: one does; the sentence names it.
-    """
+    """Raise UsageError for an option that has no meaning for these tests and conversations."""
     refuse_agents(settings, sources)
     if sources and ORACLE in settings.backend:
-        raise UsageError(f"--backend {ORACLE} is given the evidence of questions; tests name none: run it apart")
+        raise UsageError(f"--backend {ORACLE} needs the evidence of questions; tests have none: run it separately")
     for name in ("limit", "sample"):
         if sources and conversations and getattr(settings, name) is not None:
-            raise UsageError(f"--{name} counts questions, or it counts tests: run conversations and tests apart")
+            raise UsageError(f"--{name} counts either questions or tests: run conversations and tests separately")
     for name in ("examples", "memory_span", "isolated", "judge"):
         if not sources and getattr(settings, name):
-            raise UsageError(f"--{name.replace('_', '-')} is for datasets of tests; none was named")
+            raise UsageError(f"--{name.replace('_', '-')} is for datasets of tests, and none was given")
 
 
 def test_options_of(settings: Settings) -> TestOptions:
-    """How the settings would have tests made."""
     return TestOptions(settings.examples, settings.memory_span, settings.seed)
 
 
 def streams_of(source: TestSource, benchmark: Benchmark, settings: Settings) -> list[TestStream]:
-    """The streams of a source: one for each memory, model and repeat, and for each test where tests run alone.
+    """The streams of a source: one per memory, model and repeat, and with ``--isolated`` per test.
 
-    Each is a conversation of its own, named ``source@backend`` or ``source/test@backend``, with ``@model`` behind
-    it where there are several, and ``#2`` behind that in the second repeat.
+    Each is a conversation of its own: ``source@backend``, or ``source/test@backend``, followed by ``@model`` if
+    there are several models and ``#2`` in the second repeat.
     """
     ids = tuple(test.unique_id for test in benchmark.tests)
     parts = {f"{source.name}/{test_id}": (test_id,) for test_id in ids} if settings.isolated else {source.name: ids}
@@ -104,12 +91,11 @@ def streams_of(source: TestSource, benchmark: Benchmark, settings: Settings) -> 
 
 
 def repeat_mark(repeat: int) -> str:
-    """What a repeat, counted from 0, adds to the name of a conversation."""
+    """The suffix of a conversation's name in a repeat, counted from 0."""
     return f"#{repeat + 1}" if repeat else ""
 
 
 def empty_conversation(conversation_id: str, dataset: str, config: RunConfig) -> Conversation:
-    """A conversation of which nothing was said yet."""
     first = Session(number=1, id="1", date=config.start)
     return Conversation(
         id=conversation_id, dataset=dataset, sessions=(first,), turns=(), questions=(), conversing=True

@@ -1,4 +1,4 @@
-"""A wrong key, a model that is not there, an empty account: the run stops soon, and goes on after the mend."""
+"""A wrong key, an unknown model, an empty account: the run stops soon, and resumes when it is fixed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tests.stubs.tests_to_run import python_dataset
 AT_ONCE = 2
 QUESTIONS = 5
 
-PAST_MENDING = [
-    pytest.param(failure(401, "Incorrect API key provided"), "set a valid one", id="a wrong key"),
-    pytest.param(failure(404, "no such model"), "add it there, or start another run", id="an unknown model"),
+FATAL = [
+    pytest.param(failure(401, "Incorrect API key provided"), "set a right one", id="a wrong key"),
+    pytest.param(failure(404, "no such model"), "put it there, or start another run", id="an unknown model"),
     pytest.param(
         failure(429, "quota", code="insufficient_quota"), "top it up", id="no credit, said as a rate limit"
     ),
@@ -47,16 +47,16 @@ def run_status(folder: Path) -> str:
     return str(status)
 
 
-@pytest.mark.parametrize(("wrong", "mend"), PAST_MENDING)
-def test_it_is_said_once_and_the_same_run_goes_on_when_it_is_mended(
-    run_cli: RunCli, tmp_path: Path, wrong: Answer, mend: str
+@pytest.mark.parametrize(("wrong", "fix"), FATAL)
+def test_it_is_reported_once_and_the_run_resumes_when_it_is_fixed(
+    run_cli: RunCli, tmp_path: Path, wrong: Answer, fix: str
 ) -> None:
     with OpenAIServer([wrong]) as server:
         ran = run_cli(*options(server, tmp_path))
         assert ran.code == 130, ran.err
         assert len(server.requests) <= AT_ONCE
-        assert ran.err.count("openai/stub is unavailable") == 1 and mend in ran.err
-        assert f"{QUESTIONS} answers are still to be had" in ran.err and "--resume" in ran.err
+        assert ran.err.count("openai/stub is asked no more") == 1 and fix in ran.err
+        assert f"{QUESTIONS} questions not answered" in ran.err and "--resume" in ran.err
         assert "Traceback" not in ran.err and not (tmp_path / "r.json").exists()
         assert run_status(tmp_path) == "interrupted"
         server.behaviour, server.requests = [answer("red")], []
@@ -125,7 +125,7 @@ def test_where_nobody_can_judge_the_tests_wait_for_a_judge(run_cli: RunCli, tmp_
     assert again["judge"] >= 1 and again["stub"] == 0, "replies of the agent were paid for"
 
 
-def test_without_the_model_that_reads_facts_no_conversation_is_taken_in(run_cli: RunCli, tmp_path: Path) -> None:
+def test_without_its_extractor_no_conversation_is_ingested(run_cli: RunCli, tmp_path: Path) -> None:
     def refuses_the_extractor(received: Received) -> Answer:
         return failure(401, "wrong key") if received.body["model"] == "reads" else answer("red")
 

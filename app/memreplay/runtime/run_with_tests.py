@@ -1,4 +1,4 @@
-"""Runs of tests for the screen: what can be picked, and the stream that a picked conversation stands for."""
+"""Runs that include tests, and the tests that can be picked on the screen."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memreplay.dataset_interfaces.language_model import LanguageModel, LLMReply,
 from memreplay.dataset_interfaces.loading import SHIPPED_DATASETS
 from memreplay.dataset_interfaces.sources import TestSource, split_specs
 from memreplay.engine.agent_session import AgentPlan, AgentSession
-from memreplay.engine.events import EventSink, ReplayEvent
+from memreplay.engine.events import EventSink
 from memreplay.engine.known_replies import KnownReplies
 from memreplay.engine.session import ReplaySession
 from memreplay.errors import UsageError
@@ -27,14 +27,14 @@ from memreplay.llm.answerer import ModelAgent
 from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.model import AnswerModel
 from memreplay.llm.tokens import token_counter
-from memreplay.runtime.judge import Judge, refuse_extractive_judge
+from memreplay.runtime.models import Judge, refuse_extractive_judge
 from memreplay.runtime.run import Run
-from memreplay.runtime.streams import TestStream, empty_conversation, refuse_agents, test_options_of
+from memreplay.runtime.test_streams import TestStream, empty_conversation, refuse_agents, test_options_of
 from memreplay.settings import Settings
 
 
 class RunWithTests(Run):
-    """An assembly that can also play runs of tests: each stream by the id of its conversation."""
+    """A run that can also play streams of tests, each by the id of its conversation."""
 
     def __init__(
         self,
@@ -51,16 +51,16 @@ class RunWithTests(Run):
         judge = settings.judge
         self.judge = Judge(judge, self.answer_model, settings.api_base) if judge is not None else None
         self.authored: dict[tuple[str, int], LLMReply] = {}
-        """What a model wrote of the tests: each reply is paid once, however often the tests are made."""
+        """Replies of the judge while it wrote tests: paid once, however often the tests are created."""
 
     async def check(self) -> None:
-        """Make sure of every server and key that this run needs; those of the judge too."""
+        """As :meth:`Run.check`, and the judge's key."""
         await super().check()
         if self.judge is not None and not self.settings.offline:
             await asyncio.to_thread(ensure_reachable, self.judge.name, self.settings.api_base)
 
     async def made(self, source: TestSource) -> Benchmark:
-        """The tests of a source, made in a thread."""
+        """The tests of a source, created in a thread."""
         loop = asyncio.get_running_loop()
         return await asyncio.to_thread(source.benchmark, test_options_of(self.settings), self._author(loop))
 
@@ -72,7 +72,7 @@ class RunWithTests(Run):
         backends: Sequence[str] | None = None,
         perceive: bool = True,
     ) -> ReplaySession | AgentSession:
-        """A session of a conversation, or of the stream of tests that has its id."""
+        """A session of a conversation, or of the stream of tests with its id."""
         stream = self._streams.get(conversation.id)
         if stream is None:
             return super().start_session(conversation, emit, backends=backends, perceive=perceive)
@@ -83,7 +83,7 @@ class RunWithTests(Run):
     def start_tests(
         self, stream: TestStream, emit: EventSink | None = None, known: KnownReplies | None = None
     ) -> AgentSession:
-        """A session of a stream. Every event is recorded before it is passed on; ``known`` is what was paid for."""
+        """A session of a stream. Each event is recorded before it is passed on; ``known`` replies are reused."""
         assert self.recorder is not None
         self.recorder.add_conversation(stream.conversation)
         if self.judge is not None and known is not None:
@@ -92,9 +92,9 @@ class RunWithTests(Run):
         return self._session(stream, self.answer_model, plan, self.recorded(emit), known)
 
     def rehearsal(self, stream: TestStream, model: AnswerModel, judge: Judge | None) -> AgentSession:
-        """A session of a stream that asks others than the run would, and leaves nothing on record."""
+        """A session of a stream with other models than those of the run; nothing is recorded."""
         return self._session(
-            stream, model, self._plan_of(f"estimate-{uuid4().hex[:8]}", stream, judge), _unrecorded
+            stream, model, self._plan_of(f"estimate-{uuid4().hex[:8]}", stream, judge), lambda event: None
         )
 
     def _plan_of(self, run_id: str, stream: TestStream, judge: Judge | None) -> AgentPlan:
@@ -128,7 +128,7 @@ class RunWithTests(Run):
         return make
 
     def _author(self, loop: asyncio.AbstractEventLoop) -> LanguageModel | None:
-        """Who writes tests that a model has to write: another text each time it is asked, and always the same."""
+        """Writes tests: the same request again yields another text, but the same sequence every time."""
         if self.judge is None:
             return None
         judge, asked = self.judge, Counter[str]()
@@ -143,47 +143,43 @@ class RunWithTests(Run):
         return on_loop(answer, loop)
 
 
-def _unrecorded(event: ReplayEvent) -> None:
-    """A rehearsal leaves nothing behind."""
-
-
 @dataclass(frozen=True)
 class ListedTests:
-    """A shipped dataset of tests, as it can be picked."""
+    """A shipped dataset of tests in the list of the start screen."""
 
     id: str
     description: str
 
 
 def listed_tests() -> list[ListedTests]:
-    """The shipped ones, by their keys; their files are not executed for it."""
-    return [ListedTests(entry.key, f"tests that converse: {entry.name}") for entry in SHIPPED_DATASETS]
+    """The shipped datasets of tests; their files are not executed."""
+    return [ListedTests(entry.key, f"interactive tests: {entry.name}") for entry in SHIPPED_DATASETS]
 
 
 class ShownTests:
-    """Remembers which conversation stands for which tests, between picking it and playing it."""
+    """Maps a picked conversation to the tests that it stands for."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._streams: dict[str, TestStream] = {}
 
     def load(self, specs: Sequence[str], evidence: Path | None) -> list[Conversation]:
-        """The conversations that the specs name; of tests, those that are still to be had.
+        """The conversations that the specs name; tests are still empty conversations.
 
         Raises:
-            MemreplayError: a dataset cannot be used.
+            MemreplayError: a dataset is unusable.
         """
         named, sources = split_specs(specs)
         refuse_agents(self._settings, sources)
         if sources and self._settings.limit is not None:
-            raise UsageError("--limit counts tests with --batch only; for the screen say --examples")
+            raise UsageError("--limit counts tests only with --batch; on the screen use --examples")
         streams = [stream for source in sources for stream in self._streams_of(source)]
         self._streams |= {stream.conversation.id: stream for stream in streams}
         replayed = list(load(named, evidence, lambda sentence: None)) if named else []
         return [*replayed, *(stream.conversation for stream in streams)]
 
     def _streams_of(self, source: TestSource) -> list[TestStream]:
-        """One for all tests, or one a test where each runs alone; whose they are is chosen later."""
+        """One stream, or with ``--isolated`` one per test; memory and model are chosen later."""
         if not self._settings.isolated:
             return [TestStream(empty_conversation(source.name, source.name, RunConfig()), source, "", "")]
         made = source.benchmark(test_options_of(self._settings), None)
@@ -196,8 +192,6 @@ class ShownTests:
         ]
 
     def assemble(self, backends: Sequence[str], model: str, recording: Path) -> RunWithTests:
-        """What plays a conversation with these memories and this model. Slow to import."""
-
-        settings = self._settings.model_copy(update={"backend": tuple(backends), "model": (model,)})
+        settings = replace(self._settings, backend=tuple(backends), model=(model,))
         streams = [replace(stream, backend=backends[0], model=model) for stream in self._streams.values()]
         return RunWithTests(settings, recording, streams)
