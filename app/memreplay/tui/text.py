@@ -205,9 +205,9 @@ def wrapped(lines: Iterable[Line], width: int) -> list[Row]:
     return [row for source in lines for row in wrap(source, width)]
 
 
-def beside(cells: Sequence[Sequence[Line]], widths: Sequence[int], gap: int = 2) -> list[Row]:
+def beside(blocks: Sequence[Sequence[Line]], widths: Sequence[int], gap: int = 2) -> list[Row]:
     """Columns of lines side by side, each wrapped to its width."""
-    columns = [wrapped(cell, width) for cell, width in zip(cells, widths, strict=True)]
+    columns = [wrapped(block, width) for block, width in zip(blocks, widths, strict=True)]
     space = Span(" " * gap)
     rows: list[Row] = []
     for index in range(max((len(column) for column in columns), default=0)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from memreplay.conversations.models import Question, Role, Turn
 from memreplay.engine.events import ConversationClosed
@@ -23,9 +23,17 @@ _SIGNIFICANCE: Final[Mapping[Significance, tuple[Span, Tone]]] = {
     "dropped": (Span("┊ ", "removed"), "removed"),
     "none": (Span("  "), "dim"),
 }
-SIGNIFICANCE_LEGEND: Final = (
-    "by significance: ┃ kept in long-term memory  ╎ dropped, close to the threshold  ┊ dropped"
-)
+SIGNIFICANCE_LEGEND: Final = "by significance: ┃ kept in long-term memory  ╎ dropped near the threshold  ┊ dropped"
+
+
+class Look(NamedTuple):
+    """What changes how a block looks, but never its height."""
+
+    current: bool = False
+    to_come: bool = False
+    chosen: bool = False
+    significance: Significance | None = None
+    closed: str | None = None
 
 
 class ConversationDocument:
@@ -52,7 +60,7 @@ class ConversationDocument:
         return len(self._conversation.turns) + (self.closed is not None)
 
     def height(self, index: int, width: int) -> int:
-        return len(self._lay_out(index, width, False, False, False, None, self.closed))
+        return len(self._lay_out(index, width, Look(closed=self.closed)))
 
     def guess(self, index: int, width: int) -> int:
         turns = self._conversation.turns
@@ -62,22 +70,15 @@ class ConversationDocument:
         current = index == self.cursor - 1
         chosen = index < len(self._conversation.turns) and self._conversation.turns[index].id in self.chosen
         significance = self._significance(index) if self.by_significance else None
-        return self._laid_out(index, width, current, index >= self.cursor, chosen, significance, self.closed)
+        look = Look(current, index >= self.cursor, chosen, significance, self.closed)
+        return self._laid_out(index, width, look)
 
     def subject(self, index: int) -> TurnSubject | None:
         turns = self._conversation.turns
         return TurnSubject(turns[index].id) if index < len(turns) else None
 
-    def _lay_out(
-        self,
-        index: int,
-        width: int,
-        current: bool,
-        to_come: bool,
-        chosen: bool,
-        significance: Significance | None,
-        closed: str | None,
-    ) -> tuple[Row, ...]:
+    def _lay_out(self, index: int, width: int, look: Look) -> tuple[Row, ...]:
+        current, to_come, chosen, significance, closed = look
         if index == len(self._conversation.turns):
             sign = "▶ " if current else "  "
             return (

@@ -23,7 +23,7 @@ from memreplay.scoring.rows import differs_from_record, outcome_of_test, place_o
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.document import ListDocument
 from memreplay.tui.panels.answers import SIGNS
-from memreplay.tui.panels.conversation import ConversationDocument, Significance
+from memreplay.tui.panels.conversation import ConversationDocument, Look
 from memreplay.tui.panels.panel import View, lines_view
 from memreplay.tui.text import Line, Row, Span, Tone, beside, line, one_line, wrapped
 
@@ -185,17 +185,8 @@ class TestsDocument(ConversationDocument):
     def __len__(self) -> int:
         return self._shown + (self.closed is not None)
 
-    def _lay_out(
-        self,
-        index: int,
-        width: int,
-        current: bool,
-        to_come: bool,
-        chosen: bool,
-        significance: Significance | None,
-        closed: str | None,
-    ) -> tuple[Row, ...]:
-        rows = super()._lay_out(index, width, current, to_come, chosen, significance, closed)
+    def _lay_out(self, index: int, width: int, look: Look) -> tuple[Row, ...]:
+        rows = super()._lay_out(index, width, look)
         if index >= self._shown:
             return rows
         rows = self._without_most_filler(index, rows)

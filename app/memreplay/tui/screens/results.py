@@ -52,7 +52,7 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
         scores = self.query_one("#scores", Scores)
         scores.border_title = Content("scores")
         readers = ", ".join(reader_label(model) for model in self._table.models)
-        scores.border_subtitle = Content(f"answered by {readers}" if readers else "")
+        scores.border_subtitle = Content(f"read by {readers}" if readers else "")
         lines = summary_lines(self._table)
         scores.styles.height = min(len(lines), 8) + 2
         scores.show(lines)
@@ -102,7 +102,6 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
             self.explain(answer)
 
     def action_filter(self) -> None:
-        """Only questions of one failure, or those that memories disagree on."""
         filters = filters_of(self._table, self._labels)
 
         def chosen(index: int | None) -> None:

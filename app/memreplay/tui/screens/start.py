@@ -50,7 +50,7 @@ class MemoryList(OptionList):
 
 
 _WHAT_IT_IS = (
-    "A microscope for the memory of LLM agents: replay a conversation, see what each memory stores and retrieves."
+    "A microscope for the memory of LLM agents: replay a conversation, see what each memory stores and finds."
 )
 
 _KINDS = ("identity", "technical", "multi", "", "edge")
