@@ -225,8 +225,12 @@ def _answered(signs: Sequence[Span], label: Span, text: str, asked: Sequence[Ans
 
 def _first_to_explain(answers: Sequence[Answer]) -> Answer:
     """The first answer that is not right, else the first."""
-    wrong = (one for one in answers if one.scored is not None and one.scored.score.outcome != "correct")
-    return next(wrong, answers[0])
+    return next(filter(is_wrong, answers), answers[0])
+
+
+def is_wrong(answer: Answer | None) -> bool:
+    """Whether an answer was scored as anything but correct; False while it is pending."""
+    return answer is not None and answer.scored is not None and answer.scored.score.outcome != "correct"
 
 
 def key_of(answer: Answer) -> AskKey:

@@ -88,11 +88,11 @@ def _judged_lines(judged: Judged, life: Biography) -> Iterator[Line]:
 
 
 def _stored_lines(stored: Stored, life: Biography) -> Iterator[Line]:
-    form = Span("verbatim" if stored.form == "verbatim" else "distilled", "good")
+    form = Span(stored.form, "good")
     where = Span(f"  {one_line(stored.place)}  {one_line(stored.item)}", "dim")
     yield _step(stored.turn, "stored", form, where, about=_at(stored.turn, life))
     if stored.superseded_at is not None:
-        by = f"by {one_line(stored.superseded_by)}" if stored.superseded_by else "replaced by a later value"
+        by = f"by {one_line(stored.superseded_by)}" if stored.superseded_by else "by a later value"
         yield _step(stored.superseded_at, "superseded", Span(by, "changed"), about=_at(stored.superseded_at, life))
 
 

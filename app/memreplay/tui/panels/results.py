@@ -12,7 +12,16 @@ from memreplay.conversations.models import Question
 from memreplay.scoring.attribution import LABELS, Attributor
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.document import ListDocument
-from memreplay.tui.panels.answers import AnswersTable, Labels, ListedQuestion, System, label_tone, place_of, sign_of
+from memreplay.tui.panels.answers import (
+    AnswersTable,
+    Labels,
+    ListedQuestion,
+    System,
+    is_wrong,
+    label_tone,
+    place_of,
+    sign_of,
+)
 from memreplay.tui.text import Line, Row, Span, beside, line, one_line, visible, wrapped
 
 
@@ -38,11 +47,11 @@ def labels_of(timeline: Timeline, table: AnswersTable) -> Labels:
 def filters_of(table: AnswersTable, labels: Labels) -> list[QuestionFilter]:
     """All questions, those that memories disagree on, those not all got right, and one filter per label in use."""
     given = {question: _of_memories(table, question) for question in table.questions}
-    outcomes = {question: [_is_right(answer) for answer in answers] for question, answers in given.items()}
+    wrong = {question: [is_wrong(answer) for answer in answers] for question, answers in given.items()}
     filters = [
         QuestionFilter("all", table.questions),
-        QuestionFilter("disagreement", tuple(one for one, right in outcomes.items() if len(set(right)) > 1)),
-        QuestionFilter("not right", tuple(one for one, right in outcomes.items() if False in right)),
+        QuestionFilter("disagreement", tuple(one for one, outcomes in wrong.items() if len(set(outcomes)) > 1)),
+        QuestionFilter("not right", tuple(one for one, outcomes in wrong.items() if any(outcomes))),
     ]
     named = {one: {labels.get(place_of(answer)) for answer in answers} for one, answers in given.items()}
     counts = Counter(label for of_question in named.values() for label in of_question)
@@ -61,10 +70,6 @@ def _of_memories(table: AnswersTable, listed: ListedQuestion) -> Sequence[Answer
     answers = [answer for system in table.systems if (answer := table.answer(listed, system)) is not None]
     scored = [answer for answer in answers if answer.scored is not None]
     return [answer for answer in scored if answer.asked.backend not in CONTROLS] or scored
-
-
-def _is_right(answer: Answer) -> bool:
-    return answer.scored is not None and answer.scored.score.outcome == "correct"
 
 
 _NARROWEST_COLUMN = 26
@@ -103,7 +108,7 @@ class ResultsDocument(ListDocument):
         self._column = max(0, min(place, len(self._table.systems) - 1))
 
     @property
-    def selected(self) -> ListedQuestion | None:
+    def selected_question(self) -> ListedQuestion | None:
         """The selected question; None if the filter lets none through."""
         return self._questions[self.cursor] if self._questions else None
 
@@ -112,22 +117,17 @@ class ResultsDocument(ListDocument):
         self.cursor = self._questions.index(listed) if listed in self._questions else 0
         self.point_at_first_wrong()
 
-    def chosen(self) -> Answer | None:
-        """The selected answer."""
-        if self.selected is None or not self._table.systems:
+    @property
+    def selected_answer(self) -> Answer | None:
+        if self.selected_question is None or not self._table.systems:
             return None
-        return self._table.answer(self.selected, self._table.systems[self.column])
+        return self._table.answer(self.selected_question, self._table.systems[self.column])
 
     def point_at_first_wrong(self) -> None:
         """Select the first answer to this question that is not right; the first one if all are."""
-        listed = self.selected
+        listed = self.selected_question
         answers = [self._table.answer(listed, system) for system in self._table.systems] if listed else []
-        wrong = (
-            column
-            for column, answer in enumerate(answers)
-            if answer is not None and answer.scored is not None and answer.scored.score.outcome != "correct"
-        )
-        self.column = next(wrong, 0)
+        self.column = next((column for column, answer in enumerate(answers) if is_wrong(answer)), 0)
 
     def guess(self, index: int, width: int) -> int:
         """The average height of the first questions: a run may ask a thousand."""

@@ -72,10 +72,10 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
 
     def _make_document(self) -> None:
         """Make a new document with the same selection."""
-        at, column = self.document.selected, self.document.column
+        at, column = self.document.selected_question, self.document.column
         self.document = ResultsDocument(self._table, self._filter.questions, self._labels)
         self.document.point_at(at)
-        if self.document.selected is at:
+        if self.document.selected_question is at:
             self.document.column = column
 
     def _show_questions(self) -> None:
@@ -95,7 +95,7 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
         self._point_at_answer(self.document.column - 1)
 
     def action_why(self) -> None:
-        answer = self.document.chosen()
+        answer = self.document.selected_answer
         if answer is None:
             self.notify("This architecture was not asked this question.", markup=False)
         else:
@@ -158,8 +158,8 @@ class ResultsScreen(QuestionsScreen[Destination | None]):
             self.dismiss(destination)
 
     def action_jump(self) -> None:
-        if self.document.selected is not None:
-            self.dismiss(Evidence(self.document.selected.question))
+        if self.document.selected_question is not None:
+            self.dismiss(Evidence(self.document.selected_question.question))
 
     def action_run(self) -> None:
         self.dismiss(WholeRun())

@@ -104,8 +104,8 @@ class RunScreen(QuestionsScreen[None]):
         self._explain(answer.asked.conversation, key_of(answer))
 
     def action_jump(self) -> None:
-        if self.document.selected is not None:
-            self._jump(self.document.selected)
+        if self.document.selected_question is not None:
+            self._jump(self.document.selected_question)
 
     @work(group="opening", exclusive=True)
     async def _explain(self, conversation: str, key: AskKey) -> None:
