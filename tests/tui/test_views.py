@@ -270,7 +270,7 @@ def test_answers_carry_a_sign_for_each_architecture_once_they_were_asked() -> No
 
 def test_an_error_is_no_wrong_answer_and_nothing_divided_by_nothing_is_a_dash() -> None:
     table = AnswersTable.until(timeline(), 8)
-    hybrid, rag, full = (table.summary(who) for who in table.contestants)
+    hybrid, rag, full = (table.summary(who) for who in table.systems)
     assert (hybrid.correct, hybrid.graded, hybrid.accuracy) == (2, 3, 2 / 3)
     assert (rag.correct, rag.graded, rag.errors, rag.accuracy) == (1, 2, 1, 0.5)
     assert full.recall_at_10 is None

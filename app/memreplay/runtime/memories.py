@@ -16,7 +16,7 @@ from memory_backends.base import (
     StoreUnavailableError,
     system_clock,
 )
-from memory_backends.options import MemoryOptionError, memory_options
+from memory_backends.options import MemoryOptionError, MemoryOptions, memory_options
 from memory_backends.registry import TAKEN_BY, Evidence, create_backend
 from memory_backends.resources import Resources
 from memory_backends.retrieval.embedding import CachedEmbedder

@@ -15,7 +15,7 @@ from memreplay.timeline.annotations import Annotations
 from memreplay.timeline.event_store import OverlayArchive
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.launch import RunHandle
-from memreplay.tui.panels.answers import AnswersTable, Labels, Posed, posed_in
+from memreplay.tui.panels.answers import AnswersTable, Labels, ListedQuestion, listed_questions
 from memreplay.tui.panels.results import labels_of
 
 if TYPE_CHECKING:
@@ -154,10 +154,10 @@ def newest_run(path: Path) -> RecordedRun:
     try:
         run = recording.run(newest_run_of(recording, path))
         ids = tuple(recording.conversation_ids(run.id))
-        questions: list[Posed] = []
+        questions: list[ListedQuestion] = []
         answers: list[Answer] = []
         for id_ in ids:
-            questions += posed_in(recording.conversation(run.id, id_))
+            questions += listed_questions(recording.conversation(run.id, id_))
             answers += recording.asks(run.id, id_)
     finally:
         recording.close()

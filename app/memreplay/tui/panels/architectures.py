@@ -1,45 +1,76 @@
-"""Which panels an architecture has: those that its memory asked for when it was opened."""
+"""Which panels an architecture shows: those that its memory described when it was opened, as one table."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
+
 from memory_backends.base import PanelInfo
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.panels.context import CompositionPanel, LogPanel
-from memreplay.tui.panels.operations import OperationsPanel, RawEventsPanel
-from memreplay.tui.panels.panel import Page, Panel
-from memreplay.tui.panels.promotions import LedgerPanel, PromotionsPanel
-from memreplay.tui.panels.retrievals import CandidatesPanel, RetrievalsPanel
-from memreplay.tui.panels.stores import StatePanel, StoresPanel, WrittenPanel
+from memreplay.tui.panels.context import ContextLog, composition_view
+from memreplay.tui.panels.operations import operations_view, raw_events_view
+from memreplay.tui.panels.panel import DiffBase, Page, Panel, View
+from memreplay.tui.panels.promotions import ledger_view, promotions_view
+from memreplay.tui.panels.retrievals import candidates_view, retrievals_view
+from memreplay.tui.panels.stores import state_view, stores_view, written_view
+
+_Show = Callable[[Timeline, str, int], View]
+_ShowDiff = Callable[[Timeline, str, int, DiffBase], View]
 
 
 def panels_of(timeline: Timeline, backend: str, page: Page = "memory") -> list[Panel]:
     """The panels of one page, top to bottom."""
     chosen = timeline.description(backend).panels
+
+    def panel(name: str, weight: int, show: _Show) -> Panel:
+        return Panel(name, weight, lambda cursor, _: show(timeline, backend, cursor))
+
     match page:
         case "memory":
-            return [_panel(timeline, backend, info) for info in chosen]
+            return [_PANELS[info.panel](timeline, backend, info) for info in chosen]
         case "retrieval":
-            panels: list[Panel] = [CompositionPanel(timeline, backend, 2), CandidatesPanel(timeline, backend, 6)]
+            panels = [
+                panel("context", 2, composition_view),
+                Panel("candidates", 6, partial(candidates_view, timeline, backend)),
+            ]
             if any(info.panel == "promotions" for info in chosen):
-                panels.append(LedgerPanel(timeline, backend, 4))
+                panels.append(panel("promotion ledger", 4, ledger_view))
             return panels
         case "trace":
-            return [OperationsPanel(timeline, backend, 2), RawEventsPanel(timeline, backend, 3)]
+            return [panel("operations", 2, operations_view), panel("raw events", 3, raw_events_view)]
 
 
-def _panel(timeline: Timeline, backend: str, info: PanelInfo) -> Panel:
-    match info.panel:
-        case "state":
-            return StatePanel(timeline, backend, info.title, info.prefix, info.weight)
-        case "log":
-            return LogPanel(timeline, backend, info.weight)
-        case "stores":
-            return StoresPanel(timeline, backend, info.weight)
-        case "written":
-            return WrittenPanel(timeline, backend, info.weight)
-        case "retrievals":
-            return RetrievalsPanel(timeline, backend, info.weight)
-        case "promotions":
-            return PromotionsPanel(timeline, backend, info.weight)
-        case "operations":
-            return OperationsPanel(timeline, backend, info.weight)
+_Make = Callable[[Timeline, str, PanelInfo], Panel]
+
+
+def _plain(name: str, show: _Show) -> _Make:
+    return lambda timeline, backend, info: Panel(
+        name, info.weight, lambda cursor, _: show(timeline, backend, cursor)
+    )
+
+
+def _diff(name: str, show: _ShowDiff) -> _Make:
+    """A panel that also compares the position with a base."""
+    return lambda timeline, backend, info: Panel(name, info.weight, partial(show, timeline, backend))
+
+
+def _state(timeline: Timeline, backend: str, info: PanelInfo) -> Panel:
+    show = partial(state_view, info.title, info.prefix)
+    return Panel(info.title, info.weight, partial(show, timeline, backend))
+
+
+def _log(timeline: Timeline, backend: str, info: PanelInfo) -> Panel:
+    log = ContextLog(timeline, backend)
+    return Panel("context log", info.weight, lambda cursor, _: log.at(cursor))
+
+
+_PANELS: Final[Mapping[str, _Make]] = {
+    "state": _state,
+    "log": _log,
+    "stores": _plain("stores", stores_view),
+    "written": _plain("written", written_view),
+    "retrievals": _diff("retrievals", retrievals_view),
+    "promotions": _plain("promotions", promotions_view),
+    "operations": _plain("operations", operations_view),
+}

@@ -12,7 +12,7 @@ from memreplay.conversations.exchanges import exchanges_of
 from memreplay.conversations.models import Question, Turn
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.panels.answers import AnswersTable, key_of
-from memreplay.tui.panels.panel import MARKED, Base
+from memreplay.tui.panels.panel import MARKED, DiffBase
 from memreplay.tui.requests import Decision, Destination, Evidence, Hearing, Life, Position, WholeRun, WriteOf
 from memreplay.tui.screens.moving import MovingScreen
 from memreplay.tui.screens.overlays import BesideScreen
@@ -206,7 +206,7 @@ class InspectingScreen(MovingScreen):
 
     # ---- what changed --------------------------------------------------------------------------------------
 
-    def compared(self, bases: list[Base]) -> None:
+    def compared(self, bases: list[DiffBase]) -> None:
         """Compare with the base after the present one."""
         place = bases.index(self.base) if self.base in bases else 0
         self.base = bases[(place + 1) % len(bases)]

@@ -12,7 +12,7 @@ from memreplay.debugger.search import Match, SearchIndex, SearchMatches
 from memreplay.errors import MemreplayError
 from memreplay.timeline.annotations import Bookmark
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.panels.panel import cycle_of
+from memreplay.tui.panels.panel import diff_bases
 from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.screens.watching import WatchingScreen
@@ -100,7 +100,7 @@ class MarkingScreen(WatchingScreen):
 
     def action_compare(self) -> None:
         """What changed: the next base to compare with."""
-        self.compared(cycle_of(self.annotations.bookmarks(), [pane.backend for pane in self.architectures.panes]))
+        self.compared(diff_bases(self.annotations.bookmarks(), [pane.backend for pane in self.architectures.panes]))
 
     # ---- search --------------------------------------------------------------------------------------------
 

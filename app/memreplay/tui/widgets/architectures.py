@@ -11,7 +11,7 @@ from textual.content import Content
 
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.panels.architectures import panels_of
-from memreplay.tui.panels.panel import MARKED, PAGES, Base, Page, Panel
+from memreplay.tui.panels.panel import MARKED, PAGES, DiffBase, Page, Panel
 from memreplay.tui.text import Span, one_line
 from memreplay.tui.widgets.bars import ArchitectureTabs, Bar
 from memreplay.tui.widgets.lines_view import LinesView
@@ -26,7 +26,7 @@ class PanelView(LinesView):
         self._titles = "", ""
         self.styles.height = f"{panel.weight}fr"
 
-    def move_to(self, cursor: int, base: Base) -> None:
+    def move_to(self, cursor: int, base: DiffBase) -> None:
         """Show the panel at a position, compared with a base."""
         view = self.panel.at(cursor, base)
         # On a short screen the panels have no lower edge, and the note goes to the upper one.
@@ -79,7 +79,7 @@ class ArchitecturePane(Vertical):
         if had_focus:
             self.focus_panel()
 
-    def move_to(self, cursor: int, base: Base) -> None:
+    def move_to(self, cursor: int, base: DiffBase) -> None:
         """Show every panel at a position."""
         self._follow_description()
         failures = self._timeline.failures_at(self.backend, cursor)
@@ -153,7 +153,7 @@ class Architectures(Vertical):
         """Show as many as there is room for."""
         self._arrange_panes()
 
-    def move_to(self, cursor: int, base: Base) -> None:
+    def move_to(self, cursor: int, base: DiffBase) -> None:
         """Show those on the screen at a position, compared with a base."""
         self._cursor, self._base = cursor, base
         if self.size.width:
