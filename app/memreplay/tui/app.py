@@ -206,8 +206,8 @@ class MemreplayApp(App[None]):
     @work(group="leaving")
     async def _abandon(self) -> None:
         run = await self._keep()
-        if run is not None and run.assembly.recording_path is not None:
-            self._start.say(f"Kept as far as it went: {run.assembly.recording_path}")
+        if run is not None and run.handle.recording_path is not None:
+            self._start.say(f"Kept as far as it went: {run.handle.recording_path}")
 
     async def action_quit(self) -> None:
         """Leave at once; a live run is kept as interrupted."""

@@ -1,4 +1,4 @@
-"""The timeline strip on the screen: it shows where the cursor is, and seeks where it is clicked or dragged."""
+"""The rows at the top of a screen: single lines, the tabs of the architectures, and the timeline strip."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from textual import events
 from textual.message import Message
 
+from memreplay.timeline.timeline import Timeline
 from memreplay.tui.panels.panel import PAGES, Page
-from memreplay.tui.text import Line, Span, line, one_line, width_of
+from memreplay.tui.panels.strip import StripView
+from memreplay.tui.text import Line, Span, Tone, line, one_line, width_of
 from memreplay.tui.widgets.lines_view import LinesView
 
 
@@ -22,11 +24,27 @@ class Bar(LinesView, can_focus=False):
         self.show([line(*parts, most=1)])
 
 
+class NoteBar(Bar):
+    """A sentence behind a sign; hidden while there is none."""
+
+    def __init__(self, sign: str, sign_tone: Tone, tone: Tone, *, id: str) -> None:
+        super().__init__(id=id)
+        self._sign = Span(sign, sign_tone)
+        self._tone = tone
+        self.display = False
+
+    def set(self, sentence: str) -> None:
+        """Show a sentence, or hide the bar if it is empty."""
+        self.display = bool(sentence)
+        if sentence:
+            self.say(self._sign, Span(one_line(sentence), self._tone))
+
+
 class ArchitectureTabs(Bar):
     """The architectures by number: those on screen above their columns, then the others. A click shows one."""
 
     class Chosen(Message):
-        """An architecture was clicked: its place in the order, from 0."""
+        """An architecture was clicked, by its 0-based index."""
 
         def __init__(self, index: int) -> None:
             super().__init__()
@@ -38,7 +56,7 @@ class ArchitectureTabs(Bar):
         self._ends: list[tuple[int, int]] = []
 
     def mark(self, shown: range, width: int, page: Page) -> None:
-        """Put those on screen above columns that share ``width`` cells, and the others where there is room."""
+        """Align those on screen with columns that share ``width`` cells; append the others as far as they fit."""
         hidden = [index for index in range(len(self._names)) if index not in shown]
         spans: list[Span] = []
         self._ends = []
@@ -55,7 +73,60 @@ class ArchitectureTabs(Bar):
         self.show([Line(tuple(spans), most=1)])
 
     def on_click(self, event: events.Click) -> None:
-        """Show the architecture that was clicked."""
         index = next((index for end, index in self._ends if event.x < end), None)
         if index is not None:
             self.post_message(self.Chosen(index))
+
+
+class TimelineStrip(Bar):
+    """One row of ticks, and a row of sessions above it if the screen is tall enough. Clicks and drags seek."""
+
+    class Sought(Message):
+        """The user pointed at a position."""
+
+        def __init__(self, position: int) -> None:
+            super().__init__()
+            self.position = position
+
+    def __init__(self, timeline: Timeline, *, id: str) -> None:
+        super().__init__(id=id)
+        self._view = StripView(timeline)
+        self._at = 0, 0
+        self._dragging = False
+
+    def move_to(self, cursor: int, frontier: int) -> None:
+        """Show the cursor; positions beyond the frontier are drawn as not played yet."""
+        self._at = cursor, frontier
+        width = self.size.width
+        if not width:
+            return
+        sessions = None if self.screen.has_class("-short") else self._view.sessions(width)
+        ticks = self._view.ticks(cursor, frontier, width)
+        lines = [ticks] if sessions is None else [sessions, ticks]
+        if self.styles.height is None or self.styles.height.value != len(lines):
+            self.styles.height = len(lines)
+        self.show(lines)
+
+    def refresh_marks(self) -> None:
+        """Count the marks again at the next paint."""
+        self._view.refresh()
+
+    def on_resize(self, event: events.Resize) -> None:
+        super().on_resize(event)
+        self.move_to(*self._at)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        self._dragging = True
+        self.capture_mouse()
+        self._seek(event)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self._dragging:
+            self._seek(event)
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        self._dragging = False
+        self.release_mouse()
+
+    def _seek(self, event: events.MouseEvent) -> None:
+        self.post_message(self.Sought(self._view.position_at(event.x)))
