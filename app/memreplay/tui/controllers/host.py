@@ -28,37 +28,23 @@ class ReplayHost(Protocol):
 
     def cursor_moved(self) -> None:
         """Show the new position."""
-        ...
 
     def paint(self) -> None:
         """Show everything at the cursor."""
-        ...
 
     def paint_header(self) -> None: ...
 
     def paint_progress(self) -> None:
         """Show what changes while a run is played, even if the cursor stays: header, strip and answers."""
-        ...
-
-    def refresh_strip(self) -> None:
-        """Count the marks on the strip again."""
-        ...
-
-    def highlight_turns(self, turn_ids: frozenset[str]) -> None:
-        """Mark turns in the conversation as those the user came for."""
-        ...
 
     def announce(self, note: str) -> None:
         """Explain where the cursor is; the note stays until the cursor moves. An empty note removes it."""
-        ...
 
     def show_problem(self, sentence: str) -> None:
         """Show why the run cannot continue; an empty sentence removes it."""
-        ...
 
     def report(self, sentence: str, severity: SeverityLevel = "information") -> None:
         """Notify the user. The sentence is never read as markup."""
-        ...
 
     def open_screen(
         self,
@@ -66,7 +52,6 @@ class ReplayHost(Protocol):
         then: Callable[[ScreenResultType | None], None] | None = None,
     ) -> None:
         """Open a screen over the replay and pass on its result."""
-        ...
 
     def minimize(self) -> None: ...
 

@@ -42,6 +42,7 @@ from memreplay.tui.subjects import (
     origin_words,
 )
 from memreplay.tui.widgets.architectures import Architectures
+from memreplay.tui.widgets.conversation import ConversationView
 
 _NOT_STORED = "judged at this turn, but nothing of it was stored · ⌫ returns"
 
@@ -54,6 +55,7 @@ class Inspection:
         source: ReplaySource,
         retrievals: RetrievalIndex,
         navigation: Navigation,
+        conversation: ConversationView,
         architectures: Architectures,
         host: ReplayHost,
     ) -> None:
@@ -63,6 +65,7 @@ class Inspection:
         self._timeline = source.timeline
         self._retrievals = retrievals
         self._navigation = navigation
+        self._conversation = conversation
         self._architectures = architectures
         self._host = host
 
@@ -140,7 +143,7 @@ class Inspection:
         """To the first turn that holds the answer of a question."""
         known = self._timeline.conversation.turns_by_id
         turns = [known[turn] for turn in question.evidence if turn in known]
-        self._host.highlight_turns(frozenset(turn.id for turn in turns))
+        self._conversation.highlight(frozenset(turn.id for turn in turns))
         if turns:
             self._navigation.jump(turns[0].number)
             self._host.paint()

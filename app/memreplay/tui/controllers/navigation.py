@@ -77,7 +77,7 @@ class Navigation:
     def move_to(self, position: int) -> None:
         """Move to the nearest position that was played. This executes nothing."""
         before, self.cursor = self.cursor, max(0, min(position, self._playback.frontier))
-        self._playback.following = self.cursor == self._playback.frontier
+        self._playback.following = self._playback.is_live and self.cursor == self._playback.frontier
         if self.cursor != before:
             self._host.cursor_moved()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from textual.timer import Timer
 
-from memreplay.engine.events import AnswerScored, QuestionAsked, ReplayEvent
+from memreplay.engine.events import AnswerScored, QuestionAsked, ReplayEvent, ReplyReceived
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.controllers.host import ReplayHost
 from memreplay.tui.widgets.workers import LivePlayer
@@ -25,7 +25,7 @@ class Playback:
         self, timeline: Timeline, player: LivePlayer | None, seconds_per_turn: float, host: ReplayHost
     ) -> None:
         self.seconds_per_turn = seconds_per_turn
-        self.following = True
+        self.following = player is not None
         """Whether the cursor stays at the frontier of a live run while it is played."""
         self._timeline = timeline
         self._player = player
@@ -61,7 +61,7 @@ class Playback:
     def advance(self, turns: int) -> None:
         """Move forward; at the frontier of a live run, have the engine play these turns."""
         # A live cursor that follows the frontier may lag behind it until the next paint.
-        if self._host.cursor == self.frontier or (self.is_live and self.following):
+        if self._host.cursor == self.frontier or self.following:
             self._play(turns)
         else:
             self._host.move_to(self._host.cursor + turns)
@@ -127,8 +127,8 @@ class Playback:
     # ---- news from the engine ------------------------------------------------------------------------------
 
     def on_replay_event(self, event: ReplayEvent) -> None:
-        """The engine emitted an event."""
-        if isinstance(event, QuestionAsked | AnswerScored):
+        """Show answers as they arrive."""
+        if isinstance(event, QuestionAsked | ReplyReceived | AnswerScored):
             self._paint_soon()
 
     def on_turn_played(self, position: int) -> None:

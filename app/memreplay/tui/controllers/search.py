@@ -14,6 +14,7 @@ from memreplay.tui.controllers.navigation import Navigation
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.sources import ReplaySource
 from memreplay.tui.text import one_line
+from memreplay.tui.widgets.bars import TimelineStrip
 
 
 class Search:
@@ -103,8 +104,11 @@ class Search:
 class Bookmarks:
     """Named turns with notes. They are saved with the recording."""
 
-    def __init__(self, source: ReplaySource, navigation: Navigation, host: ReplayHost) -> None:
+    def __init__(
+        self, source: ReplaySource, navigation: Navigation, strip: TimelineStrip, host: ReplayHost
+    ) -> None:
         self._source = source
+        self._strip = strip
         self._navigation = navigation
         self._host = host
 
@@ -112,7 +116,8 @@ class Bookmarks:
         """Show the bookmarks on the strip."""
         bookmarks = self._source.annotations.bookmarks()
         self._source.timeline.marks.set_bookmarks(bookmark.turn for bookmark in bookmarks)
-        self._host.refresh_strip()
+        self._strip.refresh_marks()
+        self._host.paint_progress()
 
     def edit(self) -> None:
         """Ask for the name and note of this turn's bookmark; an empty name removes it."""

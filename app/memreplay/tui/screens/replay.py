@@ -14,7 +14,6 @@ from textual.screen import Screen, ScreenResultType
 from textual.widgets import Footer
 
 from memreplay.debugger.retrievals import RetrievalIndex
-from memreplay.engine.events import AnswerScored, ReplayEvent, ReplyReceived
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.controllers.asking import Asking
 from memreplay.tui.controllers.breakpoints import Breakpoints
@@ -35,7 +34,7 @@ from memreplay.tui.widgets.architectures import Architectures
 from memreplay.tui.widgets.bars import Bar, NoteBar, TimelineStrip
 from memreplay.tui.widgets.conversation import AnswersView, ConversationView
 from memreplay.tui.widgets.lines_view import LinesView
-from memreplay.tui.widgets.workers import HandAsker, LivePlayer
+from memreplay.tui.widgets.workers import HandAsker, Happened, LivePlayer
 
 _IDLE_SECONDS = 1.0
 
@@ -65,7 +64,7 @@ class ReplayScreen(Screen[None]):
         super().__init__()
         self.source = source
         self.timeline = timeline = source.timeline
-        self.player = LivePlayer(source) if source.assembly is not None else None
+        self.player = LivePlayer(source) if source.handle is not None else None
         self._asker = HandAsker(timeline.conversation, assemble, self.player.emit if self.player else None)
         self.strip = TimelineStrip(timeline, id="strip")
         self.conversation = ConversationView(timeline, live=self.player is not None, id="conversation")
@@ -75,10 +74,12 @@ class ReplayScreen(Screen[None]):
         retrievals = RetrievalIndex(timeline)
         self.playback = Playback(timeline, self.player, seconds_per_turn, self)
         self.navigation = Navigation(timeline, self.playback, self.architectures, self)
-        self.inspection = Inspection(source, retrievals, self.navigation, self.architectures, self)
+        self.inspection = Inspection(
+            source, retrievals, self.navigation, self.conversation, self.architectures, self
+        )
         self.breakpoints = Breakpoints(source, retrievals, self.playback, self.navigation, self.architectures, self)
         self.search = Search(timeline, self.navigation, self)
-        self.bookmarks = Bookmarks(source, self.navigation, self)
+        self.bookmarks = Bookmarks(source, self.navigation, self.strip, self)
         self.asking = Asking(timeline, source.backends, self._asker, self.inspection.explain, self)
         self._garbage = QuietGarbage()
 
@@ -127,12 +128,10 @@ class ReplayScreen(Screen[None]):
 
     @property
     def frontier(self) -> int:
-        """The last position that was played."""
         return self.playback.frontier
 
     @property
     def base(self) -> Base:
-        """What the panels compare with."""
         return self.inspection.base
 
     def move_to(self, position: int) -> None:
@@ -150,13 +149,11 @@ class ReplayScreen(Screen[None]):
     # ---- painting ------------------------------------------------------------------------------------------
 
     def paint(self) -> None:
-        """Show everything at the cursor."""
         self.conversation.move_to(self.cursor, self.frontier)
         self.architectures.move_to(self.cursor, self.base)
         self.paint_progress()
 
     def paint_progress(self) -> None:
-        """Show what changes while a run is played, even if the cursor stays."""
         self.paint_header()
         self.strip.move_to(self.cursor, self.frontier)
         self.conversation.grow_to(self.frontier)
@@ -175,20 +172,10 @@ class ReplayScreen(Screen[None]):
         )
         self.query_one("#header", Bar).say(*spans)
 
-    def refresh_strip(self) -> None:
-        """Count the marks on the strip again."""
-        self.strip.refresh_marks()
-        self.strip.move_to(self.cursor, self.frontier)
-
-    def highlight_turns(self, turn_ids: frozenset[str]) -> None:
-        self.conversation.highlight(turn_ids)
-
     def announce(self, note: str) -> None:
-        """Explain where the cursor is; the note stays until the cursor moves."""
         self.query_one("#found", NoteBar).set(note)
 
     def show_problem(self, sentence: str) -> None:
-        """Show why the run cannot continue."""
         self.query_one("#trouble", NoteBar).set(sentence)
 
     def report(self, sentence: str, severity: SeverityLevel = "information") -> None:
@@ -280,17 +267,15 @@ class ReplayScreen(Screen[None]):
 
     # ---- the engine's messages -----------------------------------------------------------------------------
 
-    def _append_event(self, event: ReplayEvent) -> None:
+    @on(Happened)
+    def _happened(self, message: Happened) -> None:
+        event = message.event
         self.timeline.append(event)
         self.strip.refresh_marks()
         self.conversation.on_replay_event(event)
         self.answers.on_replay_event(event)
         self.search.on_replay_event()
-
-    @on(LivePlayer.Happened)
-    def _happened(self, message: LivePlayer.Happened) -> None:
-        self._append_event(message.event)
-        self.playback.on_replay_event(message.event)
+        self.playback.on_replay_event(event)
 
     @on(LivePlayer.Reached)
     def _reached(self, message: LivePlayer.Reached) -> None:
@@ -306,12 +291,6 @@ class ReplayScreen(Screen[None]):
     @on(LivePlayer.Failed)
     def _failed(self, message: LivePlayer.Failed) -> None:
         self.playback.on_failure(message.sentence)
-
-    @on(HandAsker.Happened)
-    def _happened_by_hand(self, message: HandAsker.Happened) -> None:
-        self._append_event(message.event)
-        if isinstance(message.event, ReplyReceived | AnswerScored):
-            self.paint_progress()
 
     @on(HandAsker.Progressed)
     def _asking_progressed(self, message: HandAsker.Progressed) -> None:

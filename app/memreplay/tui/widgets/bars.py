@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from textual import events
 from textual.message import Message
@@ -43,12 +44,11 @@ class NoteBar(Bar):
 class ArchitectureTabs(Bar):
     """The architectures by number: those on screen above their columns, then the others. A click shows one."""
 
+    @dataclass
     class Chosen(Message):
         """An architecture was clicked, by its 0-based index."""
 
-        def __init__(self, index: int) -> None:
-            super().__init__()
-            self.index = index
+        index: int
 
     def __init__(self, names: Sequence[str], *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -81,12 +81,11 @@ class ArchitectureTabs(Bar):
 class TimelineStrip(Bar):
     """One row of ticks, and a row of sessions above it if the screen is tall enough. Clicks and drags seek."""
 
+    @dataclass
     class Sought(Message):
         """The user pointed at a position."""
 
-        def __init__(self, position: int) -> None:
-            super().__init__()
-            self.position = position
+        position: int
 
     def __init__(self, timeline: Timeline, *, id: str) -> None:
         super().__init__(id=id)

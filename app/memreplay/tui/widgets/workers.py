@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -27,45 +28,42 @@ if TYPE_CHECKING:
     from memreplay.engine.probes import Probe
 
 
+@dataclass
+class Happened(Message):
+    """The engine recorded an event."""
+
+    event: ReplayEvent
+
+
 class LivePlayer(Widget):
     """Plays a live run and asks its questions."""
 
     DEFAULT_CSS = "LivePlayer { display: none; }"
 
-    class Happened(Message):
-        """The engine recorded an event."""
-
-        def __init__(self, event: ReplayEvent) -> None:
-            super().__init__()
-            self.event = event
-
+    @dataclass
     class Reached(Message):
         """Every memory has ingested a turn."""
 
-        def __init__(self, position: int) -> None:
-            super().__init__()
-            self.position = position
+        position: int
 
+    @dataclass
     class Rested(Message):
         """The engine is idle. ``completed``: every question was asked and the run is over."""
 
-        def __init__(self, position: int, completed: bool) -> None:
-            super().__init__()
-            self.position = position
-            self.completed = completed
+        position: int
+        completed: bool
 
+    @dataclass
     class Failed(Message):
         """The engine cannot continue; ``sentence`` says why."""
 
-        def __init__(self, sentence: str) -> None:
-            super().__init__()
-            self.sentence = sentence
+        sentence: str
 
     def __init__(self, source: ReplaySource) -> None:
         super().__init__()
-        assert source.assembly is not None
+        assert source.handle is not None
         self._timeline = source.timeline
-        self.run = LiveRun(source.assembly, source.timeline, self._emit)
+        self.run = LiveRun(source.handle, source.timeline, self._emit)
         self.busy = False
         self._ask_when_played = False
         self._asking: str | None = None
@@ -110,13 +108,9 @@ class LivePlayer(Widget):
         """Play up to the target, then ask the questions if they are wanted."""
         try:
             completed = await self._drive()
-        except (MemreplayError, ModelUnavailableError) as error:
-            self.busy = False
-            self.post_message(self.Failed(str(error)))
         except Exception as error:
-            # A store or a plugged-in memory may raise anything: the screen keeps showing what was recorded.
             self.busy = False
-            self.post_message(self.Failed(f"the run cannot continue: {type(error).__name__}: {error}"))
+            self.post_message(self.Failed(_sentence("the run cannot continue", error)))
         else:
             self.busy = False
             self.post_message(self.Rested(self.run.position, completed))
@@ -144,7 +138,7 @@ class LivePlayer(Widget):
 
     def emit(self, event: ReplayEvent) -> None:
         """Post an event of the same run, in the order of its recording."""
-        self.post_message(self.Happened(event))
+        self.post_message(Happened(event))
 
     def _emit(self, event: ReplayEvent) -> None:
         if isinstance(event, QuestionAsked | AnswerScored):
@@ -157,34 +151,24 @@ class HandAsker(Widget):
 
     DEFAULT_CSS = "HandAsker { display: none; }"
 
-    class Happened(Message):
-        """Something was asked or answered."""
-
-        def __init__(self, event: ReplayEvent) -> None:
-            super().__init__()
-            self.event = event
-
+    @dataclass
     class Progressed(Message):
         """What is being done; ``words`` are empty when it is finished."""
 
-        def __init__(self, words: str) -> None:
-            super().__init__()
-            self.words = words
+        words: str
 
+    @dataclass
     class Answered(Message):
         """Every memory has answered."""
 
-        def __init__(self, position: int, question: Question) -> None:
-            super().__init__()
-            self.position = position
-            self.question = question
+        position: int
+        question: Question
 
+    @dataclass
     class Failed(Message):
         """The question cannot be asked; ``sentence`` says why."""
 
-        def __init__(self, sentence: str) -> None:
-            super().__init__()
-            self.sentence = sentence
+        sentence: str
 
     def __init__(
         self,
@@ -210,11 +194,8 @@ class HandAsker(Widget):
             handle.try_again()
             probe = await self._probe_of(handle)
             await probe.ask_at(position, question, backends, progress=self._progress)
-        except (MemreplayError, ModelUnavailableError) as error:
-            self.post_message(self.Failed(str(error)))
         except Exception as error:
-            # A store or a plugged-in memory may raise anything: the screen stays.
-            self.post_message(self.Failed(f"the question cannot be asked: {type(error).__name__}: {error}"))
+            self.post_message(self.Failed(_sentence("the question cannot be asked", error)))
         else:
             self.post_message(self.Answered(position, question))
         finally:
@@ -231,7 +212,14 @@ class HandAsker(Widget):
         return self._probe
 
     def _post(self, event: ReplayEvent) -> None:
-        self.post_message(self.Happened(event))
+        self.post_message(Happened(event))
 
     def _progress(self, backend: str, position: int, last: int) -> None:
         self.post_message(self.Progressed(f"by hand: {one_line(backend)} ingests turn {position}/{last} · x stops"))
+
+
+def _sentence(problem: str, error: Exception) -> str:
+    """Why something failed. A store or a plugged-in memory may raise anything, and must not close the screen."""
+    if isinstance(error, MemreplayError | ModelUnavailableError):
+        return str(error)
+    return f"{problem}: {type(error).__name__}: {error}"
