@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -60,7 +61,7 @@ class MemreplayApp(App[None]):
         elif self._launch.conversation is not None:
             self._open_conversation(self._launch.conversation, self._launch.backends, self._launch.model)
         elif self._launch.one_of:
-            self._open_one_of(self._launch.one_of)
+            self._open_launched(self._launch.one_of)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Every action of the screen, and the themes."""
@@ -85,37 +86,33 @@ class MemreplayApp(App[None]):
 
     @work(group="opening", exclusive=True)
     async def _open_recording(self, path: Path) -> None:
-        try:
-            await _loaded(*_SCREENS)
-            from memreplay.tui.sources import recorded, recorded_conversations
-
-            ids = await asyncio.to_thread(recorded_conversations, path)
-            chosen = await self._choose(f"conversations in {path.name}", ids)
+        await _loaded(*_SCREENS)
+        with self._reporting_errors():
+            chosen = await self._choose_recorded(path, f"conversations in {path.name}")
             if chosen is not None:
-                source = await asyncio.to_thread(recorded, path, ids[chosen])
-                self._open_replay(source)
-        except MemreplayError as error:
-            self._start.say(str(error), trouble=True)
+                self._open_replay(chosen)
 
     @work(group="opening", exclusive=True)
     async def _open_compared(self, left: Path, right: Path) -> None:
         await _loaded(*_SCREENS)
         from memreplay.tui.screens.compare import CompareScreen, Opened
-        from memreplay.tui.sources import recorded, recorded_conversations
 
         opened = []
-        try:
+        with self._reporting_errors():
             for path, place in ((left, "the first"), (right, "the second")):
-                ids = await asyncio.to_thread(recorded_conversations, path)
-                chosen = await self._choose(f"{place}: conversations in {path.name}", ids)
-                if chosen is None:
-                    break
-                name = path.name if left != right else ids[chosen].partition("@")[2] or ids[chosen]
-                opened.append(Opened(name, await asyncio.to_thread(recorded, path, ids[chosen])))
-        except MemreplayError as error:
-            self._start.say(str(error), trouble=True)
-        if len(opened) == 2:
+                source = await self._choose_recorded(path, f"{place}: conversations in {path.name}")
+                if source is None:
+                    return
+                id_ = source.timeline.conversation.id
+                opened.append(Opened(path.name if left != right else id_.partition("@")[2] or id_, source))
             self.push_screen(CompareScreen(*opened))
+
+    async def _choose_recorded(self, path: Path, title: str) -> ReplaySource | None:
+        from memreplay.tui.sources import recorded, recorded_conversations
+
+        ids = await asyncio.to_thread(recorded_conversations, path)
+        chosen = await self._choose(title, ids)
+        return None if chosen is None else await asyncio.to_thread(recorded, path, ids[chosen])
 
     @on(OneOfTwoWanted)
     def _one_of_two_wanted(self, message: OneOfTwoWanted) -> None:
@@ -139,20 +136,21 @@ class MemreplayApp(App[None]):
 
     @work(group="opening", exclusive=True)
     async def _open_dataset(self, dataset: str, backends: Sequence[str], model: str) -> None:
-        try:
+        with self._reporting_errors():
             conversations = await asyncio.to_thread(self._launch.load, dataset)
-        except MemreplayError as error:
-            self._start.say(str(error), trouble=True)
-            return
-        chosen = await self._choose(f"conversations in {dataset}", _names(conversations))
-        if chosen is not None:
-            self._open_conversation(conversations[chosen], backends, model)
+            await self._open_one_of(f"conversations in {dataset}", conversations, backends, model)
 
     @work(group="opening", exclusive=True)
-    async def _open_one_of(self, conversations: Sequence[Conversation]) -> None:
-        chosen = await self._choose("which conversation?", _names(conversations))
+    async def _open_launched(self, conversations: Sequence[Conversation]) -> None:
+        await self._open_one_of("which conversation?", conversations, self._launch.backends, self._launch.model)
+
+    async def _open_one_of(
+        self, title: str, conversations: Sequence[Conversation], backends: Sequence[str], model: str
+    ) -> None:
+        names = [f"{conversation.id}  {_extent(conversation)}" for conversation in conversations]
+        chosen = await self._choose(title, names)
         if chosen is not None:
-            self._open_conversation(conversations[chosen], self._launch.backends, self._launch.model)
+            self._open_conversation(conversations[chosen], backends, model)
 
     @work(group="assembling", exclusive=True)
     async def _open_conversation(self, conversation: Conversation, backends: Sequence[str], model: str) -> None:
@@ -162,15 +160,19 @@ class MemreplayApp(App[None]):
             if chosen is None:
                 return
             backends = [backends[chosen]]
-        try:
-            await _loaded("memreplay.runtime.run", *_SCREENS)
+        await _loaded("memreplay.runtime.run", *_SCREENS)
+        from memreplay.tui.sources import ReplaySource
+
+        with self._reporting_errors():
             handle = self._launch.assemble(backends, model)
+            self._open_replay(ReplaySource.live(conversation, handle))
+
+    @contextmanager
+    def _reporting_errors(self) -> Iterator[None]:
+        try:
+            yield
         except MemreplayError as error:
             self._start.say(str(error), trouble=True)
-        else:
-            from memreplay.tui.sources import ReplaySource
-
-            self._open_replay(ReplaySource.live(conversation, handle))
 
     async def _choose(self, title: str, names: Sequence[str]) -> int | None:
         if len(names) == 1:
@@ -234,10 +236,6 @@ class MemreplayApp(App[None]):
                 return None
             await run.abandon()
             return run
-
-
-def _names(conversations: Sequence[Conversation]) -> list[str]:
-    return [f"{conversation.id}  {_extent(conversation)}" for conversation in conversations]
 
 
 def _extent(conversation: Conversation) -> str:

@@ -11,7 +11,7 @@ from textual.message import Message
 if TYPE_CHECKING:
     from memreplay.conversations.models import Question
     from memreplay.tui.sources import ReplaySource
-    from memreplay.tui.subjects import DecisionSubject, WrittenSubject
+    from memreplay.tui.subjects import DecisionSubject
 
 
 @dataclass(frozen=True)
@@ -19,13 +19,6 @@ class Evidence:
     """The first turn that holds the answer of a question."""
 
     question: Question
-
-
-@dataclass(frozen=True)
-class WriteOf:
-    """The command that wrote something."""
-
-    subject: WrittenSubject
 
 
 @dataclass(frozen=True)
@@ -67,7 +60,7 @@ class WholeRun:
     """The results of all conversations of the run."""
 
 
-Destination = WholeRun | Decision | Life | Evidence | WriteOf | Hearing | Position
+Destination = WholeRun | Decision | Life | Evidence | Hearing | Position
 
 
 @dataclass

@@ -12,17 +12,7 @@ from memreplay.tui.controllers.host import ReplayHost
 from memreplay.tui.controllers.navigation import Navigation
 from memreplay.tui.panels.answers import AnswersTable, key_of
 from memreplay.tui.panels.panel import MARKED, cycle_of
-from memreplay.tui.requests import (
-    Decision,
-    Destination,
-    Evidence,
-    Hearing,
-    Life,
-    Position,
-    RunWanted,
-    WholeRun,
-    WriteOf,
-)
+from memreplay.tui.requests import Decision, Destination, Evidence, Hearing, Life, Position, RunWanted, WholeRun
 from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.overlays import BesideScreen
 from memreplay.tui.screens.results import ResultsScreen
@@ -112,8 +102,6 @@ class Inspection:
                 self._to_evidence(question)
             case Life(question, backend):
                 self._open_biography(question, backend)
-            case WriteOf(subject):
-                self._to_write(subject)
             case Hearing(backend, turn_id, note):
                 self._navigation.jump(self._observed_at(turn_id), backend, note)
             case Position(turn, backend, note):

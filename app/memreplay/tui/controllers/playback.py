@@ -61,7 +61,7 @@ class Playback:
     def advance(self, turns: int) -> None:
         """Move forward; at the frontier of a live run, have the engine play these turns."""
         # A live cursor that follows the frontier may lag behind it until the next paint.
-        if self._host.cursor == self.frontier or self.following:
+        if self._host.cursor == self.frontier or (self.is_live and self.following):
             self._play(turns)
         else:
             self._host.move_to(self._host.cursor + turns)

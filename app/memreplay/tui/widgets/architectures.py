@@ -157,9 +157,9 @@ class Architectures(Vertical):
 
     def show_backend(self, backend: str) -> None:
         """Bring an architecture onto the screen by its name and focus it."""
-        names = [pane.backend for pane in self.panes]
-        if backend in names:
-            self.focus_one(names.index(backend))
+        for index, pane in enumerate(self.panes):
+            if pane.backend == backend:
+                self.focus_one(index)
 
     def focus_one(self, index: int) -> None:
         """Bring an architecture onto the screen by its index and focus it."""

@@ -50,7 +50,7 @@ class ConversationView(LinesView):
             self.border_subtitle = Content("")
 
     def on_replay_event(self, event: ReplayEvent) -> None:
-        """Below the last turn stands how the conversation ended."""
+        """Show below the last turn how the conversation ended."""
         if isinstance(event, ConversationClosed):
             self._turns.closed = closing_of(self._timeline)
 
