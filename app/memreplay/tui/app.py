@@ -211,22 +211,20 @@ class MemreplayApp(App[None]):
 
     async def action_quit(self) -> None:
         """Quit; a live run is recorded as interrupted."""
-        await self._end(0)
+        await self._interrupt()
+        self.exit()
 
     @work(group="leaving")
     async def leave(self) -> None:
         """Quit because of a signal."""
-        await self._end(INTERRUPTED)
+        await self._interrupt()
+        self.exit(return_code=INTERRUPTED)
 
     @work(group="leaving")
     async def leave_without_terminal(self) -> None:
         """Exit without restoring the terminal, which is gone."""
         await self._interrupt()
         os._exit(INTERRUPTED)
-
-    async def _end(self, code: int) -> None:
-        await self._interrupt()
-        self.exit(return_code=code)
 
     async def _interrupt(self) -> LiveRun | None:
         """Interrupt the live run and return it, if there is one. Concurrent calls wait until this is done."""

@@ -48,15 +48,15 @@ class Search:
 
     def next_match(self) -> None:
         """Jump to the next match, or to the first one if none follows."""
-        if self._text:
-            self._start(self._to_next)
-        else:
-            self.open()
+        self._walk(self._to_next)
 
     def previous_match(self) -> None:
         """Jump to the previous match, or to the last one if none precedes."""
+        self._walk(self._to_previous)
+
+    def _walk(self, then: Callable[[Found], None]) -> None:
         if self._text:
-            self._start(self._to_previous)
+            self._start(then)
         else:
             self.open()
 

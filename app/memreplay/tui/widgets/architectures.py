@@ -29,18 +29,15 @@ class PanelView(LinesView):
     def move_to(self, cursor: int, base: Base) -> None:
         """Show the panel at a position, compared with a base."""
         view = self.panel.at(cursor, base)
-        # On a short screen the panels have no lower border: the note joins the title.
-        short = self.screen.has_class("-short")
-        self._set_titles(
-            f"{view.title} · {view.note}" if short and view.note else view.title, "" if short else view.note
-        )
+        titles = view.title, view.note
+        if self.screen.has_class("-short"):
+            # There the panels have no lower border: the note joins the title.
+            titles = " · ".join(filter(None, titles)), ""
+        if titles != self._titles:
+            self._titles = titles
+            self.border_title = Content(titles[0])
+            self.border_subtitle = Content(titles[1]) if titles[1] else None
         self.show(view.document, in_view=view.in_view)
-
-    def _set_titles(self, title: str, note: str) -> None:
-        if (title, note) != self._titles:
-            self._titles = title, note
-            self.border_title = Content(title)
-            self.border_subtitle = Content(note) if note else None
 
 
 class ArchitecturePane(Vertical):
@@ -68,12 +65,11 @@ class ArchitecturePane(Vertical):
         for panel in self.panels:
             panel.display = False
         self._page = page
-        if page in self._pages:
-            for panel in self.panels:
-                panel.display = True
-        else:
+        if page not in self._pages:
             self._pages[page] = self._new_panels(page)
             self.mount(*self._pages[page])
+        for panel in self.panels:
+            panel.display = True
         if had_focus:
             self.focus_panel()
 
