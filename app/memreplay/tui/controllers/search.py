@@ -14,7 +14,7 @@ from memreplay.tui.controllers.navigation import Navigation
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.sources import ReplaySource
 from memreplay.tui.text import one_line
-from memreplay.tui.widgets.bars import TimelineStrip
+from memreplay.tui.widgets.strip import TimelineStrip
 
 
 class Search:

@@ -31,9 +31,10 @@ from memreplay.tui.screens.overlays import HelpScreen
 from memreplay.tui.sources import ReplaySource
 from memreplay.tui.subjects import TurnSubject
 from memreplay.tui.widgets.architectures import Architectures
-from memreplay.tui.widgets.bars import Bar, NoteBar, TimelineStrip
+from memreplay.tui.widgets.bars import Bar, NoteBar
 from memreplay.tui.widgets.conversation import AnswersView, ConversationView
 from memreplay.tui.widgets.lines_view import LinesView
+from memreplay.tui.widgets.strip import TimelineStrip
 from memreplay.tui.widgets.workers import HandAsker, Happened, LivePlayer
 
 _IDLE_SECONDS = 1.0
