@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
 
 from memreplay.tui.launch import Launch
 from memreplay.tui.panels.architectures import panels_of
@@ -19,16 +18,13 @@ from memreplay.tui.text import visible
 from memreplay.tui.widgets.lines_view import LinesView
 from tests.tui.builder import record
 from tests.tui.conftest import open_app, open_replay, replay_of, until
+from tests.tui.looking import header_of
 
 
 @pytest.fixture
 def recorded(launch: Launch, tmp_path: Path) -> Launch:
     """Straight into a recording."""
     return replace(launch, recording=record(tmp_path / "run.sqlite3"))
-
-
-def header_of(pilot: Pilot[None]) -> str:
-    return replay_of(pilot).query_one("#header", LinesView).text
 
 
 def shown_panels(screen: ReplayScreen) -> dict[tuple[str, str], str]:
@@ -41,7 +37,7 @@ def shown_panels(screen: ReplayScreen) -> dict[tuple[str, str], str]:
 
 
 def expected_panels(screen: ReplayScreen) -> dict[tuple[str, str], str]:
-    """What panels made anew show at the cursor, at the width that each has on the screen."""
+    """What new panels show at the cursor, at the width of those on the screen."""
     expected = {}
     for pane in screen.architectures.panes:
         if not pane.display:

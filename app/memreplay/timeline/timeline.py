@@ -198,6 +198,7 @@ class Timeline:
             case MessageSaid(message=said):
                 turns = self.conversation.turns
                 self.conversation = extended(self.conversation, event)
+                self._observed.pop(said.session, None)
                 if not turns or turns[-1].session != said.session:
                     self.marks.begin_session(said.number, said.session, self.conversation.date_of(said))
             case ClockSet():
