@@ -1,4 +1,4 @@
-"""The biography of a fact: its way through one memory, from being said to being answered."""
+"""The biography of a fact: its path through one memory, from the turn that says it to the answers that need it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from memreplay.timeline.timeline import Answer, Timeline
 
 
 def decisive_judgement(ledger: Ledger, turn_id: str, question: Question, until: int) -> LedgerEntry | None:
-    """The decision to look at, of those made up to a position on candidates from a turn; None where none was.
+    """The most relevant decision, up to a position, on candidates from a turn; None if there is none.
 
-    A candidate that holds what was expected comes before others, one that was dropped before those that were kept,
-    and then the most significant.
+    Candidates that contain the expected answer come first, then dropped ones before kept ones, then the highest
+    score.
     """
     wanted = (question.expected, *question.expected_entities)
 
@@ -33,17 +33,17 @@ def decisive_judgement(ledger: Ledger, turn_id: str, question: Question, until: 
 
 
 Reach = Literal["in_prompt", "cut", "missed", "not_found"]
-"""How far a turn came in one read path: into the prompt, retrieved and cut by the budget, ranked below the cut, or
-not among the candidates on record."""
+"""How far a turn got in one read path: into the prompt, retrieved but cut for lack of room, ranked below the cut,
+or not among the recorded candidates."""
 
 Form = Literal["verbatim", "distilled"]
 
 
 class RetrievalOutcome(Frozen):
-    """How one read path dealt with the turn.
+    """What one read path did with the turn.
 
-    ``rank`` is 1-based in all channels together, None where it was not found; ``channels`` its rank and score in
-    each; ``form`` whether its words or a distillate were found.
+    ``rank`` is the 1-based rank over all channels, None if it was not found; ``channels`` has its rank and score in
+    each. ``form`` says whether its verbatim text or a distilled one was found.
     """
 
     turn: int
@@ -57,7 +57,7 @@ class RetrievalOutcome(Frozen):
 def retrieval_outcome(
     position: int, turn_id: str, hits: Sequence[Hit], missed: Sequence[Hit], cut: Iterable[str]
 ) -> RetrievalOutcome:
-    """How a read path dealt with a turn: the best that it did with its words, else with a distillate of it."""
+    """What a read path did with a turn: the best result of its verbatim text, else of a text distilled from it."""
     ranked = [
         *(("in_prompt" if hit.in_prompt else "cut", hit) for hit in hits if _names(hit, turn_id)),
         *(("missed", hit) for hit in missed if _names(hit, turn_id)),
@@ -83,7 +83,7 @@ def _names(hit: Hit, turn_id: str) -> bool:
 
 
 class StoredItem(Frozen):
-    """Something that a turn left in a store: where, at which position, and as what (an id, or a path in a state).
+    """Something stored because of a turn. ``item`` is a point id, a Redis key, or a JSON pointer into a state.
 
     ``superseded_at`` is the position at which another took its place, and ``successor`` that other's id.
     """
@@ -97,14 +97,14 @@ class StoredItem(Frozen):
 
 
 class JudgedCandidate(Frozen):
-    """A candidate that was distilled from the turn, and what became of it."""
+    """The decision on a candidate that was distilled from the turn."""
 
     turn: int
     decision: PromotionDecision
 
 
 class StagedCandidate(Frozen):
-    """A candidate that was put up for promotion, by its id in the state at ``key``."""
+    """A candidate for promotion, by its id in the state at ``key``."""
 
     turn: int
     key: str
@@ -112,7 +112,7 @@ class StagedCandidate(Frozen):
 
 
 class AskedAbout(Frozen):
-    """A question whose evidence the turn is: how its recall dealt with the turn, and what came of the answer."""
+    """A question whose evidence includes the turn: what its recall did with the turn, and the answer."""
 
     question_id: str
     model: str
@@ -123,7 +123,7 @@ class AskedAbout(Frozen):
 
 
 class RetrievalHistory(Frozen):
-    """The read paths of ordinary turns: at how many positions the turn was found, and the rank at each.
+    """The number of read paths of ordinary turns, and those that found the turn.
 
     ``ranks`` are (position, rank, whether below the cut), by position.
     """
@@ -133,7 +133,7 @@ class RetrievalHistory(Frozen):
 
 
 class Biography(Frozen):
-    """Everything on record of one turn in one memory."""
+    """Everything that is recorded about one turn in one memory."""
 
     backend: str
     turn_id: str
@@ -147,13 +147,13 @@ class Biography(Frozen):
 
     @property
     def written_at(self) -> int | None:
-        """The first position at which its words were stored; else at which anything of it was; None for never."""
+        """The first position at which it was stored verbatim, else in any form; None for never."""
         verbatim = [stored.turn for stored in self.stored if stored.form == "verbatim"]
         return min(verbatim or [stored.turn for stored in self.stored], default=None)
 
 
 def biography(timeline: Timeline, retrievals: RetrievalIndex, backend: str, turn: Turn) -> Biography:
-    """The way of a turn through one memory, as far as it was played."""
+    """The biography of a turn in one memory, as far as the conversation was played."""
     observed = timeline.observed_at(turn.id) or turn.number
     written = timeline.archive.written_at(backend, observed)
     judged = tuple(
@@ -183,16 +183,16 @@ def biography(timeline: Timeline, retrievals: RetrievalIndex, backend: str, turn
 def biographies(
     timeline: Timeline, retrievals: RetrievalIndex, backend: str, question: Question
 ) -> tuple[Biography, ...]:
-    """The biographies of all evidence turns of a question, in order of the conversation."""
+    """The biographies of all evidence turns of a question, in their order in the conversation."""
     known = timeline.conversation.turns_by_id
     turns = sorted((known[turn] for turn in set(question.evidence) if turn in known), key=lambda turn: turn.number)
     return tuple(biography(timeline, retrievals, backend, turn) for turn in turns)
 
 
 def answerable_from(lives: Sequence[Biography]) -> int | None:
-    """The first position at which all evidence is written, from which a question could be answered; None for never.
+    """The first position at which all evidence of a question is stored; None for never, or without evidence.
 
-    ``lives`` are the biographies of its evidence. Without any nothing can be told, and it is None too.
+    ``lives`` are the biographies of its evidence.
     """
     written = [life.written_at for life in lives]
     if not written or any(at is None for at in written):
@@ -213,7 +213,7 @@ def _staged(
 
 
 def _words(written: Iterable[MemoryOperation], at: int, turn: Turn) -> Iterable[StoredItem]:
-    """Where the write path put what was said, word for word."""
+    """Where the write path stored the turn verbatim."""
     for operation in written:
         if turn.id not in operation.turns:
             continue
@@ -230,7 +230,7 @@ def _words(written: Iterable[MemoryOperation], at: int, turn: Turn) -> Iterable[
 
 
 def _facts(timeline: Timeline, backend: str, judged: Sequence[JudgedCandidate]) -> Iterable[StoredItem]:
-    """The facts that were distilled from the turn and kept, and what took their place."""
+    """The facts distilled from the turn and kept, with what superseded them."""
     for one in judged:
         point_id = one.decision.knowledge_id
         if point_id is None:
@@ -281,7 +281,7 @@ def _slots(
 
 
 def _turns_named(value: Any) -> set[str]:
-    """Turns that a slot's value says it comes from."""
+    """The turns that a slot's value names as its source."""
     match value:
         case {"turn": str(turn)}:
             return {turn}
