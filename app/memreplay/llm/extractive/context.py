@@ -1,7 +1,7 @@
-"""Parses the history in a prompt into lines: who said what, and when. Tolerates any layout of a memory:
+"""Parses the history in a prompt into lines: who said what, and when.
 
-``[date] Speaker: text``, headings with a date above ``Speaker: text`` lines, and bullets of distilled facts. A line
-without a speaker continues the line above it.
+Memories lay it out as ``[date] Speaker: text``, as headings with a date above ``Speaker: text`` lines, or as
+bullets of distilled facts. A line without a speaker continues the line above it.
 """
 
 from __future__ import annotations
