@@ -1,8 +1,8 @@
 """An evening at a restaurant, with the agent as the guest. An example of a dynamic test.
 
-Five things are worth a point each: to play the guest and order a drink, to order a dish of the menu, to choose
-another when it is not to be had, to notice that the wrong one is served, and to recall the drink. The evening is
-over when the guest fails at something that the rest depends on.
+One point each for: playing the guest and ordering a drink, ordering a dish from the menu, choosing another dish when
+the first is sold out, noticing that the wrong dish is served, and recalling the drink. The evening ends when the guest
+fails at something that the rest depends on.
 """
 
 from __future__ import annotations
