@@ -1,8 +1,8 @@
 """An evening at a restaurant, with the agent as the guest. An example of a dynamic test.
 
-One point each for: playing the guest and ordering a drink, ordering a dish from the menu, choosing another dish when
-the first is sold out, noticing that the wrong dish is served, and recalling the drink. The evening ends when the guest
-fails at something that the rest depends on.
+One point each for: playing the guest and ordering a drink, ordering a dish from the menu, choosing another dish
+when the first is sold out, noticing that the wrong dish is served, and recalling the drink. The evening ends when
+the guest fails at something that the rest depends on.
 """
 
 from __future__ import annotations
