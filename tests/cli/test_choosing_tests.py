@@ -90,4 +90,4 @@ def test_a_broken_definition_is_reported_with_its_place(run_cli: RunCli, tmp_pat
 def test_validating_definitions_makes_the_tests(run_cli: RunCli, definitions: Path) -> None:
     ran = run_cli("validate", definitions)
     assert ran.code == 0
-    assert "no class here for the dataset Unheard" in ran.err
+    assert "the dataset Unheard is not available" in ran.err

@@ -12,9 +12,8 @@ from memreplay.conversations.formats.locomo import ADVERSARIAL
 from memreplay.conversations.models import InfoLocation, Salience
 from memreplay.engine.answers import CUTOFFS
 from memreplay.grading import Outcome
-from memreplay.llm import AGENT_MODEL
 from memreplay.scoring.attribution import LABELS
-from memreplay.scoring.comparisons import compare_pairs, pairs_within
+from memreplay.scoring.comparisons import compare_pairs, contestants_of, pairs_within
 from memreplay.scoring.option_style import OptionStyle
 from memreplay.scoring.results import (
     ANSWER_METRICS,
@@ -351,16 +350,6 @@ def _agreement(rows: Rows) -> float | None:
             answers[row.dataset, row.conversation, row.question_id].append(said)
     pairs = [one == other for said in answers.values() for one, other in combinations(said, 2)]
     return mean([float(agree) for agree in pairs])
-
-
-def contestants_of(rows: Rows) -> dict[str, list[QuestionRow]]:
-    """Group the rows by the backend's name in the results, in the order of first rows."""
-    models = {row.model for row in rows} - {AGENT_MODEL}
-    by_name: dict[str, list[QuestionRow]] = {}
-    for row in rows:
-        name = f"{row.backend}@{row.model}" if len(models) > 1 else row.backend
-        by_name.setdefault(name, []).append(row)
-    return by_name
 
 
 def build_results(

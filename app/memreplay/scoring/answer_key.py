@@ -1,13 +1,13 @@
-"""The answer-key overlay: published answers that somebody found to be wrong, and what is right instead.
+"""The answer-key overlay: corrections of published answers that are wrong.
 
 A JSON file that maps a question's id to its correction::
 
     {"conv-26_q12": {"answer": "8 May 2023", "evidence": ["D1:3"], "reason": "She says so in D1:3."}}
 
-``reason`` is required, and ``answer`` (what is right) or ``evidence`` (the turns that hold the answer) or both. An
-``answer`` of null says that nothing can be right: the question is left out of the adjusted score. So is a
-multiple-choice question none of whose options is the corrected answer. Raw scores are never changed; the adjusted
-ones stand beside them.
+``reason`` is required, and so is ``answer`` (the correct answer) or ``evidence`` (the turns that contain it) or
+both. An ``answer`` of null means that no answer is correct: the adjusted score excludes the question. It also
+excludes a multiple-choice question without the corrected answer among its options. Raw scores never change;
+adjusted scores are reported next to them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from memreplay.text import normalised
 
 
 class Correction(Frozen):
-    """What is right instead of the published answer, or where it really stands."""
+    """The correct answer, or the correct evidence."""
 
     reason: str
     answer: str | None = None
@@ -35,12 +35,12 @@ class Correction(Frozen):
 
     @property
     def voids(self) -> bool:
-        """Whether it says that no answer can be right."""
+        """Whether no answer can be correct."""
         return "answer" in self.model_fields_set and self.answer is None
 
 
 class Adjusted(Frozen):
-    """An answer by the corrected key. ``outcome`` is null where the question is left out of the adjusted score."""
+    """An answer by the corrected key. ``outcome`` is null if the adjusted score excludes the question."""
 
     reason: str
     expected: str | None
@@ -50,7 +50,7 @@ class Adjusted(Frozen):
 
 
 class AnswerKey:
-    """Corrections by question id, as read from ``path``."""
+    """Corrections by question id, read from ``path``."""
 
     def __init__(self, path: Path, corrections: Mapping[str, Correction]) -> None:
         self.path = path
@@ -58,14 +58,14 @@ class AnswerKey:
 
     @property
     def reasons(self) -> dict[str, str]:
-        """Why each key is doubted."""
+        """The reason of each correction."""
         return {id_: correction.reason for id_, correction in self.corrections.items()}
 
     def check(self, conversations: Iterable[Conversation]) -> None:
-        """Make sure that the turns it cites exist in the conversations whose questions it corrects.
+        """Check that the cited turns exist in the conversations whose questions are corrected.
 
         Raises:
-            DatasetErrors: some do not.
+            DatasetErrors: a turn does not exist.
         """
         errors = ErrorCollector()
         for conversation in conversations:
@@ -78,7 +78,7 @@ class AnswerKey:
         errors.raise_all()
 
     def adjusted(self, question: Question, asked: QuestionAsked, reply: Reply, score: Score) -> Adjusted | None:
-        """An answer by the corrected key; None where the question is not in it."""
+        """Score an answer by the corrected key; None if the key does not correct the question."""
         correction = self.corrections.get(question.id)
         if correction is None:
             return None
@@ -98,7 +98,7 @@ def read_answer_key(path: Path) -> AnswerKey:
     """Read an overlay.
 
     Raises:
-        DatasetError: it is missing, not JSON, or a correction is not one; it says where and what was expected.
+        DatasetError: the file is missing or is not JSON, or a correction is invalid.
     """
     data, place = read_json(path), Place(path)
     if not isinstance(data, dict):
@@ -136,7 +136,7 @@ def _outcome(question: Question, correction: Correction, reply: Reply, score: Sc
 
 
 def _choice_outcome(question: Question, answer: str, score: Score) -> Outcome | None:
-    """By the option that the reply was read as; the reply itself may number the options otherwise."""
+    """Uses the option that the reply was parsed as: the reply itself may number the options differently."""
     right = [index for index, option in enumerate(question.choices) if normalised(option) == normalised(answer)]
     if not right:
         return None

@@ -18,9 +18,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from memreplay.grading import Outcome
+from memreplay.llm import AGENT_MODEL
 from memreplay.scoring.results import Comparison, Interval, QuestionRow
 from memreplay.scoring.statistics import (
     clustered_difference_interval,
@@ -41,6 +42,12 @@ class Graded(Protocol):
     """The parts of an answer that are compared."""
 
     @property
+    def backend(self) -> str: ...
+
+    @property
+    def model(self) -> str: ...
+
+    @property
     def dataset(self) -> str: ...
 
     @property
@@ -52,6 +59,8 @@ class Graded(Protocol):
     @property
     def outcome(self) -> Outcome: ...
 
+
+R = TypeVar("R", bound=Graded)
 
 Verdicts = Mapping[Key, bool]
 """Whether each question was answered correctly; excludes errors."""
@@ -80,6 +89,17 @@ class _Table:
     @property
     def n(self) -> int:
         return self.both_right + self.only_a + self.only_b + self.both_wrong
+
+
+def contestants_of(rows: Iterable[R]) -> dict[str, list[R]]:
+    """Group the rows by the backend's name in the results, in the order of first rows."""
+    rows = list(rows)
+    models = {row.model for row in rows} - {AGENT_MODEL}
+    by_name: dict[str, list[R]] = {}
+    for row in rows:
+        name = f"{row.backend}@{row.model}" if len(models) > 1 else row.backend
+        by_name.setdefault(name, []).append(row)
+    return by_name
 
 
 def verdicts_of(rows: Iterable[Graded]) -> dict[Key, bool]:

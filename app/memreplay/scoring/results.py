@@ -381,7 +381,7 @@ class Results(Frozen):
     questions: tuple[QuestionRow, ...]
 
     def to_json(self) -> str:
-        """The text of the file: keys in model order, numbers rounded to six decimals, a final line break."""
+        """The text of the file: keys in the order of the models, numbers rounded to six decimals."""
         data = _rounded(self.model_dump(mode="json"))
         return json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 

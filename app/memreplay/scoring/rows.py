@@ -202,9 +202,7 @@ def _row(
 
 
 def _name_and_repeat(conversation: Conversation, scored: TestScored) -> tuple[str, int]:
-    """The conversation's name without backend and model, and the 0-based repeat, so that rows of one test are
-    adjacent.
-    """
+    """The conversation's name without backend and model, and the 0-based repeat."""
     for owner in (f"@{scored.backend}@{scored.model}", f"@{scored.backend}"):
         name, found, mark = conversation.id.rpartition(owner)
         if found and (not mark or _REPEAT.fullmatch(mark)):

@@ -10,8 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from memreplay.conversations.models import Frozen
 from memreplay.errors import UsageError
 from memreplay.grading import Outcome
-from memreplay.llm import AGENT_MODEL
-from memreplay.scoring.comparisons import Key, Pair, compare_pairs, verdicts_of
+from memreplay.scoring.comparisons import Key, Pair, compare_pairs, contestants_of, verdicts_of
 from memreplay.scoring.results import Comparison
 
 Kind = Literal["lost", "gained", "error", "other_failure", "other_answer"]
@@ -80,7 +79,7 @@ def compare_runs(first: Rows, second: Rows) -> RunComparison:
     Raises:
         UsageError: there is nothing to pair.
     """
-    a, b = _contestants(first), _contestants(second)
+    a, b = contestants_of(first), contestants_of(second)
     partners = _partners(a, b)
     pairs, changes, alike = [], [], 0
     for name_a, name_b in partners:
@@ -104,15 +103,6 @@ def compare_runs(first: Rows, second: Rows) -> RunComparison:
             *(f"B {name}" for name in b if name not in {other for _, other in partners}),
         ),
     )
-
-
-def _contestants(rows: Rows) -> dict[str, list[AnswerRow]]:
-    contestants: dict[str, list[AnswerRow]] = {}
-    models = {row.model for row in rows} - {AGENT_MODEL}
-    for row in rows:
-        name = f"{row.backend}@{row.model}" if len(models) > 1 else row.backend
-        contestants.setdefault(name, []).append(row)
-    return contestants
 
 
 def _partners(a: Mapping[str, Rows], b: Mapping[str, Rows]) -> list[tuple[str, str]]:
