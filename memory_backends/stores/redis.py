@@ -159,7 +159,7 @@ class OperatingMemory:
                 return await first()
             if length == before + len(added) and await self._client.getrange(key, before, -1) == added:
                 return length
-            raise BackendError(f"The text at {key} changed while the connection was down")
+            raise BackendError(f"The text at {key} changed after the connection dropped")
 
         length, ms = await self._timed("APPEND", key, first, again)
         self._lengths[key] = int(length)
