@@ -1,4 +1,4 @@
-"""The two controls that every score lies between: no memory at all, and a perfect one. Neither uses a store."""
+"""The two controls that every score lies between: no memory at all, and a perfect one."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from memory_backends.stores.trace import MemoryTrace
 CLOSED_BOOK = "closed_book"
 ORACLE = "oracle"
 CONTROLS = frozenset({CLOSED_BOOK, ORACLE})
-"""What every score lies between; they are no memories."""
+"""Lower and upper bound of every score; they are not memories."""
 
 
 class NoEvidenceError(BackendError):
-    """There is no gold evidence for a question, so nothing that a perfect memory would give."""
+    """A question has no gold evidence, so a perfect memory has nothing to return."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"no_evidence: {why}")
@@ -47,22 +47,20 @@ class ClosedBookBackend(MemoryBackend):
         return cls()
 
     async def open(self, namespace: Namespace) -> None:
-        """There is nothing to open."""
+        return
 
     async def observe(self, exchange: Exchange) -> None:
-        """What is said is forgotten."""
+        return
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
-        """Nothing."""
         return Recall()
 
     async def snapshot(self) -> Snapshot:
-        """Nothing."""
         return Snapshot()
 
 
 class OracleBackend(MemoryBackend):
-    """Gives the gold evidence turns with date and speaker: what the model answers when memory is perfect.
+    """Returns the gold evidence turns with date and speaker: what the model answers when memory is perfect.
 
     ``evidence`` maps the text of a question to the ids of its evidence turns.
     """
@@ -74,7 +72,7 @@ class OracleBackend(MemoryBackend):
         self.trace = MemoryTrace()
         self._evidence = evidence
         self._count_tokens = count_tokens
-        self._heard: dict[str, Message] = {}
+        self._messages: dict[str, Message] = {}
 
     @classmethod
     def create(cls, name: str, resources: Resources, evidence: Mapping[str, tuple[str, ...]]) -> OracleBackend:
@@ -82,26 +80,24 @@ class OracleBackend(MemoryBackend):
         return cls(evidence, resources.count_tokens)
 
     async def open(self, namespace: Namespace) -> None:
-        """Forget an earlier attempt."""
-        self._heard = {}
+        self._messages = {}
 
     async def observe(self, exchange: Exchange) -> None:
         """Keep the messages, by their turn ids."""
-        self._heard.update((message.turn_id, message) for message in exchange.messages)
+        self._messages.update((message.turn_id, message) for message in exchange.messages)
 
     def set_token_counter(self, count_tokens: TokenCounter) -> None:
-        """The evidence is measured by it."""
         self._count_tokens = count_tokens
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
-        """All the evidence in one hit, oldest first; whole turns are left out where the budget is too small.
+        """All the evidence in one hit, oldest first; turns that do not fit are left out whole.
 
-        Raises :class:`NoEvidenceError` where the question has none, or where none of it has been said yet.
+        Raises :class:`NoEvidenceError` if the question has none, or if none of it was said yet.
         """
         named = self._evidence.get(question, ())
         if not named:
             raise NoEvidenceError("the dataset names no evidence for this question")
-        messages = [self._heard[turn] for turn in dict.fromkeys(named) if turn in self._heard]
+        messages = [self._messages[turn] for turn in dict.fromkeys(named) if turn in self._messages]
         if not messages:
             raise NoEvidenceError(f"none of its evidence ({', '.join(named)}) has been said")
         turns = [
@@ -133,5 +129,4 @@ class OracleBackend(MemoryBackend):
         return given.model_copy(update={"hits": (together,)})
 
     async def snapshot(self) -> Snapshot:
-        """Nothing: it holds no store."""
         return Snapshot()

@@ -32,10 +32,10 @@ ACTOR = "full_context_agent"
 
 @dataclass(frozen=True)
 class _Stretch:
-    """Where one turn stands in the log, in bytes.
+    """The position of one turn in the log, in bytes.
 
-    ``heading`` is the date line of its session, empty where the session has no date. It stands right before the
-    first turn of the session, which ``is_under_it``, and is not part of the stretch.
+    ``heading`` is the date line of its session, empty if the session has no date. It directly precedes the first
+    turn of the session, which ``is_under_it``, and is not part of the stretch.
     """
 
     turn: str
@@ -47,7 +47,7 @@ class _Stretch:
 
 @dataclass
 class _Ledger:
-    """The tokens of a log by one counter, counted once a line. ``before[n]`` stand before the ``n``-th turn."""
+    """The tokens of a log by one counter, counted once a line. ``before[n]`` precede the ``n``-th turn."""
 
     count: TokenCounter
     before: list[int] = field(default_factory=list)
@@ -77,7 +77,7 @@ class _Ledger:
 
 
 class FullContextBackend(MemoryBackend):
-    """One growing text and nothing else. Over the budget, the oldest whole turns are cut.
+    """One growing text and nothing else. If it does not fit, the oldest whole turns are cut.
 
     The log has one line a message, and a line with the date before the first exchange of a dated session. Tokens
     are counted once a line and counter, when the log is read.
@@ -120,7 +120,7 @@ class FullContextBackend(MemoryBackend):
             await self._memory.remove(self._key)
 
     async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
-        """The read that an ordinary turn makes, told so that a long conversation's trace stays short.
+        """The read of an ordinary turn, recorded so that the trace of a long conversation stays short.
 
         Its hit has neither text nor turns, since the log is in the trace, piece by piece; its cut names only the
         turns, and their tokens, that the turn before still had.
@@ -131,7 +131,7 @@ class FullContextBackend(MemoryBackend):
         return read.model_copy(update={"hits": bare, "cut": self._newly_cut(read.cut)})
 
     async def observe(self, exchange: Exchange) -> None:
-        """Append the exchange, unless it stands there already."""
+        """Append the exchange, unless it is in the log already."""
         if self._observed.issuperset(exchange.turn_ids):
             return
         heading = f"{date_heading(exchange.said_at)}\n" if exchange.said_at else ""
@@ -149,7 +149,6 @@ class FullContextBackend(MemoryBackend):
         self._end = start
 
     def set_token_counter(self, count_tokens: TokenCounter) -> None:
-        """The log is measured by it."""
         self._count_tokens = count_tokens
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
@@ -163,7 +162,7 @@ class FullContextBackend(MemoryBackend):
         return Snapshot(values={} if text is None else {REDIS: {self._opened(): text}})
 
     async def close(self, status: ClosingStatus) -> None:
-        """The log stays, for as long as it was asked to."""
+        """The log stays, or expires after ``ttl_seconds``."""
         if self._ttl_seconds is not None and self._key is not None:
             with self.trace.caused_by("close", ACTOR):
                 await self._memory.expire(self._key, self._ttl_seconds)
@@ -197,7 +196,7 @@ class FullContextBackend(MemoryBackend):
         return Recall(hits=(hit,), context=text, tokens=tokens, cut=(cut,) if first else ())
 
     def _newly_cut(self, cut: tuple[Cut, ...]) -> tuple[Cut, ...]:
-        """What of it was not told by an earlier turn."""
+        """What no earlier turn reported as cut."""
         turns, tokens = (cut[0].turns, cut[0].tokens) if cut else ((), 0)
         new = Cut(place=self._opened(), turns=turns[self._turns_cut :], tokens=max(tokens - self._tokens_cut, 0))
         self._turns_cut, self._tokens_cut = max(self._turns_cut, len(turns)), max(self._tokens_cut, tokens)

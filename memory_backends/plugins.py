@@ -1,7 +1,4 @@
-"""Finding somebody's own memory: ``package.module:Class``, or a name that an installed package has announced.
-
-A package announces its memories in the entry-point group ``memreplay.backends``.
-"""
+"""Loads plug-in memories: ``package.module:Class``, or the name of an entry point ``memreplay.backends``."""
 
 from __future__ import annotations
 
@@ -44,8 +41,8 @@ _UNKNOWN, _EVERYTHING = "memory", "(all)"
 class PluginAdapter(MemoryBackend):
     """Wraps an object that has the :data:`REQUIRED` methods, all of them coroutines.
 
-    Its own trace, where it has one, is handed on. What it keeps elsewhere is told by the differences of its
-    snapshots, taken after every method that may write. An answer of a wrong type is a :class:`BackendError`.
+    Entries of its own trace are passed on. Other changes are derived from snapshots, taken after every
+    method that may write. A result of the wrong type is a :class:`BackendError`.
     """
 
     def __init__(self, name: str, inner: Any) -> None:
@@ -58,56 +55,48 @@ class PluginAdapter(MemoryBackend):
         self._differ = SnapshotDiffer(self.trace)
 
     async def open(self, namespace: Namespace) -> None:
-        """As the inner one does; what it holds then is noted as its first state."""
         with self.trace.caused_by("open", self._actor):
             await self._writing("open", namespace)
 
     async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
-        """As the inner one does; nothing where it does not perceive."""
         if not self._has("perceive"):
             return Recall()
         with self.trace.caused_by("perceive", self._actor, (message.turn_id,)):
             return _checked(Recall, "perceive", await self._writing("perceive", message, top_k, context_tokens))
 
     async def observe(self, exchange: Exchange) -> None:
-        """As the inner one does."""
         with self.trace.caused_by("observe", self._actor, exchange.turn_ids):
             await self._writing("observe", exchange)
 
     async def settle(self) -> None:
-        """As the inner one does, where it has work in the background."""
         if self._has("settle"):
             with self.trace.caused_by("consolidate", self._actor):
                 await self._writing("settle")
 
     def set_token_counter(self, count_tokens: TokenCounter) -> None:
-        """Told to the inner one, where it cares."""
         if self._has("set_token_counter"):
             self._inner.set_token_counter(count_tokens)
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
-        """As the inner one does."""
         with self.trace.caused_by("recall", self._actor):
             recall = _checked(Recall, "recall", await self._call("recall", question, top_k, context_tokens))
-            self._hand_on()
+            self._pass_on_trace()
             return recall
 
     async def snapshot(self) -> Snapshot:
-        """As the inner one says."""
         return _checked(Snapshot, "snapshot", await self._call("snapshot"))
 
     async def close(self, status: ClosingStatus) -> None:
-        """As the inner one does, where it cares."""
         if self._has("close"):
             with self.trace.caused_by("close", self._actor):
                 await self._writing("close", status)
 
     async def _writing(self, method: str, *arguments: Any) -> Any:
-        """Call it, then note what it did, even where it failed half-way."""
+        """Call it, then record what it did, even if it failed half-way."""
         try:
             return await self._call(method, *arguments)
         finally:
-            self._hand_on()
+            self._pass_on_trace()
             await self._note_snapshot()
 
     async def _call(self, method: str, *arguments: Any) -> Any:
@@ -116,7 +105,7 @@ class PluginAdapter(MemoryBackend):
             raise BackendError(f"{method}() of {self._actor} is not a coroutine: write it with `async def`")
         return await under_way
 
-    def _hand_on(self) -> None:
+    def _pass_on_trace(self) -> None:
         own = getattr(self._inner, "trace", None)
         if isinstance(own, MemoryTrace):
             entries = own.drain()
@@ -124,7 +113,7 @@ class PluginAdapter(MemoryBackend):
             self.trace.extend(entries)
 
     async def _note_snapshot(self) -> None:
-        """A snapshot that fails costs the panel, not the memory."""
+        """If a snapshot fails, the panel stays empty; the memory continues."""
         started = perf_counter()
         try:
             self._differ.note(await self.snapshot(), (perf_counter() - started) * 1000)
@@ -133,13 +122,13 @@ class PluginAdapter(MemoryBackend):
             self.trace.note(_UNKNOWN, COMMAND, _EVERYTHING, None, ms, f"{type(error).__name__}: {error}")
 
     def _has(self, method: str) -> bool:
-        """Whether it wrote this one itself."""
+        """Whether it implements this method itself."""
         written: Callable[..., Any] | None = getattr(type(self._inner), method, None)
         return written is not None and written is not getattr(MemoryBackend, method)
 
 
 def missing_methods(candidate: type) -> list[str]:
-    """Required methods that a class lacks, or that are no coroutines: each with what is wrong."""
+    """What is wrong with the required methods of a class: those that are missing, or not coroutines."""
     faults = []
     for name in REQUIRED:
         method = getattr(candidate, name, None)
@@ -152,7 +141,7 @@ def missing_methods(candidate: type) -> list[str]:
 
 def _checked(wanted: type[Given], method: str, given: Any) -> Given:
     if not isinstance(given, wanted):
-        raise BackendError(f"{method}() gave a {type(given).__name__}, not a {wanted.__name__}")
+        raise BackendError(f"{method}() returned a {type(given).__name__}, not a {wanted.__name__}")
     return given
 
 
@@ -162,16 +151,16 @@ _SPELLING = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<name>[^\W\d
 
 
 class PluginError(BackendError):
-    """A memory that cannot be plugged in: not found, of the wrong shape, or failing as it is loaded."""
+    """A plug-in that cannot be used: not found, of the wrong shape, or failing while it is loaded."""
 
 
 def announced() -> dict[str, EntryPoint]:
-    """The memories that installed packages have announced, by name."""
+    """Entry points of installed packages, by name."""
     return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 
 def is_plugin(name: str) -> bool:
-    """Whether a name is spelled ``package.module:Class``, or was announced."""
+    """Whether a name has the form ``package.module:Class``, or is an entry point."""
     return _SPELLING.fullmatch(name) is not None or name in announced()
 
 
@@ -183,7 +172,7 @@ def load_plugin(name: str) -> type:
     entry = announced().get(name)
     spelled = _SPELLING.fullmatch(entry.value.partition("[")[0].strip() if entry else name)
     if spelled is None:
-        raise PluginError(f"{name!r} is no memory: expected package.module:Class")
+        raise PluginError(f"{name!r} is not a memory; expected package.module:Class")
     found = _attribute(name, _module(name, spelled["module"]), spelled["name"])
     if not inspect.isclass(found):
         raise PluginError(f"{name}: {spelled['name']} is not a class")
@@ -198,7 +187,7 @@ def load_plugin(name: str) -> type:
 
 
 def create_plugin(name: str, resources: object) -> PluginAdapter:
-    """A new memory of that class, given the resources where its constructor has one argument without a default.
+    """A new memory of that class; its constructor gets the resources if it has one required argument.
 
     Raises :class:`PluginError`.
     """
@@ -208,7 +197,7 @@ def create_plugin(name: str, resources: object) -> PluginAdapter:
     try:
         made = found(*given)
     except Exception as error:
-        raise PluginError(f"{name} cannot be made: {_told(error)}") from error
+        raise PluginError(f"{name} cannot be created: {_with_place(error)}") from error
     return PluginAdapter(name, made)
 
 
@@ -219,11 +208,11 @@ def _module(name: str, path: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is not None and (path == error.name or path.startswith(error.name + ".")):
             raise PluginError(
-                f"{name}: there is no module {error.name!r} here or among what is installed"
+                f"{name}: there is no module {error.name!r} in the current folder or installed"
             ) from None
-        raise PluginError(f"{name} cannot be imported: {_told(error)}") from error
+        raise PluginError(f"{name} cannot be imported: {_with_place(error)}") from error
     except (Exception, SystemExit) as error:
-        raise PluginError(f"{name} cannot be imported: {_told(error)}") from error
+        raise PluginError(f"{name} cannot be imported: {_with_place(error)}") from error
 
 
 @contextmanager
@@ -252,7 +241,7 @@ def _attribute(name: str, module: Any, path: str) -> Any:
 
 
 def _arguments_wanted(name: str, found: type) -> int:
-    """How many arguments its constructor must be given: none, or one."""
+    """How many arguments its constructor requires: none, or one."""
     try:
         parameters = inspect.signature(found).parameters.values()
     except (TypeError, ValueError):
@@ -265,14 +254,14 @@ def _arguments_wanted(name: str, found: type) -> int:
     wanted = [parameter for parameter in named if parameter.default is parameter.empty]
     if len(wanted) > 1 or any(parameter.kind is parameter.KEYWORD_ONLY for parameter in wanted):
         raise PluginError(
-            f"{name} cannot be made: its __init__ wants {', '.join(parameter.name for parameter in wanted)}; "
-            "expected nothing, or one argument for the resources"
+            f"{name} cannot be created: its __init__ requires {', '.join(parameter.name for parameter in wanted)}; "
+            "expected no argument, or one for the resources"
         )
     return len(wanted)
 
 
-def _told(error: BaseException) -> str:
-    """The error with the place in the author's own file where it happened."""
+def _with_place(error: BaseException) -> str:
+    """The error, with the file and line where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     said = str(error).strip().splitlines()

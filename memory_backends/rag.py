@@ -1,6 +1,6 @@
 """The standard RAG agent (DD-02): one Qdrant document an exchange, a search on the raw message, no state.
 
-The search of ``rag`` is dense, as the document has it. ``rag:keyword`` and ``rag:fused`` differ in nothing else.
+The search of ``rag`` is dense, as DD-02 specifies. ``rag:keyword`` and ``rag:fused`` differ in nothing else.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from memory_backends.stores.qdrant import QDRANT, KnowledgeStore, Point, QdrantC
 from memory_backends.stores.trace import MemoryTrace
 
 FUSED_DEPTH = 100
-"""Exchanges that the dense search gives to a fusion; the others count as no better than the last of them."""
+"""Exchanges that the dense search contributes to a fusion; the others score like the last of these."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class DenseRetriever:
         self._embedder = embedder
 
     def add(self, id_: str, exchange: Exchange) -> None:
-        """Qdrant has it already."""
+        return
 
     async def search(self, store: KnowledgeStore, text: str, count: int) -> list[RankedExchange]:
         """The nearest of all that is stored, however far."""
@@ -93,14 +93,13 @@ class DenseRetriever:
 
 
 class KeywordRetriever:
-    """The best exchanges by BM25; one that shares no word with the question is none."""
+    """The best exchanges by BM25; exchanges that share no word with the question are left out."""
 
     def __init__(self) -> None:
         self._ids: list[str] = []
         self._index = KeywordIndex()
 
     def add(self, id_: str, exchange: Exchange) -> None:
-        """Read its words."""
         self._ids.append(id_)
         self._index.add(exchange.session, exchange.text)
 
@@ -131,7 +130,6 @@ class FusedRetriever:
         self._keyword = KeywordRetriever()
 
     def add(self, id_: str, exchange: Exchange) -> None:
-        """Read its words."""
         self._keyword.add(id_, exchange)
 
     async def search(self, store: KnowledgeStore, text: str, count: int) -> list[RankedExchange]:
@@ -167,8 +165,8 @@ ACTOR = "rag_agent"
 class RagBackend(MemoryBackend):
     """Stateless retrieve-then-read. Nothing is in Redis; what is in Qdrant is the exchanges as they were said.
 
-    In a context the passages stand in the order in which they were said, not in that of their rank: a date that
-    runs backwards misleads a reader, and a correction has to stand after what it corrects.
+    A context has the passages in the order of the conversation, not of their rank: dates that run backwards mislead
+    a reader, and a correction has to follow what it corrects.
     """
 
     description = MemoryDescription(
@@ -193,7 +191,7 @@ class RagBackend(MemoryBackend):
         self._count_tokens = count_tokens
         self._clock = clock
         self._store: KnowledgeStore | None = None
-        # Where each point came from: its payload has the four fields of the data dictionary and no more.
+        # Which exchange each point is: its payload has only the four fields of the data dictionary.
         self._exchanges: dict[str, Exchange] = {}
 
     @classmethod
@@ -244,7 +242,6 @@ class RagBackend(MemoryBackend):
         self._exchanges[point_id] = exchange
 
     def set_token_counter(self, count_tokens: TokenCounter) -> None:
-        """Hits and contexts are measured by it."""
         self._count_tokens = count_tokens
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
@@ -280,7 +277,7 @@ class RagBackend(MemoryBackend):
         return recalled.model_copy(update={"missed": missed})
 
     async def _read(self, found: Sequence[RankedExchange], top_k: int) -> list[RankedExchange]:
-        """What was found, the first ``top_k`` with their content as it stands in the store."""
+        """What was found, the first ``top_k`` with their content as stored."""
         unread = [item.id for item in found[:top_k] if item.content is None]
         if not unread:
             return list(found)

@@ -1,4 +1,4 @@
-"""The plainest fold of a trace: what the stores must hold if the trace says the truth."""
+"""What the rules of the contract are made from: a small conversation, an embedder, a clock, and a plain fold."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from memory_backends.stores.trace import (
 
 
 class WordEmbedder(TextEmbedder):
-    """Texts that share words are near: each word has a direction of its own."""
+    """Texts that share words are close: each word has a direction of its own."""
 
     name = "words"
     dimension = 96
@@ -53,12 +53,12 @@ class WordEmbedder(TextEmbedder):
 
 
 def count_words(text: str) -> int:
-    """Tokens: words and single marks; a line break is one too."""
+    """Tokens: words, punctuation marks and line breaks."""
     return len(re.findall(r"\w+|[^\w\s]|\n", text))
 
 
 class TickingClock:
-    """A second passes at every look."""
+    """A clock that advances by a second at every call."""
 
     def __init__(self, start: datetime = datetime(2025, 9, 14, 18, 30, tzinfo=UTC)) -> None:
         self._now = start
@@ -73,12 +73,12 @@ Weight = Literal["must", "should"]
 
 
 class BrokenRuleError(Exception):
-    """A memory does not keep a rule: one sentence that says what was seen."""
+    """A memory breaks a rule: one sentence about what was observed."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A memory under trial. ``make`` gives a new one each time; all of them share their stores."""
+    """The memory to check. ``make`` creates a new one each time; all of them share their stores."""
 
     name: str
     make: Callable[[Clock], MemoryBackend]
@@ -86,7 +86,7 @@ class Subject:
     async def opened(
         self, conversation: str = "talk", run: str = "run1", clock: Clock | None = None
     ) -> MemoryBackend:
-        """A new one, open under this conversation and run."""
+        """A new memory, opened for this conversation and run."""
         memory = self.make(clock or TickingClock())
         await memory.open(Namespace(run_id=run, conversation_id=conversation, backend=self.name))
         return memory
@@ -94,10 +94,10 @@ class Subject:
 
 @dataclass(frozen=True)
 class Rule:
-    """``promise`` is the rule in words; ``holds`` raises where it does not.
+    """``promise`` is the rule in words; ``holds`` raises :class:`BrokenRuleError` if it is broken.
 
-    What a memory ``must`` keep is needed for the results to mean anything. What it ``should`` keep is what panels
-    and retrieval figures are made from: without it they stay empty.
+    If a ``must`` rule is broken, results mean nothing. If a ``should`` rule is, panels or retrieval figures stay
+    empty.
     """
 
     name: str
@@ -148,7 +148,7 @@ _HOSTILE = (
     "   spaces before and after   ",
 )
 HOSTILE_TALK = tuple(exchange(number, text, f"{text}!") for number, text in enumerate(_HOSTILE, start=1))
-"""Text that is markup, format, escape or forgery to whoever takes it for more than text."""
+"""Text that looks like markup, a format string, an escape sequence or a forged record."""
 
 
 async def play(
@@ -163,15 +163,15 @@ async def play(
         await memory.settle()
 
 
-async def hear(memory: MemoryBackend, exchanges: Sequence[Exchange]) -> None:
-    """Replay exchanges without perceiving them, as a run without a screen may."""
+async def observe_all(memory: MemoryBackend, exchanges: Sequence[Exchange]) -> None:
+    """Replay exchanges without perceiving, as a batch run may."""
     for each in exchanges:
         await memory.observe(each)
         await memory.settle()
 
 
 def turns_said_in(text: str, exchanges: Sequence[Exchange]) -> set[str]:
-    """Ids of the turns whose line stands in the text."""
+    """Ids of the turns whose line is in the text."""
     return {message.turn_id for each in exchanges for message in each.messages if message.line in text}
 
 

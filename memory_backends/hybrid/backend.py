@@ -50,7 +50,7 @@ from memory_backends.stores.redis import REDIS, OperatingMemory
 from memory_backends.stores.trace import MemoryTrace
 
 _ARCHIVES = UUID("5f2c1d1e-6f0e-5a53-9a50-0a3c5d0c7b1e")
-"""The namespace of archive ids."""
+"""The uuid5 namespace of archive ids."""
 
 
 async def archive(
@@ -84,7 +84,7 @@ COLLECTIONS = (VERBATIM_COLLECTION, KNOWLEDGE_COLLECTION)
 
 @dataclass(frozen=True)
 class _Parts:
-    """What serves one conversation, from open to close."""
+    """The agents and stores of one conversation, from open to close."""
 
     memory: OperatingMemory
     store: KnowledgeStore
@@ -154,7 +154,7 @@ class HybridBackend(MemoryBackend):
         self._open_parts = parts
 
     async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
-        """The planner reads its state, asks long-term memory with the message, and writes its scratchpad."""
+        """The planner reads its state, searches long-term memory with the message, and writes its scratchpad."""
         await self.settle()
         parts = self._parts()
         with self.trace.caused_by("perceive", parts.planner.agent_id, (message.turn_id,)):
@@ -164,7 +164,7 @@ class HybridBackend(MemoryBackend):
         return recalled
 
     async def observe(self, exchange: Exchange) -> None:
-        """Store the exchange word for word, stage what it says, and let consolidation begin behind it."""
+        """Store the exchange verbatim, stage its candidate facts, and start consolidation in the background."""
         await self.settle()
         parts = self._parts()
         if parts.verbatim.id_of(exchange) in self._observed:
@@ -174,26 +174,25 @@ class HybridBackend(MemoryBackend):
                 whole, *sentences = await self._vectors(exchange.text, *sentences_in(exchange))
                 await parts.verbatim.store(exchange, whole, sentences)
             if self._resources.extractor is None:
-                await self._take_note(exchange, candidates_of(exchange))
+                await self._stage(exchange, candidates_of(exchange))
         self._observed.add(parts.verbatim.id_of(exchange))
         self._latest = max(filter(None, (self._latest, exchange.said_at)), default=None)
         self._consolidating = asyncio.create_task(self._consolidate(exchange))
 
     async def settle(self) -> None:
-        """Wait for consolidation; what went wrong in it is raised here."""
+        """Wait for consolidation, and raise its error if it failed."""
         task, self._consolidating = self._consolidating, None
         if task is not None:
             await task
 
     def set_token_counter(self, count_tokens: TokenCounter) -> None:
-        """What every tier gives is measured by it."""
         if count_tokens not in self._counters:
             # The same lines are weighed for every question.
             self._counters[count_tokens] = lru_cache(maxsize=LINES_COUNTED)(count_tokens)
         self._count_tokens = self._counters[count_tokens]
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
-        """What all tiers give for a question. It only reads."""
+        """What all tiers return for a question. It only reads."""
         await self.settle()
         parts = self._parts()
         with self.trace.caused_by("recall", parts.planner.agent_id):
@@ -254,10 +253,10 @@ class HybridBackend(MemoryBackend):
             if self._resources.extractor is not None:
                 facts, extraction = await self._resources.extractor.extract(exchange)
                 self.trace.extracted(extraction)
-                await self._take_note(exchange, candidates_from(exchange, facts, self._resources.extractor.name))
+                await self._stage(exchange, candidates_from(exchange, facts, self._resources.extractor.name))
             await consolidation.consolidate(self._latest)
 
-    async def _take_note(self, exchange: Exchange, candidates: Sequence[Candidate]) -> None:
+    async def _stage(self, exchange: Exchange, candidates: Sequence[Candidate]) -> None:
         planner = self._parts().planner
         await planner.stage(exchange, candidates)
         if self._options.keeps("shared"):
@@ -266,12 +265,12 @@ class HybridBackend(MemoryBackend):
     async def _recall(
         self, state: PersonalMemoryState, question: str, top_k: int, context_tokens: int, depth: int
     ) -> Recall:
-        """Ask every tier, and put together what they give."""
+        """Search every tier, and compose one context."""
         if top_k < 1:
             return Recall()
         parts = self._parts()
-        asked = parts.verbatim.read(question)
-        vector, topic = await self._vectors(asked.text, asked.topic)
+        parsed = parts.verbatim.parse(question)
+        vector, topic = await self._vectors(parsed.text, parsed.topic)
         facts: Sequence[ScoredPoint] = ()
         if self._options.keeps("knowledge"):
             facts = await parts.store.search(KNOWLEDGE_COLLECTION, question, vector, KNOWLEDGE_DEPTH)
@@ -282,7 +281,7 @@ class HybridBackend(MemoryBackend):
             planner=state,
             workspace=await parts.workspace.read(),
             facts=facts,
-            turns=await parts.verbatim.rank(asked, vector, topic, limits.turns),
+            turns=await parts.verbatim.rank(parsed, vector, topic, limits.turns),
             date_of=parts.verbatim.date_of,
         )
         return compose(results, limits, self._count_tokens)
@@ -292,7 +291,7 @@ class HybridBackend(MemoryBackend):
         return await asyncio.to_thread(self._resources.embedder.embed, texts)
 
     async def _release(self) -> None:
-        """Let go of the stores. Consolidation that is still under way is over before its store is."""
+        """Release the stores; consolidation that is still running is cancelled first."""
         if self._consolidating is not None:
             self._consolidating.cancel()
             await asyncio.gather(self._consolidating, return_exceptions=True)

@@ -1,8 +1,8 @@
 """The consolidation agent: judges staged candidates and distils the significant ones into long-term memory.
 
 Each candidate is scored (CIAR) and becomes one of four things. ADD: it is new. UPDATE: it takes the place of a
-fact that it corrects, which stays stored. NO-OP: it was known, and its turns join the known fact's sources. DROP:
-it is not significant enough.
+fact that it corrects, which stays stored. NO-OP: it was known, and its turns are added to the known fact's
+sources. DROP: it is not significant enough.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ class ConsolidationAgent:
     async def _merge(
         self, candidate: Candidate, factors: SignificanceFactors, known: KnowledgeDocument
     ) -> PromotionDecision:
-        """Let the candidate's turns join a known fact's sources; once, however often it is observed.
+        """Add the candidate's turns to a known fact's sources; once, however often it is observed.
 
         Of more than :data:`MOST_SOURCES` the first and the latest are kept; ``accesses`` counts them all.
         """
@@ -277,7 +277,7 @@ def _gist(candidate: Candidate) -> str:
 
 
 def _with_drop(dropped: dict[str, int], candidate: Candidate) -> dict[str, int]:
-    """The tally of drops with one more, the latest last; what was dropped longest ago is forgotten."""
+    """The tally of drops with one more, the latest last; the oldest are forgotten."""
     gist = _gist(candidate)
     rest = {key: count for key, count in dropped.items() if key != gist}
     latest = {**rest, gist: dropped.get(gist, 0) + 1}

@@ -1,7 +1,7 @@
-"""What a question asks for, beside its words: whom it names, and which months.
+"""Parses a question: which speakers and which months it names.
 
-Who says something of themselves says "I" and not their own name. So the name of the speaker that a question is
-about says whose turns are meant, and in the topic, which is compared with what was said, there stands "I" or "my".
+People call themselves "I", not by their own name. So the name of a speaker in a question selects whose turns are
+meant, and the topic, which is compared with the turns, has "I" or "my" in its place.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _ARTICLE = re.compile(r"\b(?:the|el|la)\s+(?=(?:I|my)\b)", re.I)
 
 @dataclass(frozen=True)
 class ParsedQuestion:
-    """A question, read.
+    """A question and what it names.
 
-    ``topic`` is the question in the words of the speaker that it names; where it names several, without their
-    names; and the question itself where nothing else is in it. ``speakers`` are the folded labels that it names.
+    ``topic`` is the question in the words of the speaker that it names; if it names several, without their
+    names; if nothing else is left, the question itself. ``speakers`` are the folded labels that it names.
     """
 
     text: str
@@ -41,7 +41,7 @@ class ParsedQuestion:
     years: frozenset[int]
 
     def means_date(self, said_at: datetime | None) -> bool:
-        """Whether something said then lies in a month that the question names."""
+        """Whether a date is in a month that the question names."""
         if said_at is None or said_at.month not in self.months:
             return False
         return not self.years or said_at.year in self.years
@@ -51,7 +51,7 @@ def parse_question(text: str, labels: Iterable[str]) -> ParsedQuestion:
     """Read a question; ``labels`` are the folded labels of those who speak."""
     words = folded_words(text).split()
     names = {label: {label, *_ALSO_CALLED.get(label, ())} for label in labels if label}
-    named = {label: called for label, called in names.items() if any(_stands_in(name, words) for name in called)}
+    named = {label: called for label, called in names.items() if any(_occurs_in(name, words) for name in called)}
     return ParsedQuestion(
         text=text,
         topic=_topic(text, list(named.values())),
@@ -61,7 +61,7 @@ def parse_question(text: str, labels: Iterable[str]) -> ParsedQuestion:
     )
 
 
-def _stands_in(name: str, words: Sequence[str]) -> bool:
+def _occurs_in(name: str, words: Sequence[str]) -> bool:
     return f" {name} " in f" {' '.join(words)} "
 
 

@@ -33,19 +33,16 @@ from memory_backends.text import folded_words
 DateOf = Callable[[str], datetime | None]
 """The id of a turn to the date on which it was said."""
 
-LEAST_LIMIT_TO_SHARE = 3
+LEAST_TOP_K_TO_SHARE = 3
 """Hits from which a tier has a place, however small its share is; below, all are passages."""
 
 FIRST = 0
-"""The turn number of what stands before all passages."""
+"""The turn number of what precedes all passages."""
 
 
 @dataclass(frozen=True)
 class TierResults:
-    """What the tiers hold for a question, and in which tiers there is anything at all.
-
-    ``facts`` and ``turns`` are best first. A tier that is switched off found nothing.
-    """
+    """What the tiers found for a question; nothing if a tier is off. Best first."""
 
     question: str
     planner: PersonalMemoryState
@@ -62,7 +59,7 @@ class TierResults:
 
 @dataclass(frozen=True)
 class RecallLimits:
-    """What a recall may take: hits of all tiers together, tokens, the share of each tier, and missed candidates."""
+    """Limits of a recall: hits of all tiers together, tokens, the share of each tier, and missed candidates."""
 
     top_k: int
     context_tokens: int
@@ -77,7 +74,7 @@ class RecallLimits:
     def hits_of(self, tier: str) -> int:
         """Most hits of a tier."""
         share = self.shares.get(tier, 0.0)
-        return max(int(share * self.top_k), 1 if share and self.top_k >= LEAST_LIMIT_TO_SHARE else 0)
+        return max(int(share * self.top_k), 1 if share and self.top_k >= LEAST_TOP_K_TO_SHARE else 0)
 
     def tokens_of(self, tier: str) -> float:
         """Most tokens of a tier."""
@@ -91,14 +88,14 @@ def compose(results: TierResults, limits: RecallLimits, count_tokens: TokenCount
     asked_for = [hit for hit in slot_hits(results.question, results.workspace) if not obeyed >= set(hit.sources)]
     slots = _affordable(asked_for, "shared", limits, count_tokens)
     passages = _passages(results, limits, [*standing, *slots], count_tokens)
-    told = {
+    covered = {
         *obeyed,
         *(turn for passage in passages if passage.has_room for turn in passage.turns),
         *(turn for slot in slots for turn in slot.sources),
     }
-    facts = _affordable(fact_hits(results.facts, results.date_of, told), "knowledge", limits, count_tokens)
-    told |= {turn for fact in facts for turn in fact.sources}
-    noted = [*standing, *note_hits(results.question, results.planner, told)]
+    facts = _affordable(fact_hits(results.facts, results.date_of, covered), "knowledge", limits, count_tokens)
+    covered |= {turn for fact in facts for turn in fact.sources}
+    noted = [*standing, *note_hits(results.question, results.planner, covered)]
     notes = _affordable(noted, "personal", limits, count_tokens)
     known = [*notes, *slots, *facts][: limits.top_k]
     if len(known) > len(standing) + len(slots):
@@ -125,7 +122,7 @@ def _standing(results: TierResults, limits: RecallLimits, count_tokens: TokenCou
 
 
 def _left_out(passages: Sequence[Passage], count_tokens: TokenCounter) -> list[Cut]:
-    """What would have stood in the passages, had there been room."""
+    """Turns that the passages would have, if there were room."""
     messages = [message for passage in passages for message in passage.left_out]
     if not messages:
         return []
@@ -138,7 +135,7 @@ def _left_out(passages: Sequence[Passage], count_tokens: TokenCounter) -> list[C
 def _passages(
     results: TierResults, limits: RecallLimits, known: Sequence[Hit], count_tokens: TokenCounter
 ) -> list[Passage]:
-    """Passages for what the known things leave of the limit and the budget."""
+    """Passages in the hits and tokens that the known things leave."""
     context_tokens = limits.context_tokens - _cost(known, count_tokens)
     return passages_of(results.turns, max(limits.top_k - len(known), 0), context_tokens, count_tokens)
 
@@ -281,36 +278,36 @@ def slot_hits(question: str, workspace: SharedWorkspaceState) -> list[Hit]:
     ]
 
 
-def fact_hits(found: Sequence[ScoredPoint], date_of: DateOf, told: Set[str]) -> list[Hit]:
-    """Facts that hold, are near enough to the question, and come from turns of which nothing is told yet."""
+def fact_hits(found: Sequence[ScoredPoint], date_of: DateOf, covered: Set[str]) -> list[Hit]:
+    """Facts that hold, are near enough to the question, and come from turns that are not covered yet."""
     near = [(point.score, point.payload) for point in found if point.score >= LEAST_SIMILARITY]
     facts = [(score, KnowledgeDocument.model_validate(p)) for score, p in near if p.get("kind") == "fact"]
     return [
         _known(fact.id, QDRANT, KNOWLEDGE_COLLECTION, _dated(fact, date_of), tuple(fact.sources), score)
         for score, fact in facts
-        if fact.superseded_by is None and not told & set(fact.sources)
+        if fact.superseded_by is None and not covered & set(fact.sources)
     ]
 
 
 def standing_hit(planner: PersonalMemoryState, fits: Callable[[Hit], bool]) -> Hit | None:
-    """What the planner was told to do from now on, whatever is asked: as many of the latest as fit."""
+    """The planner's standing instructions, whatever the question is: as many of the latest as fit."""
     key = PersonalMemoryState.key(planner.agent_id)
     standing = planner.scratchpad.get("standing", [])
     for first in range(len(standing)):
-        told = standing[first:]
-        said = "; ".join(f"{each['text']} ({each['said_by']}, turn {each['turns'][-1]})" for each in told)
-        sources = tuple(turn for each in told for turn in each["turns"])
+        latest = standing[first:]
+        said = "; ".join(f"{each['text']} ({each['said_by']}, turn {each['turns'][-1]})" for each in latest)
+        sources = tuple(turn for each in latest for turn in each["turns"])
         hit = _known(f"{key}#standing", REDIS, key, f"standing instructions = {said}", sources)
         if fits(hit):
             return hit
     return None
 
 
-def note_hits(question: str, planner: PersonalMemoryState, told: Set[str]) -> list[Hit]:
-    """What the planner noticed lately that shares its words with the question, and that nothing else tells."""
+def note_hits(question: str, planner: PersonalMemoryState, covered: Set[str]) -> list[Hit]:
+    """Recent notes of the planner that share words with the question and whose turns are not covered."""
     asked = set(terms_of(question))
     key = PersonalMemoryState.key(planner.agent_id)
-    notes = [note for note in planner.scratchpad.get("noticed", []) if not told & set(note["turns"])]
+    notes = [note for note in planner.scratchpad.get("noticed", []) if not covered & set(note["turns"])]
     return [
         _known(f"{key}#{note['turns'][-1]}", REDIS, key, note["text"], tuple(note["turns"]))
         for note in reversed(notes)

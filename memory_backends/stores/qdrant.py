@@ -47,7 +47,7 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadPoint:
-    """A point as it was read."""
+    """A point as it was read from the store."""
 
     id: str
     payload: dict[str, Any]
@@ -55,7 +55,7 @@ class ReadPoint:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoredPoint(ReadPoint):
-    """A point as a search found it. ``score`` is the cosine similarity, higher is nearer."""
+    """A point found by a search. ``score`` is the cosine similarity: higher is nearer."""
 
     score: float
 
@@ -74,10 +74,10 @@ PAGE = 1000
 
 
 class KnowledgeStore:
-    """What one backend does in Qdrant, for one namespace. ``dump`` and ``vectors`` are untraced, all else is noted.
+    """What one backend does in Qdrant, for one namespace. All but ``dump`` and ``vectors`` is traced.
 
     Every method may raise :class:`StoreUnavailableError`; the failed command is in the trace with its error.
-    Vectors are compared by cosine. Traced payloads are as they were given, without the tenant.
+    Vectors are compared by cosine. Traced payloads are without the tenant.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class KnowledgeStore:
         self._ids[name] = {}
 
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
-        """Write points; one whose id is there already is replaced, payload and vector."""
+        """Write points; an existing one with the same id is replaced, payload and vector."""
         if not points:
             return
         from qdrant_client.models import PointStruct
@@ -131,7 +131,7 @@ class KnowledgeStore:
         *,
         where: Mapping[str, Any] | None = None,
     ) -> list[ScoredPoint]:
-        """The ``limit`` nearest points, best first. ``query`` is the text that ``vector`` stands for.
+        """The ``limit`` nearest points, best first. ``query`` is the text of ``vector``.
 
         A score is the cosine, to six decimals. ``where`` maps payload fields to the value that they must have.
         """
@@ -175,13 +175,13 @@ class KnowledgeStore:
         with self._noted_failure("set_payload", collection) as elapsed:
             before = (await self._payloads(collection, [id])).get(id)
             if before is None:
-                raise BackendError(f"There is no point {id} in {collection} to change")
+                raise BackendError(f"Point {id} of {collection} cannot be changed: it does not exist")
             await self._touch(lambda client: client.set_payload(collection, payload=dict(fields), points=[id]))
         changed = StoredPoint(id=id, payload={**before, **fields}, replaced=before)
         self._note("set_payload", collection, UpsertChange(points=(changed,)), elapsed())
 
     async def remove(self, collection: str, ids: Sequence[str]) -> None:
-        """Remove points. Only those that were there are noted."""
+        """Remove points. Only those that existed are recorded."""
         known = self._ids.get(collection, {})
         present = [id_ for id_ in ids if id_ in known]
         if not present:
@@ -221,14 +221,14 @@ class KnowledgeStore:
                     name, vectors_config=VectorParams(size=self._dimension, distance=Distance.COSINE)
                 )
             except UnexpectedResponse as error:
-                if error.status_code != 409:  # somebody else created it in between
+                if error.status_code != 409:  # another process created it in between
                     raise
         vectors = client.get_collection(name).config.params.vectors
         size = vectors.size if isinstance(vectors, VectorParams) else None
         if size != self._dimension:
             raise BackendError(
-                f"The Qdrant collection {name} is not made for vectors of {self._dimension} numbers; "
-                "remove it, or use another server"
+                f"The Qdrant collection {name} does not have vectors of {self._dimension} dimensions; "
+                "delete it, or use another server"
             )
         if self._tenant is not None:
             schema = KeywordIndexParams(type=KeywordIndexType.KEYWORD, is_tenant=True)
@@ -270,7 +270,7 @@ class KnowledgeStore:
         )
 
     async def _touch(self, call: Callable[[QdrantClient], Answer]) -> Answer:
-        """Run a call that is over in no time when embedded: there a thread would cost more than the call."""
+        """Run a call that is quick when embedded: a thread would cost more than the call."""
         if self._connection.is_shared:
             return await self._sweep(call)
         async with self._lock:
@@ -289,7 +289,7 @@ class KnowledgeStore:
 
     @contextmanager
     def _noted_failure(self, command: str, collection: str) -> Iterator[Callable[[], float]]:
-        """Note the command with its error if it fails. Gives the milliseconds since it began."""
+        """Record the command with its error if it fails. Yields a function for the milliseconds since it began."""
         started = perf_counter()
 
         def elapsed() -> float:
@@ -306,13 +306,13 @@ class KnowledgeStore:
 
 
 def _cosine(one: NDArray[np.float32], other: Any) -> float:
-    """In double precision: the last bits of the store's own score change with the alignment of its arrays."""
+    """In double precision: the last bits of the store's own score depend on the alignment of its arrays."""
     a, b = one.astype(np.float64), np.asarray(other, dtype=np.float64)
     return round(float(np.dot(a, b) / (np.linalg.norm(a) * np.linalg.norm(b))), 6)
 
 
 def _given(payload: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A payload as it was given, without the tenant."""
+    """A payload without the tenant."""
     return {key: value for key, value in (payload or {}).items() if key != TENANT}
 
 

@@ -1,4 +1,4 @@
-"""What changed between two snapshots, noted as operations: for memories that use no store of ours.
+"""What changed between two snapshots, recorded as operations: for memories that use no store of ours.
 
 A panel then shows their state as it shows any other, and a recording can be stepped back through.
 """
@@ -26,7 +26,7 @@ from memory_backends.stores.trace import (
 )
 
 COMMAND = "snapshot"
-"""What such an operation is called: no store was asked to do it, it was seen to have happened."""
+"""The command of such an operation: no command was seen, only its effect."""
 
 KEYFRAME_EVERY = 64
 
@@ -34,9 +34,9 @@ _ABSENT: Final = object()
 
 
 class SnapshotDiffer:
-    """Notes, in a trace, how each snapshot differs from the one before.
+    """Records in a trace how each snapshot differs from the one before.
 
-    A place (a key or a collection) that the memory itself has ever named in its trace is left to the memory.
+    A key or collection that the memory itself has ever named in its trace is left to the memory.
     """
 
     def __init__(self, trace: MemoryTrace) -> None:
@@ -53,7 +53,7 @@ class SnapshotDiffer:
                 self._traced.add((entry.store, entry.key))
 
     def note(self, snapshot: Snapshot, ms: float) -> None:
-        """Note what is new, changed or gone since the last call; ``ms`` is what taking the snapshot cost.
+        """Record what is new, changed or gone since the last call; ``ms`` is what taking the snapshot cost.
 
         Raises:
             BackendError: the snapshot holds something that is not plain data.
@@ -71,15 +71,15 @@ class SnapshotDiffer:
         self._values, self._points = values, points
 
     def _changes(self, key: str, old: Any, new: Any) -> list[Change]:
-        """A text that only grew is an append; what becomes a text or was one is removed and begun again."""
+        """A text that only grew is an append; a change between text and state is a removal and a new write."""
         if old is not _ABSENT and new is not _ABSENT and old == new:
             return []
         if new is _ABSENT:
             return [RemoveChange(count=1)]
         if isinstance(old, str) and isinstance(new, str) and new.startswith(old):
             return [AppendChange(offset=len(old.encode()), text=new[len(old) :])]
-        begins_anew = old is not _ABSENT and (isinstance(old, str) or isinstance(new, str))
-        gone: list[Change] = [RemoveChange(count=1)] if begins_anew else []
+        changes_kind = old is not _ABSENT and (isinstance(old, str) or isinstance(new, str))
+        gone: list[Change] = [RemoveChange(count=1)] if changes_kind else []
         if isinstance(new, str):
             return [*gone, AppendChange(offset=0, text=new)]
         return [*gone, self._state_change(key, old, new)]
@@ -108,9 +108,9 @@ def _point_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Chang
 
 
 def plain(value: Any) -> Any:
-    """A copy as JSON has it, safe to keep while its owner goes on changing the original.
+    """A copy as plain JSON, safe to keep while its owner changes the original.
 
-    What JSON does not know stands as text; half a surrogate pair as a question mark.
+    What JSON cannot express becomes text; half a surrogate pair becomes a question mark.
 
     Raises:
         BackendError: it cannot be written as JSON at all.

@@ -37,10 +37,10 @@ def test_what_a_careless_memory_does_not_keep_is_said_in_words(run_cli: RunCli) 
     assert ran.code == 1
     for sentence in (
         "BROKEN  observing the same exchange twice changes nothing",
-        "BROKEN  a recall keeps to its limit and its budget",
-        "asked for 1 hits and 0 tokens it gave 3 tokens",
+        "BROKEN  a recall keeps to top_k and context_tokens",
+        "asked for 1 hits and 0 tokens it returned 3 tokens",
         "BROKEN  conversations do not see each other",
-        "one conversation was told what was said in another",
+        "one conversation recalled what was said in another",
         "note    hits name every turn that they quote",
     ):
         assert sentence in ran.out

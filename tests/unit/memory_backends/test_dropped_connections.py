@@ -135,7 +135,7 @@ async def test_a_log_that_was_lost_with_its_server_is_not_continued_as_if_it_wer
     await memory.append_text("log", "said before\n")
     plain.delete("log")
     proxy.losses = once(b"APPEND", "request")
-    with pytest.raises(BackendError, match="not what stood there before the connection dropped"):
+    with pytest.raises(BackendError, match="changed after the connection dropped"):
         await memory.append_text("log", "and on\n")
     assert plain.get("log") is None
     assert "dropped" in trace.drain()[-1].error

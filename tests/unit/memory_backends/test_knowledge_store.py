@@ -97,7 +97,7 @@ async def test_a_changed_field_leaves_the_others(store, trace):
 
 
 async def test_changing_a_point_that_is_not_there_is_an_error(store, trace):
-    with pytest.raises(BackendError, match="no point"):
+    with pytest.raises(BackendError, match="does not exist"):
         await store.change_payload(NOTES, point(9).id, {"topic": "b"})
     assert last(trace).error
 
@@ -194,7 +194,7 @@ class TestServer:
     async def test_a_collection_for_other_vectors_is_refused(self, server):
         connection = QdrantConnection.to(server.url)
         await KnowledgeStore(connection, MemoryTrace(), MINE, 4).open_collection(NOTES)
-        with pytest.raises(BackendError, match="vectors of 8 numbers"):
+        with pytest.raises(BackendError, match="vectors of 8 dimensions"):
             await KnowledgeStore(connection, MemoryTrace(), THEIRS, 8).open_collection(NOTES)
 
     @pytest.mark.filterwarnings("error")

@@ -145,12 +145,12 @@ async def test_now_and_then_the_whole_value_is_in_the_trace(memory, trace):
 
 
 @pytest.mark.parametrize("corrupt", ["{not json", "[]", '{"agent_id": 1}', "\ufffd"])
-async def test_a_corrupt_state_reads_as_none_with_the_fault_in_the_trace(memory, trace, corrupt):
+async def test_a_corrupt_state_reads_as_none_with_the_error_in_the_trace(memory, trace, corrupt):
     await memory.append_text(KEY, corrupt)
     assert await memory.read_state(KEY, PersonalMemoryState) is None
     read = trace.drain()[-1]
     assert read.change.found
-    assert "no PersonalMemoryState" in read.error
+    assert "not a PersonalMemoryState" in read.error
     await memory.write_state(KEY, state())
     assert fold(trace.drain()).values["redis"][KEY] == await memory.peek(KEY)
 
