@@ -1,4 +1,4 @@
-# Works with Python 3.11 and make alone; uses uv for the installation where it is there.
+# Needs only Python 3.11 and make; installs with uv if it is there.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -45,13 +45,13 @@ bench: $(VENV)/.dev
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
 
-# The shipped recording: little memory for much talk, so that the architectures disagree.
+# The shipped recording: a small budget for long conversations, so that the architectures disagree.
 demo: $(VENV)/.run
 	rm -f recordings/demo.sqlite3
 	$(BIN)/memreplay --batch --perceive --no-cache --top-k 3 --context-tokens 500 \
 		--dataset identity-01 --dataset technical-01 --dataset multi-08 \
 		--recording recordings/demo.sqlite3 --output recordings/demo.results.json
 
-# What the README shows of the screen, drawn anew.
+# Redraws the screenshots of the README.
 pictures: $(VENV)/.run
 	PYTHONPATH=. $(BIN)/python recordings/pictures/draw.py

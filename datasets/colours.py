@@ -1,4 +1,4 @@
-"""The favourite colour changes; the last one counts. The smallest example of a dataset with a fixed script."""
+"""The favourite colour changes, and the last one counts. The smallest example of a dataset with a fixed script."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STATEMENTS = (
 
 @dataclass
 class ColourDataset(DatasetInterface):
-    """One point for a reply that contains the colour told last, in upper or lower case."""
+    """One point if the reply contains the last colour, ignoring case."""
 
     name: str = "Colours"
     description: str = "Tell the agent one favourite colour after another, then ask which it is."
@@ -29,13 +29,13 @@ class ColourDataset(DatasetInterface):
     colour_changes: int = 3
 
     def generate_examples(self, num_examples: int) -> list[TestExample]:
-        """Tests in which no colour is told twice."""
+        """Generate tests that mention no colour twice."""
         return [self._example() for _ in range(num_examples)]
 
     def evaluate_correct(
         self, questions: list[str], responses: list[str], expected_answers: list[str]
     ) -> tuple[int, int, list[str]]:
-        """1 or 0 of 1."""
+        """Score 1 or 0 of 1."""
         colour = expected_answers[0].lower()
         if colour in responses[-1].lower():
             return 1, 1, [f'"{colour}" is in the response.']

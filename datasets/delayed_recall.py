@@ -1,6 +1,6 @@
-"""Facts of a world that does not exist, then questions about them. An example of tests that a model writes.
+"""Facts about a made-up world, then questions about them. An example of tests written by a model.
 
-Two tests are shipped, so that no model is needed to have them; a third is generated.
+Two tests are shipped and need no model; further ones are generated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ INTRODUCTIONS = (
 
 @dataclass
 class DelayedRecallDataset(GPTGenerated):
-    """One point for each answer that the judge finds right."""
+    """One point for each answer that the judge accepts."""
 
     name: str = "Delayed Recall"
     description: str = "Give the agent facts of a made-up world, and ask about each of them later."
@@ -30,7 +30,7 @@ class DelayedRecallDataset(GPTGenerated):
     generated_file: str | Path | None = "delayed_recall_examples.json"
 
     def generate_examples(self, num_examples: int) -> list[TestExample]:
-        """What was written, with words around it that say what it is about."""
+        """Add introductions to the generated facts and questions."""
         examples = super().generate_examples(num_examples)
         for example in examples:
             facts, *questions = example.script

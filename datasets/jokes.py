@@ -1,4 +1,4 @@
-"""Jokes over some hours; one of them is asked for by how long ago it was told. An example of a temporal test."""
+"""Jokes told hours apart; the question identifies one by how long ago it was told. A temporal test."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LAST_AT = 90.0
 
 @dataclass
 class JokesDataset(DatasetInterface):
-    """One point when the joke stands in the response word for word, or when the judge finds it there."""
+    """One point if the response quotes the joke verbatim, or the judge recognises it."""
 
     name: str = "Jokes"
     description: str = "Tell the agent jokes some hours apart, then ask which was told at a certain time."
@@ -33,18 +33,18 @@ class JokesDataset(DatasetInterface):
     minutes_high: int = 180
 
     def generate_examples(self, num_examples: int) -> list[TestExample]:
-        """Tests in which no joke is told twice."""
+        """Generate tests that tell no joke twice."""
         return [self._example() for _ in range(num_examples)]
 
     def create_question(self, example: TestExample, statement_times: list[datetime], time_now: datetime) -> str:
-        """Ask by the time that has passed, to the minute."""
+        """Ask by the elapsed time, to the minute."""
         told = statement_times[example.script.index(example.expected_responses[0])]
         return f"Which joke did I tell you about {_duration(time_now - told)} ago?"
 
     def evaluate_correct(
         self, questions: list[str], responses: list[str], expected_answers: list[str]
     ) -> tuple[float, float, list[str]]:
-        """1 or 0 of 1."""
+        """Score 1 or 0 of 1."""
         if expected_answers[0] in responses[0]:
             return 1, 1, ["The response quotes the right joke."]
         return self.evaluate_correct_gpt(questions, responses, expected_answers)

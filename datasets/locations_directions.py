@@ -1,4 +1,4 @@
-"""Places of a town, each told by its way from the one before; the agent is asked for the way from first to last."""
+"""Places in a town, each located relative to the previous one; the question asks for the way from first to last."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ _DIRECTION = re.compile(r"\b(?:north|south|east|west)", re.IGNORECASE)
 FORM = '[{"kilometers": 2, "direction": "west"}, ...]'
 
 Move = tuple[int, str]
-"""Kilometres and a direction."""
+"""Kilometres and direction."""
 
 
 @dataclass
 class LocationsDirectionsDataset(DatasetInterface):
-    """One point when the directions of the response lead to where the last place lies.
+    """One point if the directions in the response lead to the last place.
 
-    Directions that stand in the response in plain form are read here; others are put into form by a model.
+    Directions in a plain form are parsed here; others are converted by a model.
     """
 
     name: str = "Locations Directions"
@@ -60,13 +60,13 @@ class LocationsDirectionsDataset(DatasetInterface):
     known_locations: int = 6
 
     def generate_examples(self, num_examples: int) -> list[TestExample]:
-        """Tests of ``known_locations`` places each."""
+        """Generate tests with ``known_locations`` places each."""
         return [self._example() for _ in range(num_examples)]
 
     def evaluate_correct(
         self, questions: list[str], responses: list[str], expected_answers: list[str]
     ) -> tuple[int, int, list[str]]:
-        """1 or 0 of 1."""
+        """Score 1 or 0 of 1."""
         expected = [(int(distance), way.lower()) for distance, way in _EXPECTED_MOVE.findall(expected_answers[0])]
         if not _DIRECTION.search(responses[0]):
             return 0, 1, ["The response gives no directions."]
@@ -115,7 +115,7 @@ class LocationsDirectionsDataset(DatasetInterface):
 
 
 def plain_moves(response: str) -> list[Move]:
-    """The moves of directions such as "2 km north" or "north for 2 km"; none where a direction stands otherwise."""
+    """Parse directions such as "2 km north" or "north for 2 km"; empty if any direction has another form."""
     found = list(_MOVE.finditer(response))
     if len(found) != len(_DIRECTION.findall(response)):
         return []
@@ -125,7 +125,7 @@ def plain_moves(response: str) -> list[Move]:
 
 
 def _destination(moves: list[Move]) -> tuple[int, int]:
-    """East and north of the start, in kilometres."""
+    """Kilometres east and north of the start."""
     steps = [(distance, STEPS[direction]) for distance, direction in moves]
     return sum(distance * east for distance, (east, _) in steps), sum(
         distance * north for distance, (_, north) in steps

@@ -1,4 +1,4 @@
-"""The user goes by one name after another; all of them are asked for."""
+"""The user takes one name after another; the question asks for all of them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ STATEMENTS = (
 
 @dataclass
 class NameListDataset(DatasetInterface):
-    """Names found, as a share of the names expected or of the names given, whichever are more.
+    """The number of names found, divided by the number of names expected or given, whichever is larger.
 
-    The response must be a JSON list; letter case and order do not count, and every name counts once.
+    The response must be a JSON list. Case and order are ignored, and every name counts once.
     """
 
     name: str = "NameList"
@@ -36,13 +36,13 @@ class NameListDataset(DatasetInterface):
     name_changes: int = 3
 
     def generate_examples(self, num_examples: int) -> list[TestExample]:
-        """Tests in which no name is told twice."""
+        """Generate tests that use no name twice."""
         return [self._example() for _ in range(num_examples)]
 
     def evaluate_correct(
         self, questions: list[str], responses: list[str], expected_answers: list[str]
     ) -> tuple[float, int, list[str]]:
-        """A share of 1, and what was too much or missing."""
+        """Return a score up to 1, with the unexpected and missing names as reasons."""
         given = _names(responses[0])
         if given is None:
             return 0, 1, ["The response is not a JSON list of names."]
@@ -69,7 +69,7 @@ class NameListDataset(DatasetInterface):
 
 
 def _names(response: str) -> list[str] | None:
-    """The names of a response in lower case; None where it is no list of texts."""
+    """The names in a response, in lower case; None if it is not a list of strings."""
     try:
         given = sanitize_and_parse_json(response)
     except ValueError:

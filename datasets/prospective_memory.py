@@ -1,4 +1,4 @@
-"""A saying is to be added to the n-th reply from now. An example of a test that is scored by a callback."""
+"""The agent must add a saying to its n-th reply from now. An example of a test that a callback scores."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _ORDINALS = {2: "2nd", 3: "3rd"}
 
 @dataclass
 class ProspectiveMemoryDataset(DatasetInterface):
-    """One point when the n-th reply, and no other until then, has the saying; punctuation and case do not count.
+    """One point if the n-th reply, and none before it, contains the saying, ignoring punctuation and case.
 
-    ``expected_responses`` is ``[(saying, author, n)]``; the reply to the instruction itself is the first.
+    ``expected_responses`` is ``[(saying, author, n)]``; the reply to the instruction itself is number 1.
     """
 
     name: str = "Prospective Memory"
@@ -36,20 +36,20 @@ class ProspectiveMemoryDataset(DatasetInterface):
     uses_callback: bool = True
 
     def generate_examples(self, num_examples: int) -> list[TestExample]:
-        """Tests with a saying each."""
+        """Generate tests with one saying each."""
         sayings = [self.random.choice(SAYINGS) for _ in range(num_examples)]
         return [self._example(saying, author) for saying, author in sayings]
 
     def evaluate_correct(
         self, questions: list[str], responses: list[str], expected_answers: list[Any]
     ) -> tuple[int, int, list[str]]:
-        """Not used: the callback scores."""
+        """Not used: a callback scores the tests."""
         raise NotImplementedError("This dataset is scored by its callback")
 
     def continual_evaluation_callback(
         self, scheduler: RunView, example: TestExample, task_log: list[str]
     ) -> tuple[int, int, list[str], bool]:
-        """Nothing is won before the n-th reply is there."""
+        """Wait for the n-th reply, then score the test."""
         saying, _, number = example.expected_responses[0]
         replies = _replies_since(example.script[-1], task_log)
         if len(replies) < number:
@@ -78,7 +78,7 @@ class ProspectiveMemoryDataset(DatasetInterface):
 
 
 def _replies_since(instruction: str, task_log: list[str]) -> list[str]:
-    """The agent's replies from the last time on that the instruction was given."""
+    """The agent's replies since the instruction was last given."""
     given = max(
         (place for place, entry in enumerate(task_log) if entry.endswith(instruction)), default=len(task_log)
     )

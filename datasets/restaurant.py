@@ -1,8 +1,8 @@
 """An evening at a restaurant, with the agent as the guest. An example of a dynamic test.
 
-Five things are worth a point each: to play the guest and order a drink, to order a dish of the menu, to choose
-another when it is not to be had, to notice that the wrong one is served, and to recall the drink. The evening is
-over when the guest fails at something that the rest depends on.
+One point each for: playing the guest and ordering a drink, ordering a dish from the menu, choosing another dish
+when the first is sold out, noticing that the wrong dish is served, and recalling the drink. The evening ends when
+the guest fails at something that the rest depends on.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from memreplay.dataset_interfaces.interface import (
 
 
 class EveningOver(Exception):
-    """The guest has failed at something that the rest depends on; the reason is the text."""
+    """The guest failed at something that the rest depends on; the message is the reason."""
 
 
 @dataclass
 class RestaurantExample(DynamicExample):
-    """One evening. ``talk`` is what has been said at the table, for the model that understands the orders."""
+    """One evening. ``talk`` is the conversation so far, for the model that interprets the orders."""
 
     max_score: float = 5
     talk: list[str] = field(default_factory=list)
 
     def action_iter(self) -> Iterator[TestAction]:
-        """The courses, one after another."""
+        """Serve the courses one after another."""
         yield self.say(ROLE)
         yield self.wait(percentage_finished=20)
         try:
@@ -44,12 +44,12 @@ class RestaurantExample(DynamicExample):
             self.reasoning.append(str(end))
 
     def ask(self, message: str) -> SendMessageAction:
-        """The waiter asks something that counts."""
+        """Let the waiter ask something that is scored."""
         self.talk.append(f"Waiter: {message}")
         return self.say(f"Waiter: {message}", question=True)
 
     def remark(self, message: str) -> SendMessageAction:
-        """The waiter says something that does not count."""
+        """Let the waiter say something that is not scored."""
         self.talk.append(f"Waiter: {message}")
         return self.say(f"Waiter: {message}")
 
@@ -87,7 +87,7 @@ class RestaurantExample(DynamicExample):
 
     @property
     def menu(self) -> Menu:
-        """What the restaurant has."""
+        """The restaurant's menu."""
         dataset = self.dataset_generator
         assert isinstance(dataset, RestaurantDataset)
         return dataset.menu
@@ -134,7 +134,7 @@ class RestaurantExample(DynamicExample):
         self.reasoning.append(reason)
 
     def _judged(self, key: str, instructions: str) -> bool:
-        """A yes or no on the guest's last reply."""
+        """Ask the model a yes-or-no question about the guest's last reply."""
         form = f'Reply with JSON: {{"{key}": true or false}}'
         context = [make_system_message(f"{instructions}\n{form}"), make_user_message(f"Guest: {self.action.reply}")]
         verdict = self._json(self.ask_llm(context))
@@ -143,7 +143,7 @@ class RestaurantExample(DynamicExample):
         return bool(verdict[key])
 
     def _order(self) -> list[dict[str, Any]]:
-        """What the guest's last reply orders, as a model understands it."""
+        """The guest's order in the last reply, as interpreted by the model."""
         self.talk.append(f"Guest: {self.action.reply}")
         told = "\n".join(self.talk[-4:])
         order = self._json(
@@ -177,18 +177,18 @@ class RestaurantExample(DynamicExample):
 
 @dataclass(frozen=True)
 class Menu:
-    """Sections with their items; the items are numbered through, from 1."""
+    """Sections with their items, numbered consecutively from 1."""
 
     sections: dict[str, list[str]]
 
     @property
     def items(self) -> list[str]:
-        """All items in their order."""
+        """All items in order."""
         return [item for section in self.sections.values() for item in section]
 
     @property
     def text(self) -> str:
-        """As the guest reads it."""
+        """The menu as the guest reads it."""
         numbers = {item: number for number, item in enumerate(self.items, start=1)}
         return "\n\n".join(
             "\n".join([f"{section}:", *(f"{numbers[item]}. {item}" for item in items)])
@@ -196,7 +196,7 @@ class Menu:
         )
 
     def item(self, number: object) -> str | None:
-        """The item of a number, which may stand in quotes; None where there is none."""
+        """The item with a number, which may be a string; None if there is none."""
         try:
             place = int(str(number).strip())
         except ValueError:
@@ -204,7 +204,7 @@ class Menu:
         return self.items[place - 1] if 1 <= place <= len(self.items) else None
 
     def others_in_section(self, item: str, besides: set[str]) -> list[str]:
-        """Items that could be taken for this one."""
+        """Items that could be confused with this one."""
         section = next(items for items in self.sections.values() if item in items)
         others = [other for other in section if other != item and other not in besides]
         return others or [other for other in self.items if other != item and other not in besides]
@@ -212,7 +212,7 @@ class Menu:
 
 @dataclass
 class RestaurantDataset(DynamicDataset):
-    """Evenings at one restaurant, whose menu is in ``menu_file``."""
+    """Evenings at a restaurant with the menu in ``menu_file``."""
 
     name: str = "Restaurant"
     description: str = "Let the agent dine out: it orders, is served the wrong dish, and is asked for its drink."

@@ -1,4 +1,4 @@
-"""A thing is moved while somebody is away: where will they look for it? A test of theory of mind."""
+"""A thing is moved while somebody is away: where will they look for it? A theory-of-mind test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORM = 'Reply in JSON with a single word as the answer, like this: {"answer": "w
 
 @dataclass
 class SallyAnneDataset(DatasetInterface):
-    """One point when the response is JSON whose ``answer`` is exactly the expected word."""
+    """One point if the response is JSON whose ``answer`` is exactly the expected word."""
 
     name: str = "SallyAnne"
     description: str = "Tell the agent what happens on TV, then ask where somebody believes a thing to be."
@@ -28,13 +28,13 @@ class SallyAnneDataset(DatasetInterface):
     question_type: str = "theory_of_mind"
 
     def generate_examples(self, num_examples: int) -> list[TestExample]:
-        """Tests in which, by chance, the one who is asked about saw the thing being moved or did not."""
+        """Generate tests in which the person asked about randomly did or did not see the thing being moved."""
         return [self._example() for _ in range(num_examples)]
 
     def evaluate_correct(
         self, questions: list[str], responses: list[str], expected_answers: list[str]
     ) -> tuple[int, int, list[str]]:
-        """1 or 0 of 1."""
+        """Score 1 or 0 of 1."""
         try:
             given = sanitize_and_parse_json(responses[0])
         except ValueError:

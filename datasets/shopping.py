@@ -1,4 +1,4 @@
-"""A shopping list under additions and removals; what stands on it is asked for in the end."""
+"""Items are added to and removed from a shopping list; the question asks for the final list."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ REMOVALS = 1 / 6
 
 @dataclass
 class ShoppingDataset(DatasetInterface):
-    """A third each for items found, for their quantities, and for naming nothing else.
+    """A third each for the items found, for their quantities, and for naming nothing else.
 
-    The response must be a JSON list of objects with ``item`` and ``quantity``. An item is found when its name is
-    part of one that is given, so that a plural counts.
+    The response must be a JSON list of objects with ``item`` and ``quantity``. An item is found if its name is part
+    of a name in the response, so plurals count.
     """
 
     name: str = "Shopping"
@@ -45,13 +45,13 @@ class ShoppingDataset(DatasetInterface):
     item_changes: int = 3
 
     def generate_examples(self, num_examples: int) -> list[TestExample]:
-        """Tests of ``item_changes`` changes each, about one in six of them a removal."""
+        """Generate tests with ``item_changes`` changes each; about one in six is a removal."""
         return [self._example() for _ in range(num_examples)]
 
     def evaluate_correct(
         self, questions: list[str], responses: list[str], expected_answers: list[tuple[str, int]]
     ) -> tuple[float, int, list[str]]:
-        """A share of 1, and what was missing, too much or of the wrong quantity."""
+        """Return a score up to 1, with missing and unexpected items and wrong quantities as reasons."""
         given = _listed(responses[0])
         if given is None:
             return 0, 1, ["The response is not a JSON list of items and quantities."]
@@ -84,7 +84,7 @@ class ShoppingDataset(DatasetInterface):
         )
 
     def _change(self, cart: dict[str, int]) -> str:
-        """Change the cart, and say so."""
+        """Change the cart, and return the message that says so."""
         if cart and self.random.random() < REMOVALS:
             item = self.random.choice(list(cart))
             amount = self.random.randint(1, cart[item])
@@ -103,7 +103,7 @@ def _said(statement: str, amount: str, item: str) -> str:
 
 
 def _listed(response: str) -> list[tuple[str, int]] | None:
-    """Names in lower case with their quantities; None where the form is wrong."""
+    """Lower-case names with their quantities; None if the response has another form."""
     try:
         entries: Any = sanitize_and_parse_json(response)
         return [(str(entry["item"]).lower(), int(entry["quantity"])) for entry in entries]

@@ -1,4 +1,4 @@
-"""Three people hint at a place, a time and a thing; the hints must be combined and understood."""
+"""Three people hint at a place, a time and a thing; the agent must combine and understand the hints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SENDERS = (
 )  # fmt: skip
 
 Hint = tuple[str, list[str]]
-"""What is said, and the words any of which shows that it was understood."""
+"""A hint, and the words any of which shows that it was understood."""
 
 PLACES: tuple[Hint, ...] = (
     ("We meet where books may be taken home for free.", ["library"]),
@@ -38,7 +38,7 @@ THINGS: tuple[Hint, ...] = (
 
 @dataclass
 class SpyMeetingDataset(DatasetInterface):
-    """A third for each hint one of whose words stands in the response as a whole word, in upper or lower case."""
+    """A third for each hint if the response contains one of its words as a whole word, ignoring case."""
 
     name: str = "Spy Meeting"
     description: str = "Give the agent three riddling messages, then ask where and when to meet and what to bring."
@@ -48,13 +48,13 @@ class SpyMeetingDataset(DatasetInterface):
     )
 
     def generate_examples(self, num_examples: int) -> list[TestExample]:
-        """Tests with three hints each, in any order and from any of three senders."""
+        """Generate tests with three hints each, in random order from random senders."""
         return [self._example() for _ in range(num_examples)]
 
     def evaluate_correct(
         self, questions: list[str], responses: list[str], expected_answers: list[list[str]]
     ) -> tuple[int, int, list[str]]:
-        """A point a hint."""
+        """Score one point per hint."""
         found = [any(_says(responses[0], word) for word in words) for words in expected_answers]
         reasons = [
             f"{'Understood' if understood else 'Not understood'}: {' or '.join(words)}."

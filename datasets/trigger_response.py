@@ -1,4 +1,4 @@
-"""A standing instruction: whenever this happens, say that. It is then made to happen several times."""
+"""A standing instruction: whenever something happens, say a sentence. Then it happens several times."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ HABITS = (
 
 @dataclass
 class TriggerResponseDataset(DatasetInterface):
-    """One point for each response that has the sentence, word for word or nearly so.
+    """One point for each response that contains the sentence, verbatim or nearly.
 
-    Nearly is a ROUGE-L above ``rouge_score_threshold`` between the sentence and the response or a piece of it.
+    Nearly means a ROUGE-L above ``rouge_score_threshold`` between the sentence and the response or a part of it.
     """
 
     name: str = "Trigger Response"
@@ -33,14 +33,14 @@ class TriggerResponseDataset(DatasetInterface):
     rouge_score_threshold: float = 0.75
 
     def generate_examples(self, num_examples: int) -> list[TestExample]:
-        """Tests of one habit each; habits repeat only when all have been used."""
+        """Generate tests with one habit each; habits repeat only after all were used."""
         order = self.random.sample(HABITS, len(HABITS))
         return [self._example(*order[place % len(order)]) for place in range(num_examples)]
 
     def evaluate_correct(
         self, questions: list[str], responses: list[str], expected_answers: list[str]
     ) -> tuple[int, int, list[str]]:
-        """A point a response."""
+        """Score one point per response."""
         found = [
             self._has(response, sentence) for response, sentence in zip(responses, expected_answers, strict=False)
         ]
@@ -65,7 +65,7 @@ class TriggerResponseDataset(DatasetInterface):
 
 
 def _pieces(response: str, sentence: str) -> Iterator[str]:
-    """The response, and all its pieces that are about as long as the sentence."""
+    """The response, and all of its parts that are about as long as the sentence."""
     yield response
     words, usual = response.split(), len(sentence.split())
     for length in range(max(usual - usual // 4, 1), usual + usual // 4 + 1):

@@ -1,6 +1,9 @@
-"""The memory architectures under test. Nothing here knows of the replayer."""
+"""The memory architectures under test. Nothing here imports memreplay."""
 
 import os
 
-# onnxruntime reports its use to its maker, unless it is told not to before anybody imports it.
+# onnxruntime sends telemetry unless this is set before its first import.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+
+ARCHITECTURES = ("hybrid", "rag", "full_context")
+"""The backends that are compared by default."""

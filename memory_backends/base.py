@@ -1,8 +1,8 @@
-"""What a memory architecture is asked to do, and what it answers.
+"""The protocol of a memory architecture, and the values that it takes and returns.
 
 To plug in a memory of your own, write a class with the methods of :class:`MemoryBackend`. One that uses
 :class:`~memory_backends.stores.redis.OperatingMemory` and
-:class:`~memory_backends.stores.qdrant.KnowledgeStore` is observable for free.
+:class:`~memory_backends.stores.qdrant.KnowledgeStore` is traced without further work.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from memory_backends.stores.trace import Extraction, Frozen, MemoryTrace, Store
+from memory_backends.stores.trace import Extraction, Frozen, MemoryTrace
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 class BackendError(Exception):
-    """A memory could not do what it was asked: one sentence, without secrets."""
+    """A memory failed: the message is one sentence without secrets."""
 
 
 class StoreUnavailableError(BackendError):
-    """A Redis or Qdrant server does not answer, or refuses."""
+    """A Redis or Qdrant server does not answer, or refuses access."""
 
 
 class StoreAddressError(BackendError):
-    """An address that no Redis or Qdrant server can have. It is not repeated: it may hold a password."""
+    """An invalid Redis or Qdrant address. The message does not repeat it, since it may hold a password."""
 
 
 def system_clock() -> datetime:
@@ -37,9 +37,9 @@ def system_clock() -> datetime:
 
 
 class ExtractedFact(Frozen):
-    """A fact as a model read it.
+    """A fact extracted by a model.
 
-    ``text`` says it in one sentence; ``slot`` is where its ``value`` belongs (``user.name``, ``deadline``), if
+    ``text`` is the fact in one sentence; ``slot`` is where its ``value`` belongs (``user.name``, ``deadline``), if
     anywhere; ``certainty`` and ``impact`` lie in 0..1; ``turn_id`` is the message that says it.
     """
 
@@ -53,7 +53,7 @@ class ExtractedFact(Frozen):
 
 
 class FactExtractor(Protocol):
-    """Reads facts out of an exchange. ``name`` stands in every justification."""
+    """Extracts facts from an exchange. ``name`` appears in every justification."""
 
     name: str
 
@@ -66,10 +66,10 @@ Role = Literal["user", "assistant"]
 ClosingStatus = Literal["resolved", "cancelled"]
 
 WhyEmpty = Literal["nothing_stored", "below_threshold"]
-"""Why a recall has no hit: memory is empty, or nothing in it is near enough to what was asked."""
+"""Why a recall has no hit: memory is empty, or nothing in it is close enough to the question."""
 
 MISSED_DEPTH = 30
-"""Candidates below the cut that are kept for a question."""
+"""Candidates below the cut that are recorded for a question."""
 
 MISSED_DEPTH_OF_A_TURN = 10
 """The same for an ordinary turn, of which there are many more."""
@@ -78,11 +78,11 @@ TokenCounter = Callable[[str], int]
 """Text to its number of tokens, by the tokenizer of the model that will read it."""
 
 Clock = Callable[[], datetime]
-"""The real time of a write; timezone-aware. It reaches no prompt."""
+"""The wall-clock time of a write; timezone-aware. It never reaches a prompt."""
 
 
 class TextEmbedder(Protocol):
-    """A port: texts to vectors."""
+    """Turns texts into vectors; filled in by the program that uses the memories."""
 
     name: str
 
@@ -92,14 +92,14 @@ class TextEmbedder(Protocol):
         ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of unit length, shape ``(len(texts), dimension)``. May take long: call it in a thread."""
+        """Vectors of unit length, shape ``(len(texts), dimension)``. Slow: call it in a thread."""
         ...
 
 
 class Message(Frozen):
     """One turn, as a memory sees it.
 
-    ``label`` stands before the colon in a log: ``User`` and ``AI``, or the speakers' names. ``said_at`` is the
+    ``label`` precedes the colon in a log: ``User`` and ``AI``, or the speakers' names. ``said_at`` is the
     conversation's own date, None where it has none. ``turn_number`` is 1-based.
     """
 
@@ -120,7 +120,7 @@ class Message(Frozen):
 class Exchange(Frozen):
     """A user turn and the assistant turn that follows, within one session.
 
-    Consecutive turns of one role stand together in it; a leading assistant turn, or a user turn left over when
+    Consecutive turns of one role belong together; a leading assistant turn, or a user turn left over when
     its session ends, is an exchange of its own. ``messages`` is never empty.
     """
 
@@ -153,7 +153,7 @@ class Exchange(Frozen):
 
 
 class Namespace(Frozen):
-    """Whose memory it is: run, conversation and backend. Every key and id of a store is derived from it."""
+    """Run, conversation and backend. Every key and id in a store is derived from it."""
 
     run_id: str
     conversation_id: str
@@ -161,7 +161,7 @@ class Namespace(Frozen):
 
     @property
     def path(self) -> str:
-        """The three as one text: the tenant on a shared server, the event and conversation id in keys."""
+        """The three joined: the tenant on a shared server, the event and conversation id in keys."""
         return f"{self.run_id}/{self.conversation_id}/{self.backend}"
 
     def agent_id(self, role: str) -> str:
@@ -169,28 +169,31 @@ class Namespace(Frozen):
         return f"{role}_agent/{self.path}"
 
     def point_id(self, *parts: str | int) -> str:
-        """A UUID derived from what it names (uuid5), the same whenever it is derived."""
+        """A UUID derived from the namespace and the parts (uuid5): always the same for the same parts."""
         return str(uuid5(UUID(str(uuid5(NAMESPACE_URL, "memreplay"))), "\x1f".join([self.path, *map(str, parts)])))
 
 
 class ChannelScore(Frozen):
-    """Where one retrieval channel (``dense``, ``keyword``…) put an item. ``rank`` is 1-based."""
+    """Rank (1-based) and score of an item in one retrieval channel (``dense``, ``keyword``…)."""
 
     rank: int
     score: float
 
 
-class Hit(Frozen):
-    """Something that memory gave to a question, whichever store it came from.
+DATASET = "dataset"
+"""The store label of the oracle's hits: they come from the dataset itself."""
 
-    ``place`` is the Redis key or the Qdrant collection; the oracle has its hits from the ``dataset``. ``turns``
-    are the turns whose verbatim text stands in ``text``; ``sources`` those that a distilled text was made from.
-    ``text`` is as it stands in the context. ``in_prompt`` is False for what was retrieved and then cut by the
-    budget.
+
+class Hit(Frozen):
+    """Something that memory returned for a question or a message.
+
+    ``store`` is a label, ``place`` the key or collection. ``turns`` are the turns whose verbatim text is in
+    ``text``; ``sources`` those that a distilled text was made from. ``text`` is as it appears in the context.
+    ``in_prompt`` is False for what was retrieved and then cut because it did not fit.
     """
 
     id: str
-    store: Store | Literal["dataset"]
+    store: str
     place: str
     rank: int
     score: float | None
@@ -203,9 +206,9 @@ class Hit(Frozen):
 
 
 class Cut(Frozen):
-    """What did not fit: ``place`` it was cut from, the turns that are wholly or partly gone, its tokens.
+    """What did not fit: the ``place`` it was cut from, the turns wholly or partly lost, and its tokens.
 
-    Where a log is read whole on every ordinary turn, each turn tells what was newly cut at it.
+    A memory that reads a whole log on every ordinary turn reports only what was newly cut at that turn.
     """
 
     place: str
@@ -214,11 +217,10 @@ class Cut(Frozen):
 
 
 class Recall(Frozen):
-    """What a memory gives for a message or a question: ranked hits and the context assembled from them.
+    """What a memory returns for a message or a question: ranked hits and the context assembled from them.
 
-    ``missed`` are candidates that ranked below the cut, to the depth that the backend states, without their text:
-    why something was not retrieved is answered by its rank in each channel. ``why_empty`` is set where there is no
-    hit, by memories that search.
+    ``missed`` are the next candidates below the cut, without their text: their ranks per channel show why they were
+    not retrieved. Memories that search set ``why_empty`` if there is no hit.
     """
 
     hits: tuple[Hit, ...] = ()
@@ -230,39 +232,86 @@ class Recall(Frozen):
 
     @property
     def turns_in_context(self) -> frozenset[str]:
-        """Ids of all turns whose verbatim text stands in the context."""
+        """Ids of all turns whose verbatim text is in the context."""
         return frozenset(turn for hit in self.hits if hit.in_prompt for turn in hit.turns)
 
 
 class Snapshot(Frozen):
-    """What the stores hold for one namespace.
+    """What the stores hold for one namespace, by the label of the store (``redis``, ``sqlite``, ``notebook``…).
 
-    ``redis`` maps a key to its text, or to its parsed value where it is a state; ``qdrant`` maps a collection to
-    its points, each id to its payload.
+    ``values`` maps a label to keys and their values: a text is a log, anything else a JSON state. ``points`` maps a
+    label to collections, and each collection to the ids and payloads of its points. A key occurs under one label.
     """
 
-    redis: Mapping[str, Any] = {}
-    qdrant: Mapping[str, Mapping[str, Mapping[str, Any]]] = {}
+    values: Mapping[str, Mapping[str, Any]] = {}
+    points: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]] = {}
+
+
+class StoreInfo(Frozen):
+    """What the scorer and the debugger should know of the keys that begin with ``prefix`` (or of a collection).
+
+    ``is_scratch``: working notes of an agent; writing a turn there does not count as remembering it. ``slots``: the
+    field of a state that maps each slot to its current value, ``{"value": …, "turn": turn id}`` or ``{"values":
+    [those]}``. ``superseded_field``: the payload field that is set once a later point took a point's place.
+    """
+
+    prefix: str
+    is_scratch: bool = False
+    slots: str | None = None
+    superseded_field: str | None = None
+
+
+PanelName = Literal["state", "log", "stores", "written", "retrievals", "promotions", "operations"]
+
+
+class PanelInfo(Frozen):
+    """A panel of the memory page. ``weight`` is its share of the height.
+
+    A ``state`` panel has a ``title`` and shows the states whose keys begin with ``prefix``; ``stores`` shows all
+    states, logs and points; ``written`` the points written at a turn.
+    """
+
+    panel: PanelName
+    weight: int
+    title: str = ""
+    prefix: str = ""
+
+
+class MemoryDescription(Frozen):
+    """What a memory says of itself: recorded with each conversation, so that a replay needs no backend class."""
+
+    stores: tuple[StoreInfo, ...] = ()
+    panels: tuple[PanelInfo, ...] = (
+        PanelInfo(panel="stores", weight=5),
+        PanelInfo(panel="retrievals", weight=4),
+        PanelInfo(panel="operations", weight=3),
+    )
+
+    def store_of(self, key: str) -> StoreInfo:
+        """What is known of a key or collection; nothing in particular if no prefix fits."""
+        return next((store for store in self.stores if key.startswith(store.prefix)), StoreInfo(prefix=key))
 
 
 @runtime_checkable
 class MemoryBackend(Protocol):
     """A memory architecture. One instance serves one conversation, and is used by one task at a time.
 
-    Everything may raise :class:`BackendError`; that is an error outcome of a turn or a question, not of the run.
-    Subclass it to inherit the defaults, or write the same methods.
+    Every method may raise :class:`BackendError`; that is an error outcome of a turn or a question, not of the run.
+    Subclass it to inherit the defaults, or just write the same methods.
     """
 
     name: str
     trace: MemoryTrace
     perceive_changes_recall: bool = False
-    """Whether skipping :meth:`perceive` could change what a later :meth:`recall` gives."""
+    """Whether skipping :meth:`perceive` could change what a later :meth:`recall` returns."""
+    description: MemoryDescription = MemoryDescription()
+    """How the scorer reads its stores, and which panels show them. The default suits any memory."""
 
     async def open(self, namespace: Namespace) -> None:
-        """Start empty: whatever an earlier attempt left under this namespace is removed."""
+        """Start empty: remove what an earlier attempt left under this namespace."""
         ...
 
-    async def perceive(self, message: Message, limit: int, budget: int) -> Recall:
+    async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
         """The read path of an ordinary turn; may change working state. Same arguments as :meth:`recall`."""
         return Recall()
 
@@ -275,23 +324,31 @@ class MemoryBackend(Protocol):
         return
 
     def set_token_counter(self, count_tokens: TokenCounter) -> None:
-        """What later reads give is measured by this counter: that of the model that will read it.
+        """Measure later reads with the token counter of the model that will read them.
 
-        Called before each read. A memory may as well go on with the counter that it was made with.
+        Called before each read. A memory may ignore it and keep the counter that it was created with.
         """
         return
 
-    async def recall(self, question: str, limit: int, budget: int) -> Recall:
-        """The read path of a question: at most ``limit`` hits and ``budget`` tokens of context.
+    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
+        """The read path of a question: at most ``top_k`` hits and ``context_tokens`` tokens of context.
 
-        It leaves nothing in memory that would change a later answer.
+        It must not change what a later recall returns.
         """
         ...
 
     async def snapshot(self) -> Snapshot:
-        """What the stores hold now, read from them. It leaves nothing in the trace."""
+        """What the stores hold now, read back from them, untraced."""
         ...
 
     async def close(self, status: ClosingStatus) -> None:
         """The conversation is over (``resolved``), or the replay was abandoned (``cancelled``)."""
         return
+
+    @staticmethod
+    def texts_to_embed(exchanges: Sequence[Exchange]) -> Sequence[str]:
+        """Texts of a conversation that it will embed, so that a run can embed them ahead in large batches.
+
+        Only a matter of speed: it may return some of them, or none.
+        """
+        return ()

@@ -1,10 +1,11 @@
-"""The two controls that every score lies between: no memory at all, and a perfect one. Neither uses a store."""
+"""The two controls that every score lies between: no memory at all, and a perfect one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from memory_backends.base import (
+    DATASET,
     BackendError,
     Exchange,
     Hit,
@@ -15,17 +16,18 @@ from memory_backends.base import (
     Snapshot,
     TokenCounter,
 )
+from memory_backends.resources import Resources
 from memory_backends.retrieval.rendering import assemble, under_date
 from memory_backends.stores.trace import MemoryTrace
 
 CLOSED_BOOK = "closed_book"
 ORACLE = "oracle"
 CONTROLS = frozenset({CLOSED_BOOK, ORACLE})
-"""What every score lies between; they are no memories."""
+"""Lower and upper bound of every score; they are not memories."""
 
 
 class NoEvidenceError(BackendError):
-    """There is no gold evidence for a question, so nothing that a perfect memory would give."""
+    """A question has no gold evidence, so a perfect memory has nothing to return."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"no_evidence: {why}")
@@ -39,23 +41,26 @@ class ClosedBookBackend(MemoryBackend):
     def __init__(self) -> None:
         self.trace = MemoryTrace()
 
+    @classmethod
+    def create(cls, name: str, resources: Resources, evidence: object) -> ClosedBookBackend:
+        """For the registry."""
+        return cls()
+
     async def open(self, namespace: Namespace) -> None:
-        """There is nothing to open."""
+        return
 
     async def observe(self, exchange: Exchange) -> None:
-        """What is said is forgotten."""
+        return
 
-    async def recall(self, question: str, limit: int, budget: int) -> Recall:
-        """Nothing."""
+    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
         return Recall()
 
     async def snapshot(self) -> Snapshot:
-        """Nothing."""
         return Snapshot()
 
 
 class OracleBackend(MemoryBackend):
-    """Gives the gold evidence turns with date and speaker: what the model answers when memory is perfect.
+    """Returns the gold evidence turns with date and speaker: what the model answers when memory is perfect.
 
     ``evidence`` maps the text of a question to the ids of its evidence turns.
     """
@@ -67,35 +72,38 @@ class OracleBackend(MemoryBackend):
         self.trace = MemoryTrace()
         self._evidence = evidence
         self._count_tokens = count_tokens
-        self._heard: dict[str, Message] = {}
+        self._messages: dict[str, Message] = {}
+
+    @classmethod
+    def create(cls, name: str, resources: Resources, evidence: Mapping[str, tuple[str, ...]]) -> OracleBackend:
+        """For the registry."""
+        return cls(evidence, resources.count_tokens)
 
     async def open(self, namespace: Namespace) -> None:
-        """Forget an earlier attempt."""
-        self._heard = {}
+        self._messages = {}
 
     async def observe(self, exchange: Exchange) -> None:
         """Keep the messages, by their turn ids."""
-        self._heard.update((message.turn_id, message) for message in exchange.messages)
+        self._messages.update((message.turn_id, message) for message in exchange.messages)
 
     def set_token_counter(self, count_tokens: TokenCounter) -> None:
-        """The evidence is measured by it."""
         self._count_tokens = count_tokens
 
-    async def recall(self, question: str, limit: int, budget: int) -> Recall:
-        """All the evidence in one hit, oldest first; whole turns are left out where the budget is too small.
+    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
+        """All the evidence in one hit, oldest first; turns that do not fit are left out whole.
 
-        Raises :class:`NoEvidenceError` where the question has none, or where none of it has been said yet.
+        Raises :class:`NoEvidenceError` if the question has none, or if none of it was said yet.
         """
         named = self._evidence.get(question, ())
         if not named:
             raise NoEvidenceError("the dataset names no evidence for this question")
-        messages = [self._heard[turn] for turn in dict.fromkeys(named) if turn in self._heard]
+        messages = [self._messages[turn] for turn in dict.fromkeys(named) if turn in self._messages]
         if not messages:
             raise NoEvidenceError(f"none of its evidence ({', '.join(named)}) has been said")
         turns = [
             Hit(
                 id=message.turn_id,
-                store="dataset",
+                store=DATASET,
                 place=self.place,
                 rank=rank,
                 score=None,
@@ -105,9 +113,9 @@ class OracleBackend(MemoryBackend):
             for rank, message in enumerate(messages, start=1)
         ]
         numbers = {message.turn_id: message.turn_number for message in messages}
-        given = assemble(turns, numbers, budget, self._count_tokens)
+        given = assemble(turns, numbers, context_tokens, self._count_tokens)
         kept = sorted((hit for hit in given.hits if hit.in_prompt), key=lambda hit: numbers[hit.id])
-        if not kept or limit < 1:
+        if not kept or top_k < 1:
             return given.model_copy(update={"hits": (), "context": "", "tokens": 0})
         together = kept[0].model_copy(
             update={
@@ -121,5 +129,4 @@ class OracleBackend(MemoryBackend):
         return given.model_copy(update={"hits": (together,)})
 
     async def snapshot(self) -> Snapshot:
-        """Nothing: it holds no store."""
         return Snapshot()

@@ -13,15 +13,18 @@ from memory_backends.base import (
     Exchange,
     Hit,
     MemoryBackend,
+    MemoryDescription,
     Message,
     Namespace,
+    PanelInfo,
     Recall,
     Snapshot,
     TokenCounter,
 )
 from memory_backends.records import ConversationHistoryLog
+from memory_backends.resources import Resources
 from memory_backends.retrieval.rendering import date_heading
-from memory_backends.stores.redis import OperatingMemory, RedisConnection
+from memory_backends.stores.redis import REDIS, OperatingMemory, RedisConnection
 from memory_backends.stores.trace import MemoryTrace
 
 ACTOR = "full_context_agent"
@@ -29,10 +32,10 @@ ACTOR = "full_context_agent"
 
 @dataclass(frozen=True)
 class _Stretch:
-    """Where one turn stands in the log, in bytes.
+    """The position of one turn in the log, in bytes.
 
-    ``heading`` is the date line of its session, empty where the session has no date. It stands right before the
-    first turn of the session, which ``is_under_it``, and is not part of the stretch.
+    ``heading`` is the date line of its session, empty if the session has no date. It directly precedes the first
+    turn of the session, which ``is_under_it``, and is not part of the stretch.
     """
 
     turn: str
@@ -44,7 +47,7 @@ class _Stretch:
 
 @dataclass
 class _Ledger:
-    """The tokens of a log by one counter, counted once a line. ``before[n]`` stand before the ``n``-th turn."""
+    """The tokens of a log by one counter, counted once a line. ``before[n]`` precede the ``n``-th turn."""
 
     count: TokenCounter
     before: list[int] = field(default_factory=list)
@@ -65,20 +68,25 @@ class _Ledger:
         """Tokens of a context that begins at this turn, under its date line: fewer the later it begins."""
         return self.headings[stretch.heading] + self.total - self.before[number]
 
-    def first_that_fits(self, stretches: Sequence[_Stretch], budget: int) -> int:
+    def first_that_fits(self, stretches: Sequence[_Stretch], context_tokens: int) -> int:
         """The earliest turn at which a context can begin; their number where none can."""
         numbers = range(len(stretches))
-        return bisect_left(numbers, True, key=lambda number: self.tokens_from(number, stretches[number]) <= budget)
+        return bisect_left(
+            numbers, True, key=lambda number: self.tokens_from(number, stretches[number]) <= context_tokens
+        )
 
 
 class FullContextBackend(MemoryBackend):
-    """One growing text and nothing else. Over the budget, the oldest whole turns are cut.
+    """One growing text and nothing else. If it does not fit, the oldest whole turns are cut.
 
     The log has one line a message, and a line with the date before the first exchange of a dated session. Tokens
     are counted once a line and counter, when the log is read.
     """
 
     name = "full_context"
+    description = MemoryDescription(
+        panels=(PanelInfo(panel="log", weight=5), PanelInfo(panel="operations", weight=1))
+    )
 
     def __init__(self, redis: RedisConnection, count_tokens: TokenCounter, ttl_seconds: int | None = None) -> None:
         self.trace = MemoryTrace()
@@ -94,6 +102,11 @@ class FullContextBackend(MemoryBackend):
         self._turns_cut = 0
         self._tokens_cut = 0
 
+    @classmethod
+    def create(cls, name: str, resources: Resources, evidence: object) -> FullContextBackend:
+        """For the registry."""
+        return cls(resources.redis, resources.count_tokens, resources.ttl_seconds)
+
     async def open(self, namespace: Namespace) -> None:
         """No log yet."""
         self._key = ConversationHistoryLog.key(namespace.path)
@@ -106,19 +119,19 @@ class FullContextBackend(MemoryBackend):
         with self.trace.caused_by("open", ACTOR):
             await self._memory.remove(self._key)
 
-    async def perceive(self, message: Message, limit: int, budget: int) -> Recall:
-        """The read that an ordinary turn makes, told so that a long conversation's trace stays short.
+    async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
+        """The read of an ordinary turn, recorded so that the trace of a long conversation stays short.
 
         Its hit has neither text nor turns, since the log is in the trace, piece by piece; its cut names only the
         turns, and their tokens, that the turn before still had.
         """
         with self.trace.caused_by("perceive", ACTOR, (message.turn_id,)):
-            read = await self._read(budget)
+            read = await self._read(context_tokens)
         bare = tuple(hit.model_copy(update={"text": "", "turns": ()}) for hit in read.hits)
         return read.model_copy(update={"hits": bare, "cut": self._newly_cut(read.cut)})
 
     async def observe(self, exchange: Exchange) -> None:
-        """Append the exchange, unless it stands there already."""
+        """Append the exchange, unless it is in the log already."""
         if self._observed.issuperset(exchange.turn_ids):
             return
         heading = f"{date_heading(exchange.said_at)}\n" if exchange.said_at else ""
@@ -136,26 +149,25 @@ class FullContextBackend(MemoryBackend):
         self._end = start
 
     def set_token_counter(self, count_tokens: TokenCounter) -> None:
-        """The log is measured by it."""
         self._count_tokens = count_tokens
 
-    async def recall(self, question: str, limit: int, budget: int) -> Recall:
+    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
         """The log, as much of its end as fits: one hit."""
         with self.trace.caused_by("recall", ACTOR):
-            return await self._read(budget)
+            return await self._read(context_tokens)
 
     async def snapshot(self) -> Snapshot:
         """The log, read from Redis."""
         text = await self._memory.peek_text(self._opened())
-        return Snapshot(redis={} if text is None else {self._opened(): text})
+        return Snapshot(values={} if text is None else {REDIS: {self._opened(): text}})
 
     async def close(self, status: ClosingStatus) -> None:
-        """The log stays, for as long as it was asked to."""
+        """The log stays, or expires after ``ttl_seconds``."""
         if self._ttl_seconds is not None and self._key is not None:
             with self.trace.caused_by("close", ACTOR):
                 await self._memory.expire(self._key, self._ttl_seconds)
 
-    async def _read(self, budget: int) -> Recall:
+    async def _read(self, context_tokens: int) -> Recall:
         key = self._opened()
         log = ((await self._memory.read_text(key)) or "").encode()
         if not self._stretches:
@@ -165,7 +177,7 @@ class FullContextBackend(MemoryBackend):
         ledger = self._ledgers.setdefault(self._count_tokens, _Ledger(self._count_tokens))
         ledger.apply(log, self._stretches)
         turns = [stretch.turn for stretch in self._stretches]
-        first = ledger.first_that_fits(self._stretches, budget)
+        first = ledger.first_that_fits(self._stretches, context_tokens)
         if first == len(turns):
             return Recall(cut=(Cut(place=key, turns=tuple(turns), tokens=ledger.total),))
         kept = self._stretches[first]
@@ -173,7 +185,7 @@ class FullContextBackend(MemoryBackend):
         cut = Cut(place=key, turns=tuple(turns[:first]), tokens=ledger.total - tokens)
         hit = Hit(
             id=key,
-            store="redis",
+            store=REDIS,
             place=key,
             rank=1,
             score=None,
@@ -184,7 +196,7 @@ class FullContextBackend(MemoryBackend):
         return Recall(hits=(hit,), context=text, tokens=tokens, cut=(cut,) if first else ())
 
     def _newly_cut(self, cut: tuple[Cut, ...]) -> tuple[Cut, ...]:
-        """What of it was not told by an earlier turn."""
+        """What no earlier turn reported as cut."""
         turns, tokens = (cut[0].turns, cut[0].tokens) if cut else ((), 0)
         new = Cut(place=self._opened(), turns=turns[self._turns_cut :], tokens=max(tokens - self._tokens_cut, 0))
         self._turns_cut, self._tokens_cut = max(self._turns_cut, len(turns)), max(self._tokens_cut, tokens)

@@ -1,7 +1,4 @@
-"""Finding somebody's own memory: ``package.module:Class``, or a name that an installed package has announced.
-
-A package announces its memories in the entry-point group ``memreplay.backends``.
-"""
+"""Loads plug-in memories: ``package.module:Class``, or the name of an entry point ``memreplay.backends``."""
 
 from __future__ import annotations
 
@@ -10,17 +7,19 @@ import inspect
 import re
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from memory_backends.base import (
     BackendError,
     ClosingStatus,
     Exchange,
     MemoryBackend,
+    MemoryDescription,
     Message,
     Namespace,
     Recall,
@@ -30,83 +29,74 @@ from memory_backends.base import (
 from memory_backends.stores.snapshot_diff import COMMAND, SnapshotDiffer
 from memory_backends.stores.trace import MemoryTrace
 
-if TYPE_CHECKING:
-    from memory_backends.base import Exchange
-
 Given = TypeVar("Given")
 
 REQUIRED = ("open", "observe", "recall", "snapshot")
 """What a memory must have; the rest of the protocol has defaults."""
 
-_NOWHERE = "(all)"
+_UNKNOWN, _EVERYTHING = "memory", "(all)"
+"""Store and key of a snapshot that failed."""
 
 
 class PluginAdapter(MemoryBackend):
     """Wraps an object that has the :data:`REQUIRED` methods, all of them coroutines.
 
-    Its own trace, where it has one, is handed on. What it keeps elsewhere is told by the differences of its
-    snapshots, taken after every method that may write. An answer of a wrong type is a :class:`BackendError`.
+    Entries of its own trace are passed on. Other changes are derived from snapshots, taken after every
+    method that may write. A result of the wrong type is a :class:`BackendError`.
     """
 
     def __init__(self, name: str, inner: Any) -> None:
         self.name = name
         self.trace = MemoryTrace()
         self.perceive_changes_recall = bool(getattr(inner, "perceive_changes_recall", False))
+        self.description = getattr(inner, "description", MemoryDescription())
         self._inner = inner
         self._actor = type(inner).__name__
         self._differ = SnapshotDiffer(self.trace)
 
     async def open(self, namespace: Namespace) -> None:
-        """As the inner one does; what it holds then is noted as its first state."""
         with self.trace.caused_by("open", self._actor):
             await self._writing("open", namespace)
 
-    async def perceive(self, message: Message, limit: int, budget: int) -> Recall:
-        """As the inner one does; nothing where it does not perceive."""
+    async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
         if not self._has("perceive"):
             return Recall()
         with self.trace.caused_by("perceive", self._actor, (message.turn_id,)):
-            return _checked(Recall, "perceive", await self._writing("perceive", message, limit, budget))
+            return _checked(Recall, "perceive", await self._writing("perceive", message, top_k, context_tokens))
 
     async def observe(self, exchange: Exchange) -> None:
-        """As the inner one does."""
         with self.trace.caused_by("observe", self._actor, exchange.turn_ids):
             await self._writing("observe", exchange)
 
     async def settle(self) -> None:
-        """As the inner one does, where it has work in the background."""
         if self._has("settle"):
             with self.trace.caused_by("consolidate", self._actor):
                 await self._writing("settle")
 
     def set_token_counter(self, count_tokens: TokenCounter) -> None:
-        """Told to the inner one, where it cares."""
         if self._has("set_token_counter"):
             self._inner.set_token_counter(count_tokens)
 
-    async def recall(self, question: str, limit: int, budget: int) -> Recall:
-        """As the inner one does."""
+    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
         with self.trace.caused_by("recall", self._actor):
-            recall = _checked(Recall, "recall", await self._call("recall", question, limit, budget))
-            self._hand_on()
+            recall = _checked(Recall, "recall", await self._call("recall", question, top_k, context_tokens))
+            self._pass_on_trace()
             return recall
 
     async def snapshot(self) -> Snapshot:
-        """As the inner one says."""
         return _checked(Snapshot, "snapshot", await self._call("snapshot"))
 
     async def close(self, status: ClosingStatus) -> None:
-        """As the inner one does, where it cares."""
         if self._has("close"):
             with self.trace.caused_by("close", self._actor):
                 await self._writing("close", status)
 
     async def _writing(self, method: str, *arguments: Any) -> Any:
-        """Call it, then note what it did, even where it failed half-way."""
+        """Call it, then record what it did, even if it failed half-way."""
         try:
             return await self._call(method, *arguments)
         finally:
-            self._hand_on()
+            self._pass_on_trace()
             await self._note_snapshot()
 
     async def _call(self, method: str, *arguments: Any) -> Any:
@@ -115,7 +105,7 @@ class PluginAdapter(MemoryBackend):
             raise BackendError(f"{method}() of {self._actor} is not a coroutine: write it with `async def`")
         return await under_way
 
-    def _hand_on(self) -> None:
+    def _pass_on_trace(self) -> None:
         own = getattr(self._inner, "trace", None)
         if isinstance(own, MemoryTrace):
             entries = own.drain()
@@ -123,22 +113,22 @@ class PluginAdapter(MemoryBackend):
             self.trace.extend(entries)
 
     async def _note_snapshot(self) -> None:
-        """A snapshot that fails costs the panel, not the memory."""
+        """If a snapshot fails, the panel stays empty; the memory continues."""
         started = perf_counter()
         try:
             self._differ.note(await self.snapshot(), (perf_counter() - started) * 1000)
         except Exception as error:
             ms = (perf_counter() - started) * 1000
-            self.trace.note("redis", COMMAND, _NOWHERE, None, ms, f"{type(error).__name__}: {error}")
+            self.trace.note(_UNKNOWN, COMMAND, _EVERYTHING, None, ms, f"{type(error).__name__}: {error}")
 
     def _has(self, method: str) -> bool:
-        """Whether it wrote this one itself."""
+        """Whether it implements this method itself."""
         written: Callable[..., Any] | None = getattr(type(self._inner), method, None)
         return written is not None and written is not getattr(MemoryBackend, method)
 
 
 def missing_methods(candidate: type) -> list[str]:
-    """Required methods that a class lacks, or that are no coroutines: each with what is wrong."""
+    """What is wrong with the required methods of a class: those that are missing, or not coroutines."""
     faults = []
     for name in REQUIRED:
         method = getattr(candidate, name, None)
@@ -151,7 +141,7 @@ def missing_methods(candidate: type) -> list[str]:
 
 def _checked(wanted: type[Given], method: str, given: Any) -> Given:
     if not isinstance(given, wanted):
-        raise BackendError(f"{method}() gave a {type(given).__name__}, not a {wanted.__name__}")
+        raise BackendError(f"{method}() returned a {type(given).__name__}, not a {wanted.__name__}")
     return given
 
 
@@ -161,28 +151,28 @@ _SPELLING = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<name>[^\W\d
 
 
 class PluginError(BackendError):
-    """A memory that cannot be plugged in: not found, of the wrong shape, or failing as it is loaded."""
+    """A plug-in that cannot be used: not found, of the wrong shape, or failing while it is loaded."""
 
 
 def announced() -> dict[str, EntryPoint]:
-    """The memories that installed packages have announced, by name."""
+    """Entry points of installed packages, by name."""
     return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 
 def is_plugin(name: str) -> bool:
-    """Whether a name is spelled ``package.module:Class``, or was announced."""
+    """Whether a name has the form ``package.module:Class``, or is an entry point."""
     return _SPELLING.fullmatch(name) is not None or name in announced()
 
 
 def load_plugin(name: str) -> type:
     """The class of that name.
 
-    The current folder is looked in too, after all that is installed. Raises :class:`PluginError`.
+    The current folder is searched first, as with ``python -m``. Raises :class:`PluginError`.
     """
     entry = announced().get(name)
     spelled = _SPELLING.fullmatch(entry.value.partition("[")[0].strip() if entry else name)
     if spelled is None:
-        raise PluginError(f"{name!r} is no memory: expected package.module:Class")
+        raise PluginError(f"{name!r} is not a memory; expected package.module:Class")
     found = _attribute(name, _module(name, spelled["module"]), spelled["name"])
     if not inspect.isclass(found):
         raise PluginError(f"{name}: {spelled['name']} is not a class")
@@ -190,12 +180,14 @@ def load_plugin(name: str) -> type:
     faults = missing_methods(found)
     if faults:
         raise PluginError(f"{name} is not a memory backend: {', '.join(faults)}")
+    if not isinstance(getattr(found, "description", MemoryDescription()), MemoryDescription):
+        raise PluginError(f"{name}: its description is not a MemoryDescription")
     _arguments_wanted(name, found)
     return found
 
 
 def create_plugin(name: str, resources: object) -> PluginAdapter:
-    """A new memory of that class, given the resources where its constructor has one argument without a default.
+    """A new memory of that class; its constructor gets the resources if it has one required argument.
 
     Raises :class:`PluginError`.
     """
@@ -205,40 +197,38 @@ def create_plugin(name: str, resources: object) -> PluginAdapter:
     try:
         made = found(*given)
     except Exception as error:
-        raise PluginError(f"{name} cannot be made: {_told(error)}") from error
+        raise PluginError(f"{name} cannot be created: {_with_place(error)}") from error
     return PluginAdapter(name, made)
 
 
-def plugin_texts(name: str, exchanges: Sequence[Exchange]) -> list[str]:
-    """The texts that a memory says it will embed of a conversation.
-
-    None where it says nothing, and where its ``texts_to_embed`` fails or gives something else than texts: then each
-    is embedded when the memory asks for it, and what is wrong with the memory shows there.
-    """
-    told: Callable[[Sequence[Exchange]], Iterable[object]] | None = getattr(
-        load_plugin(name), "texts_to_embed", None
-    )
-    try:
-        texts = list(told(exchanges)) if told else []
-    except Exception:
-        return []
-    return [text for text in texts if isinstance(text, str)]
-
-
 def _module(name: str, path: str) -> Any:
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
     try:
-        return importlib.import_module(path)
+        with _current_folder_first():
+            return importlib.import_module(path)
     except ModuleNotFoundError as error:
         if error.name is not None and (path == error.name or path.startswith(error.name + ".")):
             raise PluginError(
-                f"{name}: there is no module {error.name!r} here or among what is installed"
+                f"{name}: there is no module {error.name!r} in the current folder or installed"
             ) from None
-        raise PluginError(f"{name} cannot be imported: {_told(error)}") from error
+        raise PluginError(f"{name} cannot be imported: {_with_place(error)}") from error
     except (Exception, SystemExit) as error:
-        raise PluginError(f"{name} cannot be imported: {_told(error)}") from error
+        raise PluginError(f"{name} cannot be imported: {_with_place(error)}") from error
+
+
+@contextmanager
+def _current_folder_first() -> Iterator[None]:
+    """A console script does not search the current folder, and installed packages often leave a ``tests`` behind.
+
+    Afterwards it is searched last, for later imports of the memory, so that it shadows nothing else.
+    """
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
+        if here not in sys.path:
+            sys.path.append(here)
 
 
 def _attribute(name: str, module: Any, path: str) -> Any:
@@ -251,7 +241,7 @@ def _attribute(name: str, module: Any, path: str) -> Any:
 
 
 def _arguments_wanted(name: str, found: type) -> int:
-    """How many arguments its constructor must be given: none, or one."""
+    """How many arguments its constructor requires: none, or one."""
     try:
         parameters = inspect.signature(found).parameters.values()
     except (TypeError, ValueError):
@@ -264,14 +254,14 @@ def _arguments_wanted(name: str, found: type) -> int:
     wanted = [parameter for parameter in named if parameter.default is parameter.empty]
     if len(wanted) > 1 or any(parameter.kind is parameter.KEYWORD_ONLY for parameter in wanted):
         raise PluginError(
-            f"{name} cannot be made: its __init__ wants {', '.join(parameter.name for parameter in wanted)}; "
-            "expected nothing, or one argument for the resources"
+            f"{name} cannot be created: its __init__ requires {', '.join(parameter.name for parameter in wanted)}; "
+            "expected no argument, or one for the resources"
         )
     return len(wanted)
 
 
-def _told(error: BaseException) -> str:
-    """The error with the place in the author's own file where it happened."""
+def _with_place(error: BaseException) -> str:
+    """The error, with the file and line where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     said = str(error).strip().splitlines()

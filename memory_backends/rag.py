@@ -1,6 +1,6 @@
 """The standard RAG agent (DD-02): one Qdrant document an exchange, a search on the raw message, no state.
 
-The search of ``rag`` is dense, as the document has it. ``rag:keyword`` and ``rag:fused`` differ in nothing else.
+The search of ``rag`` is dense, as DD-02 specifies. ``rag:keyword`` and ``rag:fused`` differ in nothing else.
 """
 
 from __future__ import annotations
@@ -22,22 +22,25 @@ from memory_backends.base import (
     Exchange,
     Hit,
     MemoryBackend,
+    MemoryDescription,
     Message,
     Namespace,
+    PanelInfo,
     Recall,
     Snapshot,
     TextEmbedder,
     TokenCounter,
 )
 from memory_backends.records import RAG_COLLECTION, QdrantDocument
+from memory_backends.resources import Resources
 from memory_backends.retrieval.keyword import KeywordIndex
 from memory_backends.retrieval.ranking import Scores, ranks_of, scaled
 from memory_backends.retrieval.rendering import assemble, under_date
-from memory_backends.stores.qdrant import KnowledgeStore, Point, QdrantConnection
+from memory_backends.stores.qdrant import QDRANT, KnowledgeStore, Point, QdrantConnection
 from memory_backends.stores.trace import MemoryTrace
 
 FUSED_DEPTH = 100
-"""Exchanges that the dense search gives to a fusion; the others count as no better than the last of them."""
+"""Exchanges that the dense search contributes to a fusion; the others score like the last of these."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class DenseRetriever:
         self._embedder = embedder
 
     def add(self, id_: str, exchange: Exchange) -> None:
-        """Qdrant has it already."""
+        return
 
     async def search(self, store: KnowledgeStore, text: str, count: int) -> list[RankedExchange]:
         """The nearest of all that is stored, however far."""
@@ -90,14 +93,13 @@ class DenseRetriever:
 
 
 class KeywordRetriever:
-    """The best exchanges by BM25; one that shares no word with the question is none."""
+    """The best exchanges by BM25; exchanges that share no word with the question are left out."""
 
     def __init__(self) -> None:
         self._ids: list[str] = []
         self._index = KeywordIndex()
 
     def add(self, id_: str, exchange: Exchange) -> None:
-        """Read its words."""
         self._ids.append(id_)
         self._index.add(exchange.session, exchange.text)
 
@@ -128,7 +130,6 @@ class FusedRetriever:
         self._keyword = KeywordRetriever()
 
     def add(self, id_: str, exchange: Exchange) -> None:
-        """Read its words."""
         self._keyword.add(id_, exchange)
 
     async def search(self, store: KnowledgeStore, text: str, count: int) -> list[RankedExchange]:
@@ -164,9 +165,13 @@ ACTOR = "rag_agent"
 class RagBackend(MemoryBackend):
     """Stateless retrieve-then-read. Nothing is in Redis; what is in Qdrant is the exchanges as they were said.
 
-    In a context the passages stand in the order in which they were said, not in that of their rank: a date that
-    runs backwards misleads a reader, and a correction has to stand after what it corrects.
+    A context has the passages in the order of the conversation, not of their rank: dates that run backwards mislead
+    a reader, and a correction has to follow what it corrects.
     """
+
+    description = MemoryDescription(
+        panels=(PanelInfo(panel="retrievals", weight=5), PanelInfo(panel="written", weight=3))
+    )
 
     def __init__(
         self,
@@ -186,8 +191,20 @@ class RagBackend(MemoryBackend):
         self._count_tokens = count_tokens
         self._clock = clock
         self._store: KnowledgeStore | None = None
-        # Where each point came from: its payload has the four fields of the data dictionary and no more.
+        # Which exchange each point is: its payload has only the four fields of the data dictionary.
         self._exchanges: dict[str, Exchange] = {}
+
+    @classmethod
+    def create(cls, name: str, resources: Resources, evidence: object) -> RagBackend:
+        """For the registry; the name says which retriever it has."""
+        retrievers: Mapping[str, Callable[[], ExchangeRetriever]] = {
+            "rag": lambda: DenseRetriever(resources.embedder),
+            "rag:keyword": KeywordRetriever,
+            "rag:fused": lambda: FusedRetriever(resources.embedder),
+        }
+        return cls(
+            name, resources.qdrant, resources.embedder, resources.count_tokens, resources.clock, retrievers[name]
+        )
 
     async def open(self, namespace: Namespace) -> None:
         """An empty ``goodai_ltm_full_history`` for this namespace."""
@@ -200,10 +217,10 @@ class RagBackend(MemoryBackend):
         with self.trace.caused_by("open", ACTOR):
             await self._store.open_collection(RAG_COLLECTION)
 
-    async def perceive(self, message: Message, limit: int, budget: int) -> Recall:
+    async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
         """The search that an ordinary turn makes; it changes nothing."""
         with self.trace.caused_by("perceive", ACTOR, (message.turn_id,)):
-            return await self._retrieve(message.text, limit, budget, MISSED_DEPTH_OF_A_TURN)
+            return await self._retrieve(message.text, top_k, context_tokens, MISSED_DEPTH_OF_A_TURN)
 
     async def observe(self, exchange: Exchange) -> None:
         """Embed the exchange and store it as one document."""
@@ -225,17 +242,16 @@ class RagBackend(MemoryBackend):
         self._exchanges[point_id] = exchange
 
     def set_token_counter(self, count_tokens: TokenCounter) -> None:
-        """Hits and contexts are measured by it."""
         self._count_tokens = count_tokens
 
-    async def recall(self, question: str, limit: int, budget: int) -> Recall:
+    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
         """The same search for a question."""
         with self.trace.caused_by("recall", ACTOR):
-            return await self._retrieve(question, limit, budget, MISSED_DEPTH)
+            return await self._retrieve(question, top_k, context_tokens, MISSED_DEPTH)
 
     async def snapshot(self) -> Snapshot:
         """The documents, read from Qdrant."""
-        return Snapshot(qdrant={RAG_COLLECTION: await self._opened().dump(RAG_COLLECTION)})
+        return Snapshot(points={QDRANT: {RAG_COLLECTION: await self._opened().dump(RAG_COLLECTION)}})
 
     async def close(self, status: ClosingStatus) -> None:
         """Free an embedded store; on a server the documents stay."""
@@ -243,21 +259,26 @@ class RagBackend(MemoryBackend):
             self._store.close()
             self._store = None
 
-    async def _retrieve(self, text: str, limit: int, budget: int, depth: int) -> Recall:
-        if limit < 1:
+    @staticmethod
+    def texts_to_embed(exchanges: Sequence[Exchange]) -> Sequence[str]:
+        """The exchanges as they are stored."""
+        return [exchange.text for exchange in exchanges]
+
+    async def _retrieve(self, text: str, top_k: int, context_tokens: int, depth: int) -> Recall:
+        if top_k < 1:
             return Recall()
-        found = await self._retriever.search(self._opened(), text, limit + depth)
+        found = await self._retriever.search(self._opened(), text, top_k + depth)
         if not found:
             return Recall(why_empty="below_threshold" if self._exchanges else "nothing_stored")
-        ranked = [self._hit(rank, item) for rank, item in enumerate(await self._read(found, limit), start=1)]
+        ranked = [self._hit(rank, item) for rank, item in enumerate(await self._read(found, top_k), start=1)]
         numbers = {id_: exchange.turn_number for id_, exchange in self._exchanges.items()}
-        recalled = assemble(ranked[:limit], numbers, budget, self._count_tokens)
-        missed = tuple(hit.model_copy(update={"text": "", "in_prompt": False}) for hit in ranked[limit:])
+        recalled = assemble(ranked[:top_k], numbers, context_tokens, self._count_tokens)
+        missed = tuple(hit.model_copy(update={"text": "", "in_prompt": False}) for hit in ranked[top_k:])
         return recalled.model_copy(update={"missed": missed})
 
-    async def _read(self, found: Sequence[RankedExchange], limit: int) -> list[RankedExchange]:
-        """What was found, the first ``limit`` with their content as it stands in the store."""
-        unread = [item.id for item in found[:limit] if item.content is None]
+    async def _read(self, found: Sequence[RankedExchange], top_k: int) -> list[RankedExchange]:
+        """What was found, the first ``top_k`` with their content as stored."""
+        unread = [item.id for item in found[:top_k] if item.content is None]
         if not unread:
             return list(found)
         held = {point.id: point.payload["content"] for point in await self._opened().fetch(RAG_COLLECTION, unread)}
@@ -267,7 +288,7 @@ class RagBackend(MemoryBackend):
         exchange = self._exchanges[item.id]
         return Hit(
             id=item.id,
-            store="qdrant",
+            store=QDRANT,
             place=RAG_COLLECTION,
             rank=rank,
             score=item.score,

@@ -1,52 +1,63 @@
-"""The memory architectures by name. What one is made of is imported when one is made: naming it is cheap."""
+"""The memory architectures by name. A class is imported only when it is needed: naming one is cheap."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from memory_backends.base import BackendError
-from memory_backends.plugins import announced, create_plugin, is_plugin, load_plugin, plugin_texts
+from memory_backends.plugins import announced, create_plugin, is_plugin, load_plugin
 
 if TYPE_CHECKING:
     from memory_backends.base import Exchange, MemoryBackend
     from memory_backends.resources import Resources
 
-ARCHITECTURES = ("hybrid", "rag", "full_context")
-"""What is compared by default."""
-
 Evidence = Mapping[str, tuple[str, ...]]
 """Text of a question to the ids of its evidence turns: for the oracle alone."""
 
+_CLASSES: Mapping[str, str] = {
+    "hybrid": "memory_backends.hybrid.backend:HybridBackend",
+    "rag": "memory_backends.rag:RagBackend",
+    "rag:keyword": "memory_backends.rag:RagBackend",
+    "rag:fused": "memory_backends.rag:RagBackend",
+    "full_context": "memory_backends.full_context:FullContextBackend",
+    "closed_book": "memory_backends.controls:ClosedBookBackend",
+    "oracle": "memory_backends.controls:OracleBackend",
+}
+"""Where the class of each name is. Its ``create(name, resources, evidence)`` makes a memory for a conversation."""
 
-Maker = Callable[["Resources", Evidence], "MemoryBackend"]
+BACKEND_NAMES = tuple(_CLASSES)
+
+TAKEN_BY: Mapping[str, str] = {"ablate": "hybrid", "tier_share": "hybrid", "extractor": "hybrid"}
+"""Settings that one of our memories takes, and which."""
 
 
 class UnknownBackendError(BackendError):
-    """A name that no memory has."""
+    """No memory has this name."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"There is no backend named {name!r}; there are {', '.join(known_backends())}, "
-            "your own class as package.module:Class, and an agent as http://host/run_turn"
+            f"There is no backend named {name!r}; choose from {', '.join(known_backends())}, "
+            "your own class as package.module:Class, or an agent as http://host/run_turn"
         )
 
 
 def known_backends() -> tuple[str, ...]:
-    """Names of all memories: ours, then those that installed packages have announced."""
+    """Names of all memories: ours, then those that installed packages announce."""
     return tuple(dict.fromkeys([*BACKEND_NAMES, *sorted(announced())]))
 
 
 def check_backend_name(name: str) -> None:
-    """Make sure that there is such a memory; a plugged-in one is imported.
+    """Make sure that a memory of this name exists; a plug-in is imported.
 
     Raises:
         UnknownBackendError: no memory has this name.
-        PluginError: it cannot be plugged in.
+        PluginError: the plug-in cannot be loaded.
     """
-    if name in _MAKERS:
+    if name in _CLASSES:
         return
-    if name.partition(":")[0] in _MAKERS or not is_plugin(name):
+    if name.partition(":")[0] in _CLASSES or not is_plugin(name):
         raise UnknownBackendError(name)
     load_plugin(name)
 
@@ -54,80 +65,33 @@ def check_backend_name(name: str) -> None:
 def create_backend(name: str, resources: Resources, evidence: Evidence) -> MemoryBackend:
     """A new memory for one conversation. Raises what :func:`check_backend_name` does."""
     check_backend_name(name)
-    make = _MAKERS.get(name)
-    return make(resources, evidence) if make else create_plugin(name, resources)
+    if name not in _CLASSES:
+        return create_plugin(name, resources)
+    made: MemoryBackend = backend_class(name).create(name, resources, evidence)
+    return made
 
 
 def texts_to_embed(names: Sequence[str], exchanges: Sequence[Exchange]) -> list[str]:
-    """What memories of these names will embed of a conversation: to be embedded in one go, ahead of its replay.
+    """What memories of these names say that they will embed of a conversation, each text once.
 
-    A plugged-in memory that embeds with ``resources.embedder`` may say so with a static method of this name, from
-    exchanges to texts. It is asked before the replay and outside of any run, and never has to be complete.
+    A memory whose ``texts_to_embed`` fails or returns anything but texts has none: then its texts are embedded when
+    it asks for them, and its error shows there.
     """
-    texts = [exchange.text for exchange in exchanges] if _EMBEDS_EXCHANGES & set(names) else []
-    if "hybrid" in names:
-        from memory_backends.hybrid.candidates import candidates_of
-        from memory_backends.hybrid.verbatim import sentences_in
-
-        texts += [sentence for exchange in exchanges for sentence in sentences_in(exchange)]
-        texts += [candidate.content for exchange in exchanges for candidate in candidates_of(exchange)]
-    for name in names:
-        if name not in _MAKERS and is_plugin(name):
-            texts += plugin_texts(name, exchanges)
-    return list(dict.fromkeys(texts))
+    classes = [backend_class(name) for name in names if name in _CLASSES or is_plugin(name)]
+    return list(dict.fromkeys(text for each in dict.fromkeys(classes) for text in _texts_of(each, exchanges)))
 
 
-def _hybrid(resources: Resources, evidence: Evidence) -> MemoryBackend:
-    from memory_backends.hybrid.backend import HybridBackend
-
-    return HybridBackend(resources)
-
-
-def _rag(name: str) -> Maker:
-    def make(resources: Resources, evidence: Evidence) -> MemoryBackend:
-        from memory_backends import rag
-        from memory_backends import rag as rag_retrieval
-
-        retrievers: Mapping[str, Callable[[], rag_retrieval.ExchangeRetriever]] = {
-            "rag": lambda: rag_retrieval.DenseRetriever(resources.embedder),
-            "rag:keyword": rag_retrieval.KeywordRetriever,
-            "rag:fused": lambda: rag_retrieval.FusedRetriever(resources.embedder),
-        }
-        return rag.RagBackend(
-            name, resources.qdrant, resources.embedder, resources.count_tokens, resources.clock, retrievers[name]
-        )
-
-    return make
+def _texts_of(backend: Any, exchanges: Sequence[Exchange]) -> list[str]:
+    method: Callable[[Sequence[Exchange]], Iterable[object]] | None = getattr(backend, "texts_to_embed", None)
+    try:
+        return [text for text in method(exchanges) if isinstance(text, str)] if method else []
+    except Exception:
+        return []
 
 
-def _full_context(resources: Resources, evidence: Evidence) -> MemoryBackend:
-    from memory_backends.full_context import FullContextBackend
-
-    return FullContextBackend(resources.redis, resources.count_tokens, resources.ttl_seconds)
-
-
-def _closed_book(resources: Resources, evidence: Evidence) -> MemoryBackend:
-    from memory_backends.controls import ClosedBookBackend
-
-    return ClosedBookBackend()
-
-
-def _oracle(resources: Resources, evidence: Evidence) -> MemoryBackend:
-    from memory_backends.controls import OracleBackend
-
-    return OracleBackend(evidence, resources.count_tokens)
-
-
-_MAKERS: dict[str, Maker] = {
-    "hybrid": _hybrid,
-    "rag": _rag("rag"),
-    "rag:keyword": _rag("rag:keyword"),
-    "rag:fused": _rag("rag:fused"),
-    "full_context": _full_context,
-    "closed_book": _closed_book,
-    "oracle": _oracle,
-}
-
-_EMBEDS_EXCHANGES = frozenset({"hybrid", "rag", "rag:fused"})
-
-BACKEND_NAMES = tuple(_MAKERS)
+def backend_class(name: str) -> Any:
+    """The class behind a name; a plug-in is imported. Raises :class:`PluginError`."""
+    if name not in _CLASSES:
+        return load_plugin(name)
+    module, _, class_name = _CLASSES[name].partition(":")
+    return getattr(import_module(module), class_name)

@@ -1,16 +1,81 @@
-"""Splits a message into sentences, each as it was said."""
+"""Reading plain text in English and Spanish: folding, sentences, and the names of months, weekdays and numbers.
+
+All names are folded: lower case, without accents.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Iterable
 
-_ABBREVIATION = (
-    r"(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bMrs)(?<!\bSt)(?<!\bSr)(?<!\bSra)(?<!\bDra)(?<!\bvs)(?<!e\.g)(?<!i\.e)"
-)
-_END = re.compile(rf"{_ABBREVIATION}(?:(?<=[.!?…])|(?<=[.!?][\"”»)]))\s+|\s*\n+\s*")
+_NOT_WORD = re.compile(r"[^\w]+")
 _WORD = re.compile(r"\w")
+
+_ABBREVIATIONS = ("Mr", "Mrs", "Ms", "Dr", "St", "Sr", "Sra", "Dra", "vs", "e.g", "i.e")
+_SENTENCE_END = re.compile(
+    "".join(rf"(?<!\b{re.escape(word)})" for word in _ABBREVIATIONS)
+    + r"(?<!\bNo(?=\.\s+\d))[.!?…]+[\"'”’»)\]*]*\s+|\s*\n+\s*"
+)
+
+
+def folded(text: str) -> str:
+    """Text without case, accents and compatibility forms; punctuation and white space stay."""
+    if text.isascii():
+        return text.casefold()
+    # Casefolding can compose characters again, and styled capitals (𝕊) have no case before they are decomposed.
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+    return "".join(char for char in plain if not unicodedata.combining(char))
+
+
+def folded_words(text: str) -> str:
+    """Folded text with every run of punctuation and white space as one space."""
+    return _NOT_WORD.sub(" ", folded(text)).strip()
 
 
 def sentences_of(text: str) -> list[str]:
-    """The sentences of a text, in order, without surrounding white space. A line break always ends one."""
-    return [part for raw in _END.split(text) if (part := raw.strip()) and _WORD.search(part)]
+    """The sentences of a text, in order, closing marks included. A line break always ends one."""
+    starts = [0, *(match.end() for match in _SENTENCE_END.finditer(text))]
+    pieces = (text[start:end].strip() for start, end in zip(starts, [*starts[1:], None], strict=True))
+    return [piece for piece in pieces if _WORD.search(piece)]
+
+
+def any_of(words: Iterable[str]) -> str:
+    """A regular expression that matches one of the words, the longest that fits."""
+    return "(?:" + "|".join(sorted(map(re.escape, words), key=len, reverse=True)) + ")"
+
+
+def _numbered(*names: str, start: int = 0) -> dict[str, int]:
+    return {name: number for line in names for number, name in enumerate(line.split(), start)}
+
+
+ENGLISH_MONTHS = _numbered(
+    "january february march april may june july august september october november december", start=1
+)
+SPANISH_MONTHS = _numbered(
+    "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre", start=1
+)
+MONTHS = ENGLISH_MONTHS | SPANISH_MONTHS
+"""Name → 1..12."""
+
+WEEKDAYS = _numbered(
+    "monday tuesday wednesday thursday friday saturday sunday",
+    "lunes martes miercoles jueves viernes sabado domingo",
+)
+"""Name → 0..6, as ``date.weekday()`` counts."""
+
+NUMBERS = _numbered(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+    " seventeen eighteen nineteen twenty",
+    "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciseis diecisiete"
+    " dieciocho diecinueve veinte",
+)
+NUMBERS |= {
+    name: 10 * tens
+    for name, tens in _numbered(
+        "thirty forty fifty sixty seventy eighty ninety",
+        "treinta cuarenta cincuenta sesenta setenta ochenta noventa",
+        start=3,
+    ).items()
+}
+"""Name → 0..20 and the tens up to 90. "once" is Spanish for eleven, and an English word too."""

@@ -1,4 +1,4 @@
-"""``memreplay``, and ``python -m memreplay``."""
+"""Entry point of ``memreplay`` and ``python -m memreplay``."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from io import TextIOWrapper
 
 from memreplay.errors import EXIT_DONE, EXIT_INTERRUPTED, EXIT_USAGE, MemreplayError
 
-_OF_THE_SYSTEM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENAMETOOLONG)
-"""What no command can foresee everywhere, and a user can mend."""
+_SYSTEM_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENAMETOOLONG)
+"""Errors that any command may hit and a user can fix."""
 
 
 def main() -> None:
-    """Run the command line; what a user can mend is one sentence on standard error, never a traceback."""
+    """Run the command line. An error that a user can fix is one sentence on standard error, never a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            # What the terminal's encoding lacks is shown escaped.
+            # Escape characters that the terminal's encoding lacks.
             stream.reconfigure(errors="backslashreplace")
     code: int | str | None = EXIT_DONE
     try:
@@ -25,26 +25,26 @@ def main() -> None:
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read has read enough.
-        _let_go_of_standard_output()
+        # The reader of the pipe has exited.
+        _discard_standard_output()
     except OSError as error:
-        if error.errno not in _OF_THE_SYSTEM:
+        if error.errno not in _SYSTEM_ERRORS:
             raise
         print(f"memreplay: {error.filename or 'standard output'}: {error.strerror}", file=sys.stderr)
         if error.filename is None:
-            _let_go_of_standard_output()
+            _discard_standard_output()
         code = EXIT_USAGE
     sys.exit(code)
 
 
 def _run() -> int | str | None:
-    """The exit code of what was asked for."""
+    """Run the command; returns its exit code."""
     from memreplay.cli.program import cli
 
     try:
         cli()
     except SystemExit as end:
-        # Typer makes a failure of a reader that has read enough, and can be known by what it puts in the way.
+        # Typer turns a closed pipe into a failure; it replaces standard output when it does.
         return EXIT_DONE if type(sys.stdout).__name__.endswith("PacifyFlushWrapper") else end.code
     except MemreplayError as error:
         from memreplay.conversations.validation_errors import printable
@@ -57,8 +57,8 @@ def _run() -> int | str | None:
     return EXIT_DONE
 
 
-def _let_go_of_standard_output() -> None:
-    """Let what is left unwritten go nowhere, or the interpreter would try it once more at its end."""
+def _discard_standard_output() -> None:
+    """Send unwritten output to /dev/null, or the interpreter would try to flush it again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,4 +1,4 @@
-"""Errors that a user can mend. Each says what is wrong in one sentence and carries its exit code."""
+"""Errors that a user can fix. Each says what is wrong in one sentence and carries its exit code."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ EXIT_INTERRUPTED = 130
 
 
 class MemreplayError(Exception):
-    """Something a user can mend. ``str(error)`` is one sentence, fit to be printed as it is."""
+    """An error that a user can fix. ``str(error)`` is one sentence, ready to print."""
 
     exit_code = EXIT_USAGE
 
 
 class UsageError(MemreplayError):
-    """Wrong options, or a configuration that cannot work."""
+    """Invalid options or configuration."""
 
 
 class DatasetError(MemreplayError):
-    """A dataset file that cannot be read: where, what is wrong, what was expected.
+    """An invalid dataset file: where, what is wrong, what was expected.
 
     ``pointer`` is a JSON pointer (RFC 6901) into the file, or ``line N`` for text that is not JSON.
     """
@@ -34,10 +34,10 @@ class DatasetError(MemreplayError):
 
 
 class RecordingError(MemreplayError):
-    """A recording that cannot be opened: of a newer version, of something else, or in use."""
+    """A recording that cannot be opened or written: a newer version, another kind of file, in use, a full disk."""
 
 
 class MissingServerOrKeyError(MemreplayError):
-    """A needed server does not answer, or a hosted model's key is absent."""
+    """A required server does not answer, or a hosted model's key is missing."""
 
     exit_code = EXIT_MISSING_SERVER_OR_KEY

@@ -1,4 +1,4 @@
-"""Files that the user names: reading what has an end, and writing output whole or not at all."""
+"""Files that the user names: reads regular files only, and writes output atomically."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOT_REGULAR = "is not a regular file"
 
 
 def is_irregular(path: Path) -> bool:
-    """Whether something is there that is no file with an end: a device, a pipe, a socket, a folder."""
+    """Whether the path exists and is no regular file: a device, a pipe, a socket, a folder."""
     try:
         return not stat.S_ISREG(path.stat().st_mode)
     except (OSError, ValueError):
@@ -21,11 +21,11 @@ def is_irregular(path: Path) -> bool:
 
 
 def read_text(path: Path) -> str:
-    """All of a file in UTF-8.
+    """The text of a regular UTF-8 file.
 
     Raises:
-        OSError: it is not there, cannot be read, or is not a regular file.
-        UnicodeDecodeError: it is not UTF-8.
+        OSError: missing, unreadable, or not a regular file.
+        UnicodeDecodeError: not UTF-8.
     """
     if is_irregular(path):
         raise OSError(f"it {NOT_REGULAR}")
@@ -33,24 +33,20 @@ def read_text(path: Path) -> str:
 
 
 def refuse_unusable_output(output: str, inputs: Iterable[Path] = ()) -> None:
-    """Make sure that a file can be written, and is none of those that are read.
-
-    Raises:
-        UsageError: it is not; nothing was touched.
-    """
+    """Raise UsageError if the file cannot be written, or is one of ``inputs``; touches nothing."""
     try:
         path = _target(output)
         if not os.access(path.parent, os.W_OK):
-            raise UsageError(f"--output {output}: its folder cannot be written to")
+            raise UsageError(f"--output {output}: its folder is not writable")
         for known in inputs:
             if os.path.realpath(known) == str(path):
-                raise UsageError(f"--output {output}: would overwrite {known}, which is read; name another file")
+                raise UsageError(f"--output {output}: would overwrite the input {known}; choose another file")
     except OSError as error:
         raise _unwritable(output, error) from None
 
 
 def write_whole(output: str, text: str) -> None:
-    """Write a file; it is replaced whole or not at all. A link stays one: what it leads to is replaced.
+    """Write a file atomically. A symbolic link stays a link: its target is replaced.
 
     Raises:
         UsageError: it cannot be written.
@@ -69,14 +65,14 @@ def write_whole(output: str, text: str) -> None:
 
 
 def _target(output: str) -> Path:
-    """What a path leads to, which need not be there.
+    """The file that a path resolves to; it need not exist.
 
     Raises:
-        UsageError: it is no file, or its folder is not there.
+        UsageError: it is not a file, or its folder does not exist.
         OSError: its name is too long.
     """
     path = Path(os.path.realpath(output))
-    # A link that is left leads round in a circle.
+    # A link that remains after resolving is part of a cycle.
     is_free = not path.is_symlink() and not path.exists()
     if not path.parent.is_dir() or not (is_free or path.is_file()):
         raise UsageError(f"--output {output}: cannot be written: not a file in an existing folder")

@@ -1,8 +1,7 @@
-"""Where things are on this machine.
+"""Locations of datasets, recordings, caches and the config file; nothing here creates a folder.
 
 In a clone (the folder above ``app/`` has a ``pyproject.toml``) datasets and recordings are those of the clone.
-In an installed package the datasets and the demo lie inside it, and recordings go to the user's data folder.
-Nothing here creates a folder.
+An installed package contains datasets and the demo; its recordings go to the user's data folder.
 """
 
 from __future__ import annotations
@@ -19,33 +18,30 @@ _PACKAGED_DATA = _PACKAGE / "_data"
 
 
 def clone_folder() -> Path | None:
-    """The root of the clone that this code runs from, None where it is an installed package."""
+    """The root of the clone that this code runs from; None for an installed package."""
     root = _PACKAGE.parents[1]
     return root if _PACKAGE.parent.name == "app" and (root / "pyproject.toml").is_file() else None
 
 
 def datasets_folder() -> Path:
-    """The shipped datasets."""
     return (clone_folder() or _PACKAGED_DATA) / "datasets"
 
 
 def recordings_folder() -> Path:
-    """Where new recordings are saved."""
     return (clone_folder() or user_data_path(APPLICATION, appauthor=False)) / "recordings"
 
 
 def demo_recording() -> Path:
-    """The recording that is shipped with the program."""
     return (clone_folder() or _PACKAGED_DATA) / "recordings" / "demo.sqlite3"
 
 
 def cache_folder() -> Path:
-    """Replies and vectors worth keeping between runs; follows ``XDG_CACHE_HOME``."""
+    """Caches of replies and vectors; follows ``XDG_CACHE_HOME``."""
     return user_cache_path(APPLICATION, appauthor=False)
 
 
 def config_file() -> Path:
-    """The user's settings; it may be absent."""
+    """The user's config file, which need not exist."""
     return user_config_path(APPLICATION, appauthor=False) / "config.toml"
 
 
@@ -59,6 +55,6 @@ def recording_files() -> list[Path]:
 
 
 def new_recording_path() -> Path:
-    """Where a new recording goes: named by the time of its start, to the millisecond."""
+    """Named by the time of its start, to the millisecond."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")[:-3]
     return recordings_folder() / f"{stamp}.sqlite3"

@@ -1,28 +1,25 @@
-"""What a run is configured with: a flag, else ``MEMREPLAY_*`` in the environment, else the config file, else the
-default.
+"""The settings of a run, each declared once: its type, default, bounds, and the flag it has on the command line.
 
-The config file is TOML with the field names below as keys.
+A value comes from the flag, else ``MEMREPLAY_*`` in the environment, else the config file, else the default. The
+config file is TOML with the field names as keys. ``memreplay --help`` is built from this module, hence pydantic is
+imported only to validate.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import tomllib
+from dataclasses import asdict, dataclass, field, fields
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import (
-    BaseSettings,
-    NoDecode,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    TomlConfigSettingsSource,
-)
+from annotated_types import Ge, Gt, Interval
 
-from memory_backends.registry import ARCHITECTURES
+from memory_backends import ARCHITECTURES
 from memreplay.errors import UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.secrets import register_secret, register_url_secrets
@@ -32,192 +29,250 @@ _CONFIG_VARIABLE = "MEMREPLAY_CONFIG"
 _PREFIX = "MEMREPLAY_"
 _VARIABLES_BESIDE_SETTINGS = (_CONFIG_VARIABLE, "MEMREPLAY_SERVE_TOKEN")
 
-Names = Annotated[tuple[str, ...], NoDecode]
-"""Several names; in the environment separated by commas."""
+_LARGEST_NUMBER = 2**53 - 1
+"""The largest integer that every JSON reader represents exactly."""
+
+Names = tuple[str, ...]
+"""Several names; separated by commas in the environment, a repeatable flag on the command line."""
+Positive = Annotated[int, Ge(1)]
 
 
-_MOST = 2**53 - 1
-"""The largest whole number that every reader of JSON takes for what it is."""
+@dataclass(frozen=True)
+class Flag:
+    """How a setting appears in ``--help`` and in the README. Without ``metavar`` it is a switch.
+
+    ``default`` describes the default where the value itself does not.
+    """
+
+    help: str
+    metavar: str | None = None
+    default: str | None = None
 
 
-class Settings(BaseSettings):
-    """The settings of a run. Every field but secrets and ``keys`` has a flag of its name (``cache`` --no-cache)."""
+@dataclass(frozen=True)
+class Settings:
+    """A setting without a :class:`Flag` is a secret, or the key bindings: environment and config file only."""
 
-    model_config = SettingsConfigDict(env_prefix=_PREFIX, extra="forbid", frozen=True)
-
-    backend: Names = ARCHITECTURES
-    """The memory architectures to run, by name."""
-    model: Names = (EXTRACTIVE_MODEL,)
-    """The models to ask, by their LiteLLM names."""
-    api_base: str | None = Field(default=None, repr=False)
-    """Base URL of an OpenAI-compatible server, passed to LiteLLM."""
-    redis_url: str | None = Field(default=None, repr=False)
-    """A Redis server; embedded when absent."""
-    qdrant_url: str | None = Field(default=None, repr=False)
-    """A Qdrant server; embedded when absent."""
-    qdrant_api_key: SecretStr | None = None
-    """The key of the Qdrant server."""
-    agent_token: SecretStr | None = None
-    """Sent as a bearer token to agents, that is to backends named by a URL."""
-    redis_ttl: int | None = Field(default=None, ge=1)
-    """Seconds after which the Redis keys of a finished run expire; kept when absent."""
-    top_k: int = Field(default=10, ge=1)
-    """Most hits taken for a question, from all stores together."""
-    context_tokens: int | None = Field(default=None, ge=1)
-    """Most tokens of memory in a prompt; worked out from the model's window when absent."""
-    embedder: str = "minilm"
-    """What makes vectors: minilm (inside the package), fastembed:NAME or litellm:NAME."""
-    extractor: str | None = None
-    """The LiteLLM model that reads candidate facts for the hybrid memory; its rules when absent."""
-    ablate: Names = ()
-    """Mechanisms of the hybrid memory that are switched off, by name."""
-    tier_share: Names = ()
-    """The most that a tier of the hybrid memory may take of a recall, each as tier=share (0 to 1)."""
-    concurrency: int | None = Field(default=None, ge=1)
-    """Model calls under way at once."""
-    rpm: int | None = Field(default=None, ge=1)
-    """Most requests a minute to one model."""
-    tpm: int | None = Field(default=None, ge=1)
-    """Most tokens a minute to one model, prompts and replies together."""
-    timeout: float = Field(default=120.0, gt=0, allow_inf_nan=False)
-    """Seconds after which a model's call is given up."""
-    limit: int | None = Field(default=None, ge=1)
-    """Ask only the first so many questions, or run the first so many tests."""
-    sample: int | None = Field(default=None, ge=1)
-    """Ask only so many questions, or run so many tests, drawn by type."""
-    repeats: int = Field(default=1, ge=1, le=1000)
-    """How often every question is asked, and every test run."""
-    shuffle_choices: bool = False
-    """Whether the options of a question are shown in an order drawn from the seed."""
-    seed: int = 0
-    """Seed of everything that is drawn."""
-    examples: int | None = Field(default=None, ge=1, le=10_000)
-    """Tests of each dataset of a run of tests."""
-    memory_span: int | None = Field(default=None, ge=1, le=10_000_000)
-    """Tokens over which a test is spread."""
-    isolated: bool = False
-    """Whether each test is run alone, with an empty memory."""
-    judge: str | None = None
-    """The model that datasets ask, to judge or to play a part; tests that need one are not graded without."""
-    cache: bool = True
-    """Whether replies paid for by other runs are reused."""
-    offline: bool = False
-    """Whether only replies on record, and the embedded reader, may answer."""
-    keys: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
-    """Keys of the screen, an action's id (``replay.step``) to keys separated by commas; in the file: ``[keys]``, in
-    the environment an object in JSON."""
-
-    @field_validator("backend", "model", "ablate", "tier_share", mode="before")
-    @classmethod
-    def _split(cls, value: Any) -> Any:
-        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
-
-    @field_validator("keys", mode="before")
-    @classmethod
-    def _of_json(cls, value: Any) -> Any:
-        try:
-            return json.loads(value) if isinstance(value, str) else value
-        except ValueError:
-            raise ValueError('not JSON; expected actions and their keys, {"replay.step": "space,l"}') from None
-
-    @field_validator("backend", "model")
-    @classmethod
-    def _distinct(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if not value:
-            raise ValueError("name at least one")
-        return tuple(dict.fromkeys(value))
-
-    @field_validator("redis_url", "qdrant_url")
-    @classmethod
-    def _readable(cls, value: str | None) -> str | None:
-        try:
-            _ = urlsplit(value or "").port
-        except ValueError:
-            raise ValueError("cannot be read as a URL; write signs in a password as %5B and the like") from None
-        return value
-
-    @field_validator("api_base")
-    @classmethod
-    def _address(cls, value: str | None) -> str | None:
-        try:
-            parts = urlsplit(value or "http://none")
-            understood = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        except ValueError:
-            understood = False
-        if not understood:
-            raise ValueError("not a URL; expected http://host[:port]/path or https://…")
-        return value or None
-
-    @field_validator("*")
-    @classmethod
-    def _recordable(cls, value: Any) -> Any:
-        if isinstance(value, int) and not -_MOST <= value <= _MOST:
-            raise ValueError(f"the number is too large; the largest is {_MOST}")
-        return value
-
-    @field_validator("ablate")
-    @classmethod
-    def _sorted(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(sorted(set(value)))
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Flag, environment, config file; in this order."""
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=_config_path())
+    backend: Annotated[
+        Names,
+        Flag(
+            "Memory architecture: hybrid, rag, rag:keyword, rag:fused, full_context, closed_book, oracle,"
+            " package.module:Class or http://host/run_turn.",
+            "NAME",
+            ", ".join(ARCHITECTURES),
+        ),
+    ] = ARCHITECTURES
+    model: Annotated[Names, Flag(f"LiteLLM model, or {EXTRACTIVE_MODEL}.", "NAME")] = (EXTRACTIVE_MODEL,)
+    api_base: Annotated[str | None, Flag("Base URL of an OpenAI-compatible server.", "URL")] = field(
+        default=None, repr=False
+    )
+    redis_url: Annotated[str | None, Flag("Redis server.", "URL", "embedded")] = field(default=None, repr=False)
+    qdrant_url: Annotated[str | None, Flag("Qdrant server.", "URL", "embedded")] = field(default=None, repr=False)
+    qdrant_api_key: str | None = field(default=None, repr=False)
+    agent_token: str | None = field(default=None, repr=False)
+    """Bearer token for agents, that is for backends named by a URL."""
+    redis_ttl: Annotated[
+        Positive | None, Flag("Expire the Redis keys of a finished run after this time.", "SECONDS", "kept")
+    ] = None
+    top_k: Annotated[Positive, Flag("Most hits per question, from all stores together.", "N")] = 10
+    context_tokens: Annotated[
+        Positive | None,
+        Flag(
+            "Most tokens of memory in a prompt.",
+            "N",
+            "what the model's window leaves; 8,192 where the window is unknown",
+        ),
+    ] = None
+    embedder: Annotated[str, Flag("Embedder: minilm (bundled), fastembed:NAME or litellm:NAME.", "NAME")] = "minilm"
+    extractor: Annotated[
+        str | None,
+        Flag("LiteLLM model that extracts facts for hybrid; its cost is reported apart.", "MODEL", "rules"),
+    ] = None
+    ablate: Annotated[
+        Names,
+        Flag(
+            "Switch off a part of hybrid: promotion, supersession, verbatim, knowledge, shared, personal, dense,"
+            " keyword, speaker, date.",
+            "NAME",
+        ),
+    ] = ()
+    tier_share: Annotated[
+        Names,
+        Flag(
+            "Largest share (0 to 1) of a recall that a tier of hybrid may fill.",
+            "TIER=SHARE",
+            "personal=0.05, shared=0.1, knowledge=0.1",
+        ),
+    ] = ()
+    concurrency: Annotated[
+        Positive | None, Flag("Parallel model calls.", "N", "starts at 20 and adapts to the provider")
+    ] = None
+    rpm: Annotated[Positive | None, Flag("Most requests per minute and model.", "N")] = None
+    tpm: Annotated[Positive | None, Flag("Most tokens per minute and model.", "N")] = None
+    timeout: Annotated[float, Gt(0), Flag("Time out a model call after this.", "SECONDS")] = 120.0
+    limit: Annotated[
+        Positive | None, Flag("Ask only the first N questions, or run the first N tests.", "N", "all")
+    ] = None
+    sample: Annotated[
+        Positive | None,
+        Flag("Ask a sample of N questions, stratified by type; of tests, by dataset.", "N", "all"),
+    ] = None
+    repeats: Annotated[int, Interval(ge=1, le=1000), Flag("Ask each question, or run all tests, N times.", "N")] = 1
+    shuffle_choices: Annotated[
+        bool, Flag("Shuffle the options of a question by the seed, in the same way for every backend.")
+    ] = False
+    seed: Annotated[int, Flag("Random seed.", "N")] = 0
+    examples: Annotated[
+        Annotated[int, Interval(ge=1, le=10_000)] | None,
+        Flag("Tests per dataset.", "N", "as the dataset defines, or 3"),
+    ] = None
+    memory_span: Annotated[
+        Annotated[int, Interval(ge=1, le=10_000_000)] | None,
+        Flag("Number of tokens over which a test is spread.", "TOKENS", "as the dataset defines, or 2000"),
+    ] = None
+    isolated: Annotated[bool, Flag("Run each test alone, with an empty memory, and do not interleave.")] = False
+    judge: Annotated[
+        str | None,
+        Flag("LiteLLM model that grades tests which need one, and plays parts in them.", "MODEL", "left ungraded"),
+    ] = None
+    cache: Annotated[bool, Flag("Do not reuse replies that other runs paid for.")] = True
+    offline: Annotated[bool, Flag("Use no network: a model call without a cached reply is an error.")] = False
+    keys: dict[str, str] = field(default_factory=dict)
+    """Key bindings of the screen: from an action's id (``replay.step``) to keys separated by commas. A table in the
+    config file, a JSON object in the environment."""
 
     def public(self) -> dict[str, Any]:
-        """The settings as they may be recorded: no keys, and no passwords in addresses."""
-        values = self.model_dump(mode="json", exclude={"qdrant_api_key", "agent_token", "keys"})
+        """The settings as they may be recorded: JSON without secrets, key bindings and passwords in addresses."""
+        values: dict[str, Any] = {
+            name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
+        }
+        for name in ("qdrant_api_key", "agent_token", "keys"):
+            del values[name]
         for name in ("redis_url", "qdrant_url", "api_base"):
             values[name] = without_secrets(values[name])
         return values
 
 
+@cache
+def flags() -> dict[str, Flag]:
+    """The flag of each setting that has one, in the order of declaration."""
+    hints = get_type_hints(Settings, include_extras=True).items()
+    marks = {name: getattr(hint, "__metadata__", ()) for name, hint in hints}
+    return {name: mark for name, found in marks.items() for mark in found if isinstance(mark, Flag)}
+
+
 def read_settings(**flags: Any) -> Settings:
-    """Settings with these flags; a flag that is None, or empty, was not given.
+    """The settings with these flags; a flag that is None or empty was not given.
 
     Raises:
-        UsageError: a value cannot be used; it says which, from where it may come, and what was expected.
+        UsageError: a value is unusable. The message names the setting, where it can come from, and the problem.
     """
-    given = {name: value for name, value in flags.items() if value not in (None, (), [])}
-    if os.environ.get(_CONFIG_VARIABLE) and not _config_path().is_file():
-        raise UsageError(f"{_config_path()}: named by {_CONFIG_VARIABLE}, and there is no such file")
-    _refuse_unknown_variables()
-    try:
-        settings = Settings(**given)
-    except ValidationError as error:
-        first = error.errors()[0]
-        name, why = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
-        variable = f"{_PREFIX}{error.errors()[0]['loc'][0]}".upper()
-        raise UsageError(f"setting {name} (flag, {variable} or {_config_path()}): {why}") from None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{_config_path()}: not a usable config file: {error}") from None
+    given = _from_file() | _from_environment()
+    given |= {name: value for name, value in flags.items() if value not in (None, (), [])}
+    settings = Settings(**{name: _validated(name, value) for name, value in given.items()})
     for url in (settings.api_base, settings.redis_url, settings.qdrant_url):
         register_url_secrets(url)
     for secret in (settings.qdrant_api_key, settings.agent_token):
-        register_secret(secret.get_secret_value() if secret else None)
+        register_secret(secret)
     return settings
 
 
-def _refuse_unknown_variables() -> None:
-    """A misspelt one would be passed over in silence."""
-    known = {*_VARIABLES_BESIDE_SETTINGS, *(_PREFIX + name.upper() for name in Settings.model_fields)}
+def _from_file() -> dict[str, Any]:
+    path = config_path()
+    if not path.is_file():
+        if os.environ.get(_CONFIG_VARIABLE):
+            raise UsageError(f"{path}: file not found (named by {_CONFIG_VARIABLE})")
+        return {}
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: not a usable config file: {error}") from None
+    known = [each.name for each in fields(Settings)]
+    for name in values:
+        if name not in known:
+            raise UsageError(f"{path}: unknown setting {name}{_suggestion(name, known)}")
+    return values
+
+
+def _from_environment() -> dict[str, str]:
+    """Raises UsageError for a variable that is no setting: a misspelt one would be ignored silently."""
+    variables = {_PREFIX + each.name.upper(): each.name for each in fields(Settings)}
+    known = [*variables, *_VARIABLES_BESIDE_SETTINGS]
     for name in sorted(os.environ):
         if name.startswith(_PREFIX) and name not in known:
-            close = get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]}?" if close else "; what a single run is about is told by flags alone"
-            raise UsageError(f"{name} is no setting{hint}")
+            hint = _suggestion(name, known) or "; options of a single run can be given only as flags"
+            raise UsageError(f"{name} is not a setting{hint}")
+    return {name: os.environ[variable] for variable, name in variables.items() if variable in os.environ}
+
+
+def _suggestion(name: str, known: list[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _validated(name: str, value: Any) -> Any:
+    from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+    place = name
+    try:
+        hint: Any = get_type_hints(Settings, include_extras=True)[name]
+        parsed = TypeAdapter(hint, config=ConfigDict(allow_inf_nan=False)).validate_python(_parsed(name, value))
+        return _checked(name, parsed)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place, problem = ".".join(map(str, (name, *first["loc"]))), first["msg"]
+    except ValueError as error:
+        problem = str(error)
+    raise UsageError(f"setting {place} (flag, {_PREFIX}{name.upper()} or {config_path()}): {problem}") from None
+
+
+def _parsed(name: str, value: Any) -> Any:
+    """The value of a setting that environment variables spell as text."""
+    if not isinstance(value, str):
+        return value
+    if get_type_hints(Settings)[name] == Names:
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    if name == "keys":
+        try:
+            return json.loads(value)
+        except ValueError:
+            raise ValueError('not JSON; expected actions and their keys, {"replay.step": "space,l"}') from None
+    return value
+
+
+def _checked(name: str, value: Any) -> Any:
+    """What types and bounds cannot express."""
+    match name:
+        case "backend" | "model":
+            if not value:
+                raise ValueError("name at least one")
+            return tuple(dict.fromkeys(value))
+        case "ablate":
+            return tuple(sorted(set(value)))
+        case "redis_url" | "qdrant_url":
+            try:
+                _ = urlsplit(value or "").port
+            except ValueError:
+                raise ValueError("not a URL; percent-encode special characters of a password, [ as %5B") from None
+        case "api_base":
+            if not _is_http_url(value or "http://none"):
+                raise ValueError("not a URL; expected http://host[:port]/path or https://…")
+            return value or None
+    if isinstance(value, int) and not -_LARGEST_NUMBER <= value <= _LARGEST_NUMBER:
+        raise ValueError(f"the number is too large; the largest is {_LARGEST_NUMBER}")
+    return value
+
+
+def _is_http_url(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def without_secrets(url: str | None) -> str | None:
-    """An address without user, password, query and fragment."""
+    """A URL without user, password, query and fragment."""
     if url is None:
         return None
     parts = urlsplit(url)
@@ -225,6 +280,6 @@ def without_secrets(url: str | None) -> str | None:
     return urlunsplit((parts.scheme, host, parts.path, "", ""))
 
 
-def _config_path() -> Path:
+def config_path() -> Path:
     named = os.environ.get(_CONFIG_VARIABLE)
     return Path(named) if named else config_file()

@@ -1,10 +1,11 @@
-"""Text as it is compared, searched and printed: folding, whole-word matching, prices."""
+"""Whole-word matching of normalised text, and how prices are printed."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from math import floor, log10
+
+from memory_backends.text import folded
 
 _INSIDE_NUMBER = re.compile(r"(?<=\d)[.,](?=\d)")
 _BETWEEN_WORDS = re.compile(r"[^\w\ue000]|_")
@@ -12,35 +13,23 @@ _POINT = "\ue000"
 
 
 def normalised(text: str) -> str:
-    """The text as words separated by single blanks, without case, accents and punctuation.
+    """The text as words separated by single spaces, without case, accents and punctuation.
 
-    A point or comma between digits stays (as a point): "1,340" is one word, and "340" does not stand in it.
+    A point or comma between digits stays (as a point): "1,340" is one word, and does not contain the word "340".
     """
-    plain = unicodedata.normalize("NFKD", text.replace(_POINT, " "))
-    # Folding case can compose anew, and styled capitals (𝕊) have no case before they are decomposed.
-    decomposed = unicodedata.normalize("NFKD", plain.casefold())
-    letters = "".join(char for char in decomposed if not unicodedata.combining(char))
-    numbers_kept = _INSIDE_NUMBER.sub(_POINT, letters)
+    numbers_kept = _INSIDE_NUMBER.sub(_POINT, folded(text.replace(_POINT, " ")))
     return " ".join(_BETWEEN_WORDS.sub(" ", numbers_kept).split()).replace(_POINT, ".")
 
 
-def stands_in(phrase: str, text: str) -> bool:
-    """Whether the phrase stands in the text as whole words, both normalised.
+def occurs_in(phrase: str, text: str) -> bool:
+    """Whether the phrase occurs in the text as whole words, both normalised.
 
-    A phrase of punctuation alone ("++") is looked for as it is; a blank one stands nowhere.
+    A phrase of punctuation alone ("++") is searched for verbatim; a blank one is never found.
     """
     words = normalised(phrase)
     if words:
         return f" {words} " in f" {normalised(text)} "
     return bool(phrase.strip()) and phrase.strip() in text
-
-
-def folded(text: str) -> str:
-    """Text without case, accents and differences of form; punctuation and blanks stay as they are."""
-    if text.isascii():
-        return text.casefold()
-    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
-    return "".join(char for char in plain if not unicodedata.combining(char))
 
 
 UNKNOWN = "–"
@@ -50,9 +39,9 @@ _MOST_DECIMALS = 12
 
 
 def dollars(amount: float | None) -> str:
-    """US dollars: cents from one dollar on, three figures below it, so that a tiny price is not shown as none.
+    """US dollars: cents from one dollar up, three significant digits below, so that a tiny price is not shown as 0.
 
-    None, a price that nobody knows, is a dash.
+    An unknown price (None) is a dash.
     """
     if amount is None:
         return UNKNOWN

@@ -1,4 +1,4 @@
-"""Running the contract over a memory."""
+"""The contract: what every memory promises, rule by rule, and how to check a memory against it."""
 
 from __future__ import annotations
 
@@ -17,20 +17,22 @@ from memory_backends.contract.trial import (
     TALK,
     WIDE_QUESTION,
     BrokenRuleError,
+    Key,
     Rule,
     Subject,
     TickingClock,
+    contents,
     count_words,
     expect,
     fold,
-    hear,
+    observe_all,
     play,
     turns_cut,
     turns_said_in,
 )
 
-_LIMITS = (1, 3, 10)
-_BUDGETS = (0, 7, 25, 60, 1000)
+_TOP_KS = (1, 3, 10)
+_CONTEXT_SIZES = (0, 7, 25, 60, 1000)
 _ROOMY = 4000
 
 
@@ -38,7 +40,10 @@ async def _opens_empty(subject: Subject) -> None:
     empty = await (await subject.opened()).snapshot()
     await play(await subject.opened(), TALK)
     again = await (await subject.opened()).snapshot()
-    expect(_sizes(again) == _sizes(empty), f"opened again it holds {_told(again)}; new it held {_told(empty)}")
+    expect(
+        _sizes(again) == _sizes(empty),
+        f"after open() was called again it holds {_brief(again)}; a new one held {_brief(empty)}",
+    )
 
 
 async def _holds_what_its_trace_says(subject: Subject) -> None:
@@ -52,51 +57,51 @@ async def _survives_hostile_text(subject: Subject) -> None:
 async def _observing_twice_changes_nothing(subject: Subject) -> None:
     memory = await _after(subject, TALK)
     once = await memory.snapshot()
-    await hear(memory, TALK)
+    await observe_all(memory, TALK)
     twice = await memory.snapshot()
-    expect(twice == once, f"after the second time it holds {_told(twice)}; after the first it held {_told(once)}")
+    expect(twice == once, f"after the second time it holds {_brief(twice)}; after the first it held {_brief(once)}")
 
 
 async def _a_recall_leaves_nothing_behind(subject: Subject) -> None:
     memory = await _after(subject, TALK)
     before = await memory.snapshot()
     first = await memory.recall(QUESTION, 10, 60)
-    expect(await memory.snapshot() == before, "a recall changed what snapshot() gives")
+    expect(await memory.snapshot() == before, "a recall changed what snapshot() returns")
     await memory.recall(QUESTION, 1, 1000)
-    expect(await memory.recall(QUESTION, 10, 60) == first, "the same question later was given something else")
+    expect(await memory.recall(QUESTION, 10, 60) == first, "the same question later returned something else")
 
 
 async def _keeps_to_limit_and_budget(subject: Subject) -> None:
     memory = await _after(subject, TALK)
-    for limit in _LIMITS:
-        for budget in _BUDGETS:
-            recall = await memory.recall(QUESTION, limit, budget)
-            asked = f"asked for {limit} hits and {budget} tokens it gave"
-            expect(len(recall.hits) <= limit, f"{asked} {len(recall.hits)} hits")
-            expect(recall.tokens <= budget, f"{asked} {recall.tokens} tokens")
+    for top_k in _TOP_KS:
+        for context_tokens in _CONTEXT_SIZES:
+            recall = await memory.recall(QUESTION, top_k, context_tokens)
+            asked = f"asked for {top_k} hits and {context_tokens} tokens it returned"
+            expect(len(recall.hits) <= top_k, f"{asked} {len(recall.hits)} hits")
+            expect(recall.tokens <= context_tokens, f"{asked} {recall.tokens} tokens")
             counted = count_words(recall.context)
-            expect(counted <= recall.tokens, f"{asked} a context of {counted} tokens and called it {recall.tokens}")
+            expect(counted <= recall.tokens, f"{asked} a context of {counted} tokens but reported {recall.tokens}")
             ranks = [hit.rank for hit in recall.hits]
             expect(ranks == list(range(1, len(ranks) + 1)), f"{asked} hits ranked {ranks}, not 1, 2, 3 …")
 
 
 async def _claims_only_what_stands_there(subject: Subject) -> None:
     memory = await _after(subject, TALK)
-    for budget in _BUDGETS:
-        recall = await memory.recall(QUESTION, 10, budget)
+    for context_tokens in _CONTEXT_SIZES:
+        recall = await memory.recall(QUESTION, 10, context_tokens)
         for hit in recall.hits:
             if hit.in_prompt:
-                expect(hit.text in recall.context, f"the text of hit {hit.rank} does not stand in the context")
+                expect(hit.text in recall.context, f"the text of hit {hit.rank} is not in the context")
             unsaid = set(hit.turns) - turns_said_in(hit.text, TALK)
             expect(not unsaid, f"hit {hit.rank} names turn {_first(unsaid)}, whose words are not in its text")
 
 
 async def _names_every_turn_that_it_quotes(subject: Subject) -> None:
     memory = await _after(subject, TALK)
-    for budget in _BUDGETS:
-        recall = await memory.recall(QUESTION, 10, budget)
+    for context_tokens in _CONTEXT_SIZES:
+        recall = await memory.recall(QUESTION, 10, context_tokens)
         unnamed = turns_said_in(recall.context, TALK) - recall.turns_in_context
-        expect(not unnamed, f"the words of turn {_first(unnamed)} stand in the context, but no hit names that turn")
+        expect(not unnamed, f"the words of turn {_first(unnamed)} are in the context, but no hit names that turn")
 
 
 async def _namespaces_do_not_see_each_other(subject: Subject) -> None:
@@ -108,9 +113,9 @@ async def _namespaces_do_not_see_each_other(subject: Subject) -> None:
     await play(alone, TALK[:3])
     for question in (QUESTION, "My cat is called Tofu."):
         told = await _context(theirs, question)
-        expect("Nimbus" not in told and "Tofu" not in told, "one conversation was told what was said in another")
+        expect("Nimbus" not in told and "Tofu" not in told, "one conversation recalled what was said in another")
         same = await _context(mine, question) == await _context(alone, question)
-        expect(same, "a conversation beside another one is given something else than alone")
+        expect(same, "a conversation recalls something else beside another one than alone")
 
 
 async def _answers_alike_at_any_time_of_day(subject: Subject) -> None:
@@ -121,7 +126,7 @@ async def _answers_alike_at_any_time_of_day(subject: Subject) -> None:
         await play(memory, TALK)
         contexts.append((await memory.recall(QUESTION, 10, 1000)).context)
         await memory.close("resolved")
-    expect(contexts[0] == contexts[1], "the run or the time of day reaches the context")
+    expect(contexts[0] == contexts[1], "the context depends on the run or the time of day")
 
 
 async def _closes_whatever_happened(subject: Subject) -> None:
@@ -133,11 +138,11 @@ async def _closes_whatever_happened(subject: Subject) -> None:
 async def _perceiving_changes_no_answer(subject: Subject) -> None:
     perceiving, skipping = await subject.opened(run="perceiving"), await subject.opened(run="skipping")
     await play(perceiving, TALK)
-    await hear(skipping, TALK)
+    await observe_all(skipping, TALK)
     given = [(await memory.recall(QUESTION, 10, 60)).context for memory in (perceiving, skipping)]
     expect(
         given[0] == given[1] or perceiving.perceive_changes_recall,
-        "it answers differently where turns were perceived; if that is meant: perceive_changes_recall = True",
+        "perceive() changes what recall() returns; if that is intended, set perceive_changes_recall = True",
     )
 
 
@@ -163,9 +168,9 @@ async def _perceives_what_was_said_before(subject: Subject) -> None:
     perceived = await memory.perceive(TALK[4].messages[0], 2, 1000)
     turns = {turn for hit in perceived.hits for turn in (*hit.turns, *hit.sources)}
     said = {turn for each in TALK[:4] for turn in each.turn_ids}
-    expect(len(perceived.hits) <= 2, f"asked for 2 hits it gave {len(perceived.hits)}")
-    expect(bool(perceived.hits), "perceive() gives nothing, so the retrieval panel stays empty during the replay")
-    # A log that is read whole on every turn names no turn on each of them; what stands in it is in the trace.
+    expect(len(perceived.hits) <= 2, f"asked for 2 hits it returned {len(perceived.hits)}")
+    expect(bool(perceived.hits), "perceive() returns nothing, so the retrieval panel stays empty during the replay")
+    # A memory that reads a whole log at every turn names no turns then: the trace has its contents.
     nameless = [hit.rank for hit in perceived.hits if hit.text and not hit.turns and not hit.sources]
     expect(not nameless, f"hits {nameless} of perceive() name no turn that their text comes from")
     expect(turns <= said, f"turn {_first(turns - said)} was perceived before it was said")
@@ -173,7 +178,7 @@ async def _perceives_what_was_said_before(subject: Subject) -> None:
 
 async def _keeps_text_byte_for_byte(subject: Subject) -> None:
     memory = await subject.opened()
-    await play(memory, HOSTILE_TALK, budget=_ROOMY)
+    await play(memory, HOSTILE_TALK, context_tokens=_ROOMY)
     context = (await memory.recall("User forged naïve", 50, _ROOMY)).context
     for each in HOSTILE_TALK:
         expect(each.text in context, f"{each.messages[0].text!r} does not come back as it was said")
@@ -185,8 +190,8 @@ PROMISES: Final[tuple[Rule, ...]] = (
     Rule("hostile", "any text can be said to it", "must", _survives_hostile_text),
     Rule("twice", "observing the same exchange twice changes nothing", "must", _observing_twice_changes_nothing),
     Rule("recall_is_a_read", "a recall changes no later answer", "must", _a_recall_leaves_nothing_behind),
-    Rule("budget", "a recall keeps to its limit and its budget", "must", _keeps_to_limit_and_budget),
-    Rule("claims", "hits claim only what stands in the context", "must", _claims_only_what_stands_there),
+    Rule("budget", "a recall keeps to top_k and context_tokens", "must", _keeps_to_limit_and_budget),
+    Rule("claims", "hits claim only what is in the context", "must", _claims_only_what_stands_there),
     Rule("namespaces", "conversations do not see each other", "must", _namespaces_do_not_see_each_other),
     Rule("clock", "an answer does not depend on run or time of day", "must", _answers_alike_at_any_time_of_day),
     Rule("close", "closing is harmless, whatever happened before", "must", _closes_whatever_happened),
@@ -208,33 +213,37 @@ async def _after(subject: Subject, exchanges: Sequence[Exchange]) -> MemoryBacke
 async def _played_and_folded(subject: Subject, exchanges: Sequence[Exchange]) -> None:
     memory = await subject.opened()
     opened = await memory.snapshot()
-    await play(memory, exchanges, budget=_ROOMY)
+    await play(memory, exchanges, context_tokens=_ROOMY)
     if exchanges is TALK:
         await memory.recall(QUESTION, 10, 1000)
     held = await memory.snapshot()
     try:
-        traced = fold(memory.trace.drain(), opened.qdrant)
+        traced = fold(memory.trace.drain(), opened.points)
     except (KeyError, LookupError) as error:
-        raise BrokenRuleError(f"the trace changes {error}, which it has never written") from None
-    expect(traced == held, f"it holds {_told(held)}; its trace amounts to {_told(traced)}")
+        raise BrokenRuleError(f"the trace changes {error}, which it never wrote") from None
+    expect(
+        contents(traced) == contents(held), f"it holds {_brief(held)}; folding its trace yields {_brief(traced)}"
+    )
 
 
 async def _context(memory: MemoryBackend, question: str) -> str:
-    """What it gives; nothing where it says that it has nothing to give."""
+    """The context that it returns; empty if it has nothing for the question."""
     try:
         return (await memory.recall(question, 10, 1000)).context
     except BackendError:
         return ""
 
 
-def _sizes(snapshot: Snapshot) -> tuple[set[str], dict[str, int]]:
-    return set(snapshot.redis), {name: len(points) for name, points in snapshot.qdrant.items()}
+def _sizes(snapshot: Snapshot) -> tuple[set[Key], dict[Key, int]]:
+    values, points = contents(snapshot)
+    return set(values), {key: len(held) for key, held in points.items()}
 
 
-def _told(snapshot: Snapshot) -> str:
+def _brief(snapshot: Snapshot) -> str:
     """A snapshot in few words."""
-    sizes = [f"{key} ({len(str(value))} characters)" for key, value in snapshot.redis.items()]
-    sizes += [f"{name} ({len(points)} points)" for name, points in snapshot.qdrant.items()]
+    values, points = contents(snapshot)
+    sizes = [f"{key} ({len(str(value))} characters)" for (_, key), value in values.items()]
+    sizes += [f"{name} ({len(held)} points)" for (_, name), held in points.items()]
     return ", ".join(sizes) or "nothing"
 
 
@@ -248,19 +257,19 @@ LONGEST_TRIAL = 60.0
 
 @dataclass(frozen=True)
 class Finding:
-    """A rule, and how it is broken; None where it is kept."""
+    """A rule, and how it is broken; None if it is kept."""
 
     rule: Rule
     broken: str | None
 
     @property
     def fatal(self) -> bool:
-        """Whether something is broken that a memory must keep."""
+        """Whether a rule is broken that a memory must keep."""
         return self.broken is not None and self.rule.weight == "must"
 
 
 async def check_memory(subject: Subject, rules: Sequence[Rule] = PROMISES) -> AsyncIterator[Finding]:
-    """Try one rule after the other. Whatever a memory raises breaks the rule it was tried on."""
+    """Check one rule after the other. Any exception of the memory breaks the rule that raised it."""
     for rule in rules:
         yield Finding(rule, await _broken(rule, subject))
 

@@ -1,10 +1,11 @@
-"""The plainest fold of a trace: what the stores must hold if the trace says the truth."""
+"""What the rules of the contract are made from: a small conversation, an embedder, a clock, and a plain fold."""
 
 from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
@@ -36,7 +37,7 @@ from memory_backends.stores.trace import (
 
 
 class WordEmbedder(TextEmbedder):
-    """Texts that share words are near: each word has a direction of its own."""
+    """Texts that share words are close: each word has a direction of its own."""
 
     name = "words"
     dimension = 96
@@ -52,12 +53,12 @@ class WordEmbedder(TextEmbedder):
 
 
 def count_words(text: str) -> int:
-    """Tokens: words and single marks; a line break is one too."""
+    """Tokens: words, punctuation marks and line breaks."""
     return len(re.findall(r"\w+|[^\w\s]|\n", text))
 
 
 class TickingClock:
-    """A second passes at every look."""
+    """A clock that advances by a second at every call."""
 
     def __init__(self, start: datetime = datetime(2025, 9, 14, 18, 30, tzinfo=UTC)) -> None:
         self._now = start
@@ -72,12 +73,12 @@ Weight = Literal["must", "should"]
 
 
 class BrokenRuleError(Exception):
-    """A memory does not keep a rule: one sentence that says what was seen."""
+    """A memory breaks a rule: one sentence about what was observed."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A memory under trial. ``make`` gives a new one each time; all of them share their stores."""
+    """The memory to check. ``make`` creates a new one each time; all of them share their stores."""
 
     name: str
     make: Callable[[Clock], MemoryBackend]
@@ -85,7 +86,7 @@ class Subject:
     async def opened(
         self, conversation: str = "talk", run: str = "run1", clock: Clock | None = None
     ) -> MemoryBackend:
-        """A new one, open under this conversation and run."""
+        """A new memory, opened for this conversation and run."""
         memory = self.make(clock or TickingClock())
         await memory.open(Namespace(run_id=run, conversation_id=conversation, backend=self.name))
         return memory
@@ -93,10 +94,10 @@ class Subject:
 
 @dataclass(frozen=True)
 class Rule:
-    """``promise`` is the rule in words; ``holds`` raises where it does not.
+    """``promise`` is the rule in words; ``holds`` raises :class:`BrokenRuleError` if it is broken.
 
-    What a memory ``must`` keep is needed for the results to mean anything. What it ``should`` keep is what panels
-    and retrieval figures are made from: without it they stay empty.
+    If a ``must`` rule is broken, results mean nothing. If a ``should`` rule is, panels or retrieval figures stay
+    empty.
     """
 
     name: str
@@ -147,28 +148,30 @@ _HOSTILE = (
     "   spaces before and after   ",
 )
 HOSTILE_TALK = tuple(exchange(number, text, f"{text}!") for number, text in enumerate(_HOSTILE, start=1))
-"""Text that is markup, format, escape or forgery to whoever takes it for more than text."""
+"""Text that looks like markup, a format string, an escape sequence or a forged record."""
 
 
-async def play(memory: MemoryBackend, exchanges: Sequence[Exchange], *, limit: int = 5, budget: int = 400) -> None:
+async def play(
+    memory: MemoryBackend, exchanges: Sequence[Exchange], *, top_k: int = 5, context_tokens: int = 400
+) -> None:
     """Replay exchanges as the engine does: each user turn is perceived, each exchange observed and settled."""
     for each in exchanges:
         for message in each.messages:
             if message.role == "user":
-                await memory.perceive(message, limit, budget)
+                await memory.perceive(message, top_k, context_tokens)
         await memory.observe(each)
         await memory.settle()
 
 
-async def hear(memory: MemoryBackend, exchanges: Sequence[Exchange]) -> None:
-    """Replay exchanges without perceiving them, as a run without a screen may."""
+async def observe_all(memory: MemoryBackend, exchanges: Sequence[Exchange]) -> None:
+    """Replay exchanges without perceiving, as a batch run may."""
     for each in exchanges:
         await memory.observe(each)
         await memory.settle()
 
 
 def turns_said_in(text: str, exchanges: Sequence[Exchange]) -> set[str]:
-    """Ids of the turns whose line stands in the text."""
+    """Ids of the turns whose line is in the text."""
     return {message.turn_id for each in exchanges for message in each.messages if message.line in text}
 
 
@@ -177,41 +180,55 @@ def turns_cut(recall: Recall) -> set[str]:
     return {turn for cut in recall.cut for turn in cut.turns}
 
 
-def fold(entries: Iterable[TraceEntry], collections: Iterable[str] = ()) -> Snapshot:
-    """Apply every change in order to stores that begin with these empty collections.
+Key = tuple[str, str]
+"""The label of a store, and a key or collection in it."""
 
-    Each change is also held against what it claims to have replaced. Raises :class:`BrokenRuleError`.
+
+def contents(snapshot: Snapshot) -> tuple[dict[Key, Any], dict[Key, Mapping[str, Any]]]:
+    """Its values and its points by store and key: two snapshots with equal contents hold the same."""
+    values = {(store, key): value for store, held in snapshot.values.items() for key, value in held.items()}
+    points = {(store, name): found for store, held in snapshot.points.items() for name, found in held.items()}
+    return values, points
+
+
+def fold(entries: Iterable[TraceEntry], collections: Mapping[str, Iterable[str]] | None = None) -> Snapshot:
+    """Apply every change in order to stores that begin with these empty collections, by the label of their store.
+
+    Each change is also checked against what it claims to have replaced. Raises :class:`BrokenRuleError`.
     """
-    redis: dict[str, Any] = {}
-    qdrant: dict[str, dict[str, dict[str, Any]]] = {name: {} for name in collections}
+    values: dict[str, dict[str, Any]] = defaultdict(dict)
+    points: dict[str, dict[str, dict[str, dict[str, Any]]]] = defaultdict(dict)
+    for store, names in (collections or {}).items():
+        points[store] = {name: {} for name in names}
     for entry in entries:
-        if isinstance(entry, MemoryOperation) and entry.error is None:
-            match entry.store:
-                case "redis":
-                    _fold_key(redis, entry)
-                case "qdrant":
-                    _fold_points(qdrant.setdefault(entry.key, {}), entry)
-    return Snapshot(redis=redis, qdrant=qdrant)
+        if not isinstance(entry, MemoryOperation) or entry.error is not None:
+            continue
+        match entry.change:
+            case UpsertChange() | RemoveChange(ids=(_, *_)):
+                _fold_points(points[entry.store].setdefault(entry.key, {}), entry)
+            case _:
+                _fold_key(values[entry.store], entry)
+    return Snapshot(values=values, points=points)
 
 
-def _fold_key(redis: dict[str, Any], entry: MemoryOperation) -> None:
+def _fold_key(values: dict[str, Any], entry: MemoryOperation) -> None:
     match entry.change:
         case WriteChange(value=value):
-            redis[entry.key] = value
+            values[entry.key] = value
         case PatchChange(keyframe=whole) if whole is not None:
-            redis[entry.key] = whole
+            values[entry.key] = whole
         case PatchChange(steps=steps):
             patch = [step.model_dump(include={"op", "path", "value"}) for step in steps]
-            redis[entry.key] = jsonpatch.apply_patch(redis[entry.key], patch)
+            values[entry.key] = jsonpatch.apply_patch(values[entry.key], patch)
         case AppendChange(offset=offset, text=text):
-            before = redis.get(entry.key, "")
+            before = values.get(entry.key, "")
             size = len(before.encode())
             expect(
                 offset == size, f"the trace appends at byte {offset} of {entry.key}, which has {size} bytes by then"
             )
-            redis[entry.key] = before + text
+            values[entry.key] = before + text
         case RemoveChange():
-            redis.pop(entry.key, None)
+            values.pop(entry.key, None)
 
 
 def _fold_points(points: dict[str, dict[str, Any]], entry: MemoryOperation) -> None:

@@ -25,19 +25,19 @@ class NotebookMemory(MemoryBackend):
         """Write the exchange down under its first turn: the same one twice is still one note."""
         self.notes[exchange.turn_ids[0]] = exchange
 
-    async def perceive(self, message: Message, limit: int, budget: int) -> Recall:
+    async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
         """What an agent would be reminded of by this message; the replay shows it at every turn."""
-        return await self.recall(message.text, limit, budget)
+        return await self.recall(message.text, top_k, context_tokens)
 
-    async def recall(self, question: str, limit: int, budget: int) -> Recall:
+    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
         """The notes that share most words with the question, as many as there is room for."""
         asked = words(question)
         scores = {id_: len(asked & words(note.text)) for id_, note in self.notes.items()}
-        best = sorted(scores, key=lambda id_: scores[id_], reverse=True)[:limit]
+        best = sorted(scores, key=lambda id_: scores[id_], reverse=True)[:top_k]
         hits = [
             Hit(
                 id=id_,
-                store="redis",
+                store="notebook",
                 place="notes",
                 rank=rank,
                 score=scores[id_],
@@ -47,11 +47,11 @@ class NotebookMemory(MemoryBackend):
             for rank, id_ in enumerate(best, start=1)
         ]
         order = {id_: self.notes[id_].turn_number for id_ in best}
-        return assemble(hits, order, budget, self.count_tokens)
+        return assemble(hits, order, context_tokens, self.count_tokens)
 
     async def snapshot(self) -> Snapshot:
         """What the state panel shows: from one snapshot to the next, what changed is worked out."""
-        return Snapshot(redis={"notes": {id_: note.text for id_, note in self.notes.items()}})
+        return Snapshot(values={"notebook": {"notes": {id_: note.text for id_, note in self.notes.items()}}})
 
 
 def words(text: str) -> set[str]:

@@ -20,21 +20,23 @@ from memory_backends.base import (
     ClosingStatus,
     Exchange,
     MemoryBackend,
+    MemoryDescription,
     Message,
     Namespace,
+    PanelInfo,
     Recall,
     Snapshot,
+    StoreInfo,
     TextEmbedder,
     TokenCounter,
 )
 from memory_backends.hybrid.candidates import Candidate, candidates_from, candidates_of
 from memory_backends.hybrid.consolidation import ConsolidationAgent
-from memory_backends.hybrid.known import KNOWLEDGE_DEPTH
-from memory_backends.hybrid.options import HybridOptions
 from memory_backends.hybrid.planner import PlannerAgent
-from memory_backends.hybrid.recall import Finds, Room, compose
+from memory_backends.hybrid.recall import KNOWLEDGE_DEPTH, RecallLimits, TierResults, compose
 from memory_backends.hybrid.verbatim import CHANNEL_WEIGHTS, VerbatimMemory, channels_kept, sentences_in
 from memory_backends.hybrid.workspace import SharedWorkspace, values_of
+from memory_backends.options import MemoryOptions
 from memory_backends.records import (
     KNOWLEDGE_COLLECTION,
     VERBATIM_COLLECTION,
@@ -43,12 +45,12 @@ from memory_backends.records import (
     SharedWorkspaceState,
 )
 from memory_backends.resources import Resources
-from memory_backends.stores.qdrant import Found, KnowledgeStore, Point
-from memory_backends.stores.redis import OperatingMemory
+from memory_backends.stores.qdrant import QDRANT, KnowledgeStore, Point, ScoredPoint
+from memory_backends.stores.redis import REDIS, OperatingMemory
 from memory_backends.stores.trace import MemoryTrace
 
 _ARCHIVES = UUID("5f2c1d1e-6f0e-5a53-9a50-0a3c5d0c7b1e")
-"""The namespace of archive ids."""
+"""The uuid5 namespace of archive ids."""
 
 
 async def archive(
@@ -82,7 +84,7 @@ COLLECTIONS = (VERBATIM_COLLECTION, KNOWLEDGE_COLLECTION)
 
 @dataclass(frozen=True)
 class _Parts:
-    """What serves one conversation, from open to close."""
+    """The agents and stores of one conversation, from open to close."""
 
     memory: OperatingMemory
     store: KnowledgeStore
@@ -105,6 +107,19 @@ class HybridBackend(MemoryBackend):
 
     name = "hybrid"
     perceive_changes_recall = False
+    description = MemoryDescription(
+        stores=(
+            StoreInfo(prefix=PersonalMemoryState.key(""), is_scratch=True),
+            StoreInfo(prefix=SharedWorkspaceState.key(""), slots="shared_data"),
+            StoreInfo(prefix=KNOWLEDGE_COLLECTION, superseded_field="superseded_by"),
+        ),
+        panels=(
+            PanelInfo(panel="state", title="personal state", prefix=PersonalMemoryState.key(""), weight=7),
+            PanelInfo(panel="state", title="shared state", prefix=SharedWorkspaceState.key(""), weight=6),
+            PanelInfo(panel="promotions", weight=5),
+            PanelInfo(panel="retrievals", weight=6),
+        ),
+    )
 
     def __init__(self, resources: Resources) -> None:
         self.trace = MemoryTrace()
@@ -116,9 +131,14 @@ class HybridBackend(MemoryBackend):
         self._consolidating: asyncio.Task[None] | None = None
         self._latest: datetime | None = None
 
+    @classmethod
+    def create(cls, name: str, resources: Resources, evidence: object) -> HybridBackend:
+        """For the registry."""
+        return cls(resources)
+
     @property
-    def _options(self) -> HybridOptions:
-        return self._resources.hybrid
+    def _options(self) -> MemoryOptions:
+        return self._resources.options
 
     async def open(self, namespace: Namespace) -> None:
         """Empty states and collections, and an active event."""
@@ -133,18 +153,18 @@ class HybridBackend(MemoryBackend):
             await parts.planner.begin()
         self._open_parts = parts
 
-    async def perceive(self, message: Message, limit: int, budget: int) -> Recall:
-        """The planner reads its state, asks long-term memory with the message, and writes its scratchpad."""
+    async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
+        """The planner reads its state, searches long-term memory with the message, and writes its scratchpad."""
         await self.settle()
         parts = self._parts()
         with self.trace.caused_by("perceive", parts.planner.agent_id, (message.turn_id,)):
             state = await parts.planner.read()
-            recalled = await self._recall(state, message.text, limit, budget, MISSED_DEPTH_OF_A_TURN)
+            recalled = await self._recall(state, message.text, top_k, context_tokens, MISSED_DEPTH_OF_A_TURN)
             await parts.planner.think(state, message, recalled)
         return recalled
 
     async def observe(self, exchange: Exchange) -> None:
-        """Store the exchange word for word, stage what it says, and let consolidation begin behind it."""
+        """Store the exchange verbatim, stage its candidate facts, and start consolidation in the background."""
         await self.settle()
         parts = self._parts()
         if parts.verbatim.id_of(exchange) in self._observed:
@@ -154,31 +174,30 @@ class HybridBackend(MemoryBackend):
                 whole, *sentences = await self._vectors(exchange.text, *sentences_in(exchange))
                 await parts.verbatim.store(exchange, whole, sentences)
             if self._resources.extractor is None:
-                await self._take_note(exchange, candidates_of(exchange))
+                await self._stage(exchange, candidates_of(exchange))
         self._observed.add(parts.verbatim.id_of(exchange))
         self._latest = max(filter(None, (self._latest, exchange.said_at)), default=None)
         self._consolidating = asyncio.create_task(self._consolidate(exchange))
 
     async def settle(self) -> None:
-        """Wait for consolidation; what went wrong in it is raised here."""
+        """Wait for consolidation, and raise its error if it failed."""
         task, self._consolidating = self._consolidating, None
         if task is not None:
             await task
 
     def set_token_counter(self, count_tokens: TokenCounter) -> None:
-        """What every tier gives is measured by it."""
         if count_tokens not in self._counters:
             # The same lines are weighed for every question.
             self._counters[count_tokens] = lru_cache(maxsize=LINES_COUNTED)(count_tokens)
         self._count_tokens = self._counters[count_tokens]
 
-    async def recall(self, question: str, limit: int, budget: int) -> Recall:
-        """What all tiers give for a question. It only reads."""
+    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
+        """What all tiers return for a question. It only reads."""
         await self.settle()
         parts = self._parts()
         with self.trace.caused_by("recall", parts.planner.agent_id):
             state = await parts.planner.read()
-            return await self._recall(state, question, limit, budget, MISSED_DEPTH)
+            return await self._recall(state, question, top_k, context_tokens, MISSED_DEPTH)
 
     async def snapshot(self) -> Snapshot:
         """The three states in Redis and both collections."""
@@ -186,8 +205,8 @@ class HybridBackend(MemoryBackend):
         parts = self._parts()
         states = {key: await parts.memory.peek(key) for key in parts.keys}
         return Snapshot(
-            redis={key: state for key, state in states.items() if state is not None},
-            qdrant={collection: await parts.store.dump(collection) for collection in COLLECTIONS},
+            values={REDIS: {key: state for key, state in states.items() if state is not None}},
+            points={QDRANT: {collection: await parts.store.dump(collection) for collection in COLLECTIONS}},
         )
 
     async def close(self, status: ClosingStatus) -> None:
@@ -206,16 +225,25 @@ class HybridBackend(MemoryBackend):
         finally:
             await self._release()
 
+    @staticmethod
+    def texts_to_embed(exchanges: Sequence[Exchange]) -> Sequence[str]:
+        """Exchanges, their sentences, and the candidate facts in them."""
+        return [
+            *(exchange.text for exchange in exchanges),
+            *(sentence for exchange in exchanges for sentence in sentences_in(exchange)),
+            *(candidate.content for exchange in exchanges for candidate in candidates_of(exchange)),
+        ]
+
     def _make(self, namespace: Namespace) -> _Parts:
         made = self._resources
         memory = OperatingMemory(made.redis, self.trace)
         store = KnowledgeStore(made.qdrant, self.trace, namespace, made.embedder.dimension)
-        workspace = SharedWorkspace(memory, namespace, made.clock, made.hybrid)
+        workspace = SharedWorkspace(memory, namespace, made.clock, made.options)
         planner = PlannerAgent(memory, workspace, namespace, made.clock)
         consolidation = ConsolidationAgent(
-            memory, store, planner, workspace, made.embedder, self.trace, namespace, made.clock, made.hybrid
+            memory, store, planner, workspace, made.embedder, self.trace, namespace, made.clock, made.options
         )
-        weights = {name: CHANNEL_WEIGHTS[name] for name in channels_kept(made.hybrid.ablated)}
+        weights = {name: CHANNEL_WEIGHTS[name] for name in channels_kept(made.options.ablated)}
         verbatim = VerbatimMemory(store, namespace, made.clock, made.embedder.dimension, weights)
         return _Parts(memory, store, workspace, planner, consolidation, verbatim)
 
@@ -225,45 +253,45 @@ class HybridBackend(MemoryBackend):
             if self._resources.extractor is not None:
                 facts, extraction = await self._resources.extractor.extract(exchange)
                 self.trace.extracted(extraction)
-                await self._take_note(exchange, candidates_from(exchange, facts, self._resources.extractor.name))
+                await self._stage(exchange, candidates_from(exchange, facts, self._resources.extractor.name))
             await consolidation.consolidate(self._latest)
 
-    async def _take_note(self, exchange: Exchange, candidates: Sequence[Candidate]) -> None:
+    async def _stage(self, exchange: Exchange, candidates: Sequence[Candidate]) -> None:
         planner = self._parts().planner
         await planner.stage(exchange, candidates)
         if self._options.keeps("shared"):
             await planner.share(candidates)
 
     async def _recall(
-        self, state: PersonalMemoryState, question: str, limit: int, budget: int, depth: int
+        self, state: PersonalMemoryState, question: str, top_k: int, context_tokens: int, depth: int
     ) -> Recall:
-        """Ask every tier, and put together what they give."""
-        if limit < 1:
+        """Search every tier, and compose one context."""
+        if top_k < 1:
             return Recall()
         parts = self._parts()
-        asked = parts.verbatim.read(question)
-        vector, topic = await self._vectors(asked.text, asked.topic)
-        facts: Sequence[Found] = ()
+        parsed = parts.verbatim.parse(question)
+        vector, topic = await self._vectors(parsed.text, parsed.topic)
+        facts: Sequence[ScoredPoint] = ()
         if self._options.keeps("knowledge"):
             facts = await parts.store.search(KNOWLEDGE_COLLECTION, question, vector, KNOWLEDGE_DEPTH)
         off = {tier: 0.0 for tier in self._options.shares if not self._options.keeps(tier)}
-        room = Room(limit, budget, {**self._options.shares, **off}, depth)
-        finds = Finds(
+        limits = RecallLimits(top_k, context_tokens, {**self._options.shares, **off}, depth)
+        results = TierResults(
             question=question,
             planner=state,
             workspace=await parts.workspace.read(),
             facts=facts,
-            turns=await parts.verbatim.rank(asked, vector, topic, room.turns),
+            turns=await parts.verbatim.rank(parsed, vector, topic, limits.turns),
             date_of=parts.verbatim.date_of,
         )
-        return compose(finds, room, self._count_tokens)
+        return compose(results, limits, self._count_tokens)
 
     async def _vectors(self, *texts: str) -> NDArray[np.float32]:
         """One row a text."""
         return await asyncio.to_thread(self._resources.embedder.embed, texts)
 
     async def _release(self) -> None:
-        """Let go of the stores. Consolidation that is still under way is over before its store is."""
+        """Release the stores; consolidation that is still running is cancelled first."""
         if self._consolidating is not None:
             self._consolidating.cancel()
             await asyncio.gather(self._consolidating, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Facts that a model read, as candidates like those of the rules."""
+"""Candidate facts of an exchange: found by rules, or by a model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from memory_backends.base import Exchange, ExtractedFact, Message
-from memory_backends.hybrid.reading import (
+from memory_backends.hybrid.rules.corrections import is_correction, value_put_right, value_taken_back
+from memory_backends.hybrid.rules.matching import (
     NAMING,
     Match,
     clean_value,
@@ -16,17 +17,16 @@ from memory_backends.hybrid.reading import (
     same_value,
     slot_part,
 )
-from memory_backends.hybrid.rules.corrections import is_correction, value_put_right, value_taken_back
 from memory_backends.stores.trace import Frozen
 from memory_backends.text import sentences_of
 
 MOST_A_MESSAGE = 8
 LONGEST_CONTENT = 280
 LONGEST_SENTENCE = 1000
-"""Characters of a sentence that are read; what is longer is a log or a file, not a sentence."""
+"""Characters of a sentence that are searched; anything longer is a log or a file, not a sentence."""
 
 SHORTEST_SENTENCE = 3
-"""Words that a sentence has at least for a fact without a slot to be understood by itself."""
+"""Minimum number of words of a sentence for a fact without a slot to make sense by itself."""
 
 HEDGED = 0.7
 """What certainty is multiplied by when the speaker is not sure."""
@@ -132,7 +132,7 @@ def _of_message(message: Message, present: frozenset[str]) -> Iterator[Candidate
 
 
 def speaker_slot(message: Message) -> str:
-    """How the speaker stands in a slot's name: ``user``, ``ai``, or the name."""
+    """The speaker as a part of slot names: ``user``, ``ai``, or the name."""
     return slot_part(message.label) or message.role
 
 
@@ -178,7 +178,7 @@ def _shortened(sentence: str, value: str) -> str:
 def candidates_from(exchange: Exchange, facts: Sequence[ExtractedFact], model: str) -> tuple[Candidate, ...]:
     """The candidates, at most ``MOST_A_MESSAGE`` a message, in the order of the messages.
 
-    A fact of a turn that is not in the exchange, or without a value, is none.
+    Facts of turns outside of the exchange, or without a value, are dropped.
     """
     return tuple(_candidates(exchange, facts, model))
 

@@ -1,8 +1,8 @@
 """The consolidation agent: judges staged candidates and distils the significant ones into long-term memory.
 
 Each candidate is scored (CIAR) and becomes one of four things. ADD: it is new. UPDATE: it takes the place of a
-fact that it corrects, which stays stored. NO-OP: it was known, and its turns join the known fact's sources. DROP:
-it is not significant enough.
+fact that it corrects, which stays stored. NO-OP: it was known, and its turns are added to the known fact's
+sources. DROP: it is not significant enough.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from numpy.typing import NDArray
 
 from memory_backends.base import Clock, Namespace, TextEmbedder
 from memory_backends.hybrid.candidates import Candidate
-from memory_backends.hybrid.options import HybridOptions
 from memory_backends.hybrid.planner import PlannerAgent, staged_candidates
-from memory_backends.hybrid.reading import folded, is_of_a_kind, same_value, says_no_more
+from memory_backends.hybrid.rules.matching import is_of_a_kind, same_value, says_no_more
 from memory_backends.hybrid.workspace import SharedWorkspace
+from memory_backends.options import MemoryOptions
 from memory_backends.records import KNOWLEDGE_COLLECTION, KnowledgeDocument, PersonalMemoryState, iso_utc
 from memory_backends.stores.qdrant import KnowledgeStore, Point
 from memory_backends.stores.redis import OperatingMemory
 from memory_backends.stores.trace import MemoryTrace, PromotionDecision, SignificanceFactors
+from memory_backends.text import folded_words
 
 PROMOTION_THRESHOLD = 0.6
 DECAY_PER_DAY = 0.1
@@ -85,7 +86,7 @@ class ConsolidationAgent:
         trace: MemoryTrace,
         namespace: Namespace,
         clock: Clock,
-        options: HybridOptions,
+        options: MemoryOptions,
     ) -> None:
         self._options = options
         self._memory = memory
@@ -205,7 +206,7 @@ class ConsolidationAgent:
     async def _merge(
         self, candidate: Candidate, factors: SignificanceFactors, known: KnowledgeDocument
     ) -> PromotionDecision:
-        """Let the candidate's turns join a known fact's sources; once, however often it is observed.
+        """Add the candidate's turns to a known fact's sources; once, however often it is observed.
 
         Of more than :data:`MOST_SOURCES` the first and the latest are kept; ``accesses`` counts them all.
         """
@@ -243,7 +244,7 @@ class ConsolidationAgent:
 
     def _knowledge_id(self, candidate: Candidate) -> str:
         said = candidate.value if candidate.slot else candidate.content
-        return self._namespace.point_id("fact", candidate.slot or "", folded(said) or said)
+        return self._namespace.point_id("fact", candidate.slot or "", folded_words(said) or said)
 
 
 def _repeats(candidate: Candidate, fact: KnowledgeDocument) -> bool:
@@ -268,15 +269,15 @@ def _bounded(sources: Sequence[str]) -> list[str]:
 
 
 def _numbers(text: str) -> set[str]:
-    return {word for word in folded(text).split() if any(c.isdigit() for c in word)}
+    return {word for word in folded_words(text).split() if any(c.isdigit() for c in word)}
 
 
 def _gist(candidate: Candidate) -> str:
-    return f"{candidate.slot or candidate.rule}: {folded(candidate.value)}"[:60]
+    return f"{candidate.slot or candidate.rule}: {folded_words(candidate.value)}"[:60]
 
 
 def _with_drop(dropped: dict[str, int], candidate: Candidate) -> dict[str, int]:
-    """The tally of drops with one more, the latest last; what was dropped longest ago is forgotten."""
+    """The tally of drops with one more, the latest last; the oldest are forgotten."""
     gist = _gist(candidate)
     rest = {key: count for key, count in dropped.items() if key != gist}
     latest = {**rest, gist: dropped.get(gist, 0) + 1}

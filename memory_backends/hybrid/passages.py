@@ -2,8 +2,8 @@
 
 Tokens buy turns and not whole exchanges: of an exchange often one turn answers and the other only cheers. A turn
 that ranks well near one that is already in joins its passage, that of the nearest, so that no two passages are
-entangled. Of one of the best turns that does not fit and is longer than a turn of an exchange has room for, the
-nearest sentences stand. A passage is one hit: turns of one session, in order, under one date, with a line ``…``
+entangled. Of one of the best turns that does not fit and is longer than a turn's share, the nearest
+sentences are taken. A passage is one hit: turns of one session, in order, under one date, with a line ``…``
 where turns between them were left out. A hit has ``TURNS_PER_HIT`` turns at most on the average of all hits.
 """
 
@@ -48,7 +48,7 @@ TURNS_PER_HIT = 6
 """How far down the ranking, in turns per hit, turns are taken in."""
 
 TURNS_AN_EXCHANGE = 2
-"""How far down the ranking, in turns per hit, a turn that does not fit may stand in part."""
+"""How far down the ranking, in turns per hit, a turn that does not fit may be taken in part."""
 
 REACH = 8
 """How many places a turn may be from the nearest turn of its passage."""
@@ -73,12 +73,12 @@ class Passage:
 
     @property
     def id(self) -> str:
-        """The point that its best turn stands in, and which turn of it that is."""
+        """The point that holds its best turn, and the id of that turn."""
         return f"{self.best.exchange_id}#{self.best.message.turn_id}"
 
     @property
     def text(self) -> str:
-        """The passage as it stands in a context."""
+        """The passage as it appears in a context."""
         shown = {place: message.line for place, message in self._whole.items()} | self.parts
         lines: list[str] = []
         previous: int | None = None
@@ -91,7 +91,7 @@ class Passage:
 
     @property
     def turns(self) -> tuple[str, ...]:
-        """Ids of its turns that stand in it whole, in order."""
+        """Ids of the turns that it has whole, in order."""
         whole = self._whole
         return tuple(whole[place].turn_id for place in sorted(whole))
 
@@ -112,7 +112,7 @@ class Passage:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing stands in it."""
+        """Whether it has no text."""
         return not (self.taken or self.parts)
 
     @property
@@ -126,23 +126,25 @@ class Passage:
             return REACH + 1
         return min(abs(item.place - place) for place in self.members)
 
-    def goes_on_at(self, place: int) -> bool:
+    def is_adjacent_to(self, place: int) -> bool:
         """Whether a turn there needs no gap."""
         return any(beside in self.taken or beside in self.parts for beside in (place - 1, place + 1))
 
 
-def passages_of(ranked: Sequence[RankedTurn], limit: int, budget: int, count_tokens: TokenCounter) -> list[Passage]:
-    """At most ``limit`` passages, best first, whose turns are taken, best first, while there is room.
+def passages_of(
+    ranked: Sequence[RankedTurn], top_k: int, context_tokens: int, count_tokens: TokenCounter
+) -> list[Passage]:
+    """At most ``top_k`` passages, best first, whose turns are taken, best first, while there is room.
 
-    Which turns belong together does not depend on the budget, so that what a budget cuts can be told.
+    Which turns belong together does not depend on the budget, so that cuts can be reported.
     """
     passages: list[Passage] = []
-    left = budget
-    room = budget // max(limit * TURNS_AN_EXCHANGE, 1)
-    for rank, item in enumerate(ranked[: limit * TURNS_PER_HIT]):
+    left = context_tokens
+    room = context_tokens // max(top_k * TURNS_AN_EXCHANGE, 1)
+    for rank, item in enumerate(ranked[: top_k * TURNS_PER_HIT]):
         passage = min(passages, key=lambda passage: passage.distance(item), default=None)
         if passage is None or passage.distance(item) > REACH:
-            if len(passages) == limit:
+            if len(passages) == top_k:
                 continue
             passage = Passage(best=item)
             passages.append(passage)
@@ -154,14 +156,14 @@ def passages_of(ranked: Sequence[RankedTurn], limit: int, budget: int, count_tok
         if cost <= left:
             passage.taken[item.place] = item.message
             left -= cost
-        elif rank < limit * TURNS_AN_EXCHANGE and cost > room:
+        elif rank < top_k * TURNS_AN_EXCHANGE and cost > room:
             left -= _take_part(passage, item, min(left, room), cost_of)
         passage.has_room = not passage.is_empty
     return passages
 
 
 def _take_part(passage: Passage, item: RankedTurn, room: int, cost_of: Callable[[str], int]) -> int:
-    """Let the sentences of a turn that fit stand in its passage; what they cost."""
+    """Add the sentences of a turn that fit to its passage; returns their tokens."""
     part = excerpt_of(item.message, item.likeness, lambda line: cost_of(line) <= room)
     if part is None:
         return 0
@@ -171,7 +173,7 @@ def _take_part(passage: Passage, item: RankedTurn, room: int, cost_of: Callable[
 
 
 def _cost(passage: Passage, item: RankedTurn, line: str, count_tokens: TokenCounter) -> int:
-    """What a line of a turn costs where it would stand."""
+    """The tokens of a line of a turn at its place in the passage."""
     if passage.is_empty:
         return count_tokens(under_date(line, item.message.said_at) + BETWEEN_HITS)
-    return count_tokens(f"{line}\n" if passage.goes_on_at(item.place) else f"{GAP}\n{line}\n")
+    return count_tokens(f"{line}\n" if passage.is_adjacent_to(item.place) else f"{GAP}\n{line}\n")

@@ -1,6 +1,6 @@
 """The planner agent: reads its state and long-term memory on a turn, and stages what may be worth keeping.
 
-What it was told to do from now on it keeps in its scratchpad, as ``standing``.
+Standing instructions are kept in its scratchpad, as ``standing``.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from typing import Any
 
 from memory_backends.base import Clock, Exchange, Message, Namespace, Recall
 from memory_backends.hybrid.candidates import Candidate
-from memory_backends.hybrid.reading import same_value
+from memory_backends.hybrid.rules.matching import same_value
 from memory_backends.hybrid.workspace import SharedWorkspace
 from memory_backends.records import PersonalMemoryState
 from memory_backends.stores.redis import OperatingMemory
 
 LONGEST_QUERY = 160
 MOST_NOTED = 8
-"""Facts and hits that the scratchpad names at once."""
+"""Most facts and hits that the scratchpad lists."""
 
 MOST_STANDING = 5
-"""Instructions that the scratchpad keeps; the oldest makes room."""
+"""Most instructions that the scratchpad keeps; the oldest is dropped."""
 
 
 class PlannerAgent:
@@ -48,7 +48,7 @@ class PlannerAgent:
         )
 
     async def think(self, state: PersonalMemoryState, message: Message, recalled: Recall) -> None:
-        """Write back what it was asked and what long-term memory gave for it."""
+        """Write back the message and what long-term memory returned for it."""
         await self._write(
             state,
             {

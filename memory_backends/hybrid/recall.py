@@ -1,42 +1,53 @@
 """From what the tiers found to one context: which tier gets how much of it.
 
 The planner's own notes, slots of the shared workspace that the question asks for, and distilled facts have a share
-each of the hits and of the tokens; passages of what was said have all the rest. Known things stand first in the
-context, and of them what the planner was told to do from now on, whatever is asked. In the ranking they come last:
-a rank is a rank of evidence, and they hold no turn word for word.
+each of the hits and tokens; passages of the conversation have all the rest. Known things come first in the
+context, and first among them the planner's standing instructions, whatever is asked. In the ranking they come
+last: a rank is a rank of evidence, and they hold no turn verbatim.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from memory_backends.base import Cut, Hit, Recall, TokenCounter
-from memory_backends.hybrid.known import DateOf, fact_hits, note_hits, slot_hits, standing_hit
 from memory_backends.hybrid.passages import TURNS_PER_HIT, Passage, passages_of
 from memory_backends.hybrid.verbatim import RankedTurn
-from memory_backends.records import VERBATIM_COLLECTION, PersonalMemoryState, SharedWorkspaceState
-from memory_backends.retrieval.rendering import BETWEEN_HITS, assemble
-from memory_backends.stores.qdrant import Found
+from memory_backends.hybrid.workspace import values_of
+from memory_backends.records import (
+    KNOWLEDGE_COLLECTION,
+    VERBATIM_COLLECTION,
+    KnowledgeDocument,
+    PersonalMemoryState,
+    SharedWorkspaceState,
+)
+from memory_backends.retrieval.keyword import terms_of
+from memory_backends.retrieval.rendering import BETWEEN_HITS, assemble, date_heading
+from memory_backends.stores.qdrant import QDRANT, ScoredPoint
+from memory_backends.stores.redis import REDIS
+from memory_backends.text import folded_words
 
-LEAST_LIMIT_TO_SHARE = 3
+DateOf = Callable[[str], datetime | None]
+"""The id of a turn to the date on which it was said."""
+
+LEAST_TOP_K_TO_SHARE = 3
 """Hits from which a tier has a place, however small its share is; below, all are passages."""
 
 FIRST = 0
-"""The turn number of what stands before all passages."""
+"""The turn number of what precedes all passages."""
 
 
 @dataclass(frozen=True)
-class Finds:
-    """What the tiers hold for a question, and in which tiers there is anything at all.
-
-    ``facts`` and ``turns`` are best first. A tier that is switched off found nothing.
-    """
+class TierResults:
+    """What the tiers found for a question; nothing if a tier is off. Best first."""
 
     question: str
     planner: PersonalMemoryState
     workspace: SharedWorkspaceState
-    facts: Sequence[Found]
+    facts: Sequence[ScoredPoint]
     turns: Sequence[RankedTurn]
     date_of: DateOf
 
@@ -47,71 +58,71 @@ class Finds:
 
 
 @dataclass(frozen=True)
-class Room:
-    """What a recall may take: hits of all tiers together, tokens, the share of each tier, and missed candidates."""
+class RecallLimits:
+    """Limits of a recall: hits of all tiers together, tokens, the share of each tier, and missed candidates."""
 
-    limit: int
-    budget: int
+    top_k: int
+    context_tokens: int
     shares: Mapping[str, float]
     depth: int
 
     @property
     def turns(self) -> int:
         """Turns that are looked at: for passages, and for what they leave out."""
-        return self.limit * TURNS_PER_HIT + self.depth
+        return self.top_k * TURNS_PER_HIT + self.depth
 
     def hits_of(self, tier: str) -> int:
         """Most hits of a tier."""
         share = self.shares.get(tier, 0.0)
-        return max(int(share * self.limit), 1 if share and self.limit >= LEAST_LIMIT_TO_SHARE else 0)
+        return max(int(share * self.top_k), 1 if share and self.top_k >= LEAST_TOP_K_TO_SHARE else 0)
 
     def tokens_of(self, tier: str) -> float:
         """Most tokens of a tier."""
-        return self.shares.get(tier, 0.0) * self.budget
+        return self.shares.get(tier, 0.0) * self.context_tokens
 
 
-def compose(finds: Finds, room: Room, count_tokens: TokenCounter) -> Recall:
-    """A context of at most ``room.limit`` hits of all tiers together, and of at most ``room.budget`` tokens."""
-    standing = _standing(finds, room, count_tokens)
+def compose(results: TierResults, limits: RecallLimits, count_tokens: TokenCounter) -> Recall:
+    """A context of at most ``limits.top_k`` hits of all tiers together and ``limits.context_tokens`` tokens."""
+    standing = _standing(results, limits, count_tokens)
     obeyed = {turn for hit in standing for turn in hit.sources}
-    asked_for = [hit for hit in slot_hits(finds.question, finds.workspace) if not obeyed >= set(hit.sources)]
-    slots = _affordable(asked_for, "shared", room, count_tokens)
-    passages = _passages(finds, room, [*standing, *slots], count_tokens)
-    told = {
+    asked_for = [hit for hit in slot_hits(results.question, results.workspace) if not obeyed >= set(hit.sources)]
+    slots = _affordable(asked_for, "shared", limits, count_tokens)
+    passages = _passages(results, limits, [*standing, *slots], count_tokens)
+    covered = {
         *obeyed,
         *(turn for passage in passages if passage.has_room for turn in passage.turns),
         *(turn for slot in slots for turn in slot.sources),
     }
-    facts = _affordable(fact_hits(finds.facts, finds.date_of, told), "knowledge", room, count_tokens)
-    told |= {turn for fact in facts for turn in fact.sources}
-    noted = [*standing, *note_hits(finds.question, finds.planner, told)]
-    notes = _affordable(noted, "personal", room, count_tokens)
-    known = [*notes, *slots, *facts][: room.limit]
+    facts = _affordable(fact_hits(results.facts, results.date_of, covered), "knowledge", limits, count_tokens)
+    covered |= {turn for fact in facts for turn in fact.sources}
+    noted = [*standing, *note_hits(results.question, results.planner, covered)]
+    notes = _affordable(noted, "personal", limits, count_tokens)
+    known = [*notes, *slots, *facts][: limits.top_k]
     if len(known) > len(standing) + len(slots):
-        passages = _passages(finds, room, known, count_tokens)
+        passages = _passages(results, limits, known, count_tokens)
     said = [_passage_hit(passage) for passage in passages]
     numbers = {hit.id: FIRST for hit in known} | {passage.id: passage.turn_number for passage in passages}
     # Known things are put in first, so that the share that was reserved for them is theirs.
-    recalled = assemble([*known, *said], numbers, room.budget, count_tokens)
+    recalled = assemble([*known, *said], numbers, limits.context_tokens, count_tokens)
     ranked = [*recalled.hits[len(known) :], *recalled.hits[: len(known)]]
     return recalled.model_copy(
         update={
             "hits": tuple(hit.model_copy(update={"rank": n}) for n, hit in enumerate(ranked, start=1)),
-            "missed": _missed(finds.turns, passages, len(ranked), room.depth),
+            "missed": _missed(results.turns, passages, len(ranked), limits.depth),
             "cut": (*recalled.cut, *_left_out(passages, count_tokens)),
-            "why_empty": None if ranked else "nothing_stored" if finds.nothing_is_stored else "below_threshold",
+            "why_empty": None if ranked else "nothing_stored" if results.nothing_is_stored else "below_threshold",
         }
     )
 
 
-def _standing(finds: Finds, room: Room, count_tokens: TokenCounter) -> list[Hit]:
+def _standing(results: TierResults, limits: RecallLimits, count_tokens: TokenCounter) -> list[Hit]:
     """The standing instructions that fit into the planner's share: one hit, or none."""
-    hit = standing_hit(finds.planner, lambda hit: bool(_affordable([hit], "personal", room, count_tokens)))
+    hit = standing_hit(results.planner, lambda hit: bool(_affordable([hit], "personal", limits, count_tokens)))
     return [] if hit is None else [hit]
 
 
 def _left_out(passages: Sequence[Passage], count_tokens: TokenCounter) -> list[Cut]:
-    """What would have stood in the passages, had there been room."""
+    """Turns that the passages would have, if there were room."""
     messages = [message for passage in passages for message in passage.left_out]
     if not messages:
         return []
@@ -121,18 +132,20 @@ def _left_out(passages: Sequence[Passage], count_tokens: TokenCounter) -> list[C
     ]
 
 
-def _passages(finds: Finds, room: Room, known: Sequence[Hit], count_tokens: TokenCounter) -> list[Passage]:
-    """Passages for what the known things leave of the limit and the budget."""
-    budget = room.budget - _cost(known, count_tokens)
-    return passages_of(finds.turns, max(room.limit - len(known), 0), budget, count_tokens)
+def _passages(
+    results: TierResults, limits: RecallLimits, known: Sequence[Hit], count_tokens: TokenCounter
+) -> list[Passage]:
+    """Passages in the hits and tokens that the known things leave."""
+    context_tokens = limits.context_tokens - _cost(known, count_tokens)
+    return passages_of(results.turns, max(limits.top_k - len(known), 0), context_tokens, count_tokens)
 
 
-def _affordable(hits: Sequence[Hit], tier: str, room: Room, count_tokens: TokenCounter) -> list[Hit]:
+def _affordable(hits: Sequence[Hit], tier: str, limits: RecallLimits, count_tokens: TokenCounter) -> list[Hit]:
     """The first hits of a tier that fit into its share."""
-    limit, budget = room.hits_of(tier), room.tokens_of(tier)
+    most_hits, most_tokens = limits.hits_of(tier), limits.tokens_of(tier)
     taken: list[Hit] = []
-    for hit in hits[: 2 * limit]:
-        if len(taken) < limit and _cost([*taken, hit], count_tokens) <= budget:
+    for hit in hits[: 2 * most_hits]:
+        if len(taken) < most_hits and _cost([*taken, hit], count_tokens) <= most_tokens:
             taken.append(hit)
     return taken
 
@@ -144,7 +157,7 @@ def _cost(hits: Sequence[Hit], count_tokens: TokenCounter) -> int:
 def _passage_hit(passage: Passage) -> Hit:
     return Hit(
         id=passage.id,
-        store="qdrant",
+        store=QDRANT,
         place=VERBATIM_COLLECTION,
         rank=1,
         score=passage.best.score,
@@ -162,7 +175,7 @@ def _missed(turns: Sequence[RankedTurn], passages: Sequence[Passage], hits: int,
     return tuple(
         Hit(
             id=f"{turn.exchange_id}#{turn.message.turn_id}",
-            store="qdrant",
+            store=QDRANT,
             place=VERBATIM_COLLECTION,
             rank=rank,
             score=turn.score,
@@ -173,3 +186,142 @@ def _missed(turns: Sequence[RankedTurn], passages: Sequence[Passage], hits: int,
         )
         for rank, turn in enumerate(below, start=hits + 1)
     )
+
+
+# ---- what is known, as hits -----------------------------------------------------------------------------------
+
+_CUES: Mapping[str, str] = {
+    "name": "name called nombre llama apellido",
+    "employer": "employer company work works workplace empresa trabaja trabajo",
+    "company": "company startup business empresa negocio",
+    "job": "job occupation profession work works living trabajo profesión oficio dedica",
+    "city": "city live lives living based move moved ciudad vive vivir mudó",
+    "origin": "origin originally born country home origen nació país",
+    "likes": "like likes love loves enjoy enjoys hobby hobbies gusta encanta",
+    "dislikes": "dislike dislikes hate hates odia",
+    "prefers": "prefer prefers preference prefiere",
+    "allergy": "allergy allergic alergia alérgico alérgica",
+    "diet": "diet eat eats vegetarian vegan dieta come",
+    "instructions": "instruction instructed rule asked instrucción norma pidió",
+    "error": "error message exception fail failed",
+    "version": "version image release versión imagen",
+    "address": "url address endpoint uri link dirección",
+}
+"""Words of a question, besides the slot's own name, that ask for it."""
+
+_NOBODY_NAMED = frozenset({"", "user", "config"})
+"""Owners of a slot that a question does not have to name."""
+
+
+@dataclass(frozen=True)
+class SlotFact:
+    """What one slot holds, as a line, with the turns that said it."""
+
+    name: str
+    line: str
+    sources: tuple[str, ...]
+
+
+def slots_for(question: str, shared_data: Mapping[str, Any]) -> list[SlotFact]:
+    """Slots that the question asks for, those that were written last first.
+
+    A name comes last: who asks what something is called asks for the thing, and only else for a name.
+    """
+    asked = _terms(question)
+    words = f" {folded_words(question)} "
+    facts = [
+        SlotFact(name=slot, line=_line(slot, held), sources=tuple(value["turn"] for value in values_of(held)))
+        for slot, held in reversed(list(shared_data.items()))
+        if _is_asked_for(slot, asked, words)
+    ]
+    return sorted(facts, key=lambda fact: fact.name.rpartition(".")[2] == "name")
+
+
+def _is_asked_for(slot: str, asked: set[str], words: str) -> bool:
+    owner, _, attribute = slot.rpartition(".")
+    if owner not in _NOBODY_NAMED and f" {owner.replace('_', ' ')} " not in words:
+        return False
+    own = _terms(attribute.replace("_", " "))
+    return bool(own and own <= asked) or bool(asked & _terms(_CUES.get(attribute, "")))
+
+
+def _terms(text: str) -> set[str]:
+    return {folded_words(term) for word in text.split() for term in terms_of(word)}
+
+
+def _line(slot: str, held: Mapping[str, Any]) -> str:
+    values = values_of(dict(held))
+    return f"{slot} = {'; '.join(map(_said, values))}"
+
+
+def _said(value: Mapping[str, Any]) -> str:
+    wrong = f"; no longer {value['instead_of']}" if "instead_of" in value else ""
+    return f"{value['value']} ({value['said_by']}, turn {value['turn']}{wrong})"
+
+
+LEAST_SIMILARITY = 0.5
+"""Cosine from which a distilled fact is worth a line."""
+
+LEAST_OVERLAP = 0.5
+"""Share of the question's words that a note must have to be worth a line."""
+
+KNOWLEDGE_DEPTH = 20
+"""Distilled facts that are looked at for a question."""
+
+
+def slot_hits(question: str, workspace: SharedWorkspaceState) -> list[Hit]:
+    """Slots of the workspace that the question asks for."""
+    key = SharedWorkspaceState.key(workspace.event_id)
+    return [
+        _known(f"{key}#{slot.name}", REDIS, key, slot.line, slot.sources)
+        for slot in slots_for(question, workspace.shared_data)
+    ]
+
+
+def fact_hits(found: Sequence[ScoredPoint], date_of: DateOf, covered: Set[str]) -> list[Hit]:
+    """Facts that hold, are near enough to the question, and come from turns that are not covered yet."""
+    near = [(point.score, point.payload) for point in found if point.score >= LEAST_SIMILARITY]
+    facts = [(score, KnowledgeDocument.model_validate(p)) for score, p in near if p.get("kind") == "fact"]
+    return [
+        _known(fact.id, QDRANT, KNOWLEDGE_COLLECTION, _dated(fact, date_of), tuple(fact.sources), score)
+        for score, fact in facts
+        if fact.superseded_by is None and not covered & set(fact.sources)
+    ]
+
+
+def standing_hit(planner: PersonalMemoryState, fits: Callable[[Hit], bool]) -> Hit | None:
+    """The planner's standing instructions, whatever the question is: as many of the latest as fit."""
+    key = PersonalMemoryState.key(planner.agent_id)
+    standing = planner.scratchpad.get("standing", [])
+    for first in range(len(standing)):
+        latest = standing[first:]
+        said = "; ".join(f"{each['text']} ({each['said_by']}, turn {each['turns'][-1]})" for each in latest)
+        sources = tuple(turn for each in latest for turn in each["turns"])
+        hit = _known(f"{key}#standing", REDIS, key, f"standing instructions = {said}", sources)
+        if fits(hit):
+            return hit
+    return None
+
+
+def note_hits(question: str, planner: PersonalMemoryState, covered: Set[str]) -> list[Hit]:
+    """Recent notes of the planner that share words with the question and whose turns are not covered."""
+    asked = set(terms_of(question))
+    key = PersonalMemoryState.key(planner.agent_id)
+    notes = [note for note in planner.scratchpad.get("noticed", []) if not covered & set(note["turns"])]
+    return [
+        _known(f"{key}#{note['turns'][-1]}", REDIS, key, note["text"], tuple(note["turns"]))
+        for note in reversed(notes)
+        if asked and len(asked & set(terms_of(note["text"]))) >= LEAST_OVERLAP * len(asked)
+    ]
+
+
+def _known(
+    id_: str, store: str, place: str, line: str, sources: tuple[str, ...], score: float | None = None
+) -> Hit:
+    return Hit(id=id_, store=store, place=place, rank=1, score=score, text=f"Known: {line}", sources=sources)
+
+
+def _dated(fact: KnowledgeDocument, date_of: DateOf) -> str:
+    """The fact with the date on which the conversation says it, if it has dates."""
+    said_at = next((date for date in map(date_of, fact.sources) if date is not None), None)
+    return f"{date_heading(said_at)} {fact.content}" if said_at else fact.content

@@ -1,4 +1,4 @@
-"""What was said, word for word: every exchange is a point in Qdrant; turns are what is found and ranked.
+"""The conversation verbatim: every exchange is a point in Qdrant; turns are found and ranked.
 
 A turn's score is the weighted sum of its channels, each scaled to 0..1 over all turns. The weights are round,
 and the same for every kind of question: chosen on four of five conversations, they hold on the fifth.
@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_backends.base import ChannelScore, Clock, Exchange, Message, Namespace
-from memory_backends.hybrid.asked import Asked, read_question
-from memory_backends.hybrid.reading import folded
+from memory_backends.hybrid.question import ParsedQuestion, parse_question
 from memory_backends.records import VERBATIM_COLLECTION, QdrantDocument
 from memory_backends.retrieval.keyword import KeywordIndex, weighted
 from memory_backends.retrieval.ranking import Scores, ranks_of, scaled
 from memory_backends.stores.qdrant import KnowledgeStore, Point
-from memory_backends.text import sentences_of
+from memory_backends.text import folded_words, sentences_of
 
 _FIRST_ROWS = 256
 
@@ -83,7 +82,7 @@ beside it; ``sentence`` the cosine of the question's topic and the turn's neares
 same averaged with the turns beside it. ``keyword`` is the BM25 of the turn read with the turn on either side,
 ``keyword_wide`` with two on either side, ``session`` that of its whole session. ``speaker`` is 1 where the question
 names who speaks, ``date`` where it names the month; ``asking`` is the share of the turn's sentences that are
-questions, which tell nothing.
+questions, which state nothing.
 """
 
 _CHANNELS_OF: Mapping[str, frozenset[str]] = {
@@ -96,7 +95,7 @@ _CHANNELS_OF: Mapping[str, frozenset[str]] = {
 
 NEIGHBOUR_WEIGHT = 0.5
 SEARCH_DEPTH = 100
-"""Exchanges that the dense search gives; the others count as no better than the last of them."""
+"""Exchanges that the dense search returns; the others score like the last of these."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ class Channels:
     ranks: Mapping[str, NDArray[np.int_]]
 
     def of(self, place: int) -> dict[str, ChannelScore]:
-        """What every channel made of one turn."""
+        """Rank and score of one turn in every channel."""
         return {
             name: ChannelScore(rank=int(self.ranks[name][place]), score=round(float(values[place]), 6))
             for name, values in self.scores.items()
@@ -118,7 +117,7 @@ class Channels:
 class RankedTurn:
     """A turn and how it was found.
 
-    ``exchange_id`` is the point that it stands in, ``place`` its 0-based place in the conversation; ``score`` is
+    ``exchange_id`` is the point that holds it, ``place`` its 0-based place in the conversation; ``score`` is
     at most 1. ``likeness`` has the cosine of the topic and each of its sentences.
     """
 
@@ -187,21 +186,21 @@ class VerbatimMemory:
             self._sentences.add([left.pop(0) for _ in said])
             self._keywords.add(message.session, message.text)
             self._messages.append(message)
-            self._labels.append(folded(message.label))
+            self._labels.append(folded_words(message.label))
             self._dates[message.turn_id] = message.said_at
             self._owner.append(self._exchanges[id_])
             self._asking.append(sum(map(_is_question, said)) / len(said) if said else 0.0)
 
-    def read(self, question: str) -> Asked:
-        """The question, as the speakers heard so far make it understood."""
-        return read_question(question, frozenset(self._labels))
+    def parse(self, question: str) -> ParsedQuestion:
+        """The question, parsed with the speakers so far."""
+        return parse_question(question, frozenset(self._labels))
 
     def date_of(self, turn_id: str) -> datetime | None:
-        """When a turn was said; None where it is unknown, or was not heard."""
+        """When a turn was said; None if it is unknown."""
         return self._dates.get(turn_id)
 
     async def rank(
-        self, asked: Asked, vector: NDArray[np.float32], topic: NDArray[np.float32], count: int
+        self, asked: ParsedQuestion, vector: NDArray[np.float32], topic: NDArray[np.float32], count: int
     ) -> list[RankedTurn]:
         """The ``count`` best turns, best first; of two equal ones the earlier first.
 
@@ -237,8 +236,8 @@ class VerbatimMemory:
         """How many turns there are."""
         return len(self._messages)
 
-    def _channels(self, asked: Asked, dense: Scores, sentence: Scores) -> dict[str, Scores]:
-        """The score of every turn, in the channels that have a weight and tell some turns from others."""
+    def _channels(self, asked: ParsedQuestion, dense: Scores, sentence: Scores) -> dict[str, Scores]:
+        """The score of every turn, in the channels that have a weight and differ between turns."""
         owner = np.array(self._owner)
         sessions = np.array([message.session for message in self._messages])
         channels = {

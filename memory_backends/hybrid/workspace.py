@@ -2,7 +2,7 @@
 
 ``shared_data`` maps a slot to ``{"value", "turn", "said_by"}``, and to ``instead_of`` as well, the value that was
 wrong, where a correction put it right; a slot that keeps several values maps to ``{"values": [{"value", "turn",
-"said_by"}, …]}``, oldest first. Writes are compare-and-set, so that of two writers none is lost, and every write is
+"said_by"}, …]}``, oldest first. Writes are compare-and-set, so that no concurrent write is lost, and every write is
 published on the event's channel.
 """
 
@@ -13,16 +13,16 @@ from typing import Any
 
 from memory_backends.base import BackendError, Clock, Namespace
 from memory_backends.hybrid.candidates import Candidate
-from memory_backends.hybrid.options import DEFAULTS, HybridOptions
-from memory_backends.hybrid.reading import is_of_a_kind, same_value, says_no_more
+from memory_backends.hybrid.rules.matching import is_of_a_kind, same_value, says_no_more
+from memory_backends.options import DEFAULTS, MemoryOptions
 from memory_backends.records import SharedWorkspaceState, WorkspaceStatus
 from memory_backends.stores.redis import OperatingMemory
 
 MOST_SLOTS = 64
-"""Slots of a workspace; past it the one that was written longest ago makes room."""
+"""Most slots of a workspace; then the one written longest ago is dropped."""
 
 MOST_VALUES = 5
-"""Values of one slot that keeps several; the oldest makes room."""
+"""Most values of a slot that keeps several; the oldest is dropped."""
 
 SharedData = dict[str, Any]
 
@@ -31,7 +31,7 @@ class SharedWorkspace:
     """The workspace of one conversation, in Redis."""
 
     def __init__(
-        self, memory: OperatingMemory, namespace: Namespace, clock: Clock, options: HybridOptions = DEFAULTS
+        self, memory: OperatingMemory, namespace: Namespace, clock: Clock, options: MemoryOptions = DEFAULTS
     ) -> None:
         self._options = options
         self._memory = memory
@@ -46,14 +46,14 @@ class SharedWorkspace:
         await self._memory.write_state(self.key, state)
 
     async def read(self) -> SharedWorkspaceState:
-        """The workspace as it stands. A missing one is a :class:`BackendError`."""
-        return _there(await self._memory.read_state(self.key, SharedWorkspaceState), self.key)
+        """The current workspace; :class:`BackendError` if it is missing."""
+        return _required(await self._memory.read_state(self.key, SharedWorkspaceState), self.key)
 
     async def note(self, agent_id: str, candidates: Iterable[Candidate]) -> None:
         """Write what an agent found into its slots.
 
-        What has no slot but takes a value back goes where that value stands. Where no value ends another, a slot
-        keeps them all.
+        A candidate without a slot that corrects a value goes to the slot of that value. Without supersession a slot
+        keeps all its values.
         """
         facts = [candidate for candidate in candidates if candidate.slot or candidate.taken_back]
         if not self._options.keeps("supersession"):
@@ -62,7 +62,7 @@ class SharedWorkspace:
             await self._update(agent_id, lambda state: _with_facts(state, facts))
 
     async def join(self, agent_id: str) -> None:
-        """Let an agent be known as one that contributes."""
+        """Add an agent to the participants."""
         if agent_id not in (await self.read()).participating_agents:
             await self._update(agent_id, lambda state: state)
 
@@ -77,15 +77,15 @@ class SharedWorkspace:
             agents = list(dict.fromkeys([*old.participating_agents, agent_id]))
             return change(old).model_copy(update={"participating_agents": agents, "last_updated": self._clock()})
 
-        new = _there(await self._memory.update_state(self.key, SharedWorkspaceState, changed), self.key)
+        new = _required(await self._memory.update_state(self.key, SharedWorkspaceState, changed), self.key)
         message = {"event_id": self.event_id, "status": new.status, "last_updated_by": agent_id}
         await self._memory.publish(SharedWorkspaceState.channel(self.event_id), message)
         return new
 
 
-def _there(state: SharedWorkspaceState | None, key: str) -> SharedWorkspaceState:
+def _required(state: SharedWorkspaceState | None, key: str) -> SharedWorkspaceState:
     if state is None:
-        raise BackendError(f"There is no shared workspace at {key}")
+        raise BackendError(f"The shared workspace at {key} is missing")
     return state
 
 

@@ -2,8 +2,8 @@
 
 What answers a question often lies across a turn and the ones beside it: a question and its reply, a picture and its
 comment. The counts of a stretch of turns are the sums of the counts of its turns, so one table of postings that
-grows with every turn gives the scores of all widths, and nothing is ever built anew. (That is why this is no bm25s
-index: it would need one index a width, each rebuilt after every exchange.)
+grows with every turn gives the scores of all widths, and nothing is ever rebuilt. (bm25s would need one
+index a width, each rebuilt after every exchange.)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What channels need to be put together: vectors of unit length, scores on one scale, and ranks."""
+"""Unit vectors, scores scaled to 0..1, and ranks: for combining retrieval channels."""
 
 from __future__ import annotations
 

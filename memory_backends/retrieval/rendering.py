@@ -1,11 +1,11 @@
-"""How memory stands in a context: one form for all backends.
+"""How memory is rendered in a context: one form for all backends.
 
-What was said on a known date stands under a heading line with that date, then one line a message:
+Messages with a known date follow a heading line with that date, one line a message:
 
     [8 May 2023, 13:56]
     Caroline: I went to the support group yesterday.
 
-Where the conversation has no dates there is no heading. Text of a conversation is never taken for a pattern.
+Where the conversation has no dates there is no heading. Text of a conversation is never used as a pattern.
 """
 
 from __future__ import annotations
@@ -39,30 +39,30 @@ def date_heading(moment: datetime) -> str:
 
 
 def under_date(text: str, said_at: datetime | None) -> str:
-    """The text under its heading line; as it is where it has no date."""
+    """The text under its heading line; unchanged if it has no date."""
     return text if said_at is None else f"{date_heading(said_at)}\n{text}"
 
 
 def assemble(
-    hits: Sequence[Hit], turn_numbers: Mapping[str, int], budget: int, count_tokens: TokenCounter
+    hits: Sequence[Hit], turn_numbers: Mapping[str, int], context_tokens: int, count_tokens: TokenCounter
 ) -> Recall:
-    """A context of at most ``budget`` tokens from hits in rank order.
+    """A context of at most ``context_tokens`` tokens from hits in rank order.
 
     Whole hits are taken, best first; one that does not fit is left out (``in_prompt`` False, and named in the
-    cut) and smaller ones after it may still fit. In the context they stand in the order of ``turn_numbers`` (hit
-    id to turn number), because a later line that corrects an earlier one has to stand after it. Hits come back
+    cut) and smaller ones after it may still fit. The context has them in the order of ``turn_numbers`` (hit
+    id to turn number), because a correction has to follow what it corrects. Hits come back
     in rank order, with their tokens.
     """
     counted = [hit.model_copy(update={"tokens": count_tokens(hit.text)}) for hit in hits]
     taken: list[Hit] = []
     context, tokens = "", 0
     for hit in counted:
-        # What stands between two hits costs tokens as well, so a hit that seems to fit is tried.
-        if tokens + hit.tokens > budget:
+        # The separators cost tokens as well, so a hit that seems to fit is tried.
+        if tokens + hit.tokens > context_tokens:
             continue
         trial = BETWEEN_HITS.join(h.text for h in sorted([*taken, hit], key=lambda h: turn_numbers[h.id]))
         trial_tokens = count_tokens(trial)
-        if trial_tokens <= budget:
+        if trial_tokens <= context_tokens:
             taken.append(hit)
             context, tokens = trial, trial_tokens
     kept = {hit.id for hit in taken}

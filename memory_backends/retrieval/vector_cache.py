@@ -21,7 +21,7 @@ from memory_backends.base import TextEmbedder
 Vector = NDArray[np.float32]
 
 LOCK_SECONDS = 10
-"""How long another process that writes is waited for."""
+"""How long to wait for another process that writes."""
 
 _MOST_KEYS_A_QUERY = 500
 
@@ -52,7 +52,7 @@ class StoredEmbedder(TextEmbedder):
         return np.array([known[key] for key in keys], dtype=np.float32).reshape(len(keys), self.dimension)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
@@ -83,12 +83,12 @@ class StoredEmbedder(TextEmbedder):
 
 
 def text_key(text: str) -> bytes:
-    """Sixteen bytes that stand for a text; one that is not valid Unicode has a key too."""
+    """A 16-byte key of a text, also of one that is not valid Unicode."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _opened(path: Path) -> sqlite3.Connection | None:
-    """The file, made where there is none; None where it cannot be used."""
+    """The file, created if missing; None if it cannot be used."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(path, timeout=LOCK_SECONDS, check_same_thread=False)

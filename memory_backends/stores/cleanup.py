@@ -1,7 +1,7 @@
-"""What runs have left on servers: keys under the three prefixes, and points, of namespaces that are ours.
+"""What runs have left on servers: keys under our three prefixes, and points of our namespaces.
 
-A namespace is ``run/conversation/backend``, and a run's id is twelve hexadecimal digits: whatever is named
-otherwise is somebody else's and not touched.
+A namespace is ``run/conversation/backend``, and a run's id is twelve hexadecimal digits: anything named otherwise
+is not ours and is not touched.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PAGE = 1000
 
 @dataclass
 class RunData:
-    """How much there is of each run, by its id: keys in Redis, and points in Qdrant."""
+    """Number of keys in Redis and of points in Qdrant, by run id."""
 
     keys: Counter[str] = field(default_factory=Counter)
     points: Counter[str] = field(default_factory=Counter)
@@ -42,7 +42,7 @@ class RunData:
 
 
 async def find_run_data(redis: RedisConnection, qdrant: QdrantConnection) -> RunData:
-    """Count what is there; nothing is changed.
+    """Count what is there; change nothing.
 
     Raises:
         StoreUnavailableError: a server does not answer.
@@ -56,7 +56,7 @@ async def find_run_data(redis: RedisConnection, qdrant: QdrantConnection) -> Run
 
 
 async def remove_run_data(redis: RedisConnection, qdrant: QdrantConnection) -> RunData:
-    """Remove what :func:`find_run_data` counts, and say what was removed.
+    """Remove what :func:`find_run_data` counts; returns what was removed.
 
     Raises:
         StoreUnavailableError: a server does not answer.

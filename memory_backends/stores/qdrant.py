@@ -46,23 +46,26 @@ class Point:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Held:
-    """A point as it was read."""
+class ReadPoint:
+    """A point as it was read from the store."""
 
     id: str
     payload: dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found(Held):
-    """A point as a search found it. ``score`` is the cosine similarity, higher is nearer."""
+class ScoredPoint(ReadPoint):
+    """A point found by a search. ``score`` is the cosine similarity: higher is nearer."""
 
     score: float
 
 
-__all__ = ["Found", "Held", "KnowledgeStore", "Point", "QdrantConnection"]
+__all__ = ["KnowledgeStore", "Point", "QdrantConnection", "ReadPoint", "ScoredPoint"]
 
 Answer = TypeVar("Answer")
+
+QDRANT = "qdrant"
+"""The label of this store."""
 
 TENANT = "tenant"
 """The payload field that keeps namespaces apart in the collections of a server. It never leaves this module."""
@@ -71,10 +74,10 @@ PAGE = 1000
 
 
 class KnowledgeStore:
-    """What one backend does in Qdrant, for one namespace. ``dump`` and ``vectors`` are untraced, all else is noted.
+    """What one backend does in Qdrant, for one namespace. All but ``dump`` and ``vectors`` is traced.
 
     Every method may raise :class:`StoreUnavailableError`; the failed command is in the trace with its error.
-    Vectors are compared by cosine. Traced payloads are as they were given, without the tenant.
+    Vectors are compared by cosine. Traced payloads are without the tenant.
     """
 
     def __init__(
@@ -100,7 +103,7 @@ class KnowledgeStore:
         self._ids[name] = {}
 
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
-        """Write points; one whose id is there already is replaced, payload and vector."""
+        """Write points; an existing one with the same id is replaced, payload and vector."""
         if not points:
             return
         from qdrant_client.models import PointStruct
@@ -127,8 +130,8 @@ class KnowledgeStore:
         limit: int,
         *,
         where: Mapping[str, Any] | None = None,
-    ) -> list[Found]:
-        """The ``limit`` nearest points, best first. ``query`` is the text that ``vector`` stands for.
+    ) -> list[ScoredPoint]:
+        """The ``limit`` nearest points, best first. ``query`` is the text of ``vector``.
 
         A score is the cosine, to six decimals. ``where`` maps payload fields to the value that they must have.
         """
@@ -144,7 +147,7 @@ class KnowledgeStore:
                 )
             )
         found = [
-            Found(id=str(point.id), score=_cosine(vector, point.vector), payload=_given(point.payload))
+            ScoredPoint(id=str(point.id), score=_cosine(vector, point.vector), payload=_given(point.payload))
             for point in answer.points
         ]
         found.sort(key=lambda point: point.score, reverse=True)
@@ -153,32 +156,32 @@ class KnowledgeStore:
         self._note("query_points", collection, change, elapsed())
         return found
 
-    async def fetch(self, collection: str, ids: Sequence[str]) -> list[Held]:
+    async def fetch(self, collection: str, ids: Sequence[str]) -> list[ReadPoint]:
         """Points by their ids, in that order; unknown ids are left out."""
         with self._noted_failure("retrieve", collection) as elapsed:
             payloads = await self._payloads(collection, ids)
         self._note("retrieve", collection, _read(payloads), elapsed())
-        return [Held(id=id_, payload=payloads[id_]) for id_ in ids if id_ in payloads]
+        return [ReadPoint(id=id_, payload=payloads[id_]) for id_ in ids if id_ in payloads]
 
-    async def scan(self, collection: str) -> list[Held]:
+    async def scan(self, collection: str) -> list[ReadPoint]:
         """All points of this namespace, in the order in which they were first written."""
         with self._noted_failure("scroll", collection) as elapsed:
             payloads = await self.dump(collection)
         self._note("scroll", collection, _read(payloads), elapsed())
-        return [Held(id=id_, payload=payload) for id_, payload in payloads.items()]
+        return [ReadPoint(id=id_, payload=payload) for id_, payload in payloads.items()]
 
     async def change_payload(self, collection: str, id: str, fields: Mapping[str, Any]) -> None:
         """Set these fields of a stored point's payload; its vector and other fields stay."""
         with self._noted_failure("set_payload", collection) as elapsed:
             before = (await self._payloads(collection, [id])).get(id)
             if before is None:
-                raise BackendError(f"There is no point {id} in {collection} to change")
+                raise BackendError(f"Point {id} of {collection} cannot be changed: it does not exist")
             await self._touch(lambda client: client.set_payload(collection, payload=dict(fields), points=[id]))
         changed = StoredPoint(id=id, payload={**before, **fields}, replaced=before)
         self._note("set_payload", collection, UpsertChange(points=(changed,)), elapsed())
 
     async def remove(self, collection: str, ids: Sequence[str]) -> None:
-        """Remove points. Only those that were there are noted."""
+        """Remove points. Only those that existed are recorded."""
         known = self._ids.get(collection, {})
         present = [id_ for id_ in ids if id_ in known]
         if not present:
@@ -218,14 +221,14 @@ class KnowledgeStore:
                     name, vectors_config=VectorParams(size=self._dimension, distance=Distance.COSINE)
                 )
             except UnexpectedResponse as error:
-                if error.status_code != 409:  # somebody else created it in between
+                if error.status_code != 409:  # another process created it in between
                     raise
         vectors = client.get_collection(name).config.params.vectors
         size = vectors.size if isinstance(vectors, VectorParams) else None
         if size != self._dimension:
             raise BackendError(
-                f"The Qdrant collection {name} is not made for vectors of {self._dimension} numbers; "
-                "remove it, or use another server"
+                f"The Qdrant collection {name} does not have vectors of {self._dimension} dimensions; "
+                "delete it, or use another server"
             )
         if self._tenant is not None:
             schema = KeywordIndexParams(type=KeywordIndexType.KEYWORD, is_tenant=True)
@@ -267,7 +270,7 @@ class KnowledgeStore:
         )
 
     async def _touch(self, call: Callable[[QdrantClient], Answer]) -> Answer:
-        """Run a call that is over in no time when embedded: there a thread would cost more than the call."""
+        """Run a call that is quick when embedded: a thread would cost more than the call."""
         if self._connection.is_shared:
             return await self._sweep(call)
         async with self._lock:
@@ -286,7 +289,7 @@ class KnowledgeStore:
 
     @contextmanager
     def _noted_failure(self, command: str, collection: str) -> Iterator[Callable[[], float]]:
-        """Note the command with its error if it fails. Gives the milliseconds since it began."""
+        """Record the command with its error if it fails. Yields a function for the milliseconds since it began."""
         started = perf_counter()
 
         def elapsed() -> float:
@@ -295,21 +298,21 @@ class KnowledgeStore:
         try:
             yield elapsed
         except BackendError as error:
-            self._trace.note("qdrant", command, collection, None, elapsed(), str(error))
+            self._trace.note(QDRANT, command, collection, None, elapsed(), str(error))
             raise
 
     def _note(self, command: str, collection: str, change: Change, ms: float) -> None:
-        self._trace.note("qdrant", command, collection, change, ms)
+        self._trace.note(QDRANT, command, collection, change, ms)
 
 
 def _cosine(one: NDArray[np.float32], other: Any) -> float:
-    """In double precision: the last bits of the store's own score change with the alignment of its arrays."""
+    """In double precision: the last bits of the store's own score depend on the alignment of its arrays."""
     a, b = one.astype(np.float64), np.asarray(other, dtype=np.float64)
     return round(float(np.dot(a, b) / (np.linalg.norm(a) * np.linalg.norm(b))), 6)
 
 
 def _given(payload: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A payload as it was given, without the tenant."""
+    """A payload without the tenant."""
     return {key: value for key, value in (payload or {}).items() if key != TENANT}
 
 

@@ -1,4 +1,4 @@
-"""The way to Qdrant: embedded in this process, or a server. Only the knowledge store uses it."""
+"""The connection to Qdrant: embedded in this process, or a server."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ REPLY_SECONDS = 15
 
 
 class QdrantConnection:
-    """A way to Qdrant that several conversations share. Nothing is sent before the first use.
+    """A connection to Qdrant that several conversations share. Nothing is sent before the first use.
 
-    ``description`` is ``embedded`` or ``host:port``: fit to be shown, without the key. ``attempts`` bounds how
+    ``description`` is ``embedded`` or ``host:port``: safe to show: no key. ``attempts`` bounds how
     often a command is tried while the server does not answer.
     """
 
@@ -35,7 +35,7 @@ class QdrantConnection:
 
     @classmethod
     def embedded(cls) -> QdrantConnection:
-        """A Qdrant inside this process: each namespace has one of its own, in memory."""
+        """Qdrant inside this process: each namespace has one of its own, in memory."""
         return cls(None, None, "embedded")
 
     @classmethod
@@ -53,7 +53,7 @@ class QdrantConnection:
 
     @property
     def is_shared(self) -> bool:
-        """Whether namespaces lie in the same collections."""
+        """Whether all namespaces share the same collections."""
         return self._url is not None
 
     def client(self) -> QdrantClient:
@@ -64,7 +64,7 @@ class QdrantConnection:
             return QdrantClient(":memory:")
         if self._shared is None:
             with warnings.catch_warnings():
-                # Whether a key may go unencrypted, over loopback or a network of one's own, the address says.
+                # The user decides by the address whether a key may be sent unencrypted (loopback, private network).
                 warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
                 self._shared = QdrantClient(
                     url=self._url, api_key=self._api_key, timeout=REPLY_SECONDS, check_compatibility=False
@@ -72,20 +72,19 @@ class QdrantConnection:
         return self._shared
 
     async def check(self) -> None:
-        """Raise :class:`StoreUnavailableError` unless the server answers and lets us in."""
+        """Raise :class:`StoreUnavailableError` unless the server answers and accepts the key."""
         if self.is_shared:
             client = await asyncio.to_thread(self.client)
             attempts = min(self._attempts, ATTEMPTS_TO_REACH)
             await self._run(lambda: asyncio.to_thread(client.get_collections), attempts)
 
     async def aclose(self) -> None:
-        """Hang up."""
         if self._shared is not None:
             await asyncio.to_thread(self._shared.close)
             self._shared = None
 
     async def run(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Await a call of the client. Every command we use may be repeated, and is, a few times."""
+        """Await a call of the client, with retries: every command that we use may be repeated."""
         return await self._run(call, self._attempts)
 
     async def _run(self, call: Callable[[], Awaitable[Answer]], attempts: int) -> Answer:
@@ -107,7 +106,7 @@ def _may_pass(error: BaseException) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong, in words, without what was sent."""
+    """What is wrong, without what was sent."""
     from qdrant_client.http.exceptions import UnexpectedResponse
 
     if not isinstance(error, UnexpectedResponse):

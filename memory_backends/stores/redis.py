@@ -36,19 +36,22 @@ from memory_backends.stores.trace import (
 __all__ = ["OperatingMemory", "RedisConnection"]
 
 State = TypeVar("State", bound=Record)
+REDIS = "redis"
+"""The label of this store."""
+
 KEYFRAME_EVERY = 64
 """Writes of one key between two whole values in the trace."""
 
 MOST_TRIES = 32
 """Attempts at a compare-and-set before an update gives up."""
 FIRST_WAIT, LONGEST_WAIT = 0.001, 0.1
-"""Longest waits, in seconds, after the first and after any lost attempt."""
+"""Upper bounds of the wait in seconds, after the first lost attempt and after any."""
 
 
 class OperatingMemory:
-    """What one backend does in Redis. Every method but the ``peek`` ones is noted in the trace.
+    """What one backend does in Redis. Every method except ``peek*`` is recorded in the trace.
 
-    A dropped connection is waited for, within bounds, and no write is lost or done twice by it; only a published
+    After a dropped connection it retries, within bounds, and no write is lost or done twice; only a published
     message may arrive twice. One object writes a key at a time.
 
     Every method may raise :class:`StoreUnavailableError`; the failed command is in the trace with its error.
@@ -69,19 +72,19 @@ class OperatingMemory:
         return None if raw is None else _text(raw)
 
     async def read_state(self, key: str, kind: type[State]) -> State | None:
-        """The state at ``key``; None where there is none, or where what stands there is no ``kind``."""
+        """The state at ``key``; None if there is none, or if the value is not a ``kind``."""
         raw, ms = await self._timed("GET", key, lambda: self._client.get(key))
         state, error = None, None
         if raw is not None:
             try:
                 state = kind.model_validate_json(raw)
             except ValidationError as invalid:
-                error = f"What stands at {key} is no {kind.__name__} ({invalid.error_count()} faults)"
+                error = f"The value of {key} is not a {kind.__name__} ({invalid.error_count()} errors)"
         self._note("GET", key, _read(raw), ms, error)
         return state
 
     async def write_state(self, key: str, state: Record) -> None:
-        """Write a state, whatever stood there."""
+        """Write a state, whatever was there before."""
         text = _json(state)
 
         async def again() -> bytes | None:
@@ -92,7 +95,7 @@ class OperatingMemory:
         self._note("SET", key, self._change_of_state(key, old, text), ms)
 
     async def compare_and_set_state(self, key: str, expected: Record | None, new: Record) -> bool:
-        """Write ``new`` if ``expected`` (None: nothing) still stands there. False: somebody else was first."""
+        """Write ``new`` if ``expected`` (None: nothing) is still there. False: another writer was first."""
         from redis.exceptions import WatchError
 
         text = _json(new)
@@ -128,8 +131,8 @@ class OperatingMemory:
     async def update_state(self, key: str, kind: type[State], change: Callable[[State], State]) -> State | None:
         """Compare-and-set what ``change`` makes of the state at ``key``, again where another writer was faster.
 
-        The state as it was written; None where none stands there. :class:`BackendError` when every try was lost.
-        Tries wait a random time that grows, so that writers who got in each other's way once do not go on doing so.
+        Returns the state as it was written; None if there is none. Raises :class:`BackendError` if every attempt
+        was lost. The waits between attempts are random and grow, so that writers do not keep colliding.
         """
         for tries in range(MOST_TRIES):
             old = await self.read_state(key, kind)
@@ -139,10 +142,10 @@ class OperatingMemory:
             if await self.compare_and_set_state(key, old, new):
                 return new
             await asyncio.sleep(random.uniform(0, min(LONGEST_WAIT, FIRST_WAIT * 2**tries)))
-        raise BackendError(f"What stands at {key} was changed by others {MOST_TRIES} times while it was written")
+        raise BackendError(f"Other writers changed {key} {MOST_TRIES} times while it was written")
 
     async def append_text(self, key: str, text: str) -> int:
-        """Append to the text at ``key``, which begins empty; the offset at which it stands, in bytes of UTF-8."""
+        """Append to the text at ``key``, which begins empty; returns the offset of ``text``, in bytes of UTF-8."""
 
         async def first() -> int:
             if key not in self._lengths:
@@ -156,7 +159,7 @@ class OperatingMemory:
                 return await first()
             if length == before + len(added) and await self._client.getrange(key, before, -1) == added:
                 return length
-            raise BackendError(f"What stands at {key} is not what stood there before the connection dropped")
+            raise BackendError(f"The text at {key} changed after the connection dropped")
 
         length, ms = await self._timed("APPEND", key, first, again)
         self._lengths[key] = int(length)
@@ -165,19 +168,19 @@ class OperatingMemory:
         return offset
 
     async def publish(self, channel: str, message: Mapping[str, Any]) -> None:
-        """Send ``message`` as JSON to whoever listens."""
+        """Send ``message`` as JSON to the subscribers of a channel."""
         text = json.dumps(message, ensure_ascii=False)
         receivers, ms = await self._timed("PUBLISH", channel, lambda: self._client.publish(channel, text))
         self._note("PUBLISH", channel, PublishChange(message=dict(message), receivers=receivers), ms)
 
     async def expire(self, key: str, seconds: int) -> None:
-        """Let ``key`` vanish after ``seconds``. Nothing is noted where there is no such key."""
+        """Set a time to live. Nothing is recorded if the key does not exist."""
         set_, ms = await self._timed("EXPIRE", key, lambda: self._client.expire(key, seconds))
         if set_:
             self._note("EXPIRE", key, ExpireChange(seconds=seconds), ms)
 
     async def remove(self, *keys: str) -> int:
-        """Remove keys; say how many there were. Only these are noted."""
+        """Remove keys; returns how many existed. Only these are recorded."""
         removed = 0
         for key in keys:
             count, ms = await self._timed("DEL", key, partial(self._client.delete, key))
@@ -190,7 +193,7 @@ class OperatingMemory:
         return removed
 
     async def peek(self, key: str) -> Any | None:
-        """What stands at ``key``, untraced: parsed where it is a JSON object, else text."""
+        """The value of ``key``, untraced: parsed if it is a JSON object, else text."""
         raw = await self._connection.read(lambda: self._client.get(key))
         if raw is None:
             return None
@@ -209,9 +212,9 @@ class OperatingMemory:
         call: Callable[[], Awaitable[Any]],
         again: Callable[[], Awaitable[Any]] | None = None,
     ) -> tuple[Any, float]:
-        """Run a command; its answer and the milliseconds it took. A failure is noted and raised.
+        """Run a command; returns its answer and the milliseconds it took. A failure is recorded and raised.
 
-        ``again`` is what to do instead of repeating it after a dropped connection, where repeating does harm.
+        ``again`` runs after a dropped connection instead of a plain repeat, where repeating would do harm.
         """
         started = perf_counter()
         try:
@@ -223,13 +226,13 @@ class OperatingMemory:
         return answer, (perf_counter() - started) * 1000
 
     def _note(self, command: str, key: str, change: Change | None, ms: float, error: str | None = None) -> None:
-        self._trace.note("redis", command, key, change, ms, error)
+        self._trace.note(REDIS, command, key, change, ms, error)
 
     def _change_of_state(self, key: str, old: bytes | None, text: str) -> WriteChange | PatchChange:
-        """What a SET changed, from what Redis says that stood there before.
+        """What a SET changed, from the earlier value that Redis returned.
 
-        Where that is not what this trace last said, somebody else wrote in between: then the whole new value is
-        in the trace too, since no fold of it knows the value that the steps start from.
+        If that is not what this trace last wrote, somebody else wrote in between: then the trace also gets the
+        whole new value, because a fold cannot know the value that the steps start from.
         """
         self._writes[key] += 1
         foreign = old != self._last_written.get(key)
@@ -256,7 +259,7 @@ def _text(raw: bytes) -> str:
 
 
 def _parsed(raw: bytes) -> Any:
-    """The JSON value that ``raw`` is, or the text where it is none."""
+    """``raw`` as JSON, or as text if it is not JSON."""
     try:
         return json.loads(raw)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The way to Redis: embedded in this process, or a server. Only the operating memory uses it."""
+"""The connection to Redis: embedded in this process, or a server."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ REPLY_SECONDS = 15.0
 
 
 class RedisConnection:
-    """A way to Redis that several conversations share. Nothing is sent before the first use.
+    """A connection to Redis that several conversations share. Nothing is sent before the first use.
 
-    ``description`` is ``embedded`` or ``host:port/db``: fit to be shown, without user or password. ``attempts``
+    ``description`` is ``embedded`` or ``host:port/db``: safe to show: no user, no password. ``attempts``
     bounds how often a command is tried while the server does not answer.
     """
 
@@ -32,7 +32,7 @@ class RedisConnection:
 
     @classmethod
     def embedded(cls) -> RedisConnection:
-        """A Redis of its own inside this process, empty, gone with this object."""
+        """An empty Redis inside this process, gone with this object."""
         from fakeredis import FakeAsyncRedis, FakeServer
 
         return cls(FakeAsyncRedis(server=FakeServer()), "embedded")
@@ -41,7 +41,7 @@ class RedisConnection:
     def to(cls, url: str, attempts: int = ATTEMPTS) -> RedisConnection:
         """A server at ``redis://[user:password@]host[:port][/db]``, or ``rediss://`` for TLS.
 
-        A certificate of one's own authority is named with ``?ssl_ca_certs=PATH``.
+        ``?ssl_ca_certs=PATH`` names a private certificate authority.
         """
         from redis.asyncio import Redis
         from redis.asyncio.retry import Retry
@@ -58,8 +58,8 @@ class RedisConnection:
                 url,
                 socket_connect_timeout=CONNECT_SECONDS,
                 socket_timeout=REPLY_SECONDS,
-                # An APPEND that is repeated because its reply was lost would stand twice in the log: what may be
-                # repeated is repeated here, not by the client.
+                # If the client repeated an APPEND whose reply was lost, the text would be in the log twice: only
+                # this class repeats commands, those that may be.
                 retry=Retry(NoBackoff(), 0),
             )
         except ValueError as error:
@@ -67,12 +67,11 @@ class RedisConnection:
         return cls(client, description, attempts)
 
     async def check(self) -> None:
-        """Raise :class:`StoreUnavailableError` unless the server answers and lets us in."""
+        """Raise :class:`StoreUnavailableError` unless the server answers and accepts our credentials."""
         attempts = min(self._attempts, ATTEMPTS_TO_REACH)
         await self._guarded(lambda: with_retry(self.client.ping, _may_pass, attempts))
 
     async def aclose(self) -> None:
-        """Hang up."""
         await self.client.aclose()
 
     async def read(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
@@ -80,10 +79,10 @@ class RedisConnection:
         return await self._guarded(lambda: with_retry(call, _may_pass, self._attempts))
 
     async def write(self, call: Callable[[], Awaitable[Answer]], again: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Run a command whose mere repetition would do harm.
+        """Run a command that must not simply be repeated.
 
-        When the connection drops, nobody knows whether it was carried out. Then ``again`` runs: it has to find
-        that out and do only what is left to do, and may itself be repeated.
+        When the connection drops, it is unknown whether the command was carried out. Then ``again`` runs: it has
+        to find out and do only what is left to do, and may itself be repeated.
         """
         return await self._guarded(lambda: self._once_then_again(call, again))
 
@@ -117,18 +116,18 @@ def _may_pass(error: BaseException) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong, in words. A server's own sentence names no secret, the client's names only the address."""
+    """What is wrong, without secrets: a server's message names none, and the client's names only the address."""
     from redis.exceptions import AuthenticationError, NoPermissionError, ResponseError
 
     if isinstance(error, NoPermissionError):
-        return "says that this user may not do that: its access list needs " + str(error).partition("'")[2].strip(
-            "'"
-        )
+        return "says that this user lacks a permission: its access list needs " + str(error).partition("'")[
+            2
+        ].strip("'")
     if isinstance(error, AuthenticationError) or "NOAUTH" in str(error) or "WRONGPASS" in str(error):
         return "refuses the user or password"
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
-        return "shows a certificate that is not trusted; name its authority with ?ssl_ca_certs=PATH"
+        return "has a certificate that is not trusted; name its authority with ?ssl_ca_certs=PATH"
     if isinstance(error, ResponseError):
-        # A server that knows no AUTH quotes what was sent with it.
+        # A server without AUTH quotes the arguments, which hold the password.
         return f"refuses: {str(error).partition(', with args')[0]}"
     return "does not answer"

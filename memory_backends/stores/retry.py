@@ -1,4 +1,4 @@
-"""Trying again, for the commands that may be repeated without harm."""
+"""Retries with backoff (tenacity), and awaiting without losing a cancellation."""
 
 from __future__ import annotations
 
@@ -11,19 +11,16 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait
 Answer = TypeVar("Answer")
 
 ATTEMPTS = 10
-"""With the waits between them, a server may be away for six seconds."""
+"""With the waits between them, a server may be down for six seconds."""
 
 ATTEMPTS_TO_REACH = 4
-"""Where it is only asked whether a server is there: less than a second."""
+"""Attempts to find out whether a server is there: less than a second."""
 
 
 async def with_retry(
     call: Callable[[], Awaitable[Answer]], may_pass: Callable[[BaseException], bool], attempts: int = ATTEMPTS
 ) -> Answer:
-    """Await ``call()``, again with 0.1, 0.2, 0.4 … 1 s between, while ``may_pass`` says so of its error.
-
-    The last error is raised as it is.
-    """
+    """Await ``call()``; retry after 0.1, 0.2, 0.4 … 1 s while ``may_pass(error)``, then raise the last error."""
     retrying = AsyncRetrying(
         stop=stop_after_attempt(attempts),
         wait=wait_exponential(multiplier=0.1, max=1),
@@ -37,32 +34,29 @@ async def with_retry(
 
 
 async def respecting_cancellation(work: Awaitable[Answer]) -> Answer:
-    """Await it, and lose no cancellation that comes meanwhile.
+    """Await ``work`` without losing a cancellation.
 
-    ``asyncio.wait_for``, which redis-py writes with, loses one before Python 3.12 where its work ends in the same
-    moment: whoever was told to stop would go on.
+    Before Python 3.12 ``asyncio.wait_for``, which redis-py uses, loses a cancellation that arrives at the moment
+    when its work ends: a cancelled task would continue.
     """
-    answer, told_to_stop = await _heard(work)
-    if told_to_stop:
+    answer, was_cancelled = await _with_cancellation(work)
+    if was_cancelled:
         raise asyncio.CancelledError
     return answer
 
 
 async def with_answer_kept(work: Awaitable[Answer]) -> Answer:
-    """The same where the answer was paid for: it is returned, and whoever was told to stop stops at the next wait.
-
-    Until then it can be kept.
-    """
-    answer, told_to_stop = await _heard(work)
+    """The same for an answer that was paid for: return it so that it can be stored; cancel at the next await."""
+    answer, was_cancelled = await _with_cancellation(work)
     task = asyncio.current_task()
-    if told_to_stop and task:
+    if was_cancelled and task:
         task.uncancel()
         task.cancel()
     return answer
 
 
-async def _heard(work: Awaitable[Answer]) -> tuple[Answer, bool]:
-    """Its answer, and whether a cancellation was lost. Where one was, a failure is nobody's concern any more."""
+async def _with_cancellation(work: Awaitable[Answer]) -> tuple[Answer, bool]:
+    """The answer, and whether a cancellation was lost. If one was, an error of the work no longer matters."""
     task = asyncio.current_task()
     requests = task.cancelling() if task else 0
     try:

@@ -1,4 +1,4 @@
-"""What changed between two snapshots, noted as operations: for memories that use no store of ours.
+"""What changed between two snapshots, recorded as operations: for memories that use no store of ours.
 
 A panel then shows their state as it shows any other, and a recording can be stepped back through.
 """
@@ -18,7 +18,6 @@ from memory_backends.stores.trace import (
     MemoryTrace,
     PatchChange,
     RemoveChange,
-    Store,
     StoredPoint,
     TraceEntry,
     UpsertChange,
@@ -27,7 +26,7 @@ from memory_backends.stores.trace import (
 )
 
 COMMAND = "snapshot"
-"""What such an operation is called: no store was asked to do it, it was seen to have happened."""
+"""The command of such an operation: no command was seen, only its effect."""
 
 KEYFRAME_EVERY = 64
 
@@ -35,16 +34,16 @@ _ABSENT: Final = object()
 
 
 class SnapshotDiffer:
-    """Notes, in a trace, how each snapshot differs from the one before.
+    """Records in a trace how each snapshot differs from the one before.
 
-    A place (a key or a collection) that the memory itself has ever named in its trace is left to the memory.
+    A key or collection that the memory itself has ever named in its trace is left to the memory.
     """
 
     def __init__(self, trace: MemoryTrace) -> None:
         self._trace = trace
-        self._redis: Mapping[str, Any] = {}
-        self._qdrant: Mapping[str, Mapping[str, Any]] = {}
-        self._traced: set[tuple[Store, str]] = set()
+        self._values: Mapping[tuple[str, str], Any] = {}
+        self._points: Mapping[tuple[str, str], Mapping[str, Any]] = {}
+        self._traced: set[tuple[str, str]] = set()
         self._writes: Counter[str] = Counter()
 
     def leave_out(self, entries: Iterable[TraceEntry]) -> None:
@@ -54,32 +53,33 @@ class SnapshotDiffer:
                 self._traced.add((entry.store, entry.key))
 
     def note(self, snapshot: Snapshot, ms: float) -> None:
-        """Note what is new, changed or gone since the last call; ``ms`` is what taking the snapshot cost.
+        """Record what is new, changed or gone since the last call; ``ms`` is what taking the snapshot cost.
 
         Raises:
             BackendError: the snapshot holds something that is not plain data.
         """
-        redis, qdrant = plain(snapshot.redis), plain(snapshot.qdrant)
-        for key in dict.fromkeys([*redis, *self._redis]):
-            if ("redis", key) not in self._traced:
-                for change in self._changes(key, self._redis.get(key, _ABSENT), redis.get(key, _ABSENT)):
-                    self._trace.note("redis", COMMAND, key, change, ms)
-        for name in dict.fromkeys([*qdrant, *self._qdrant]):
-            if ("qdrant", name) not in self._traced:
-                for change in _point_changes(self._qdrant.get(name, {}), qdrant.get(name, {})):
-                    self._trace.note("qdrant", COMMAND, name, change, ms)
-        self._redis, self._qdrant = redis, qdrant
+        values, points = _by_key(plain(snapshot.values)), _by_key(plain(snapshot.points))
+        for store, key in dict.fromkeys([*values, *self._values]):
+            if (store, key) not in self._traced:
+                old, new = self._values.get((store, key), _ABSENT), values.get((store, key), _ABSENT)
+                for change in self._changes(key, old, new):
+                    self._trace.note(store, COMMAND, key, change, ms)
+        for store, key in dict.fromkeys([*points, *self._points]):
+            if (store, key) not in self._traced:
+                for change in _point_changes(self._points.get((store, key), {}), points.get((store, key), {})):
+                    self._trace.note(store, COMMAND, key, change, ms)
+        self._values, self._points = values, points
 
     def _changes(self, key: str, old: Any, new: Any) -> list[Change]:
-        """A text that only grew is an append; what becomes a text or was one is removed and begun again."""
+        """A text that only grew is an append; a change between text and state is a removal and a new write."""
         if old is not _ABSENT and new is not _ABSENT and old == new:
             return []
         if new is _ABSENT:
             return [RemoveChange(count=1)]
         if isinstance(old, str) and isinstance(new, str) and new.startswith(old):
             return [AppendChange(offset=len(old.encode()), text=new[len(old) :])]
-        begins_anew = old is not _ABSENT and (isinstance(old, str) or isinstance(new, str))
-        gone: list[Change] = [RemoveChange(count=1)] if begins_anew else []
+        changes_kind = old is not _ABSENT and (isinstance(old, str) or isinstance(new, str))
+        gone: list[Change] = [RemoveChange(count=1)] if changes_kind else []
         if isinstance(new, str):
             return [*gone, AppendChange(offset=0, text=new)]
         return [*gone, self._state_change(key, old, new)]
@@ -90,6 +90,10 @@ class SnapshotDiffer:
         if steps is None:
             return WriteChange(value=new)
         return PatchChange(steps=steps, keyframe=new if self._writes[key] % KEYFRAME_EVERY == 0 else None)
+
+
+def _by_key(stores: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str], Any]:
+    return {(store, key): held for store, keys in stores.items() for key, held in keys.items()}
 
 
 def _point_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
@@ -104,9 +108,9 @@ def _point_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Chang
 
 
 def plain(value: Any) -> Any:
-    """A copy as JSON has it, safe to keep while its owner goes on changing the original.
+    """A copy as plain JSON, safe to keep while its owner changes the original.
 
-    What JSON does not know stands as text; half a surrogate pair as a question mark.
+    What JSON cannot express becomes text; half a surrogate pair becomes a question mark.
 
     Raises:
         BackendError: it cannot be written as JSON at all.

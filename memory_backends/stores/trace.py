@@ -1,4 +1,4 @@
-"""How one JSON object became another: a JSON Patch (RFC 6902) that can also be taken back."""
+"""What a memory did to its stores: operations with what they changed, decisions and extractions, in order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 import jsonpatch
 from pydantic import BaseModel, ConfigDict, Field
 
-Store = Literal["redis", "qdrant"]
 Phase = Literal["open", "perceive", "observe", "consolidate", "recall", "close"]
 
 
@@ -22,7 +21,7 @@ class Frozen(BaseModel):
 
 
 class PatchStep(Frozen):
-    """One step of a JSON Patch. ``replaced`` is the value that stood at ``path`` before, if any did."""
+    """One step of a JSON Patch. ``replaced`` is the earlier value at ``path``, if there was one."""
 
     op: Literal["add", "remove", "replace"]
     path: str
@@ -134,13 +133,15 @@ Change = Annotated[
 class MemoryOperation(Frozen):
     """One command to a store: what it was, what it changed, how long it took, and on whose account.
 
-    ``command`` is the store's own name for it (``GET``, ``SET``, ``APPEND``, ``upsert``, ``query_points``…);
-    ``key`` is the Redis key or channel, or the Qdrant collection. ``turns`` are the ids of the turns that
-    caused it. ``error`` is set where the command failed: then nothing is known to have changed.
+    ``store`` is a label such as ``redis``, only ever shown. What kind of store it is follows from the change: a
+    state is written or patched, a log appended to, points are upserted or removed by id. ``command`` is the store's
+    own name for it (``GET``, ``APPEND``, ``query_points``…); ``key`` is the key, channel or collection. ``turns``
+    are the ids of the turns that caused it. ``error`` is set if the command failed: then nothing is known to have
+    changed.
     """
 
     kind: Literal["operation"] = "operation"
-    store: Store
+    store: str
     command: str
     key: str
     change: Change | None
@@ -163,7 +164,7 @@ class SignificanceFactors(Frozen):
 
 
 class PromotionDecision(Frozen):
-    """What became of a promotion candidate, with the factors of its significance and one sentence of why.
+    """What became of a promotion candidate: the factors of its significance, and the reason in one sentence.
 
     ``sources`` are the turns it was distilled from, ``knowledge_id`` the point it was written to or merged
     into, ``superseded_id`` the point whose value it corrects.
@@ -184,10 +185,10 @@ class PromotionDecision(Frozen):
 
 
 class Extraction(Frozen):
-    """A model was asked for the facts of an exchange: what came of it and what it cost.
+    """A model was asked for the facts of an exchange: how many it found and what the call cost.
 
     ``turns`` are the exchange's; ``cost_usd`` is None where the price is unknown; ``reused`` says that the reply
-    was paid for before; ``error`` is set where there is no usable reply, and so no fact.
+    came from the cache; ``error`` is set if there is no usable reply, and so no fact.
     """
 
     kind: Literal["extraction"] = "extraction"
@@ -207,7 +208,7 @@ TraceEntry = MemoryOperation | PromotionDecision | Extraction
 
 
 class Cause(Frozen):
-    """On whose account a store is used: a phase of the protocol, an actor, and the turns it is about."""
+    """Why a store is used: a phase of the protocol, the actor, and the turns that caused it."""
 
     phase: Phase
     actor: str
@@ -219,14 +220,14 @@ _cause: ContextVar[Cause] = ContextVar("memreplay_cause", default=_OPENING)
 
 
 class MemoryTrace:
-    """Where the stores of one backend note what they did, until the engine takes it."""
+    """Where the stores of one backend record what they did, until the engine takes it."""
 
     def __init__(self) -> None:
         self._entries: list[TraceEntry] = []
 
     @contextmanager
     def caused_by(self, phase: Phase, actor: str, turns: tuple[str, ...] = ()) -> Iterator[None]:
-        """Everything noted inside is on this account. Tasks started inside inherit it."""
+        """Everything recorded inside has this cause. Tasks started inside inherit it."""
         token = _cause.set(Cause(phase=phase, actor=actor, turns=turns))
         try:
             yield
@@ -235,7 +236,7 @@ class MemoryTrace:
 
     def note(
         self,
-        store: Store,
+        store: str,
         command: str,
         key: str,
         change: Change | None,
@@ -263,7 +264,7 @@ class MemoryTrace:
         self._entries.append(decision)
 
     def extend(self, entries: Iterable[TraceEntry]) -> None:
-        """Take over what another trace has handed over."""
+        """Take over the entries of another trace."""
         self._entries.extend(entries)
 
     def extracted(self, extraction: Extraction) -> None:
@@ -271,7 +272,7 @@ class MemoryTrace:
         self._entries.append(extraction)
 
     def drain(self) -> tuple[TraceEntry, ...]:
-        """Hand over what was noted since the last call, in order."""
+        """Return what was recorded since the last call, in order, and forget it."""
         entries, self._entries = tuple(self._entries), []
         return entries
 
@@ -279,8 +280,8 @@ class MemoryTrace:
 def patch_between(old: dict[str, Any], new: dict[str, Any]) -> tuple[PatchStep, ...] | None:
     """The steps from ``old`` to ``new``, each with the value it replaced.
 
-    Only add, remove and replace: a move is written as the remove and the add that it stands for. None where the
-    steps would not lead to ``new``, so that a trace never holds a patch that lies.
+    Only add, remove and replace: a move is written as a remove and an add. None if the steps would not lead to
+    ``new``, so that a trace never holds a wrong patch.
     """
     document = deepcopy(old)
     steps: list[PatchStep] = []

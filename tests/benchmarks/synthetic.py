@@ -27,7 +27,6 @@ from memory_backends.stores.trace import (
     ReadChange,
     SearchChange,
     SignificanceFactors,
-    Store,
     StoredPoint,
     UpsertChange,
     WriteChange,
@@ -47,8 +46,9 @@ from memreplay.engine.events import (
     StoreOperated,
     TurnPlayed,
 )
-from memreplay.grading.score import RetrievalScore, Score
+from memreplay.grading import RetrievalScore, Score
 from memreplay.llm.model import PromptMessage, Reply
+from tests.stubs.memory import DESCRIPTIONS
 
 BACKENDS = ("hybrid", "rag", "full_context")
 TURNS_A_SESSION = 40
@@ -106,7 +106,7 @@ def events(known: Conversation) -> Iterator[ReplayEvent]:
     """Everything that happens in a run, in order."""
     run = _Run(known)
     for backend in BACKENDS:
-        yield ConversationOpened(conversation=known.id, turn=0, backend=backend)
+        yield ConversationOpened(conversation=known.id, turn=0, backend=backend, memory=DESCRIPTIONS[backend])
     yield from run.opened()
     for turn in known.turns:
         run.turn = turn.number
@@ -353,7 +353,7 @@ class _Run:
         )
 
     def _operated(
-        self, backend: str, store: Store, command: str, key: str, change: Change, phase: Phase
+        self, backend: str, store: str, command: str, key: str, change: Change, phase: Phase
     ) -> StoreOperated:
         observing = phase in ("observe", "consolidate")
         turns = (str(self.turn - 1), str(self.turn)) if observing else (str(self.turn),)

@@ -10,16 +10,16 @@ BROKEN: dict[str, list[tuple[str, str, str]]] = {
         (
             "tide-01.json",
             "/recallQuestions/4/expectedAnswer",
-            'is "251 pounds", which does not stand in the evidence',
+            'is "251 pounds", which does not occur in the evidence',
         )
     ],
     "answer_part_of_a_number": [
         (
             "tide-01.json",
             "/recallQuestions/1/expectedAnswer",
-            'is "140 kilos", which does not stand in the evidence',
+            'is "140 kilos", which does not occur in the evidence',
         ),
-        ("tide-01.json", "/recallQuestions/1/expectedEntities/0", 'is "140", which does not stand in the evidence'),
+        ("tide-01.json", "/recallQuestions/1/expectedEntities/0", 'is "140", which does not occur in the evidence'),
     ],
     "answer_too_long": [("tide-01.json", "/recallQuestions/2/expectedAnswer", "is 10 words long")],
     "assistant_first": [("tide-01.json", "/turns/0/role", 'is "assistant"')],
@@ -29,7 +29,7 @@ BROKEN: dict[str, list[tuple[str, str, str]]] = {
         (
             "edge/edge-tower.json",
             "/recallQuestions/0/expectedAnswer",
-            'is "Henrik", which does not stand in the evidence',
+            'is "Henrik", which does not occur in the evidence',
         )
     ],
     "entities_are_a_text": [("tide-01.json", "/recallQuestions/0/expectedEntities", 'is "Henrike"')],
@@ -37,7 +37,7 @@ BROKEN: dict[str, list[tuple[str, str, str]]] = {
         (
             "tide-01.json",
             "/recallQuestions/3/expectedEntities/1",
-            'is "Leicester", which does not stand in the evidence',
+            'is "Leicester", which does not occur in the evidence',
         )
     ],
     "entity_twice": [("tide-01.json", "/recallQuestions/4/expectedEntities/1", 'is "241" again')],
@@ -45,11 +45,11 @@ BROKEN: dict[str, list[tuple[str, str, str]]] = {
         (
             "tide-01.json",
             "/turns/6/metadata",
-            'is missing, though the turn holds "17.5 metres", asked for at /recallQuestions/3',
+            'is missing, though the turn contains "17.5 metres", which /recallQuestions/3 asks for',
         )
     ],
     "field_misspelt": [("tide-01.json", "/lang", "is not a field of this format")],
-    "field_written_twice": [("tide-01.json", "/language", "stands twice in its object")],
+    "field_written_twice": [("tide-01.json", "/language", "occurs twice in its object")],
     "file_cut_short": [("tide-01.json", "/", "is not valid JSON")],
     "file_empty": [("tide-01.json", "/", "is empty")],
     "file_half_a_surrogate_pair": [("tide-01.json", "/", "is not valid JSON")],
@@ -107,23 +107,23 @@ BROKEN: dict[str, list[tuple[str, str, str]]] = {
     "metadata_on_an_ordinary_turn": [("tide-01.json", "/turns/1/metadata/containsKeyInfo", "is false")],
     "opening_shared": [("tide-02.json", "/turns/0/content", "begins")],
     "question_asked_twice": [
-        ("tide-01.json", "/recallQuestions/1/question", "is the question of /recallQuestions/0 again")
+        ("tide-01.json", "/recallQuestions/1/question", "repeats the question of /recallQuestions/0")
     ],
     "question_blank": [("tide-01.json", "/recallQuestions/4/question", "is blank")],
     "question_holds_an_entity": [
-        ("tide-01.json", "/recallQuestions/1/expectedEntities/0", 'is "1,140", which stands in the question')
+        ("tide-01.json", "/recallQuestions/1/expectedEntities/0", 'is "1,140", which occurs in the question')
     ],
     "question_holds_its_answer": [
-        ("tide-01.json", "/recallQuestions/2/question", 'holds its answer "lignum vitae"')
+        ("tide-01.json", "/recallQuestions/2/question", 'contains its answer "lignum vitae"')
     ],
     "question_salience_differs": [("tide-01.json", "/recallQuestions/0/salienceLevel", 'is "low"')],
     "question_salience_missing": [("tide-01.json", "/recallQuestions/2/salienceLevel", "is missing")],
     "questions_missing": [("tide-01.json", "/recallQuestions", "is missing")],
     "questions_too_few": [("tide-01.json", "/recallQuestions", "has 4 entries")],
     "role_unknown": [("tide-01.json", "/turns/5/role", 'is "system"')],
-    "roles_do_not_alternate": [("tide-01.json", "/turns/11/role", 'is "user", as before it')],
+    "roles_do_not_alternate": [("tide-01.json", "/turns/11/role", 'is "user", like the turn before')],
     "salience_unknown": [("tide-01.json", "/turns/4/metadata/salienceLevel", 'is "huge"')],
-    "saliences_not_mixed": [("tide-01.json", "/recallQuestions", 'are all of salienceLevel "high"')],
+    "saliences_not_mixed": [("tide-01.json", "/recallQuestions", 'all have salienceLevel "high"')],
     "tag_twice": [("tide-01.json", "/tags/1", 'is "near_number" again')],
     "tag_unknown": [("tide-01.json", "/tags/0", 'is "near_numbers"')],
     "tags_are_a_text": [("tide-01.json", "/tags", 'is "near_number"')],

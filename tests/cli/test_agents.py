@@ -41,7 +41,7 @@ def serving(launcher: Launcher, tmp_path: Path) -> Serving:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_service_stops_when_told(serving: Serving, how: signal.Signals) -> None:
+def test_a_service_stops_on_a_signal(serving: Serving, how: signal.Signals) -> None:
     with serving("closed_book") as (run, _):
         said = run.said
         run.signal(how)
@@ -100,10 +100,10 @@ def test_an_agent_is_asked_once_a_question_however_many_models_there_are(
         (("--batch", "--backend", "http://127.0.0.1:1/run_turn"), 4, "127.0.0.1:1 cannot be reached"),
         (("--batch", "--backend", "http://me:s3cret@127.0.0.1:1/run_turn"), 2, "MEMREPLAY_AGENT_TOKEN"),
         (("--batch", "--backend", "http://127.0.0.1:1"), 2, "expected http://host"),
-        (("--batch", "--offline", "--backend", "http://127.0.0.1:1/run_turn"), 2, "--offline reaches no network"),
+        (("--batch", "--offline", "--backend", "http://127.0.0.1:1/run_turn"), 2, "--offline uses no network"),
         (("serve-backend", "rag", "--host", "0.0.0.0"), 2, "MEMREPLAY_SERVE_TOKEN"),
         (("serve-backend", "hybird"), 2, "hybird"),
-        (("serve-backend", "http://127.0.0.1:1/run_turn"), 2, "served already"),
+        (("serve-backend", "http://127.0.0.1:1/run_turn"), 2, "is an HTTP agent already"),
         (("serve-backend", "rag", "--host", "192.0.2.1", "--token", "s3cret"), 2, "cannot listen on 192.0.2.1"),
         (("serve-backend", "rag", "--model", "openai/gpt-4o-mini"), 4, "OPENAI_API_KEY"),
     ],

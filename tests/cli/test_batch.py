@@ -94,7 +94,7 @@ def test_the_first_run_of_all_makes_the_folder_of_recordings(
     assert sorted(path.suffix for path in folder.iterdir()) == [".json", ".sqlite3"]
 
 
-def test_a_folder_of_recordings_that_cannot_be_made_is_told_with_what_helps(
+def test_a_recordings_folder_that_cannot_be_created_is_reported_with_a_way_out(
     run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
@@ -235,7 +235,7 @@ def test_bad_input_is_one_clear_sentence_and_its_exit_code(
         ("[]", "expected"),
     ],
 )
-def test_a_broken_dataset_is_told_by_file_and_place(
+def test_a_broken_dataset_is_reported_by_file_and_place(
     run_cli: RunCli, tmp_path: Path, content: str, says: str
 ) -> None:
     path = tmp_path / "broken.json"

@@ -53,8 +53,11 @@ def test_shipped_datasets_are_listed_and_none_has_the_name_of_a_conversation(run
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--dataset", "colours", "--dataset", "identity-01", "--limit", "3"), "run conversations and tests apart"),
-        (("--dataset", "colours", "--sample", "3", "--limit", "3"), "give one of them"),
+        (
+            ("--dataset", "colours", "--dataset", "identity-01", "--limit", "3"),
+            "run conversations and tests separately",
+        ),
+        (("--dataset", "colours", "--sample", "3", "--limit", "3"), "use one of them"),
         (("--dataset", "identity-01", "--examples", "3"), "--examples is for datasets of tests"),
         (("--dataset", "identity-01", "--isolated"), "--isolated is for datasets of tests"),
         (("--dataset", "colours", "--judge", "memreplay/extractive"), "cannot judge"),
@@ -74,7 +77,7 @@ def test_bad_input_is_one_clear_sentence(
     assert not (tmp_path / "r.sqlite3").exists()
 
 
-def test_a_broken_definition_is_told_by_file_and_place(run_cli: RunCli, tmp_path: Path, definitions: Path) -> None:
+def test_a_broken_definition_is_reported_with_its_place(run_cli: RunCli, tmp_path: Path, definitions: Path) -> None:
     path = definitions / "Colours" / "1.def.json"
     path.write_text('{"script": ["One."], "is_question": [true, false], "expected_responses": []}')
     for command in (("--batch", "--recording", tmp_path / "r.sqlite3", "--dataset"), ("validate",)):
@@ -87,4 +90,4 @@ def test_a_broken_definition_is_told_by_file_and_place(run_cli: RunCli, tmp_path
 def test_validating_definitions_makes_the_tests(run_cli: RunCli, definitions: Path) -> None:
     ran = run_cli("validate", definitions)
     assert ran.code == 0
-    assert "no class here for the dataset Unheard" in ran.err
+    assert "the dataset Unheard is not available" in ran.err

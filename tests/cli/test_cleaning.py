@@ -65,7 +65,7 @@ def configured(redis_url: str, qdrant: QdrantServerStub, monkeypatch: pytest.Mon
 
 
 @pytest.mark.usefixtures("configured")
-def test_what_runs_left_is_told_then_removed_and_nothing_else(
+def test_data_of_runs_is_listed_then_removed_and_nothing_else(
     run_cli: RunCli, plain: Redis, qdrant: QdrantServerStub, tmp_path
 ) -> None:
     for number in range(2):
@@ -81,7 +81,7 @@ def test_what_runs_left_is_told_then_removed_and_nothing_else(
 
     told = run_cli("doctor", "--clean")
     assert told.code == 0
-    assert "left by 2 runs" in told.out and "--yes" in told.out
+    assert "data of 2 runs" in told.out and "--yes" in told.out
     assert f"{len(left) // 2} keys" in told.out
     assert set(plain.keys()) == left | set(THEIRS)
 
@@ -95,12 +95,12 @@ def test_what_runs_left_is_told_then_removed_and_nothing_else(
     assert qdrant.client.count("their_own").count == 1
 
     again = run_cli("doctor", "--clean", "--yes")
-    assert (again.code, "no run has left anything" in again.out) == (0, True)
+    assert (again.code, "no data of any run" in again.out) == (0, True)
 
 
 def test_embedded_stores_leave_nothing(run_cli: RunCli) -> None:
     ran = run_cli("doctor", "--clean", "--yes")
-    assert (ran.code, "no run has left anything" in ran.out) == (0, True)
+    assert (ran.code, "no data of any run" in ran.out) == (0, True)
 
 
 def test_a_server_that_is_not_there_cannot_be_cleaned(run_cli: RunCli, monkeypatch: pytest.MonkeyPatch) -> None:

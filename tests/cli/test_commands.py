@@ -35,18 +35,18 @@ def test_a_batch_never_loads_the_screen(launcher: Launcher, tmp_path: Path) -> N
     assert "litellm" in loaded and "textual" not in loaded
 
 
-def test_doctor_finds_the_embedded_defaults_sound(run_cli: RunCli) -> None:
+def test_doctor_finds_the_embedded_defaults_ok(run_cli: RunCli) -> None:
     ran = run_cli("doctor")
     assert ran.code == 0
     assert all(subject in ran.out for subject in ("Redis", "Qdrant", "embedder", "memreplay/extractive"))
     assert "MISSING" not in ran.out
 
 
-def test_doctor_says_what_is_missing_and_what_mends_it(run_cli: RunCli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_says_what_is_missing_and_how_to_fix_it(run_cli: RunCli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMREPLAY_REDIS_URL", "redis://user:hunter2@127.0.0.1:1/0")
     ran = run_cli("doctor", "--model", "openai/gpt-4o-mini")
     assert ran.code == 4
-    assert "127.0.0.1:1" in ran.out and "OPENAI_API_KEY" in ran.out and "mend it" in ran.out
+    assert "127.0.0.1:1" in ran.out and "OPENAI_API_KEY" in ran.out and "fix: start it" in ran.out
     assert "hunter2" not in ran.out + ran.err
 
 

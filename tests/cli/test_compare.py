@@ -139,9 +139,7 @@ def test_a_faulty_overlay_is_refused_before_anything_is_asked(run_cli: RunCli, t
     assert not recording.exists()
 
 
-def test_closed_book_that_was_asked_along_is_read_and_is_no_backend_of_the_table(
-    run_cli: RunCli, tmp_path: Path
-) -> None:
+def test_an_implicit_closed_book_is_read_but_not_listed_as_a_backend(run_cli: RunCli, tmp_path: Path) -> None:
     recording, output = tmp_path / "r.sqlite3", tmp_path / "results.json"
     run_cli("--batch", *LITTLE, "--backend", "closed_book", "--recording", recording)
     with sqlite3.connect(recording) as db:

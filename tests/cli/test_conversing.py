@@ -24,7 +24,7 @@ def test_the_embedded_reader_converses_with_every_memory(
         "--batch", "--dataset", definitions, *THREE, "--recording", tmp_path / "r.sqlite3", "--output", output
     )
     assert ran.code == 3, ran.err
-    assert "no class here for the dataset Unheard: its tests are run and not graded" in ran.err
+    assert "The class of the dataset Unheard is not available: its tests are run but not graded" in ran.err
     assert "not a language model" in ran.out and "Colours" in ran.out
     results = json.loads(output.read_text())
     assert list(results["backends"]) == ["hybrid", "rag", "full_context"]
@@ -33,7 +33,7 @@ def test_the_embedded_reader_converses_with_every_memory(
         assert row["kind"] == "test"
         assert (row["dataset"], row["conversation"]) == ("small", "small")
         if row["type"] == "Unheard":
-            assert (row["outcome"], row["score"]) == ("error", None) and "no class here" in row["error"]
+            assert (row["outcome"], row["score"]) == ("error", None) and "Unheard is not available" in row["error"]
         else:
             assert row["outcome"] in ("correct", "wrong") and row["max_score"] == 1
             assert row["reasoning"] and row["distance_tokens"] > 100

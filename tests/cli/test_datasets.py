@@ -1,4 +1,4 @@
-"""``memreplay datasets``: what there is, what it covers, and writing it in our own format."""
+"""``memreplay datasets``: the list, the coverage, and exports in our own format."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def test_a_shipped_dataset_comes_back_with_its_memory_span(run_cli: RunCli, tmp_
     assert again.code == 2 and "already" in again.err
 
 
-def test_a_dataset_of_ones_own_loses_its_grading_and_that_is_told(run_cli: RunCli, tmp_path: Path) -> None:
+def test_exporting_a_dataset_of_your_own_reports_that_its_grading_is_lost(run_cli: RunCli, tmp_path: Path) -> None:
     dataset = f"{python_dataset(tmp_path)}:Keys"
     ran = run_cli("datasets", "export", dataset, "--output", tmp_path / "shared")
     assert ran.code == 0 and "Keys: how its tests are graded is Python" in ran.err

@@ -62,7 +62,7 @@ def test_brackets_in_texts_are_no_nesting(tmp_path: Path) -> None:
     ("code", "told"),
     [("import sys; sys.exit(3)", "sys.exit(3)"), ("class Odd(BaseException): pass\nraise Odd('no')", "Odd: no")],
 )
-def test_a_dataset_that_would_end_the_program_is_told(tmp_path: Path, code: str, told: str) -> None:
+def test_a_dataset_that_would_end_the_program_is_reported(tmp_path: Path, code: str, told: str) -> None:
     path = tmp_path / "ends.py"
     path.write_text(code)
     with pytest.raises(UsageError) as refused:

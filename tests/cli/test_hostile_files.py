@@ -126,7 +126,7 @@ def _with_a_conversation_of_another_shape(db: sqlite3.Connection) -> None:
         _with_a_conversation_of_another_shape,
     ],
 )
-def test_a_damaged_recording_is_told_in_one_sentence(
+def test_a_damaged_recording_is_reported_in_one_sentence(
     run_cli: RunCli, recording: Path, damage: Callable[[sqlite3.Connection], None]
 ) -> None:
     db = sqlite3.connect(recording)
@@ -142,7 +142,7 @@ def test_a_damaged_recording_is_told_in_one_sentence(
     assert not recording.with_name("out.json").exists()
 
 
-def test_a_recording_with_bad_pages_is_told_in_one_sentence(run_cli: RunCli, recording: Path) -> None:
+def test_a_recording_with_bad_pages_is_reported_in_one_sentence(run_cli: RunCli, recording: Path) -> None:
     data = bytearray(recording.read_bytes())
     for start in range(8192, len(data), 4096):
         data[start : start + 64] = b"\xa5" * 64
@@ -186,7 +186,7 @@ def test_a_dataset_that_is_no_file_is_refused(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_standard_output_is_told_in_one_sentence() -> None:
+def test_a_full_standard_output_is_reported_in_one_sentence() -> None:
     with Path("/dev/full").open("w") as full:
         ran = subprocess.run(
             [sys.executable, "-m", "memreplay", "datasets", "schema"],

@@ -1,4 +1,4 @@
-"""Whatever ends a run, nothing paid is lost, and going on gives what an undisturbed run would have given."""
+"""However a run ends, nothing paid is lost, and resuming it yields what an undisturbed run yields."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_ctrl_c_once_finishes_what_is_under_way_and_keeps_it(
         run = launcher.start(tmp_path / "log", *options(server, tmp_path, "--no-cache"))
         run.wait_until(lambda: len(server.requests) == AT_ONCE)
         run.signal(SIGINT)
-        run.wait_until(lambda: "finishing the calls under way" in run.said)
+        run.wait_until(lambda: "finishing the calls in progress" in run.said)
         gate.set()
         assert run.wait() == 130
         assert "--resume" in run.said and "Traceback" not in run.said
@@ -166,7 +166,7 @@ def test_ctrl_c_twice_or_a_request_to_terminate_stops_now(
         run.wait_until(lambda: len(server.requests) == AT_ONCE)
         run.signal(signals[0])
         if len(signals) > 1:
-            run.wait_until(lambda: "finishing the calls under way" in run.said)
+            run.wait_until(lambda: "finishing the calls in progress" in run.said)
             run.signal(signals[1])
         # The calls under way would be waited for as long as the server hangs, which is for ever.
         assert run.wait() == 130

@@ -39,9 +39,9 @@ def test_variants_of_rag_are_backends_of_their_own(run_cli: RunCli, tmp_path: Pa
     ("options", "says"),
     [
         (("--backend", "hybrid", "--ablate", "everything"), "nothing named 'everything' can be switched off"),
-        (("--backend", "rag", "--ablate", "dense"), "--ablate is of the hybrid memory"),
-        (("--backend", "rag", "--tier-share", "shared=0.2"), "--tier-share is of the hybrid memory"),
-        (("--backend", "rag", "--extractor", "openai/x"), "--extractor is of the hybrid memory"),
+        (("--backend", "rag", "--ablate", "dense"), "--ablate is an option of hybrid"),
+        (("--backend", "rag", "--tier-share", "shared=0.2"), "--tier-share is an option of hybrid"),
+        (("--backend", "rag", "--extractor", "openai/x"), "--extractor is an option of hybrid"),
         (("--backend", "hybrid", "--tier-share", "shared=2"), "'shared=2' is no share of a tier"),
         (("--backend", "hybrid", "--extractor", "memreplay/extractive"), "--extractor needs a language model"),
         (("--embedder", "word2vec"), "unknown embedder 'word2vec'"),

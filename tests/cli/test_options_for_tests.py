@@ -9,11 +9,11 @@ from tests.stubs.openai_server import OpenAIServer, answer
 from tests.stubs.tests_to_run import python_dataset, small_definitions
 
 
-def test_options_without_effect_are_told_in_one_line(run_cli: RunCli, tmp_path: Path) -> None:
+def test_options_without_effect_are_reported_in_one_line(run_cli: RunCli, tmp_path: Path) -> None:
     given = ("--shuffle-choices", "--perceive", "--answer-key", tmp_path / "missing.json")
     ran = run_cli("--batch", "--dataset", "colours", *given, "--recording", tmp_path / "r.sqlite3")
     first, second = ran.err.splitlines()
-    assert first.startswith("warning: --shuffle-choices, --answer-key, --perceive: without effect on tests")
+    assert first.startswith("warning: --shuffle-choices, --answer-key, --perceive: no effect on tests")
     assert ran.code == 2 and "missing.json" in second
 
 
@@ -51,6 +51,6 @@ def test_an_estimate_says_which_tests_it_cannot_tell_of_and_counts_judging_apart
         *("--estimate", "--recording", tmp_path / "r.sqlite3"),
     )
     assert ran.code == 0, ran.err
-    assert "1 of 2 tests go on as the agent replies" in ran.out
+    assert "1 of 2 tests depend on the agent's replies" in ran.out
     (judging,) = [line for line in ran.out.splitlines() if "(judge, at least)" in line]
     assert int(judging.split()[5]) >= 1

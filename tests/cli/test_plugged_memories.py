@@ -37,14 +37,14 @@ def test_what_a_careless_memory_does_not_keep_is_said_in_words(run_cli: RunCli) 
     assert ran.code == 1
     for sentence in (
         "BROKEN  observing the same exchange twice changes nothing",
-        "BROKEN  a recall keeps to its limit and its budget",
-        "asked for 1 hits and 0 tokens it gave 3 tokens",
+        "BROKEN  a recall keeps to top_k and context_tokens",
+        "asked for 1 hits and 0 tokens it returned 3 tokens",
         "BROKEN  conversations do not see each other",
-        "one conversation was told what was said in another",
+        "one conversation recalled what was said in another",
         "note    hits name every turn that they quote",
     ):
         assert sentence in ran.out
-    assert "must be mended" in ran.out.splitlines()[-1]
+    assert "before its results count" in ran.out.splitlines()[-1]
 
 
 def test_only_what_must_be_kept_decides(run_cli: RunCli) -> None:
@@ -62,7 +62,7 @@ def test_only_what_must_be_kept_decides(run_cli: RunCli) -> None:
         ("hybird", "hybird"),
     ],
 )
-def test_a_memory_that_cannot_be_had_is_one_sentence_and_exit_2(
+def test_an_unusable_memory_is_reported_in_one_sentence_with_exit_2(
     run_cli: RunCli, tmp_path: Path, name: str, says: str
 ) -> None:
     recording = tmp_path / "r.sqlite3"

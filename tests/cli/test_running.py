@@ -1,4 +1,4 @@
-"""How a batch asks: repeats, samples, shuffled options, offline, closed book along, estimates, overlap."""
+"""How a batch asks: repeats, samples, shuffled options, offline, closed_book baseline, estimates, overlap."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     return found
 
 
-def test_closed_book_is_asked_along_with_a_memory_and_is_no_row_of_the_results(
+def test_the_closed_book_baseline_runs_beside_a_memory_without_a_row_in_the_results(
     run_cli: RunCli, tmp_path: Path
 ) -> None:
     ran = run_cli(*run_of("identity-01", tmp_path, "--backend", "full_context"))
-    assert ran.code == 0 and "closed_book is asked along" in ran.err
+    assert ran.code == 0 and "also running the closed_book baseline" in ran.err
     asked = Counter(body["backend"] for body in bodies(tmp_path / "r.sqlite3", "question_asked"))
     assert asked == {"full_context": 5, "closed_book": 5}
     assert {row["backend"] for row in rows(tmp_path)} == {"full_context"}
@@ -81,12 +81,12 @@ def test_closed_book_is_asked_along_with_a_memory_and_is_no_row_of_the_results(
 
 
 @pytest.mark.parametrize("chosen", [("closed_book",), ("oracle",), ("full_context", "closed_book")])
-def test_closed_book_is_not_asked_along_where_it_is_chosen_or_no_memory_is(
+def test_the_closed_book_baseline_does_not_run_if_it_is_chosen_or_no_memory_is(
     run_cli: RunCli, tmp_path: Path, chosen: tuple[str, ...]
 ) -> None:
     backends = [part for name in chosen for part in ("--backend", name)]
     ran = run_cli(*run_of("identity-01", tmp_path, *backends, "--limit", 1))
-    assert "asked along" not in ran.err
+    assert "closed_book baseline" not in ran.err
     assert len(bodies(tmp_path / "r.sqlite3", "question_asked")) == len(chosen)
 
 
@@ -136,12 +136,12 @@ def test_offline_gives_back_what_is_on_record_and_an_error_for_the_rest(run_cli:
         assert (ran.code, len(server.requests)) == (3, paid)
     assert [row["outcome"] for row in rows(tmp_path / "again")] == ["correct", "correct", "error"]
     assert "not on record" in rows(tmp_path / "again")[2]["error"]
-    assert "1 asked now, 2 replies taken from other runs" in ran.err
+    assert "1 asked, 2 replies reused from other runs" in ran.err
 
 
 def test_offline_needs_no_key(run_cli: RunCli, tmp_path: Path) -> None:
     ran = run_cli(*run_of("identity-01", tmp_path, "--model", "openai/gpt-4o-mini", "--offline", "--limit", 1))
-    assert ran.code == 3 and "not on record" in rows(tmp_path)[0]["error"]
+    assert ran.code == 3 and "not recorded" in rows(tmp_path)[0]["error"]
 
 
 def test_a_sample_has_something_of_every_type(run_cli: RunCli, tmp_path: Path) -> None:

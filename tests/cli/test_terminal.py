@@ -23,7 +23,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 def test_without_a_terminal_it_says_so_and_does_not_stay() -> None:
     done = run("--recording", str(demo_recording()))
     assert done.returncode == 2
-    assert "drawn on a terminal" in done.stderr
+    assert "needs a terminal" in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
 

@@ -1,4 +1,4 @@
-"""Whatever ends a run of tests, no model is paid twice, and going on gives what an undisturbed run would have."""
+"""However a run of tests ends, no model is paid twice, and resuming it yields what an undisturbed run yields."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_ctrl_c_keeps_the_reply_under_way_and_leaves_the_judging_for_later(
         run = launcher.start(tmp_path / "log", *here)
         run.wait_until(lambda: len(server.requests) == 5)
         run.signal(SIGINT)
-        run.wait_until(lambda: "finishing the calls under way" in run.said)
+        run.wait_until(lambda: "finishing the calls in progress" in run.said)
         gate.set()
         assert run.wait() == 130
         assert "--resume" in run.said and "Traceback" not in run.said

@@ -1,4 +1,4 @@
-"""``memreplay validate``: every fault at its place, in one line."""
+"""``memreplay validate``: every error with its place, in one line."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ CORPUS = REPOSITORY / "tests" / "broken"
 SOUND = CORPUS / "_sound"
 
 
-def test_the_shipped_datasets_have_no_fault(run_cli: RunCli) -> None:
+def test_the_shipped_datasets_have_no_error(run_cli: RunCli) -> None:
     ran = run_cli("validate")
     assert (ran.code, ran.err) == (0, ""), ran.out
-    assert ran.out.startswith(f"{len(named_files([]))} files checked, ") and ran.out.endswith(": no fault\n")
+    assert ran.out.startswith(f"{len(named_files([]))} files checked, ") and ran.out.endswith(": no errors\n")
 
 
 def test_the_guide_names_every_tag_that_is_known() -> None:
@@ -29,9 +29,9 @@ def test_the_guide_names_every_tag_that_is_known() -> None:
     assert [tag for tag in TAGS if f"`{tag}`" not in guide] == []
 
 
-def test_the_corpus_is_sound_but_for_its_faults(run_cli: RunCli) -> None:
+def test_the_corpus_is_valid_except_for_its_planted_errors(run_cli: RunCli) -> None:
     ran = run_cli("validate", SOUND)
-    assert (ran.code, ran.out) == (0, "1 file checked, 1 conversation, 5 questions: no fault\n")
+    assert (ran.code, ran.out) == (0, "1 file checked, 1 conversation, 5 questions: no errors\n")
 
 
 def test_every_folder_of_the_corpus_is_accounted_for() -> None:
@@ -51,7 +51,7 @@ def test_a_broken_file_is_reported_at_the_right_place_and_nowhere_else(name: str
         assert "; expected " in line
 
 
-def test_all_faults_of_a_file_are_reported_and_not_only_the_first(run_cli: RunCli, tmp_path: Path) -> None:
+def test_all_errors_of_a_file_are_reported_and_not_only_the_first(run_cli: RunCli, tmp_path: Path) -> None:
     conversation = {
         "id": "tide-02",
         "language": "xx",
@@ -77,16 +77,16 @@ def test_all_faults_of_a_file_are_reported_and_not_only_the_first(run_cli: RunCl
     }
 
 
-def test_reading_goes_on_after_a_faulty_row_and_a_broken_line(run_cli: RunCli, tmp_path: Path) -> None:
+def test_reading_continues_after_an_invalid_row_and_a_broken_line(run_cli: RunCli, tmp_path: Path) -> None:
     path = written_lines(tmp_path / "rows.jsonl", [mc10_row(0, choices=[]), mc10_row(1, question_type="cloze")])
     path.write_text(path.read_text(encoding="utf-8").replace("\n", "\n{broken\n", 1), encoding="utf-8")
     ran = run_cli("validate", path)
     places = [line.split(": ")[1] for line in ran.out.splitlines()]
     assert places == ["line 1/choices", "line 1/correct_choice_index", "line 2", "line 3/question_type"]
-    assert ran.err == "4 faults in 1 file\n"
+    assert ran.err == "4 errors in 1 file\n"
 
 
-def test_a_haystack_is_found_faulty_once_and_not_with_every_row(run_cli: RunCli, tmp_path: Path) -> None:
+def test_errors_of_a_haystack_are_reported_once_and_not_with_every_row(run_cli: RunCli, tmp_path: Path) -> None:
     rows = [mc10_row(number, haystack_session_ids=["a", "b", "c"]) for number in range(3)]
     ran = run_cli("validate", written_lines(tmp_path / "rows.jsonl", rows))
     assert [line.split(": ")[1] for line in ran.out.splitlines()] == [
@@ -94,7 +94,7 @@ def test_a_haystack_is_found_faulty_once_and_not_with_every_row(run_cli: RunCli,
     ]
 
 
-def test_all_faults_of_a_locomo_file_are_reported(run_cli: RunCli, tmp_path: Path) -> None:
+def test_all_errors_of_a_locomo_file_are_reported(run_cli: RunCli, tmp_path: Path) -> None:
     sample = locomo_sample()
     sample["conversation"]["session_1"][1]["speaker"] = "Ada"
     sample["conversation"]["session_10_date_time"] = "soon"
@@ -110,12 +110,12 @@ def test_all_faults_of_a_locomo_file_are_reported(run_cli: RunCli, tmp_path: Pat
     assert "warning" not in ran.err
 
 
-def test_repaired_evidence_is_a_warning_and_no_fault(run_cli: RunCli, tmp_path: Path) -> None:
+def test_repaired_evidence_is_a_warning_and_no_error(run_cli: RunCli, tmp_path: Path) -> None:
     path = written(tmp_path / "locomo10.json", [locomo_sample()])
     written_lines(tmp_path / "rows.jsonl", [mc10_row(0)])
     ran = run_cli("validate", tmp_path)
     assert ran.code == 0
-    assert ran.out == "2 files checked, 2 conversations, 6 questions: no fault\n"
+    assert ran.out == "2 files checked, 2 conversations, 6 questions: no errors\n"
     assert ran.err.splitlines() == [
         f'warning: {path}: /0/qa/2/evidence/0: "D1:2; D2:1" is read as D1:2, D2:1',
         f'warning: {path}: /0/qa/2/evidence/1: "D:10:01" is read as D10:1',
@@ -137,9 +137,9 @@ def test_a_shipped_id_and_a_glob_can_be_named(run_cli: RunCli) -> None:
 
 def test_tests_of_a_python_dataset_are_made_and_counted(run_cli: RunCli) -> None:
     python = REPOSITORY / "datasets" / "colours.py"
-    assert run_cli("validate", python).out == "1 file checked, 3 tests: no fault\n"
+    assert run_cli("validate", python).out == "1 file checked, 3 tests: no errors\n"
     both = run_cli("validate", python, "identity-01").out
-    assert both == "2 files checked, 1 conversation, 5 questions, 3 tests: no fault\n"
+    assert both == "2 files checked, 1 conversation, 5 questions, 3 tests: no errors\n"
 
 
 def test_what_is_not_there_is_wrong_usage(run_cli: RunCli, tmp_path: Path) -> None:
@@ -154,5 +154,5 @@ def test_the_published_development_files_are_sound(run_cli: RunCli, shared_data:
         "validate", shared_data / "locomo" / "locomo10_dev.json", shared_data / "locomo" / "mc10_dev.jsonl"
     )
     assert ran.code == 0
-    assert ran.out == "2 files checked, 10 conversations, 905 questions: no fault\n"
+    assert ran.out == "2 files checked, 10 conversations, 905 questions: no errors\n"
     assert len(ran.err.splitlines()) == 2 and "D8:6, D9:17" in ran.err and "D4:36" in ran.err

@@ -40,8 +40,8 @@ async def test_rag_uses_no_redis_and_stores_documents_of_four_fields(make, plain
     await play(backend, [TALK[0], exchange(2, "Mine is Marta.", "Hello, Marta.", 1, said_at)])
     assert plain_redis.keys() == []
     held = await backend.snapshot()
-    assert set(held.qdrant) == {"goodai_ltm_full_history"}
-    first, second = held.qdrant["goodai_ltm_full_history"].items()
+    assert set(held.points["qdrant"]) == {"goodai_ltm_full_history"}
+    first, second = held.points["qdrant"]["goodai_ltm_full_history"].items()
     assert first[1] == {
         "id": first[0],
         "content": "User: What is your name?\nAI: My name is AI.",

@@ -12,7 +12,7 @@ import pytest
 
 from memory_backends.base import MemoryBackend
 from memory_backends.contract import PROMISES, Rule, Subject
-from memory_backends.contract.trial import HOSTILE_TALK, QUESTION, TALK
+from memory_backends.contract.trial import HOSTILE_TALK, QUESTION, TALK, contents
 from memory_backends.controls import CONTROLS
 from memory_backends.stores.trace import MemoryOperation
 from tests.stubs.memory import exchange, namespace, play
@@ -97,5 +97,6 @@ class TestMemoriesThatRemember:
 
 def _texts(snapshot):
     """Every text that a snapshot holds: logs, and the contents of points."""
-    texts = [value for value in snapshot.redis.values() if isinstance(value, str)]
-    return texts + sorted(payload["content"] for points in snapshot.qdrant.values() for payload in points.values())
+    values, points = contents(snapshot)
+    texts = [value for value in values.values() if isinstance(value, str)]
+    return texts + sorted(payload["content"] for held in points.values() for payload in held.values())

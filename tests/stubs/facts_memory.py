@@ -7,11 +7,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from memory_backends.base import ChannelScore, Exchange, Hit, MemoryBackend, Namespace, Recall, Snapshot
-from memory_backends.stores.qdrant import KnowledgeStore, Point, QdrantConnection
+from memory_backends.base import (
+    ChannelScore,
+    Exchange,
+    Hit,
+    MemoryBackend,
+    MemoryDescription,
+    Namespace,
+    Recall,
+    Snapshot,
+    StoreInfo,
+)
+from memory_backends.stores.qdrant import QDRANT, KnowledgeStore, Point, QdrantConnection
 from memory_backends.stores.trace import MemoryTrace, PromotionDecision, SignificanceFactors
 
 COLLECTION = "facts"
+DESCRIPTION = MemoryDescription(stores=(StoreInfo(prefix=COLLECTION, superseded_field="superseded_by"),))
 _FACTORS = SignificanceFactors(
     certainty=0.6, impact=0.7, age_days=0.0, accesses=0, age_decay=1.0, recency_boost=1.0
 )
@@ -41,6 +52,7 @@ class FactsMemory(MemoryBackend):
     missed: tuple[str, ...] = ()
     name: str = "facts"
     trace: MemoryTrace = field(default_factory=MemoryTrace)
+    description: MemoryDescription = DESCRIPTION
 
     async def open(self, namespace: Namespace) -> None:
         self._namespace = namespace
@@ -53,7 +65,7 @@ class FactsMemory(MemoryBackend):
             for turn in exchange.turn_ids:
                 await self._remember(turn, self.fates.get(turn, Fate()))
 
-    async def recall(self, question: str, limit: int, budget: int) -> Recall:
+    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
         hits = [self._hit(rank, turn) for rank, turn in enumerate((*self.given, *self.cut), start=1)]
         below = [self._hit(rank, turn) for rank, turn in enumerate(self.missed, start=len(hits) + 1)]
         return Recall(
@@ -62,7 +74,7 @@ class FactsMemory(MemoryBackend):
         )
 
     async def snapshot(self) -> Snapshot:
-        return Snapshot(qdrant={COLLECTION: await self._store.dump(COLLECTION)})
+        return Snapshot(points={QDRANT: {COLLECTION: await self._store.dump(COLLECTION)}})
 
     async def _remember(self, turn: str, fate: Fate) -> None:
         id_ = self._id(turn)
@@ -97,7 +109,7 @@ class FactsMemory(MemoryBackend):
         channels = {"dense": ChannelScore(rank=rank + 3, score=0.5), "keyword": ChannelScore(rank=rank, score=2.0)}
         return Hit(
             id=self._id(turn),
-            store="qdrant",
+            store=QDRANT,
             place=COLLECTION,
             rank=rank,
             score=1 / rank,

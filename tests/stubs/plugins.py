@@ -12,7 +12,10 @@ from memory_backends.stores.trace import MemoryTrace
 
 
 class Bare:
-    """No base class, no trace, only what is required. Its state changes in every way that a state can."""
+    """No base class, no trace, no names of ours: only what is required.
+
+    Its state changes in every way that a state can.
+    """
 
     def __init__(self) -> None:
         self.state: dict[str, Any] = {}
@@ -40,7 +43,7 @@ class Bare:
         return Recall()
 
     async def snapshot(self) -> Snapshot:
-        return Snapshot(redis=self.state, qdrant={"notes": self.points})
+        return Snapshot(values={"diary": self.state}, points={"index": {"notes": self.points}})
 
 
 class Careless(Bare):
@@ -85,11 +88,12 @@ class HalfOurs(MemoryBackend):
         await self._store.upsert("texts", [Point(id_, vector, {"content": exchange.text})])
         self._turns.append(exchange.turn_number)
 
-    async def recall(self, question: str, limit: int, budget: int) -> Recall:
+    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
         return Recall()
 
     async def snapshot(self) -> Snapshot:
-        return Snapshot(redis={"turns": list(self._turns)}, qdrant={"texts": await self._store.dump("texts")})
+        texts = await self._store.dump("texts")
+        return Snapshot(values={"list": {"turns": list(self._turns)}}, points={"qdrant": {"texts": texts}})
 
 
 class Synchronous(Bare):

@@ -7,7 +7,7 @@ from typing import Any
 
 from memreplay.conversations.models import Conversation
 from memreplay.engine.events import AnswerScored, QuestionAsked, ReplayEvent, ReplyReceived
-from memreplay.grading.score import Outcome, RetrievalScore, Score
+from memreplay.grading import Outcome, RetrievalScore, Score
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.model import PromptMessage, Reply
 

@@ -16,7 +16,6 @@ from memory_backends.stores.trace import (
     MemoryOperation,
     PromotionDecision,
     SignificanceFactors,
-    Store,
     StoredPoint,
     UpsertChange,
     WriteChange,
@@ -35,6 +34,7 @@ from memreplay.engine.events import (
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.recording.writer import RunRecorder
 from memreplay.timeline.timeline import Timeline
+from tests.stubs.memory import DESCRIPTIONS
 from tests.tui.answers import answers
 
 BACKENDS = ("hybrid", "rag", "full_context")
@@ -116,8 +116,8 @@ def _recorded(path: Path, conversation_ids: tuple[str, ...]) -> Path:
 def events(known: Conversation) -> Iterator[ReplayEvent]:
     """Everything that happens, with fixed durations."""
     name = known.id
-    for backend in BACKENDS:
-        yield ConversationOpened(conversation=name, turn=0, backend=backend)
+    for backend, memory in DESCRIPTIONS.items():
+        yield ConversationOpened(conversation=name, turn=0, backend=backend, memory=memory)
     for turn in known.turns:
         yield TurnPlayed(conversation=name, turn=turn.number)
         yield from _hybrid(name, known, turn)
@@ -135,7 +135,7 @@ def events(known: Conversation) -> Iterator[ReplayEvent]:
 
 
 def _operated(
-    name: str, turn: int, backend: str, store: Store, command: str, key: str, change: Change, ms: float = 0.2
+    name: str, turn: int, backend: str, store: str, command: str, key: str, change: Change, ms: float = 0.2
 ) -> StoreOperated:
     operation = MemoryOperation(
         store=store, command=command, key=key, change=change, ms=ms, phase="observe", actor=f"{backend}_agent"

@@ -1,4 +1,4 @@
-"""What stands on the screen, and what its user types, for tests that walk through it."""
+"""Reading the screen and typing, for tests that walk through it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def selected_panel(screen: ReplayScreen) -> tuple[str, LinesView]:
 
 
 def questions_title(pilot: Pilot[None]) -> str:
-    """What stands over the list of questions."""
+    """The title of the list of questions."""
     return str(pilot.app.screen.query_one("#questions").border_title)
 
 
@@ -68,7 +68,7 @@ async def explained(pilot: Pilot[None]) -> None:
 
 
 async def rested(pilot: Pilot[None]) -> None:
-    """The player has played what it was told to."""
+    """Wait until the engine is idle."""
     player = replay_of(pilot).player
     assert player is not None
     await until(pilot, lambda: not player.busy)

@@ -37,7 +37,7 @@ async def rest(app: App[Any]) -> None:
 
 
 async def until(pilot: Pilot[Any], reached: Callable[[], bool]) -> None:
-    """Let the app run until something is so, and then as far as it goes by itself."""
+    """Let the app run until a condition holds, and then until it rests."""
     given_up = monotonic() + LONGEST
     while not reached():
         assert monotonic() < given_up, "the app never got there"

@@ -26,7 +26,7 @@ async def test_comparing_cycles_through_turn_before_bookmark_architectures_and_o
         for _ in range(7):
             await pilot.press("d")
             shown.append((header_of(pilot), panel_text(screen, "hybrid", "shared state")))
-        assert "± since the turn before" in shown[0][0]
+        assert "± since the previous turn" in shown[0][0]
         assert "± since ★ start (turn 2)" in shown[1][0]
         assert "unchanged" in shown[1][1]
         assert "+" in shown[1][1]

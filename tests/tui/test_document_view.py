@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.app import App, ComposeResult
 
-from memreplay.tui.document import MadeDocument
+from memreplay.tui.document import LazyDocument
 from memreplay.tui.text import Line, line
 from memreplay.tui.widgets.document_view import DocumentView
 
@@ -13,13 +13,13 @@ BLOCKS = 30
 HEIGHT = 20
 
 
-def blocks(rows: int) -> MadeDocument:
+def blocks(rows: int) -> LazyDocument:
     """Blocks of so many rows each, which begin with their number."""
 
     def made(index: int) -> list[Line]:
         return [line(f"block {index} "), *[line("more")] * (rows - 1)]
 
-    return MadeDocument(BLOCKS, made, guessed=rows)
+    return LazyDocument(BLOCKS, made, guessed=rows)
 
 
 class Reading(App[None]):

@@ -134,7 +134,7 @@ async def test_the_biography_tells_the_whole_way_of_a_fact(recorded: Launch) -> 
             pilot, lambda: isinstance(pilot.app.screen, BiographyScreen) and "said" in text_of(pilot, "#life")
         )
         life = text_of(pilot, "#life")
-        for step in ("said", "heard", "DROP 0.41 of 0.60", "a number in passing", "retrieved", "asked"):
+        for step in ("said", "observed", "DROP 0.41 of 0.60", "a number in passing", "retrieved", "asked"):
             assert step in life
         await pilot.press("right")
         assert "DROP" not in text_of(pilot, "#life")

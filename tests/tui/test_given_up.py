@@ -10,7 +10,7 @@ from memreplay.tui.widgets.bars import Bar
 from tests.stubs.live_assembly import StubAssembly
 from tests.tui.conftest import open_replay, replay_of, until
 
-WHY = "openai/stub is asked no more, for the key is not accepted: set a right one"
+WHY = "openai/stub is unavailable: the key is not accepted; set a valid one"
 
 
 async def test_it_is_a_sentence_and_the_questions_can_be_asked_after_the_mend(

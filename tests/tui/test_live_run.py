@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from textual.pilot import Pilot
-
 from memory_backends.base import Snapshot
 from memreplay.errors import MissingServerOrKeyError
 from memreplay.recording.reader import Recording
@@ -20,10 +18,7 @@ from memreplay.tui.widgets.lines_view import LinesView
 from tests.stubs.live_assembly import StubAssembly
 from tests.tui.builder import conversation
 from tests.tui.conftest import open_app, open_replay, replay_of, until
-
-
-def header_of(pilot: Pilot[None]) -> str:
-    return replay_of(pilot).query_one("#header", LinesView).text
+from tests.tui.looking import header_of, rested
 
 
 def status_in(assembly: StubAssembly) -> str:
@@ -36,17 +31,16 @@ def status_in(assembly: StubAssembly) -> str:
 
 def filled(snapshot: Snapshot) -> Snapshot:
     """Without the collections that are there and empty: the trace tells of points alone."""
-    return Snapshot(redis=snapshot.redis, qdrant={name: held for name, held in snapshot.qdrant.items() if held})
+    points = {
+        store: filled
+        for store, collections in snapshot.points.items()
+        if (filled := {name: held for name, held in collections.items() if held})
+    }
+    return Snapshot(values=snapshot.values, points=points)
 
 
 def shown_at(screen: ReplayScreen, backend: str, turn: int) -> Snapshot:
     return filled(screen.timeline.snapshot_at(backend, turn))
-
-
-async def rested(pilot: Pilot[None]) -> None:
-    player = replay_of(pilot).player
-    assert player is not None
-    await until(pilot, lambda: not player.busy)
 
 
 async def test_each_step_shows_what_the_stores_hold_then_and_later(
@@ -70,7 +64,7 @@ async def test_each_step_shows_what_the_stores_hold_then_and_later(
             for name in assembly.backends:
                 assert shown_at(screen, name, turn) == filled(held[turn, name])
         log = next(view for view in screen.architectures.panes[2].panels if view.panel.name == "context log")
-        stored = next(iter(held[1 + 1, "full_context"].redis.values()))
+        stored = next(iter(held[1 + 1, "full_context"].values["redis"].values()))
         await pilot.press(".")
         assert "".join(log.text.split()) == "".join(stored.split())
 
@@ -152,7 +146,7 @@ async def test_asking_shows_its_progress_and_lets_the_user_move_about(
         assert len(assembly.answerer.asked) == 9
 
 
-async def test_asking_can_be_stopped_and_taken_up_again(live_launch: Launch, assembly: StubAssembly) -> None:
+async def test_asking_can_be_stopped_and_resumed(live_launch: Launch, assembly: StubAssembly) -> None:
     assembly.answerer.open_gate.clear()
     async with open_replay(live_launch) as pilot:
         await pilot.press("G")
@@ -168,7 +162,7 @@ async def test_asking_can_be_stopped_and_taken_up_again(live_launch: Launch, ass
         assert table.count("1/3") == 3
 
 
-async def test_a_missing_server_is_told_in_one_sentence(live_launch: Launch, assembly: StubAssembly) -> None:
+async def test_a_missing_server_is_reported_in_one_sentence(live_launch: Launch, assembly: StubAssembly) -> None:
     assembly.trouble = MissingServerOrKeyError("redis at localhost:1 does not answer")
     async with open_replay(live_launch) as pilot:
         trouble = replay_of(pilot).query_one("#trouble", LinesView)
@@ -176,7 +170,7 @@ async def test_a_missing_server_is_told_in_one_sentence(live_launch: Launch, ass
         assert trouble.text == "! redis at localhost:1 does not answer"
 
 
-async def test_an_engine_that_breaks_is_told_and_the_screen_stays(
+async def test_an_engine_that_breaks_is_reported_and_the_screen_stays(
     live_launch: Launch, assembly: StubAssembly
 ) -> None:
     assembly.trouble = ZeroDivisionError("[bold]of all things[/]")
@@ -215,7 +209,7 @@ async def test_quitting_while_a_model_is_asked_does_not_wait_for_it(
     assert not assembly.answerer.open_gate.is_set()
 
 
-async def test_leaving_a_live_run_leads_to_the_start_and_says_where_it_was_kept(
+async def test_leaving_a_live_run_leads_to_the_start_and_says_where_it_is_saved(
     live_launch: Launch, assembly: StubAssembly
 ) -> None:
     async with open_replay(live_launch) as pilot:

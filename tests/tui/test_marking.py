@@ -1,4 +1,4 @@
-"""Bookmarks, watches and search: places in a session that lead back to where they were found."""
+"""Bookmarks, breakpoints and search: ways back to a place in a session."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ async def test_bookmarks_with_notes_are_saved_with_the_recording_and_lead_back(
     assert not kept(path).bookmarks()
 
 
-async def test_a_watch_stops_forward_and_back_and_is_saved(recorded: Launch, path: Path) -> None:
+async def test_a_breakpoint_stops_forward_and_back_and_is_saved(recorded: Launch, path: Path) -> None:
     async with open_replay(recorded) as pilot:
         screen = replay_of(pilot)
         await pilot.press("b")
         await typed(pilot, "shared_data ==")
-        assert isinstance(pilot.app.screen, TypingScreen), "what cannot be read is refused where it is typed"
+        assert isinstance(pilot.app.screen, TypingScreen), "the dialog refuses what it cannot parse"
         await typed(pilot, 'shared_data["user.city"] exists')
         await pilot.press("c")
         assert screen.cursor == 6
@@ -60,12 +60,12 @@ async def test_a_watch_stops_forward_and_back_and_is_saved(recorded: Launch, pat
         await pilot.press("G", "C")
         assert screen.cursor == 6
         await pilot.press("B", "enter", "g", "c")
-        assert screen.cursor == 0, "a watch that is off stops nowhere"
+        assert screen.cursor == 0, "a disabled breakpoint stops nowhere"
         await pilot.press("b")
         await typed(pilot, 'hit "point-2"')
-        await pilot.press("c")  # what was retrieved is read in a thread first
+        await pilot.press("c")  # retrievals are indexed in a thread first
         await until(pilot, lambda: screen.cursor == 3)
-    assert [watch.enabled for watch in kept(path).watches()] == [False, True]
+    assert [watch.enabled for watch in kept(path).breakpoints()] == [False, True]
 
 
 async def test_a_search_walks_through_the_whole_session(recorded: Launch) -> None:
@@ -85,7 +85,7 @@ async def test_a_search_walks_through_the_whole_session(recorded: Launch) -> Non
         assert screen.cursor == first
 
 
-async def test_a_live_run_plays_on_until_a_watch_stops_it(live_launch: Launch) -> None:
+async def test_a_live_run_plays_until_a_breakpoint_stops_it(live_launch: Launch) -> None:
     async with open_replay(live_launch) as pilot:
         screen = replay_of(pilot)
         await rested(pilot)

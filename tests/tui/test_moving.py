@@ -35,7 +35,7 @@ async def test_counts_sessions_and_turns_by_number(recorded: Launch) -> None:
 async def test_playing_grows_faster_and_pauses(recorded: Launch) -> None:
     async with open_replay(recorded) as pilot:
         screen = replay_of(pilot)
-        screen._seconds_a_turn = 60
+        screen.playback.seconds_per_turn = 60
         seen = []
         for _ in range(4):
             await pilot.press("p")

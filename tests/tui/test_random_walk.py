@@ -11,7 +11,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory_backends.stores.trace import UpsertChange
 from memreplay.engine.events import ReplayEvent, StoreOperated
 from memreplay.paths import demo_recording
 from memreplay.recording.reader import Recording
@@ -20,7 +19,7 @@ from memreplay.tui.launch import Launch
 from memreplay.tui.panels.architectures import panels_of
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.text import visible
-from tests.stubs.fold import fold
+from tests.stubs.memory import Key, contents, fold
 from tests.tui.conftest import open_app, replay_of, until
 
 CONVERSATIONS = ("identity-01", "technical-01", "multi-08")
@@ -37,15 +36,14 @@ def played(conversation_id: str) -> tuple[Timeline, list[ReplayEvent]]:
     return Timeline(known, events), events
 
 
-def held(events: list[ReplayEvent], backend: str, position: int) -> dict[str, Any]:
-    """What the Redis of a backend held, by the plainest fold."""
+def held(events: list[ReplayEvent], backend: str, position: int) -> dict[Key, Any]:
+    """The values in the stores of a backend, by the plainest fold."""
     operated = [
         event.operation
         for event in events
         if isinstance(event, StoreOperated) and event.backend == backend and event.turn <= position
     ]
-    collections = {operation.key for operation in operated if isinstance(operation.change, UpsertChange)}
-    return dict(fold(operated, collections).redis)
+    return contents(fold(operated))[0]
 
 
 def assert_panels_are_the_fold(screen: ReplayScreen, timeline: Timeline, events: list[ReplayEvent]) -> None:
@@ -58,7 +56,7 @@ def assert_panels_are_the_fold(screen: ReplayScreen, timeline: Timeline, events:
             rows = [row for block in range(len(document)) for row in document.rows(block, width)]
             assert view.text == "\n".join(row.text.rstrip() for row in rows)
         stored = held(events, pane.backend, screen.cursor)
-        assert dict(screen.timeline.snapshot_at(pane.backend, screen.cursor).redis) == stored
+        assert contents(screen.timeline.snapshot_at(pane.backend, screen.cursor))[0] == stored
         if pane.backend == "full_context" and screen.architectures.page == "memory":
             log = next(view.text for view in pane.panels if view.panel.name == "context log")
             for text in stored.values():

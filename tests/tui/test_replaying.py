@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
 
 from memreplay.tui.launch import Launch
 from memreplay.tui.panels.architectures import panels_of
@@ -19,16 +18,13 @@ from memreplay.tui.text import visible
 from memreplay.tui.widgets.lines_view import LinesView
 from tests.tui.builder import record
 from tests.tui.conftest import open_app, open_replay, replay_of, until
+from tests.tui.looking import header_of
 
 
 @pytest.fixture
 def recorded(launch: Launch, tmp_path: Path) -> Launch:
     """Straight into a recording."""
     return replace(launch, recording=record(tmp_path / "run.sqlite3"))
-
-
-def header_of(pilot: Pilot[None]) -> str:
-    return replay_of(pilot).query_one("#header", LinesView).text
 
 
 def shown_panels(screen: ReplayScreen) -> dict[tuple[str, str], str]:
@@ -41,7 +37,7 @@ def shown_panels(screen: ReplayScreen) -> dict[tuple[str, str], str]:
 
 
 def expected_panels(screen: ReplayScreen) -> dict[tuple[str, str], str]:
-    """What panels made anew show at the cursor, at the width that each has on the screen."""
+    """What new panels show at the cursor, at the width of those on the screen."""
     expected = {}
     for pane in screen.architectures.panes:
         if not pane.display:
@@ -63,7 +59,7 @@ async def test_stepping_forward_and_back_shows_what_the_stores_held(recorded: La
                 await pilot.press(key)
                 assert screen.cursor == position
                 assert shown_panels(screen) == expected_panels(screen)
-                stored = screen.timeline.snapshot_at("full_context", position).redis
+                stored = screen.timeline.snapshot_at("full_context", position).values["redis"]
                 log = shown_panels(screen)["full_context", "context log"]
                 for text in stored.values():
                     assert "".join(visible(text).split()) == "".join(log.replace("×", "").split())

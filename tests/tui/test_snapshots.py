@@ -97,7 +97,7 @@ def test_help(snap_compare: Compare, recorded: Launch) -> None:
 def test_biography(snap_compare: Compare, recorded: Launch) -> None:
     async def told(pilot: Pilot[Any]) -> None:
         await at_turn(3, "f")(pilot)
-        await until(pilot, lambda: "heard" in pilot.app.screen.query_one("#life", LinesView).text)
+        await until(pilot, lambda: "observed" in pilot.app.screen.query_one("#life", LinesView).text)
 
     assert snap_compare(MemreplayApp(recorded), terminal_size=(120, 36), run_before=told)
 

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from memreplay.batch.recorded_run import RunPlan, run_recorded
 from memreplay.dataset_interfaces.sources import split_specs
 from memreplay.recording.goodai_import import import_goodai_run
-from memreplay.runtime.test_runs import RunWithTests, ShownTests, listed_tests
+from memreplay.runtime.run_with_tests import RunWithTests, ShownTests, listed_tests
 from memreplay.settings import read_settings
 from memreplay.tui.launch import Launch
 from memreplay.tui.panels.tests import TestsDocument, scores_view
@@ -194,7 +194,8 @@ async def test_an_imported_run_shows_no_memory_and_marks_scores_that_differ(laun
         await pilot.press("r")
         await until(pilot, lambda: isinstance(pilot.app.screen, TestScoresScreen))
         assert (
-            "1 scored otherwise here · 1 not scored again" in pilot.app.screen.query_one("#scores", LinesView).text
+            "1 scored differently here · 1 not scored again"
+            in pilot.app.screen.query_one("#scores", LinesView).text
         )
         listed = pilot.app.screen.query_one("#questions", LinesView).text
         assert "1 of 1, recorded as 0" in listed and "0.5 of 1, as recorded" in listed
@@ -220,7 +221,7 @@ def test_long_filler_is_cut_and_hostile_text_stays_text(tmp_path: Path) -> None:
     assert texts[-1][-1].strip() == "… 36 more rows of filler"
     assert all(len(rows) == document.height(index, 60) for index, rows in enumerate(texts))
     assert "[bold]" in "\n".join(texts[2]) and "\x1b" not in "\n".join(map("\n".join, texts))
-    assert any("begins afresh" in row for row in texts[0])
+    assert any("restarts with an empty memory" in row for row in texts[0])
 
 
 async def test_of_tests_that_run_alone_one_is_picked(tests_launch: Launch, tmp_path: Path) -> None:

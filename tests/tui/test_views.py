@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memreplay.engine.events import ConversationOpened
 from memreplay.timeline.fold import MISSING
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.document import Layout, LinesDocument
@@ -141,7 +142,9 @@ def test_the_context_log_is_the_log_of_the_store_at_every_position() -> None:
     known = timeline()
     panel = next(panel for panel in panels_of(known, "full_context") if panel.name == "context log")
     for cursor in (8, 2, 6, 4, 9, 3):
-        stored = known.snapshot_at("full_context", cursor).redis["full_history:run-1/tiny-01/full_context"]
+        stored = known.snapshot_at("full_context", cursor).values["redis"][
+            "full_history:run-1/tiny-01/full_context"
+        ]
         rows = rows_of(panel.at(cursor).document, 1000)
         assert [row.text[2:] for row in rows] == list(_shown(stored))
 
@@ -163,7 +166,9 @@ def test_a_memory_of_unknown_make_gets_panels_for_whatever_it_stores(name: str) 
 
 
 def _events_of_backends() -> list[Any]:
-    return [event for event in events(conversation()) if getattr(event, "backend", None) in BACKENDS]
+    """What happens to the backends, none of which says anything of itself."""
+    kept = [event for event in events(conversation()) if getattr(event, "backend", None) in BACKENDS]
+    return [event for event in kept if not isinstance(event, ConversationOpened)]
 
 
 def test_a_memory_that_stores_nothing_says_so() -> None:
@@ -265,7 +270,7 @@ def test_answers_carry_a_sign_for_each_architecture_once_they_were_asked() -> No
 
 def test_an_error_is_no_wrong_answer_and_nothing_divided_by_nothing_is_a_dash() -> None:
     table = AnswersTable.until(timeline(), 8)
-    hybrid, rag, full = (table.summary(who) for who in table.contestants)
+    hybrid, rag, full = (table.summary(who) for who in table.systems)
     assert (hybrid.correct, hybrid.graded, hybrid.accuracy) == (2, 3, 2 / 3)
     assert (rag.correct, rag.graded, rag.errors, rag.accuracy) == (1, 2, 1, 0.5)
     assert full.recall_at_10 is None

@@ -54,7 +54,7 @@ async def test_a_run_is_narrowed_as_one_list_and_leads_to_the_evidence_in_the_ri
         assert replay_of(pilot).timeline.conversation.id == "the-other"
         await pilot.press("escape")
         assert pilot.app.screen is run
-        assert run.listed.cursor == 1
+        assert run.document.cursor == 1
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, WhyScreen))
         assert "What is the user's full name?" in text_of(pilot, "#verdict")

@@ -1,4 +1,4 @@
-"""How far a batch has come, on standard error: on a terminal a table, elsewhere a line now and then."""
+"""Progress of a batch on standard error: a live table on a terminal, else a line now and then."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from memreplay.engine.events import AgentReplied, AnswerScored, AskEvent, ReplayEvent, ReplyReceived, TestScored
-from memreplay.grading.score import Outcome
+from memreplay.grading import Outcome
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import Reply
 from memreplay.scoring.rows import outcome_of_test
@@ -28,14 +28,14 @@ from memreplay.text import dollars
 class Tally:
     """The answers of one backend through one model.
 
-    ``carried`` of ``done`` were given before this process began, ``asked`` in it and ``reused`` by other runs.
-    ``paid_usd`` is what the run paid, without what other runs paid; ``unpriced`` counts paid replies whose price
-    is unknown.
+    ``resumed`` of the ``done`` answers were recorded before this process started. ``asked`` counts its model calls,
+    ``reused`` the replies that other runs paid for, ``unpriced`` paid replies with an unknown price. The cost of
+    this run alone is ``paid_usd``.
     """
 
     total: int
     done: int = 0
-    carried: int = 0
+    resumed: int = 0
     correct: int = 0
     errors: int = 0
     asked: int = 0
@@ -43,22 +43,20 @@ class Tally:
     paid_usd: float = 0.0
     unpriced: int = 0
 
-    def add(self, outcome: Outcome, reply: Reply, *, carried: bool) -> None:
-        """Count an answer."""
-        self.count(outcome, carried=carried)
-        self.pay(reply, carried=carried)
+    def add(self, outcome: Outcome, reply: Reply, *, resumed: bool) -> None:
+        self.count_outcome(outcome, resumed=resumed)
+        self.count_reply(reply, resumed=resumed)
 
-    def count(self, outcome: Outcome, *, carried: bool) -> None:
-        """Count what came out, apart from what it took."""
+    def count_outcome(self, outcome: Outcome, *, resumed: bool) -> None:
         self.done += 1
-        self.carried += carried
+        self.resumed += resumed
         self.correct += outcome == "correct"
         self.errors += outcome == "error"
 
-    def pay(self, reply: Reply, *, carried: bool) -> None:
-        """Count a reply: a test takes several."""
+    def count_reply(self, reply: Reply, *, resumed: bool) -> None:
+        """Count the cost of a reply; a test takes several."""
         self.reused += reply.reused
-        if not carried and not reply.reused:
+        if not resumed and not reply.reused:
             self.asked += 1
         if reply.error is None and not reply.reused:
             self.paid_usd += reply.cost_usd or 0.0
@@ -66,7 +64,7 @@ class Tally:
 
     @property
     def right(self) -> str:
-        """The share that is right so far, with its 95 % interval."""
+        """The share of right answers so far, with its 95 % interval."""
         graded = self.done - self.errors
         interval = wilson_interval(self.correct, graded)
         if interval is None:
@@ -76,18 +74,18 @@ class Tally:
 
     @property
     def cost(self) -> str:
-        """What was paid; a plus says that the price of some replies is unknown."""
+        """The cost; a plus means that the price of some replies is unknown."""
         if self.unpriced and not self.paid_usd:
             return "unknown"
         return dollars(self.paid_usd) + ("+" if self.unpriced else "")
 
     def rate(self, seconds: float) -> float:
-        """Answers a second of this process."""
-        return (self.done - self.carried) / seconds if seconds > 0 else 0.0
+        """Answers per second of this process."""
+        return (self.done - self.resumed) / seconds if seconds > 0 else 0.0
 
 
-def spoken(seconds: float) -> str:
-    """A duration, to read at a glance: ``45 s``, ``3:20``, ``1:05:00``."""
+def duration(seconds: float) -> str:
+    """``45 s``, ``3:20``, ``1:05:00``."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -101,7 +99,7 @@ _REFRESHES_A_SECOND = 2.0
 
 
 class BatchProgress:
-    """Counts what happens, by backend, or by backend and model where there are several.
+    """Tallies by backend, or by backend and model if there are several models.
 
     ``totals`` maps each backend and model to the number of its asks.
     """
@@ -113,36 +111,34 @@ class BatchProgress:
         self.tallies = {self._name(*key): Tally(total) for key, total in totals.items()}
 
     def ingested(self, conversation: str, seconds: float) -> None:
-        """A conversation was taken in."""
+        """All backends have ingested a conversation."""
 
-    def saw(self, event: ReplayEvent) -> None:
-        """Take in what happened."""
+    def observe(self, event: ReplayEvent) -> None:
         if isinstance(event, ReplyReceived):
             self._replies[_ask(event)] = event
         elif isinstance(event, AnswerScored):
-            self._add(self._replies.pop(_ask(event)), event, carried=False)
+            self._add(self._replies.pop(_ask(event)), event, resumed=False)
 
-    def carried_over(self, received: ReplyReceived, scored: AnswerScored) -> None:
-        """An answer stood in the recording already."""
-        self._add(received, scored, carried=True)
+    def add_recorded(self, received: ReplyReceived, scored: AnswerScored) -> None:
+        """Count an answer that is recorded already."""
+        self._add(received, scored, resumed=True)
 
-    def tested(self, event: ReplayEvent, *, carried: bool) -> None:
-        """Take in what happened in a run of tests."""
+    def observe_test(self, event: ReplayEvent, *, resumed: bool) -> None:
         match event:
             case AgentReplied():
-                self.tallies[self._name(event.backend, event.model)].pay(event.reply, carried=carried)
+                self.tallies[self._name(event.backend, event.model)].count_reply(event.reply, resumed=resumed)
             case TestScored():
                 tally = self.tallies[self._name(event.backend, event.model)]
-                tally.count(outcome_of_test(event), carried=carried)
-                self._begin(carried=carried)
-                self._counted()
+                tally.count_outcome(outcome_of_test(event), resumed=resumed)
+                self._begin(resumed=resumed)
+                self._on_answer()
             case _:
                 pass
 
-    def kept(self, event: ReplayEvent) -> None:
-        """A reply of a run of tests stood in the recording already."""
+    def add_recorded_reply(self, event: ReplayEvent) -> None:
+        """Count the cost of a reply that is recorded already, of a test that is not finished."""
         if isinstance(event, AgentReplied):
-            self.tallies[self._name(event.backend, event.model)].pay(event.reply, carried=True)
+            self.tallies[self._name(event.backend, event.model)].count_reply(event.reply, resumed=True)
 
     @property
     def overall(self) -> Tally:
@@ -155,51 +151,50 @@ class BatchProgress:
 
     @property
     def seconds(self) -> float:
-        """Time since the first answer that was asked for now: before it, memory was only taking in.
+        """Time since the first answer of this process; before it, memory was only ingesting.
 
-        None counts in the first second: no rate can be told by then.
+        0 during the first second, which is too short for a rate.
         """
         passed = 0.0 if self._began is None else monotonic() - self._began
         return passed if passed >= 1.0 else 0.0
 
     def time_left(self, tally: Tally) -> str:
-        """Time until all is done, at the rate so far."""
+        """Estimated time until all is done."""
         rate = tally.rate(self.seconds)
-        return spoken((tally.total - tally.done) / rate) if rate else "–"
+        return duration((tally.total - tally.done) / rate) if rate else "–"
 
-    def _add(self, received: ReplyReceived, scored: AnswerScored, *, carried: bool) -> None:
+    def _add(self, received: ReplyReceived, scored: AnswerScored, *, resumed: bool) -> None:
         tally = self.tallies[self._name(scored.backend, scored.model)]
-        tally.add(scored.score.outcome, received.reply, carried=carried)
-        self._begin(carried=carried)
-        self._counted()
+        tally.add(scored.score.outcome, received.reply, resumed=resumed)
+        self._begin(resumed=resumed)
+        self._on_answer()
 
-    def _begin(self, *, carried: bool) -> None:
-        if self._began is None and not carried:
+    def _begin(self, *, resumed: bool) -> None:
+        if self._began is None and not resumed:
             self._began = monotonic()
 
-    def _counted(self) -> None:
-        """One more is done."""
+    def _on_answer(self) -> None:
+        """Called after every answer."""
 
     def _name(self, backend: str, model: str) -> str:
         return f"{backend}@{model}" if self._several_models else backend
 
 
 class PlainProgress(BatchProgress):
-    """A line every ten seconds, and one a conversation."""
+    """A line every ten seconds, and one per conversation."""
 
     def __init__(self, totals: Mapping[tuple[str, str], int], stream: TextIO) -> None:
         super().__init__(totals)
         self._stream, self._last = stream, monotonic()
 
     def ingested(self, conversation: str, seconds: float) -> None:
-        """A conversation was taken in."""
-        self._say(f"{conversation}: taken in, {seconds:.1f} s")
+        self._print(f"{conversation}: ingested in {seconds:.1f} s")
 
-    def _counted(self) -> None:
+    def _on_answer(self) -> None:
         all_done = all(tally.done >= tally.total for tally in self.tallies.values())
         if all_done or monotonic() - self._last >= _SECONDS_BETWEEN_LINES:
             self._last = monotonic()
-            self._say(self._line())
+            self._print(self._line())
 
     def _line(self) -> str:
         whole = self.overall
@@ -210,23 +205,21 @@ class PlainProgress(BatchProgress):
         ]
         return f"{whole.done}/{whole.total} ({rate}): " + "; ".join(parts)
 
-    def _say(self, line: str) -> None:
+    def _print(self, line: str) -> None:
         print(line, file=self._stream, flush=True)
 
 
 class TableProgress(BatchProgress):
-    """A table that is drawn again twice a second."""
+    """A table that is redrawn twice a second."""
 
     def __init__(self, totals: Mapping[tuple[str, str], int]) -> None:
         super().__init__(totals)
         self._note = ""
 
     def ingested(self, conversation: str, seconds: float) -> None:
-        """A conversation was taken in."""
-        self._note = f"{conversation} taken in, {seconds:.1f} s"
+        self._note = f"{conversation}: ingested in {seconds:.1f} s"
 
     def __rich__(self) -> RenderableType:
-        """The table as it stands."""
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         table.add_column("backend")
         for heading in ("done", "right so far (95 %)", "errors", "cost", "rate", "left"):
@@ -246,7 +239,7 @@ class TableProgress(BatchProgress):
 
 @contextmanager
 def shown_progress(totals: Mapping[tuple[str, str], int]) -> Iterator[BatchProgress]:
-    """Progress as fits where standard error goes."""
+    """A table if standard error is a terminal, else lines."""
     if not sys.stderr.isatty():
         yield PlainProgress(totals, sys.stderr)
         return
@@ -257,5 +250,5 @@ def shown_progress(totals: Mapping[tuple[str, str], int]) -> Iterator[BatchProgr
 
 
 def _ask(event: AskEvent) -> tuple[str, str, str, int]:
-    # Ids of questions are not shared by conversations that are asked about at the same time, but may be by others.
+    # Conversations may use the same question ids.
     return event.backend, event.model, f"{event.conversation}/{event.question_id}", event.repeat

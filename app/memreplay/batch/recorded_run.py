@@ -1,4 +1,4 @@
-"""One run from its first check to its end in the recording, whatever ends it."""
+"""A recorded run, from the first check to its end in the recording, however it ends."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memreplay.batch.progress import BatchProgress, shown_progress
-from memreplay.batch.resume import Asking
 from memreplay.batch.runner import BatchRunner
+from memreplay.batch.selection import AskPlan
 from memreplay.batch.tests_runner import TestsRunner
 from memreplay.conversations.models import Conversation
 from memreplay.dataset_interfaces.sources import TestSource
@@ -21,15 +21,14 @@ from memreplay.errors import MissingServerOrKeyError, RecordingError
 from memreplay.llm.rate_limiter import ModelUnavailableError
 from memreplay.recording.reader import ANY_STATUS, UNFINISHED
 from memreplay.runtime.run import Run, content_digest
-from memreplay.runtime.test_runs import RunWithTests
+from memreplay.runtime.run_with_tests import RunWithTests
 
 
 @contextmanager
 def two_step_interrupt(first: Callable[[], None], second: Callable[[], None]) -> Iterator[None]:
     """In the running event loop, call ``first`` at the first Ctrl-C and ``second`` at the next.
 
-    A request to terminate counts as the second. Where the platform has no such handlers, Ctrl-C stays what it
-    was: the end at once.
+    SIGTERM counts as the second. On platforms without such handlers Ctrl-C ends the process at once.
     """
     loop = asyncio.get_running_loop()
     steps = iter((first,))
@@ -50,7 +49,7 @@ def two_step_interrupt(first: Callable[[], None], second: Callable[[], None]) ->
 
 @dataclass(frozen=True)
 class RunPlan:
-    """How a batch is run. ``retry_errors`` asks again what ended in an error in the run that is resumed."""
+    """``retry_errors`` retries the questions of the resumed run that ended in an error."""
 
     perceive: bool
     resume: bool
@@ -58,25 +57,25 @@ class RunPlan:
 
 
 async def run_recorded(
-    assembly: RunWithTests,
+    run: RunWithTests,
     conversations: Sequence[Conversation],
     sources: Sequence[TestSource],
     plan: RunPlan,
 ) -> bool:
-    """Run and record. False where it did not come to its end: stopped, a model given up, a recording not writable.
+    """Run and record. False if incomplete: interrupted, a model given up, or the recording cannot be written.
 
     Raises:
-        MemreplayError: nothing was asked, since a server, a key or the recording is not to be had.
+        MemreplayError: a server, a key or the recording is unusable; nothing was asked.
     """
     complete = False
     try:
-        await assembly.check()
-        tests = TestsRunner(assembly, sources, retry_errors=plan.retry_errors)
+        await run.check()
+        tests = TestsRunner(run, sources, retry_errors=plan.retry_errors)
         await _prepare(tests)
-        _begin(assembly, conversations, tests, plan)
-        complete = await _run(assembly, conversations, tests, plan)
+        _begin(run, conversations, tests, plan)
+        complete = await _play(run, conversations, tests, plan)
     finally:
-        complete = await _finish(assembly, "finished" if complete else "interrupted") and complete
+        complete = await _finish(run, "finished" if complete else "interrupted") and complete
     return complete
 
 
@@ -84,34 +83,34 @@ async def _prepare(tests: TestsRunner) -> None:
     try:
         await tests.prepare(_say)
     except ModelUnavailableError as error:
-        raise MissingServerOrKeyError(f"the tests cannot be written: {error}") from None
+        raise MissingServerOrKeyError(f"the model cannot write the tests: {error}") from None
 
 
-def _begin(assembly: Run, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan) -> None:
+def _begin(run: Run, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan) -> None:
     digests = {conversation.id: content_digest(conversation) for conversation in conversations}
     digests |= {source.name: source.digest() for source in tests.sources}
     datasets = list(dict.fromkeys(conversation.dataset for conversation in conversations))
     datasets += [source.name for source in tests.sources]
     statuses = ANY_STATUS if plan.retry_errors else UNFINISHED
-    assembly.begin_run(digests, datasets, resume=statuses if plan.resume else ())
+    run.begin_run(digests, datasets, resume=statuses if plan.resume else ())
     if tests.sources:
-        _say(f"conversing: {tests.totals.total()} tests to be scored, all memories together")
+        _say(f"running {_count(tests.totals.total(), 'test')}, counted over all memories")
     if not conversations:
         return
     questions = sum(len(conversation.questions) for conversation in conversations)
-    notes = [f"asking {_counted(questions, 'question')} of {_counted(len(conversations), 'conversation')}"]
-    notes += [f"{name} is asked along" for name in assembly.implicit_baselines]
+    notes = [f"asking {_count(questions, 'question')} of {_count(len(conversations), 'conversation')}"]
+    notes += [f"also running the {name} baseline" for name in run.implicit_baselines]
     if not plan.perceive:
-        notes.append("what memory would give to ordinary turns is not read (--perceive)")
+        notes.append("no retrieval at ordinary turns (--perceive records it)")
     _say("; ".join(notes))
 
 
-async def _run(assembly: Run, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan) -> bool:
-    asking = Asking(
-        backends=assembly.backend_names,
-        along=assembly.implicit_baselines,
-        models=assembly.models,
-        repeats=assembly.settings.repeats,
+async def _play(run: Run, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan) -> bool:
+    asking = AskPlan(
+        backends=run.backend_names,
+        baselines=run.implicit_baselines,
+        models=run.models,
+        repeats=run.settings.repeats,
         retry_errors=plan.retry_errors,
     )
     totals = Counter(
@@ -122,22 +121,22 @@ async def _run(assembly: Run, conversations: Sequence[Conversation], tests: Test
     assert task is not None
     stopped_now = False
     with shown_progress(totals) as progress:
-        runner = BatchRunner(assembly, progress, asking, perceive=plan.perceive)
+        runner = BatchRunner(run, progress, asking, perceive=plan.perceive)
 
-        def finish_what_is_under_way() -> None:
-            _say("finishing the calls under way; Ctrl-C again stops at once")
+        def finish_calls() -> None:
+            _say("finishing the calls in progress; Ctrl-C again stops at once")
             runner.stop()
             tests.stop()
 
         def stop_now() -> None:
             nonlocal stopped_now
             stopped_now = True
-            _say("stopping at once, as told; replies under way are lost")
+            _say("stopping at once; replies of calls in progress are lost")
             task.cancel()
 
         try:
-            with two_step_interrupt(finish_what_is_under_way, stop_now):
-                await _until_over(runner, conversations, tests, progress)
+            with two_step_interrupt(finish_calls, stop_now):
+                await _run_all(runner, conversations, tests, progress)
         except asyncio.CancelledError:
             if not stopped_now:
                 raise
@@ -147,22 +146,22 @@ async def _run(assembly: Run, conversations: Sequence[Conversation], tests: Test
             _say(f"memreplay: {error}")
             return False
     _say(_summary(progress))
-    given_up = assembly.paces.given_up
+    given_up = run.rate_limiters.unavailable
     if given_up:
         whole = progress.overall
-        _say("\n".join([*given_up.values(), f"{whole.total - whole.done:,} answers are still to be had"]))
+        _say("\n".join([*given_up.values(), f"{_count(whole.total - whole.done, 'question')} not answered"]))
     if (errors := progress.overall.errors) and not runner.stopping:
         _say(
-            f"{_counted(errors, 'ask')} ended in an error; to ask them again, give the same options and:"
-            f" --recording {assembly.recording_path} --resume --retry-errors"
+            f"{_count(errors, 'answer')} ended in an error; to retry, run the same command with"
+            f" --recording {run.recording_path} --resume --retry-errors"
         )
     return not runner.stopping and not given_up
 
 
-async def _until_over(
+async def _run_all(
     runner: BatchRunner, conversations: Sequence[Conversation], tests: TestsRunner, progress: BatchProgress
 ) -> None:
-    """Run; of several errors at once, the first is raised."""
+    """Of several errors at once, raise the first."""
     try:
         await runner.run(conversations)
         await tests.run(progress)
@@ -173,10 +172,10 @@ async def _until_over(
         raise error from None
 
 
-async def _finish(assembly: Run, status: Literal["finished", "interrupted"]) -> bool:
-    """Whether the end of the run is on record too."""
+async def _finish(run: Run, status: Literal["finished", "interrupted"]) -> bool:
+    """Whether the end of the run could be recorded too."""
     try:
-        await assembly.finish(status)
+        await run.finish(status)
     except RecordingError as error:
         _say(f"memreplay: {error}")
         return False
@@ -185,13 +184,15 @@ async def _finish(assembly: Run, status: Literal["finished", "interrupted"]) -> 
 
 def _summary(progress: BatchProgress) -> str:
     whole = progress.overall
-    kept = f"{whole.reused} replies taken from other runs, {whole.carried} answers from before"
-    return f"{whole.asked} asked now, {kept}; paid {whole.cost}"
+    return (
+        f"{whole.asked} asked, {whole.reused} replies reused from other runs,"
+        f" {whole.resumed} answers resumed; paid {whole.cost}"
+    )
 
 
 def _say(sentence: str) -> None:
     print(sentence, file=sys.stderr, flush=True)
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"

@@ -1,4 +1,4 @@
-"""From a recorded run to its results: the recording alone is read, no backend and no model."""
+"""The results of a recorded run, from the recording alone: no backend and no model is needed."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from memreplay.engine.events import (
 )
 from memreplay.llm import AGENT_MODEL
 from memreplay.recording.reader import Recording, RunInfo
+from memreplay.scoring.aggregates import build_results
 from memreplay.scoring.answer_key import AnswerKey
 from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.option_style import OptionStyle, option_style
-from memreplay.scoring.results import KeyFacts, Results, RunFacts, build_results
+from memreplay.scoring.results import KeyFacts, QuestionRow, Results, RunFacts
 from memreplay.scoring.rows import TEST_KINDS, cost_of_writing, question_row, rows_of_tests
-from memreplay.scoring.sections import QuestionRow
-from memreplay.timeline.timeline import Answer, Asks
+from memreplay.timeline.timeline import Answer, AnswerIndex
 
 
 class RecordedHistory:
-    """The events of one conversation by backend and position, its answers, and the calls of extractors.
+    """A conversation's events by backend and position, its answers, and its extractor calls by backend.
 
-    ``backends`` are in the order in which they are first heard of.
+    ``backends`` are in the order of their first events.
     """
 
     def __init__(self, conversation: Conversation, events: Iterable[ReplayEvent]) -> None:
@@ -39,19 +39,19 @@ class RecordedHistory:
         self.backends: list[str] = []
         self.extractions: dict[str, list[Extraction]] = defaultdict(list)
         self._at: dict[tuple[str, int], list[ReplayEvent]] = defaultdict(list)
-        self._asks = Asks()
+        self._asks = AnswerIndex()
         for event in events:
-            self._take(event)
+            self._add(event)
 
     def events_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
-        """What one backend did at exactly this position, in order; asks and calls of its extractor are apart."""
+        """Events of a backend at exactly this position, in order, without asks and extractor calls."""
         return self._at.get((backend, turn), ())
 
     def answers(self) -> Iterator[Answer]:
-        """All asks, in the order in which they were asked."""
+        """All asks, in the order of asking."""
         return iter(self._asks)
 
-    def _take(self, event: ReplayEvent) -> None:
+    def _add(self, event: ReplayEvent) -> None:
         if not isinstance(event, BackendEvent):
             return
         if event.backend not in self.backends:
@@ -66,16 +66,16 @@ class RecordedHistory:
 
 
 _KINDS = (*ASK_KINDS, "observed", "promotion_decided", "facts_extracted")
-"""What an attribution rests on, beside what was written, and what was paid beside the answers."""
+"""Kinds that attribution and costs need, besides store operations that changed a store."""
 
-_ASKED_ALONG = "closed_book_asked_along"
-"""The recorded setting that says that closed book was asked for attribution only, and is no backend of the run."""
+_CLOSED_BOOK_IS_IMPLICIT = "closed_book_asked_along"
+"""The recorded setting for a closed_book baseline that only attribution uses: it gets no rows of its own."""
 
 
 def results_of_run(recording: Recording, run: RunInfo, answer_key: AnswerKey | None = None) -> Results:
-    """The results of a run: rows in dataset order, then backend, then model, whatever the order of asking."""
+    """The results of a run. Rows are in dataset order, then by backend, then by model."""
     rows: list[QuestionRow] = []
-    style = _Style()
+    styles = _OptionStyles()
     corrected: set[str] = set()
     extractions: dict[str, list[Extraction]] = defaultdict(list)
     written: list[float | None] = []
@@ -86,7 +86,7 @@ def results_of_run(recording: Recording, run: RunInfo, answer_key: AnswerKey | N
             of_tests = list(recording.events(run.id, conversation_id, TEST_KINDS))
             rows.extend(rows_of_tests(conversation, of_tests))
             written.append(cost_of_writing(of_tests))
-        style.add(conversation)
+        styles.add(conversation)
         if answer_key is not None:
             corrected.update(q.id for q in conversation.questions if q.id in answer_key.corrections)
     facts = RunFacts(
@@ -100,7 +100,7 @@ def results_of_run(recording: Recording, run: RunInfo, answer_key: AnswerKey | N
     return build_results(
         facts,
         rows,
-        style.by_dataset(),
+        styles.by_dataset(),
         _key_facts(answer_key, len(corrected)),
         extractions,
         sum(known) if (known := [cost for cost in written if cost is not None]) else None,
@@ -120,7 +120,7 @@ def _rows_of(
     answer_key: AnswerKey | None,
     extractions: dict[str, list[Extraction]],
 ) -> list[QuestionRow]:
-    """The rows of a conversation. Its events, which are many, are let go of before those of the next are read."""
+    """The rows of a conversation. Its events can be freed before those of the next one are read."""
     history = RecordedHistory(conversation, recording.writes_and(run.id, conversation.id, _KINDS))
     for backend, calls in history.extractions.items():
         extractions[backend] += calls
@@ -149,9 +149,9 @@ def _rows(history: RecordedHistory, run: RunInfo, answer_key: AnswerKey | None) 
 
 
 def _in_order(history: RecordedHistory, run: RunInfo) -> list[Answer]:
-    """The scored answers of the run's own backends; what somebody asked by hand beside them is no result."""
+    """The scored answers of the run's own backends, without questions that were asked by hand."""
     place = {question.id: index for index, question in enumerate(history.conversation.questions)}
-    implicit_baselines = CLOSED_BOOK if run.settings.get(_ASKED_ALONG) else None
+    implicit_baselines = CLOSED_BOOK if run.settings.get(_CLOSED_BOOK_IS_IMPLICIT) else None
     backends = {name: index for index, name in enumerate(run.settings["backend"]) if name != implicit_baselines}
     models = {name: index for index, name in enumerate([*run.settings["model"], AGENT_MODEL])}
     answers = [
@@ -173,8 +173,8 @@ def _in_order(history: RecordedHistory, run: RunInfo) -> list[Answer]:
     )
 
 
-class _Style:
-    """Gathers the questions of each dataset, each conversation's once."""
+class _OptionStyles:
+    """Collects each dataset's questions to measure the style of their options."""
 
     def __init__(self) -> None:
         self._conversations: dict[str, list[Conversation]] = {}
@@ -185,7 +185,7 @@ class _Style:
         )
 
     def by_dataset(self) -> dict[str, OptionStyle]:
-        """The style of those that have multiple-choice questions."""
+        """The style of datasets with multiple-choice questions."""
         styles = {
             dataset: option_style(question for conversation in conversations for question in conversation.questions)
             for dataset, conversations in self._conversations.items()

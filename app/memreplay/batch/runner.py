@@ -1,4 +1,4 @@
-"""The headless run: every conversation taken in once a backend, every question asked, nothing asked twice."""
+"""Runs conversations without a screen: ingest once per backend, ask every question, ask nothing twice."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from time import monotonic
 
 from memory_backends.registry import texts_to_embed
 from memreplay.batch.progress import BatchProgress
-from memreplay.batch.resume import Asking, remaining_work
+from memreplay.batch.resume import remaining_work
+from memreplay.batch.selection import AskPlan
 from memreplay.conversations.exchanges import exchanges_of
 from memreplay.conversations.models import Conversation
 from memreplay.engine.session import Ask, ReplaySession
@@ -17,80 +18,79 @@ from memreplay.llm import AGENT_MODEL
 from memreplay.llm.rate_limiter import Gate, StoppedError
 from memreplay.runtime.run import Run
 
-_ASKS_A_CALL = 2
-"""Asks begun for each call that may be under way: while one waits for the model, memory is read for the next."""
+_ASKS_PER_CALL = 2
+"""Asks started per parallel call: while one waits for the model, memory is read for the next."""
 
 _CONVERSATIONS_AHEAD = 2
-"""One is being asked about while the next is taken in; more would only hold memory, unless they are short."""
+"""One is asked about while the next is ingested; more would only use memory, unless they are short."""
 
 _MOST_CONVERSATIONS = 32
-"""Conversations in memory at once; only many short ones come near."""
+"""Limit of conversations in memory; only many short ones reach it."""
 
-_TEXTS_AT_ONCE = 64
-"""Embedded before anybody else may have a say."""
+_TEXTS_PER_BATCH = 64
+"""Batch size of embedding ahead; other tasks run between batches."""
 
 
 class BatchRunner:
-    """Runs conversations through an assembly whose run has begun.
+    """Plays the conversations of a run that has begun.
 
-    They are taken in one after the other, in their order, and ahead of the asking, so that no model waits for an
-    embedder. Without ``perceive`` the read path of ordinary turns is skipped, but for backends whose answers depend
-    on it.
+    They are ingested one by one, in order, and ahead of the asking, so that no model waits for an embedder.
+    Without ``perceive`` the read path of ordinary turns is skipped, except for backends whose answers depend on it.
     """
 
-    def __init__(self, assembly: Run, progress: BatchProgress, asking: Asking, *, perceive: bool) -> None:
-        assert assembly.recorder is not None
-        self._assembly, self._progress, self._recorder = assembly, progress, assembly.recorder
+    def __init__(self, run: Run, progress: BatchProgress, asking: AskPlan, *, perceive: bool) -> None:
+        assert run.recorder is not None
+        self._run, self._progress, self._recorder = run, progress, run.recorder
         self._asking, self._perceive = asking, perceive
         self._lanes = {name: self._lane(name) for name in asking.answerers}
         self._open = 0
-        self._not_begun: dict[str, Counter[str]] = {}
+        self._unstarted: dict[str, Counter[str]] = {}
         self._progressed = asyncio.Event()
         self.stopping = False
 
     async def run(self, conversations: Sequence[Conversation]) -> None:
-        """Do all that is not done yet, or as much of it as was begun when :meth:`stop` came.
+        """Do all remaining work, or finish what was started before :meth:`stop`.
 
-        What a model that is given up is still to be asked stays unasked; the others go on.
+        Questions to a model that is given up stay unanswered; other models continue.
 
         Raises:
-            RecordingError: the recording cannot be written any more.
+            RecordingError: the recording cannot be written.
         """
         async with asyncio.TaskGroup() as group:
             for conversation in conversations:
-                await self._until_asks_run_short()
-                if self.stopping or not self._still_asked():
+                await self._wait_until_short_of_asks()
+                if self.stopping or not self._usable_answerers():
                     return
-                await self._take_up(conversation, group)
+                await self._start(conversation, group)
 
     def stop(self) -> None:
-        """Begin nothing any more; calls under way are waited for, and their replies kept."""
+        """Start nothing new; calls in progress are awaited, and their replies kept."""
         self.stopping = True
-        self._assembly.paces.halt()
+        self._run.rate_limiters.stop()
         for lane in self._lanes.values():
-            lane.halt()
+            lane.close()
         self._progressed.set()
 
-    async def _take_up(self, conversation: Conversation, group: asyncio.TaskGroup) -> None:
+    async def _start(self, conversation: Conversation, group: asyncio.TaskGroup) -> None:
         self._recorder.add_conversation(conversation)
         work = remaining_work(conversation, self._recorder, self._asking)
         for received, scored in work.answered:
-            self._progress.carried_over(received, scored)
+            self._progress.add_recorded(received, scored)
         if not work.backends and not work.asks:
             return
-        session = self._assembly.start_session(
+        session = self._run.start_session(
             conversation,
-            self._progress.saw,
-            backends=(*work.backends, *self._asking.along),
+            self._progress.observe,
+            backends=(*work.backends, *self._asking.baselines),
             perceive=self._perceive,
         )
         self._open += 1
         if work.asks:
-            self._not_begun[conversation.id] = Counter(_answerer_of(ask) for ask in work.asks)
+            self._unstarted[conversation.id] = Counter(_answerer_of(ask) for ask in work.asks)
         try:
             await self._ingest(conversation, session, work.backends)
         except StoppedError:
-            # The model that reads facts is asked no more: no conversation can be taken in without it.
+            # The extractor is given up: no conversation can be ingested without it.
             self.stop()
         group.create_task(self._question(session, work.asks))
 
@@ -98,15 +98,15 @@ class BatchRunner:
         started = monotonic()
         texts = list(texts_to_embed(backends, exchanges_of(conversation)))
         texts += [question.text for question in conversation.questions] if texts else []
-        for first in range(0, len(texts), _TEXTS_AT_ONCE):
+        for first in range(0, len(texts), _TEXTS_PER_BATCH):
             if self.stopping:
                 return
-            await self._assembly.embed_ahead(texts[first : first + _TEXTS_AT_ONCE])
+            await self._run.embed_ahead(texts[first : first + _TEXTS_PER_BATCH])
         await session.open()
         while not self.stopping:
             if not await session.step():
                 break
-            # Embedded stores never wait for anything: without this no reply would be read meanwhile.
+            # Embedded stores never yield: without this no reply would be processed meanwhile.
             await asyncio.sleep(0)
         if session.finished:
             self._progress.ingested(conversation.id, monotonic() - started)
@@ -124,50 +124,50 @@ class BatchRunner:
         self._progressed.set()
 
     async def _ask(self, session: ReplaySession, ask: Ask) -> bool:
-        """Whether the question was answered: not where the run ends, or its model is given up, before that."""
+        """Whether the question was answered, and not cut off by the end of the run or of its model."""
         answerer = _answerer_of(ask)
         try:
             async with self._lanes[answerer]:
-                self._begins(session.conversation.id, answerer)
+                self._on_start(session.conversation.id, answerer)
                 await session.ask(ask.question, ask.backend, ask.model, repeat=ask.repeat)
         except StoppedError:
-            if answerer not in self._still_asked():
-                self._lanes[answerer].halt()
+            if answerer not in self._usable_answerers():
+                self._lanes[answerer].close()
                 self._progressed.set()
             return False
         return True
 
-    def _still_asked(self) -> list[str]:
-        """The answerers that were not given up."""
-        given_up = self._assembly.paces.given_up
+    def _usable_answerers(self) -> list[str]:
+        """The answerers that are not given up."""
+        given_up = self._run.rate_limiters.unavailable
         return [name for name in self._lanes if name not in given_up]
 
-    def _begins(self, conversation: str, answerer: str) -> None:
-        left = self._not_begun[conversation]
+    def _on_start(self, conversation: str, answerer: str) -> None:
+        left = self._unstarted[conversation]
         left[answerer] -= 1
         if not left.total():
-            del self._not_begun[conversation]
+            del self._unstarted[conversation]
         self._progressed.set()
 
-    async def _until_asks_run_short(self) -> None:
+    async def _wait_until_short_of_asks(self) -> None:
         while not self.stopping and not self._short_of_asks():
             self._progressed.clear()
             await self._progressed.wait()
 
     def _short_of_asks(self) -> bool:
-        """Whether no whole conversation is waiting to be asked about, or one does not keep the models busy."""
+        """Whether too few conversations are waiting to keep the models busy while the next is ingested."""
         if self._open >= _MOST_CONVERSATIONS:
             return False
-        asked, waiting = self._still_asked(), sum(self._not_begun.values(), Counter[str]())
-        whole = sum(any(left[name] for name in asked) for left in self._not_begun.values())
+        asked, waiting = self._usable_answerers(), sum(self._unstarted.values(), Counter[str]())
+        whole = sum(any(left[name] for name in asked) for left in self._unstarted.values())
         return whole < _CONVERSATIONS_AHEAD or any(
-            waiting[name] < self._assembly.paces.of(name).calls_at_once for name in asked
+            waiting[name] < self._run.rate_limiters.of(name).concurrency for name in asked
         )
 
     def _lane(self, answerer: str) -> Gate:
-        """The asks of one model or agent, so that a slow one holds back no other."""
-        pace = self._assembly.paces.of(answerer)
-        return Gate(lambda: _ASKS_A_CALL * pace.calls_at_once)
+        """Limits the asks of one model or agent, so that a slow one does not block the others."""
+        pace = self._run.rate_limiters.of(answerer)
+        return Gate(lambda: _ASKS_PER_CALL * pace.concurrency)
 
 
 def _answerer_of(ask: Ask) -> str:

@@ -1,4 +1,4 @@
-"""The table of a run of tests: points of each dataset, a column for each memory, and how far information lasted."""
+"""The tables of results: scores, what they rest on, where facts were lost, points of tests."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ from rich.text import Text
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.scoring.attribution import LABELS, Label
 from memreplay.scoring.option_style import OptionStyle
-from memreplay.scoring.results import BackendResults, Results
-from memreplay.scoring.sections import (
+from memreplay.scoring.results import (
+    BackendResults,
     Interval,
     MultipleChoiceResults,
     QuestionRow,
     RecallResults,
+    Results,
     TestGroup,
     TestResults,
 )
 from memreplay.text import UNKNOWN, dollars
 
 Columns = Mapping[str, Mapping[str, str]]
-"""By heading, the cell of each backend."""
+"""The cell of each backend, by heading."""
 
-CellOf = Callable[[BackendResults], str]
+Column = tuple[Callable[[BackendResults], str], str]
+"""What makes a cell, and what the column means."""
 
 NOTHING = UNKNOWN
 
@@ -37,17 +39,16 @@ _LONGEST_REASON = 120
 
 
 def score_columns(results: Results) -> Columns:
-    """The scores that are quoted."""
     return _columns(results, _SCORES)
 
 
 def support_columns(results: Results) -> Columns:
-    """What the scores rest on: memory, the model alone, or luck; and what a right answer takes."""
+    """What the scores rest on: memory, the model alone, or luck; and the price of a right answer."""
     return _columns(results, _SUPPORT)
 
 
 def failure_columns(results: Results) -> Columns:
-    """How many answers have each label, in the order of attribution; labels that none has are left out."""
+    """The number of answers with each label, in order of attribution, without labels that no answer has."""
     present = [label for label in LABELS if any(label in each.failures for each in results.backends.values())]
     return {
         label.replace("_", " "): {
@@ -58,23 +59,23 @@ def failure_columns(results: Results) -> Columns:
 
 
 def remarks(results: Results) -> list[str]:
-    """What stands below the tables: each pair in words, and what to hold against the numbers."""
+    """The sentences below the tables: each comparison, and caveats."""
     sentences = [f"{comparison.words}." for comparison in results.comparisons]
     sentences += _error_sentences(results)
     sentences += [
-        f"extraction: {read.errors} of {read.calls} exchanges of {name} went unread by {read.model}, so that it"
-        f" knows less of them; the commonest reason: {_shortened(read.error)}."
+        f"extraction: {read.model} failed on {read.errors} of {read.calls} exchanges of {name}, which knows less of"
+        f" them; most common reason: {_shortened(read.error)}."
         for name, backend in results.backends.items()
         if (read := backend.extraction) is not None and read.error is not None
     ]
     sentences += [_style_sentence(dataset, style) for dataset, style in results.option_style.items()]
     if unnamed := len({_question_of(row) for row in results.questions if row.failure == "no_evidence"}):
         sentences.append(
-            f"no evidence: for {unnamed} of the questions the dataset names no turns that hold the answer, so where"
-            " it was lost cannot be told (--evidence joins LoCoMo's to an MC10 file)."
+            f"no evidence: for {unnamed} of the questions the dataset names no evidence, so it is unknown where the"
+            " fact was lost (--evidence joins LoCoMo's to an MC10 file)."
         )
     if any(row.failure == "guessed" and row.closed_book_correct is None for row in results.questions):
-        sentences.append("guessed: or lucky; without an answer by the model alone the two cannot be told apart.")
+        sentences.append("guessed: or lucky; without a closed_book answer the two cannot be told apart.")
     if results.answer_key is not None:
         key = results.answer_key
         sentences.append(
@@ -86,17 +87,16 @@ def remarks(results: Results) -> list[str]:
     return sentences
 
 
-def _columns(results: Results, cells: Mapping[str, CellOf]) -> Columns:
-    """A column in which no backend has anything is left out."""
+def _columns(results: Results, wanted: Mapping[str, Column]) -> Columns:
+    """Without columns that are empty for every backend."""
     columns = {
         heading: {name: cell(backend) for name, backend in results.backends.items()}
-        for heading, cell in cells.items()
+        for heading, (cell, _) in wanted.items()
     }
     return {heading: column for heading, column in columns.items() if set(column.values()) - {NOTHING}}
 
 
 def share(value: float | None) -> str:
-    """A share in per cent."""
     return NOTHING if value is None else f"{100 * value:.1f} %"
 
 
@@ -105,16 +105,16 @@ def _question_of(row: QuestionRow) -> tuple[str, str, str]:
 
 
 def _error_sentences(results: Results) -> list[str]:
-    """How many answers ended in an error, and the commonest reasons."""
+    """The number of answers that ended in an error, and the most common reasons."""
     reasons = Counter(row.error or "no reason given" for row in results.questions if row.outcome == "error")
     if not reasons:
         return []
-    told = [f"{_shortened(reason)} ({number})" for reason, number in reasons.most_common(_REASONS)]
+    listed = [f"{_shortened(reason)} ({number})" for reason, number in reasons.most_common(_REASONS)]
     others = len(reasons) - _REASONS
     rest = f"; and {others} other reason{'s' * (others > 1)}" if others > 0 else ""
     return [
         f"errors: {reasons.total()} of {len(results.questions)} answers ended in one, which is neither right nor"
-        f" wrong: {'; '.join(told)}{rest}. To ask them again: the same options and --resume --retry-errors."
+        f" wrong: {'; '.join(listed)}{rest}. To retry, run the same command with --resume --retry-errors."
     ]
 
 
@@ -124,8 +124,8 @@ def _shortened(reason: str) -> str:
 
 def _style_sentence(dataset: str, style: OptionStyle) -> str:
     return (
-        f"{dataset}: one option alone differs in case or full stop in {style.odd_one_out} of {style.questions}"
-        f" questions, and is the right one in {style.leaks}; a blind guesser, that sees nothing but the options,"
+        f"{dataset}: a single option differs in case or full stop in {style.odd_one_out} of {style.questions}"
+        f" questions, and is the right one in {style.leaks}; a blind guesser that sees only the options"
         f" gets {share(style.blind_guesser)} (chance {share(style.chance)})."
     )
 
@@ -148,7 +148,7 @@ def _interval(interval: Interval | None) -> str:
 
 
 def _without_adversarial(backend: BackendResults) -> str:
-    """Shown where leaving them out makes a difference."""
+    """Only where leaving them out makes a difference."""
     headline = backend.headline
     same = headline.accuracy_without_adversarial == headline.accuracy and backend.multiple_choice is None
     return NOTHING if same else share(headline.accuracy_without_adversarial)
@@ -169,63 +169,72 @@ def _tokens_per_right(backend: BackendResults) -> str:
     return NOTHING if tokens is None else f"{tokens:,.0f}"
 
 
-_SCORES: dict[str, CellOf] = {
-    "right": _right,
-    "accuracy": lambda backend: share(backend.headline.accuracy),
-    "95 %": lambda backend: _interval(backend.headline.ci95),
-    "95 % clustered": lambda backend: _interval(backend.headline.ci95_clustered),
-    "adjusted": lambda backend: share(backend.adjusted.accuracy if backend.adjusted else None),
-    "not adversarial": _without_adversarial,
-    "errors": _errors,
-    "repeats agree": lambda backend: share(backend.headline.repeats_agree),
-    "cost": lambda backend: dollars(backend.cost_usd),
+_SCORES: Final[Mapping[str, Column]] = {
+    "right": (_right, "right answers of graded ones; an answer that ended in an error is not graded"),
+    "accuracy": (lambda backend: share(backend.headline.accuracy), "share of graded answers that are right"),
+    "95 %": (
+        lambda backend: _interval(backend.headline.ci95),
+        "Wilson interval of the accuracy, assuming independent questions",
+    ),
+    "95 % clustered": (
+        lambda backend: _interval(backend.headline.ci95_clustered),
+        "the same, with questions clustered by conversation",
+    ),
+    "adjusted": (
+        lambda backend: share(backend.adjusted.accuracy if backend.adjusted else None),
+        "share of graded answers that are right by the corrected key, without the questions it voids",
+    ),
+    "not adversarial": (_without_adversarial, "accuracy without adversarial questions"),
+    "errors": (_errors, "answers that ended in an error, which are neither right nor wrong"),
+    "repeats agree": (
+        lambda backend: share(backend.headline.repeats_agree),
+        "share of pairs of repeats of a question with the same answer",
+    ),
+    "cost": (lambda backend: dollars(backend.cost_usd), "US dollars for all replies; – if a price is unknown"),
 }
 
-_SUPPORT: dict[str, CellOf] = {
-    "closed book": lambda backend: share(backend.headline.closed_book_accuracy),
-    "gain": _gain,
-    "evidence in prompt": lambda backend: share(backend.headline.evidence_in_prompt),
-    "grounded": lambda backend: share(backend.headline.grounded_accuracy),
-    "recall@10": _recall_at_10,
-    "tokens/right": _tokens_per_right,
-    "cost/right": lambda backend: dollars(backend.headline.cost_usd_per_right),
+_SUPPORT: Final[Mapping[str, Column]] = {
+    "closed book": (
+        lambda backend: share(backend.headline.closed_book_accuracy),
+        "share of the same questions that the same model gets right without any memory",
+    ),
+    "gain": (
+        _gain,
+        "(accuracy − closed book) / (1 − closed book): the share of what the model alone misses that memory gains",
+    ),
+    "evidence in prompt": (
+        lambda backend: share(backend.headline.evidence_in_prompt),
+        "share of questions with evidence whose prompt held all of it verbatim",
+    ),
+    "grounded": (
+        lambda backend: share(backend.headline.grounded_accuracy),
+        "share of graded questions with evidence that are right with the evidence in the prompt, verbatim or"
+        " distilled",
+    ),
+    "recall@10": (_recall_at_10, "share of a question's evidence turns among the first ten hits, on average"),
+    "tokens/right": (_tokens_per_right, "tokens of all prompts and replies per right answer"),
+    "cost/right": (
+        lambda backend: dollars(backend.headline.cost_usd_per_right),
+        "US dollars for all replies per right answer",
+    ),
 }
 
-HEADINGS = (*_SCORES, *_SUPPORT)
-"""All that there can be of the first two tables."""
+_COLUMNS = {**_SCORES, **_SUPPORT}
 
-
-_SCORE_MEANINGS: Final[Mapping[str, str]] = {
-    "right": "right answers of graded ones; an answer that ended in an error is not graded",
-    "accuracy": "share of graded answers that are right",
-    "95 %": "Wilson interval of the accuracy, questions taken as independent",
-    "95 % clustered": "the same where questions of one conversation are taken to be alike",
-    "adjusted": "share of graded answers that are right by the corrected key, without the questions it voids",
-    "not adversarial": "accuracy without adversarial questions",
-    "errors": "answers that ended in an error, which are neither right nor wrong",
-    "repeats agree": "share of pairs of repeats of a question that gave the same answer",
-    "closed book": "share of the same questions that the same model gets right without any memory",
-    "gain": "(accuracy − closed book) / (1 − closed book): how much of what the model alone leaves, memory gains",
-    "evidence in prompt": "share of questions with evidence for which all of it stood in the prompt, word for word",
-    "grounded": "share of graded questions with evidence that are right with the evidence in the prompt, word for"
-    " word or distilled",
-    "recall@10": "share of a question's evidence turns among the first ten hits, on average",
-    "tokens/right": "tokens of all prompts and replies for each right answer",
-    "cost": "US dollars for all replies; – where a price is not known",
-    "cost/right": "the same for each right answer",
-}
+HEADINGS = tuple(_COLUMNS)
+"""All possible headings of the first two tables."""
 
 _LABELS: Final[Mapping[Label, str]] = {
-    "error": "no answer came",
-    "unparsed": "the reply gives no answer that can be read",
+    "error": "no reply",
+    "unparsed": "the reply has no readable answer",
     "refused": "the provider refused",
     "key_suspect": "wrong by a published answer that the answer key corrects",
     "no_evidence": "wrong, and the dataset names no evidence",
-    "not_written": "wrong: memory never held the fact, or not any more",
-    "not_retrieved": "wrong: memory held it, and did not find it",
-    "cut": "wrong: found, and cut from the prompt by the budget",
-    "stale": "wrong: a value that was superseded was answered",
-    "false_attribution": "wrong: it was never said, and something was answered",
+    "not_written": "wrong: memory never held the fact, or no longer does",
+    "not_retrieved": "wrong: memory held the fact but did not retrieve it",
+    "cut": "wrong: retrieved, then cut from the prompt by the budget",
+    "stale": "wrong: the answer is a superseded value",
+    "false_attribution": "wrong: it was never said, but the model answered",
     "misread": "wrong, with the evidence in the prompt",
     "grounded": "right, with the evidence in the prompt",
     "guessed": "right without the evidence, and without memory too",
@@ -234,24 +243,24 @@ _LABELS: Final[Mapping[Label, str]] = {
 
 
 def meaning_of_scores(headings: Iterable[str]) -> list[tuple[str, str]]:
-    """Each of these headings with what it means, in their order."""
-    return [(heading, _SCORE_MEANINGS[heading]) for heading in headings]
+    """Each of these headings with its meaning."""
+    return [(heading, _COLUMNS[heading][1]) for heading in headings]
 
 
 def meaning_of_failures(headings: Iterable[str]) -> list[tuple[str, str]]:
-    """The same of the table of where facts were lost, whose cells are numbers of answers."""
+    """The same for the table of failures, whose cells are numbers of answers."""
     by_heading = {label.replace("_", " "): meaning for label, meaning in _LABELS.items()}
     return [(heading, by_heading[heading]) for heading in headings]
 
 
 Rows = Mapping[str, Sequence[str]]
-"""By heading, a cell for each memory."""
+"""A cell for each memory, by heading."""
 
 HEADING = "tests, points of most points"
 
 
 def print_tests(console: Console, results: Results) -> None:
-    """Points by dataset and altogether; then what is to be known of them."""
+    """Points by dataset and in all; then remarks."""
     names, by_dataset, totals = _points_parts(results), *point_rows(results)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column(HEADING)
@@ -268,7 +277,7 @@ def print_tests(console: Console, results: Results) -> None:
 
 
 def point_rows(results: Results) -> tuple[Rows, Rows]:
-    """The rows by dataset, and those of all tests together; a cell for each of :func:`contestants_in_tests`."""
+    """The rows by dataset, and the totals; a cell for each of :func:`contestants_in_tests`."""
     tests = _points_parts(results)
     datasets = dict.fromkeys(dataset for part in tests.values() for dataset in part.by_dataset)
     by_dataset = {name: [_points(part.by_dataset.get(name)) for part in tests.values()] for name in datasets}
@@ -279,20 +288,20 @@ def point_rows(results: Results) -> tuple[Rows, Rows]:
 
 
 def contestants_in_tests(results: Results) -> list[str]:
-    """The names of those that were tested, in their order; none where there were no tests."""
+    """The memories that ran tests, in order."""
     return list(_points_parts(results))
 
 
 def test_remarks(results: Results) -> list[str]:
-    """What is to be known of an imported run, and of what writing the tests cost."""
+    """Remarks on an imported run, and on the cost of writing the tests."""
     sentences = []
     for part in _points_parts(results).values():
         if part.differing:
-            sentences.append(f"scored otherwise than recorded: {', '.join(part.differing)}")
+            sentences.append(f"score differs from the recorded one: {', '.join(part.differing)}")
         if part.not_recomputed:
-            sentences.append(f"not scored again, the recorded score stands: {', '.join(part.not_recomputed)}")
+            sentences.append(f"not rescored, the recorded score counts: {', '.join(part.not_recomputed)}")
     if results.tests_written_usd is not None:
-        sentences.append(f"writing the tests cost {dollars(results.tests_written_usd)}, once for all memories")
+        sentences.append(f"writing the tests cost {dollars(results.tests_written_usd)}, paid once for all memories")
     return sentences
 
 

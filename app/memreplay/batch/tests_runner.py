@@ -1,4 +1,4 @@
-"""Runs of tests without a screen: every memory and model converses with all of them, and is paid for once."""
+"""Runs tests without a screen: each memory and model goes through all of them, and each reply is paid for once."""
 
 from __future__ import annotations
 
@@ -13,85 +13,81 @@ from memreplay.dataset_interfaces.sources import TestSource
 from memreplay.engine.events import BenchmarkModelAsked, ConversationClosed, ReplayEvent
 from memreplay.engine.known_replies import KnownReplies, failed_replies
 from memreplay.llm.rate_limiter import StoppedError
-from memreplay.recording.run_tables import PaidByTests
-from memreplay.runtime.streams import TestStream, streams_of
-from memreplay.runtime.test_runs import RunWithTests
+from memreplay.recording.run_rows import PaidByTests
+from memreplay.runtime.run_with_tests import RunWithTests
+from memreplay.runtime.test_streams import TestStream, streams_of
 from memreplay.scoring.rows import TEST_KINDS
 
 STREAMS_AT_ONCE = 4
-"""Conversations under way at once, where nothing else is asked for: each waits for one reply at a time."""
-
-Tell = Callable[[str], None]
+"""Parallel conversations by default; each waits for one reply at a time."""
 
 
 class TestsRunner:
-    """Plays the streams of sources of tests through an assembly whose run has begun."""
+    """Plays the test streams of a run that has begun."""
 
     __test__ = False
 
-    def __init__(
-        self, assembly: RunWithTests, sources: Sequence[TestSource], *, retry_errors: bool = False
-    ) -> None:
-        self._assembly, self.sources, self._retry_errors = assembly, sources, retry_errors
+    def __init__(self, run: RunWithTests, sources: Sequence[TestSource], *, retry_errors: bool = False) -> None:
+        self._run, self.sources, self._retry_errors = run, sources, retry_errors
         self.totals: Counter[tuple[str, str]] = Counter()
-        """Tests to be scored, by memory and model."""
+        """Number of tests by memory and model."""
         self._streams: list[TestStream] = []
         self._stopping = False
-        self._slots = asyncio.Semaphore(assembly.settings.concurrency or STREAMS_AT_ONCE)
+        self._slots = asyncio.Semaphore(run.settings.concurrency or STREAMS_AT_ONCE)
 
-    async def prepare(self, tell: Tell) -> None:
-        """Make the tests once. ``tell`` is given a sentence for what is not as it seems.
+    async def prepare(self, report: Callable[[str], None]) -> None:
+        """Create the tests; ``report`` receives the notes of their source.
 
         Raises:
-            MemreplayError: they cannot be made.
+            MemreplayError: they cannot be created.
         """
-        made = [await self._assembly.made(source) for source in self.sources]
-        for source, benchmark in zip(self.sources, chosen_tests(made, self._assembly.settings), strict=True):
+        made = [await self._run.made(source) for source in self.sources]
+        for source, benchmark in zip(self.sources, chosen_tests(made, self._run.settings), strict=True):
             for note in benchmark.notes:
-                tell(note)
-            streams = streams_of(source, benchmark, self._assembly.settings) if benchmark.tests else []
+                report(note)
+            streams = streams_of(source, benchmark, self._run.settings) if benchmark.tests else []
             for stream in streams:
                 self.totals[stream.backend, stream.model] += len(stream.test_ids or ())
             self._streams += streams
 
     def stop(self) -> None:
-        """Let what is being said be the last; it can be gone on with."""
+        """Stop after the current messages; the run can be resumed."""
         self._stopping = True
 
     async def run(self, progress: BatchProgress) -> None:
-        """Play all that was not played to its end yet."""
-        recorder = self._assembly.recorder
+        """Play all streams that are not recorded to their end."""
+        recorder = self._run.recorder
         assert recorder is not None
         if not self._streams or self._stopping:
             return
         for stream in self._streams:
-            # All of them first: rows stand in this order, whichever is over first.
+            # Add them all first: this fixes the order of rows, whichever finishes first.
             recorder.add_conversation(stream.conversation)
-        self._account_for_writing()
+        self._record_writing()
         async with asyncio.TaskGroup() as group:
             for stream in self._streams:
                 group.create_task(self._run_one(stream, progress))
 
     async def _run_one(self, stream: TestStream, progress: BatchProgress) -> None:
         async with self._slots:
-            recorder = self._assembly.recorder
+            recorder = self._run.recorder
             assert recorder is not None
             known = self._recorded(stream)
-            mended = self._retry_errors and self._without_failures(known)
-            if mended:
+            removed_failures = self._retry_errors and self._remove_failures(known)
+            if removed_failures:
                 known = self._recorded(stream)
-            if not mended and any(isinstance(event, ConversationClosed) for event in known):
+            if not removed_failures and any(isinstance(event, ConversationClosed) for event in known):
                 for event in known:
-                    progress.tested(event, carried=True)
+                    progress.observe_test(event, resumed=True)
                 return
             if self._stopping:
                 return
             recorder.forget_ingestion(stream.conversation.id, [stream.backend])
             for event in known:
-                progress.kept(event)
-            session = self._assembly.start_tests(
+                progress.add_recorded_reply(event)
+            session = self._run.start_tests(
                 stream,
-                lambda event: progress.tested(event, carried=False),
+                lambda event: progress.observe_test(event, resumed=False),
                 KnownReplies(known, strict=not self._retry_errors, moved=self._move),
             )
             with suppress(StoppedError):
@@ -101,9 +97,9 @@ class TestsRunner:
             if session.finished:
                 await session.close("resolved")
 
-    def _without_failures(self, known: Sequence[ReplayEvent]) -> bool:
-        """Take back what is to be asked again; whether there was anything. What was paid for it stays on record."""
-        recorder = self._assembly.recorder
+    def _remove_failures(self, known: Sequence[ReplayEvent]) -> bool:
+        """Remove failed replies so that they are asked again; whether there were any. Their cost stays recorded."""
+        recorder = self._run.recorder
         assert recorder is not None
         replies, calls = failed_replies(known)
         for reply in replies:
@@ -113,17 +109,17 @@ class TestsRunner:
         return bool(replies or calls)
 
     def _move(self, event: PaidByTests, turn: int) -> None:
-        assert self._assembly.recorder is not None
-        self._assembly.recorder.replace(event, event.model_copy(update={"turn": turn}))
+        assert self._run.recorder is not None
+        self._run.recorder.replace(event, event.model_copy(update={"turn": turn}))
 
-    def _account_for_writing(self) -> None:
-        """What the model cost that wrote the tests, in the first conversation of the run."""
-        first, recorder, judge = self._streams[0], self._assembly.recorder, self._assembly.judge
+    def _record_writing(self) -> None:
+        """Record the cost of writing the tests, in the first conversation of the run."""
+        first, recorder, judge = self._streams[0], self._run.recorder, self._run.judge
         assert recorder is not None
         calls = [event for event in self._recorded(first) if isinstance(event, BenchmarkModelAsked)]
         if judge is None or any(not call.test_id for call in calls):
             return
-        for reply in self._assembly.authored.values():
+        for reply in self._run.authored.values():
             call = BenchmarkModelAsked(
                 conversation=first.conversation.id,
                 turn=0,
@@ -137,7 +133,7 @@ class TestsRunner:
             recorder.record(call)
 
     def _recorded(self, stream: TestStream) -> list[ReplayEvent]:
-        recorder = self._assembly.recorder
+        recorder = self._run.recorder
         assert recorder is not None
         reader = recorder.reader()
         try:

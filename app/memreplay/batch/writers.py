@@ -1,4 +1,4 @@
-"""Where results go: files, standard output, and the tables a person reads."""
+"""Writes results: JSON, CSV and Markdown files, and tables on standard output."""
 
 from __future__ import annotations
 
@@ -30,15 +30,14 @@ from memreplay.batch.tables import (
 )
 from memreplay.errors import UsageError
 from memreplay.files import refuse_unusable_output, write_whole
-from memreplay.scoring.results import Results
-from memreplay.scoring.sections import QuestionRow
+from memreplay.scoring.results import QuestionRow, Results
 
 Cell = str | int | float | bool | None
 
 _STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-"""What a spreadsheet may take for a formula, a command or the start of one (OWASP, "CSV Injection")."""
+"""What a spreadsheet may evaluate as a formula (OWASP, "CSV Injection")."""
 
-_AS_THEY_ARE = (
+_FIELDS = (
     "question_id", "dataset", "conversation", "backend", "model", "repeat", "kind", "type", "other_type",
     "location", "salience", "category", "question", "expected", "predicted", "predicted_index", "correct_index",
     "outcome", "score", "max_score", "recorded_score", "exact_match", "entity_recall", "f1", "failure",
@@ -46,7 +45,7 @@ _AS_THEY_ARE = (
     "recall_at_5", "recall_at_10", "reciprocal_rank", "reply", "error", "cost_usd", "ms", "recall_ms",
 )  # fmt: skip
 
-_MADE: dict[str, Callable[[QuestionRow], Cell]] = {
+_COMPUTED: dict[str, Callable[[QuestionRow], Cell]] = {
     "evidence": lambda row: " ".join(row.evidence),
     "failure_ranks": lambda row: "; ".join(
         f"{turn}: {', '.join(f'{channel} {rank}' for channel, rank in ranks.items())}"
@@ -64,24 +63,24 @@ _MADE: dict[str, Callable[[QuestionRow], Cell]] = {
 
 
 def as_csv(results: Results) -> str:
-    """All rows under a line of headings. A text that a spreadsheet would calculate has a quote before it."""
+    """All rows below their headings. A text that a spreadsheet would evaluate is preceded by a quote."""
     text = io.StringIO()
     writer = csv.writer(text)
-    writer.writerow([*_AS_THEY_ARE, *_MADE])
+    writer.writerow([*_FIELDS, *_COMPUTED])
     for row in results.questions:
-        cells = [getattr(row, name) for name in _AS_THEY_ARE] + [make(row) for make in _MADE.values()]
-        writer.writerow([_harmless(cell) for cell in cells])
+        cells = [getattr(row, name) for name in _FIELDS] + [make(row) for make in _COMPUTED.values()]
+        writer.writerow([_escaped(cell) for cell in cells])
     return text.getvalue()
 
 
-def _harmless(cell: Cell) -> Cell:
+def _escaped(cell: Cell) -> Cell:
     match cell:
         case bool():
             return "true" if cell else "false"
         case str() if cell.lstrip(" ").startswith(_STARTS_A_FORMULA):
             return f"'{cell}"
         case float():
-            # By figures and not by decimals: a price may be tiny.
+            # Significant digits, not decimals: a price may be tiny.
             return float(f"{cell:.9g}")
     return cell
 
@@ -91,7 +90,7 @@ _MENTION = re.compile(r"(?<!\w)@")
 
 
 def as_markdown(results: Results) -> str:
-    """GitHub's dialect. Names and datasets are text: they make no markup and mention nobody."""
+    """GitHub's dialect. Names and texts of datasets are escaped: they make no markup and mention nobody."""
     return "\n".join(_lines(results)) + "\n"
 
 
@@ -120,19 +119,19 @@ def _lines(results: Results) -> Iterator[str]:
 
 
 def _legend(results: Results) -> Iterator[str]:
-    """What the headings mean, folded away."""
+    """The meaning of the headings, folded."""
     scores = meaning_of_scores((*score_columns(results), *support_columns(results)))
     if scores:
         yield from ("<details><summary>What the columns mean</summary>", "")
         yield from (f"- *{plain(heading)}*: {plain(meaning)}" for heading, meaning in scores)
         failures = meaning_of_failures(failure_columns(results))
-        yield from ("", "Where each fact was lost, in numbers of answers:", "") if failures else ()
+        yield from ("", "Where each fact was lost (number of answers):", "") if failures else ()
         yield from (f"- *{plain(heading)}*: {plain(meaning)}" for heading, meaning in failures)
         yield from ("", "</details>", "")
 
 
 def _tests(results: Results) -> Iterator[str]:
-    """The points of a run of tests: a row a dataset, a column a memory."""
+    """Points of tests: a row per dataset, a column per memory."""
     names = contestants_in_tests(results)
     if not names:
         return
@@ -155,41 +154,37 @@ def _markdown_table(columns: Columns, backends: Mapping[str, object]) -> Iterato
 
 
 def plain(text: str) -> str:
-    """Text that stays text: one line, no markup, no mention."""
+    """The text escaped: one line, no markup, no mention."""
     escaped = _SPECIAL.sub(lambda match: f"\\{match[0]}", " ".join(text.split()))
     return _MENTION.sub("@\u200b", escaped)
 
 
 STANDARD_OUTPUT = "-"
 
-_WIDTH_OF_NO_TERMINAL = 140
+_WIDTH_WITHOUT_TERMINAL = 140
 
 Renderer = Callable[[Results], str]
 
 RENDERERS: dict[str, Renderer] = {".json": Results.to_json, ".csv": as_csv, ".md": as_markdown}
-"""What results are written as, by a file's ending."""
+"""The renderer for each file extension."""
 
 
 def check_outputs(
     outputs: Sequence[str], endings: Sequence[str] = tuple(RENDERERS), *, inputs: Iterable[Path]
 ) -> None:
-    """Refuse, before anything is asked, what could not be written afterwards, or would overwrite what is read.
-
-    Raises:
-        UsageError: an unknown ending, a folder that is not there, or one of ``inputs``.
-    """
+    """Raise UsageError, before anything is asked, for an output that cannot be written or is one of ``inputs``."""
     inputs = tuple(inputs)
     for output in outputs:
         if output == STANDARD_OUTPUT:
             continue
         if Path(output).suffix not in endings:
-            wrong = Path(output).suffix or "no ending"
+            wrong = Path(output).suffix or "a file without extension"
             raise UsageError(f"--output {output}: cannot write {wrong}; expected {', '.join(endings)}, or -")
         refuse_unusable_output(output, inputs)
 
 
 def write_results(results: Results, outputs: Sequence[str]) -> None:
-    """Write results everywhere they were asked for, as the ending says; ``-`` is JSON on standard output."""
+    """Write results to each output, in the format of its extension; ``-`` is JSON on standard output."""
     for output in outputs:
         if output == STANDARD_OUTPUT:
             sys.stdout.write(results.to_json())
@@ -198,8 +193,8 @@ def write_results(results: Results, outputs: Sequence[str]) -> None:
 
 
 def print_table(results: Results) -> None:
-    """Scores, what they rest on, where facts were lost, and what is to be said of it; on standard output."""
-    console = Console(width=None if sys.stdout.isatty() else _WIDTH_OF_NO_TERMINAL)
+    """Print scores, what they rest on, where facts were lost, and remarks."""
+    console = Console(width=None if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL)
     for columns in (score_columns(results), support_columns(results), failure_columns(results)):
         if columns:
             console.print(_table(columns, results.backends))

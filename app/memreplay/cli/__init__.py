@@ -1,1 +1,1 @@
-"""What the command line declares: one module a command or a group of them, put together in ``program``."""
+"""The command line: one module per command; ``program`` puts them together."""

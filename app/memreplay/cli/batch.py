@@ -1,21 +1,20 @@
-"""``memreplay --batch``: from options to files and an exit code."""
+"""``memreplay --batch``: run without a screen, write the results, return an exit code."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memory_backends.controls import CLOSED_BOOK, CONTROLS
 from memreplay.batch.estimate import estimate_run, estimate_tests, print_estimate
 from memreplay.batch.recorded_run import RunPlan, run_recorded
-from memreplay.batch.resume import Asking
-from memreplay.batch.selection import first_questions, sampled_questions
+from memreplay.batch.selection import AskPlan, first_questions, sampled_questions
 from memreplay.batch.writers import check_outputs
 from memreplay.cli.reading_progress import show_reading_progress
-from memreplay.cli.report import answer_key_of, results_beside, write_report
+from memreplay.cli.report import default_output, write_report
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import load, shipped_datasets
 from memreplay.dataset_interfaces.sources import TestSource, split_specs
@@ -23,16 +22,17 @@ from memreplay.engine.remote.client import is_agent
 from memreplay.errors import EXIT_BELOW_THRESHOLD, EXIT_DONE, EXIT_INTERRUPTED, EXIT_QUESTION_ERRORS, UsageError
 from memreplay.llm.catalogue import is_loopback
 from memreplay.paths import new_recording_path
-from memreplay.runtime.judge import refuse_extractive_judge
-from memreplay.runtime.streams import refuse_for_tests, refuse_unknown_backends
-from memreplay.runtime.test_runs import RunWithTests
+from memreplay.runtime.models import refuse_extractive_judge
+from memreplay.runtime.run_with_tests import RunWithTests
+from memreplay.runtime.test_streams import refuse_for_tests, refuse_unknown_backends
+from memreplay.scoring.answer_key import read_answer_key
 from memreplay.scoring.results import Results
 from memreplay.settings import Settings, without_secrets
 
 
 @dataclass(frozen=True)
 class BatchOptions:
-    """What ``--batch`` is told beside the settings."""
+    """The options of ``--batch`` that are not settings."""
 
     datasets: tuple[str, ...]
     evidence: Path | None
@@ -44,7 +44,7 @@ class BatchOptions:
     answer_key: Path | None = None
 
     def files_read(self) -> Iterator[Path]:
-        """Files that are named for reading; an id or a pattern of datasets is none."""
+        """Files that the run reads, and must not overwrite."""
         for name in self.datasets:
             yield Path(name)
         for path in (self.evidence, self.answer_key):
@@ -53,33 +53,27 @@ class BatchOptions:
 
 
 def check_options(settings: Settings, options: BatchOptions) -> None:
-    """Make sure that the options can be meant together.
-
-    Raises:
-        UsageError: they cannot.
-    """
+    """Raise UsageError for options that contradict each other."""
     wrong = {
-        "--resume needs --recording: the file with the run to go on with": options.plan.resume
+        "--resume needs --recording, the file with the run to continue": options.plan.resume
         and options.recording is None,
-        "--retry-errors goes with --resume": options.plan.retry_errors and not options.plan.resume,
-        "--limit and --sample both choose the questions; give one of them": bool(
-            settings.limit and settings.sample
-        ),
-        "--offline takes replies from the cache, which --no-cache forbids": settings.offline and not settings.cache,
-        "--fail-under takes an accuracy, a number from 0 to 1": options.fail_under is not None
+        "--retry-errors needs --resume": options.plan.retry_errors and not options.plan.resume,
+        "--limit and --sample both choose the questions; use one of them": bool(settings.limit and settings.sample),
+        "--offline takes replies from the cache; remove --no-cache": settings.offline and not settings.cache,
+        "--fail-under must be an accuracy from 0 to 1": options.fail_under is not None
         and not 0 <= options.fail_under <= 1,
-        "--estimate starts no run: it goes without --resume": options.estimate and options.plan.resume,
+        "--estimate starts no run; remove --resume": options.estimate and options.plan.resume,
     }
     for sentence, applies in wrong.items():
         if applies:
             raise UsageError(sentence)
     for url in (settings.redis_url, settings.qdrant_url) if settings.offline else ():
         if url is not None and not is_loopback(url):
-            raise UsageError(f"--offline reaches no network, and {without_secrets(url)} is on one")
+            raise UsageError(f"--offline uses no network, but {without_secrets(url)} needs one")
 
 
 def without_effect_on_tests(settings: Settings, options: BatchOptions) -> str | None:
-    """The options that change nothing where only tests are run, in one sentence; None where there are none."""
+    """A warning about the given options that have no effect on tests, if any."""
     idle = {
         "--shuffle-choices": settings.shuffle_choices,
         "--evidence": options.evidence is not None,
@@ -90,38 +84,38 @@ def without_effect_on_tests(settings: Settings, options: BatchOptions) -> str | 
     if not given:
         return None
     names = ", ".join(given)
-    why = "they choose among no options, name no evidence, and read memory at every turn"
-    return f"{names}: without effect on tests; {why}"
+    why = "tests have no options and no evidence, and read memory at every turn"
+    return f"{names}: no effect on tests; {why}"
 
 
 def run_batch(settings: Settings, options: BatchOptions) -> int:
-    """Run headless and write the results; the exit code says how it went.
+    """Run and write the results; the exit code.
 
     Raises:
-        MemreplayError: nothing was asked, since the options, a dataset, a server or a key will not do.
+        MemreplayError: an option, a dataset, a server or a key is unusable; nothing was asked.
     """
     check_options(settings, options)
     refuse_unknown_backends(settings.backend)
     recording = options.recording or new_recording_path()
-    outputs = tuple(dict.fromkeys(options.outputs)) or (results_beside(recording),)
-    # A folder of recordings that is not there yet is made with the first of them.
-    to_be_made = not options.outputs and not recording.parent.exists()
-    check_outputs(() if to_be_made else outputs, inputs=(recording, *options.files_read()))
+    outputs = tuple(dict.fromkeys(options.outputs)) or (default_output(recording),)
+    # The recordings folder is created together with its first recording.
+    folder_is_missing = not options.outputs and not recording.parent.exists()
+    check_outputs(() if folder_is_missing else outputs, inputs=(recording, *options.files_read()))
     specs, sources = split_specs(options.datasets or tuple(entry.id for entry in shipped_datasets()))
     refuse_for_tests(settings, sources, specs)
-    if not specs and (idle := without_effect_on_tests(settings, options)):
-        _warn(idle)
+    if not specs and (warning := without_effect_on_tests(settings, options)):
+        _warn(warning)
     conversations = _chosen_conversations(settings, options, specs) if specs else []
     if not sources and not any(conversation.questions for conversation in conversations):
-        raise UsageError("nothing to ask: the chosen datasets hold no questions")
+        raise UsageError("nothing to ask: the chosen datasets contain no questions")
     if options.estimate:
         return _estimate(settings, conversations, sources)
-    answer_key = answer_key_of(options.answer_key)
+    answer_key = read_answer_key(options.answer_key) if options.answer_key else None
     if answer_key is not None:
         answer_key.check(conversations)
-    if not _ran_to_its_end(settings, options.plan, conversations, sources, recording):
+    if not _completed(settings, options.plan, conversations, sources, recording):
         print(
-            f"interrupted; everything finished so far is saved. Go on with the same options and:"
+            f"interrupted; everything finished so far is saved. To continue, run the same command with"
             f" --recording {recording} --resume",
             file=sys.stderr,
         )
@@ -131,17 +125,17 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     return _exit_code(results, options.fail_under)
 
 
-def _ran_to_its_end(
+def _completed(
     settings: Settings,
     plan: RunPlan,
     conversations: Sequence[Conversation],
     sources: Sequence[TestSource],
     recording: Path,
 ) -> bool:
-    """Run and record. What it took, the embedder above all, is let go of before the results are made."""
-    along = _implicit_baselines(settings.backend) if conversations else ()
-    assembly = RunWithTests(settings, recording, implicit_baselines=along, warn=_warn)
-    return asyncio.run(run_recorded(assembly, conversations, sources, plan))
+    """Run and record; whether the run is complete. The embedder is released before the results are built."""
+    baselines = _implicit_baselines(settings.backend) if conversations else ()
+    run = RunWithTests(settings, recording, implicit_baselines=baselines, warn=_warn)
+    return asyncio.run(run_recorded(run, conversations, sources, plan))
 
 
 def _chosen_conversations(settings: Settings, options: BatchOptions, specs: Sequence[str]) -> list[Conversation]:
@@ -153,35 +147,32 @@ def _chosen_conversations(settings: Settings, options: BatchOptions, specs: Sequ
 
 
 def _implicit_baselines(backends: Sequence[str]) -> tuple[str, ...]:
-    """Closed book is asked along with every memory: without it a right answer may be a guess.
+    """Every memory is compared with the closed book: without it a right answer may be a guess.
 
-    What an agent would say without its memory no model can tell.
+    Not for an agent: no model of ours knows what it would say without its memory.
     """
-    is_chosen = CLOSED_BOOK in backends
     memories = [name for name in backends if name not in CONTROLS and not is_agent(name)]
-    return (CLOSED_BOOK,) if memories and not is_chosen else ()
+    return (CLOSED_BOOK,) if memories and CLOSED_BOOK not in backends else ()
 
 
 def _estimate(settings: Settings, conversations: Sequence[Conversation], sources: Sequence[TestSource]) -> int:
-    """Embedded stores are as good for it as servers, and it leaves nothing in them; nobody is there to be asked."""
+    """Runs on embedded stores, so that servers stay unchanged, and without a judge, so that no model is called."""
     refuse_extractive_judge(settings.judge)
-    embedded = settings.model_copy(update={"redis_url": None, "qdrant_url": None, "judge": None})
-    along = _implicit_baselines(settings.backend) if conversations else ()
-    assembly = RunWithTests(embedded, new_recording_path(), implicit_baselines=along, warn=_warn)
-    asking = Asking(
-        settings.backend, assembly.implicit_baselines, settings.model, settings.repeats, retry_errors=False
-    )
+    embedded = replace(settings, redis_url=None, qdrant_url=None, judge=None)
+    baselines = _implicit_baselines(settings.backend) if conversations else ()
+    run = RunWithTests(embedded, new_recording_path(), implicit_baselines=baselines, warn=_warn)
+    asking = AskPlan(settings.backend, run.implicit_baselines, settings.model, settings.repeats, retry_errors=False)
 
     async def estimate() -> None:
         try:
             if conversations:
-                print_estimate(await estimate_run(assembly, conversations, asking))
+                print_estimate(await estimate_run(run, conversations, asking))
             if sources:
-                estimates, caveats = await estimate_tests(assembly, sources, settings.judge)
+                estimates, caveats = await estimate_tests(run, sources, settings.judge)
                 print_estimate(estimates, "tests", "about")
                 print("\n".join(caveats))
         finally:
-            await assembly.finish("interrupted")
+            await run.finish("interrupted")
 
     asyncio.run(estimate())
     return EXIT_DONE

@@ -15,32 +15,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from memreplay.batch.report import results_of_run
 from memreplay.batch.writers import STANDARD_OUTPUT, check_outputs, plain
+from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.conversations.validation_errors import printable
 from memreplay.errors import UsageError
 from memreplay.files import NOT_REGULAR, is_irregular, write_whole
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording
 from memreplay.scoring.run_comparison import KINDS, AnswerRow, Change, Kind, RunComparison, compare_runs
-
-command = typer.Typer(
-    rich_markup_mode=None, add_completion=False, context_settings={"help_option_names": ["-h", "--help"]}
-)
-
-
-@command.command()
-def compare(
-    a: Annotated[Path, typer.Argument(metavar="A", help="A results file (.json) or a recording.")],
-    b: Annotated[Path, typer.Argument(metavar="B", help="Another, or the same recording.")],
-    run_a: Annotated[str | None, typer.Option(metavar="ID", help="Which run of A; default: the newest.")] = None,
-    run_b: Annotated[str | None, typer.Option(metavar="ID", help="Which run of B; default: the newest.")] = None,
-    output: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PATH", help="Where it goes too (.json, .md, or - for JSON alone); repeatable."),
-    ] = None,
-) -> None:
-    """Compare two runs on the same questions: how far apart, how sure, and what changed. Asks no model."""
-    compare_files(a, b, run_a, run_b, tuple(output or ()))
-
 
 _SQLITE = b"SQLite format 3\x00"
 _LONGEST_TEXT = 72
@@ -55,38 +36,47 @@ _HEADINGS: dict[Kind, str] = {
 
 
 class _ResultsFile(BaseModel):
-    """What of a results file is compared, of whatever version it is."""
+    """The part of a results file that is compared, the same in every version."""
 
     model_config = ConfigDict(extra="ignore")
 
     questions: tuple[AnswerRow, ...]
 
 
-def compare_files(a: Path, b: Path, run_a: str | None, run_b: str | None, outputs: Sequence[str]) -> None:
-    """Print the comparison, and write it where it is asked for (.json, .md, or - for JSON on standard output).
+command = typer.Typer(**COMMAND_OPTIONS)
 
-    Raises:
-        MemreplayError: a file cannot be read, or the two have nothing in common.
-    """
+
+@command.command()
+def compare(
+    a: Annotated[Path, typer.Argument(metavar="A", help="A results file (.json) or a recording.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="Another, or the same recording.")],
+    run_a: Annotated[str | None, typer.Option(metavar="ID", help="Run of A. [default: the newest]")] = None,
+    run_b: Annotated[str | None, typer.Option(metavar="ID", help="Run of B. [default: the newest]")] = None,
+    output: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH",
+            help="Also write the comparison here: .json, .md, or - for JSON on standard output. Repeatable.",
+        ),
+    ] = None,
+) -> None:
+    """Compare two runs on the same questions: the difference, its significance, what changed. Asks no model."""
+    outputs = tuple(output or ())
     check_outputs(outputs, (".json", ".md"), inputs=(a, b))
-    compared = compare_runs(rows_of(a, run_a), rows_of(b, run_b))
+    compared = compare_runs(_rows(a, run_a), _rows(b, run_b))
     if compared.unpaired:
-        print(f"not compared, for want of a partner: {', '.join(compared.unpaired)}", file=sys.stderr)
-    for output in outputs:
-        if output == STANDARD_OUTPUT:
+        print(f"only in one of the two, not compared: {', '.join(compared.unpaired)}", file=sys.stderr)
+    for path in outputs:
+        if path == STANDARD_OUTPUT:
             sys.stdout.write(_as_json(compared))
         else:
-            write_whole(output, _as_json(compared) if Path(output).suffix == ".json" else _as_markdown(compared))
+            write_whole(path, _as_json(compared) if Path(path).suffix == ".json" else _as_markdown(compared))
     if STANDARD_OUTPUT not in outputs:
         print("\n".join(_as_text(compared)))
 
 
-def rows_of(path: Path, run_id: str | None) -> Sequence[AnswerRow]:
-    """The answers of a results file, or of a run (the newest by default) of a recording.
-
-    Raises:
-        MemreplayError: the file cannot be read, is neither, or has no such run.
-    """
+def _rows(path: Path, run_id: str | None) -> Sequence[AnswerRow]:
+    """The answers of a results file, or of a run (the newest by default) of a recording."""
     try:
         if is_irregular(path):
             raise UsageError(f"{path}: {NOT_REGULAR}")
@@ -119,7 +109,7 @@ def _as_text(compared: RunComparison) -> list[str]:
         changes = [change for change in compared.changes if change.kind == kind]
         if changes:
             lines += ["", f"{_HEADINGS[kind]} ({len(changes)})"]
-            lines += [line for change in changes for line in _change_lines(change)]
+            lines += [line for change in changes for line in _lines_of_change(change)]
     return lines
 
 
@@ -127,22 +117,22 @@ def _summary(compared: RunComparison) -> str:
     return f"{len(compared.changes)} answers changed, {compared.alike} did not."
 
 
-def _change_lines(change: Change) -> list[str]:
+def _lines_of_change(change: Change) -> list[str]:
     return [
         f"  {_short(change.question_id)} · {change.contestant} · {_short(change.question)}",
         f"    expected {_short(change.expected)}",
-        f"    A {_said(change.was, change.failure_was)}",
-        f"    B {_said(change.now, change.failure_now)}",
+        f"    A {_answer(change.was, change.failure_was)}",
+        f"    B {_answer(change.now, change.failure_now)}",
     ]
 
 
-def _said(text: str | None, failure: str | None) -> str:
-    said = "nothing" if text is None else _short(text)
-    return f"{said} ({failure.replace('_', ' ')})" if failure else said
+def _answer(text: str | None, failure: str | None) -> str:
+    answer = "nothing" if text is None else _short(text)
+    return f"{answer} ({failure.replace('_', ' ')})" if failure else answer
 
 
 def _short(text: str) -> str:
-    """One line of text that a terminal shows as it is."""
+    """The text on one line, cut, and safe to print."""
     one_line = printable(" ".join(text.split()))
     return one_line if len(one_line) <= _LONGEST_TEXT else one_line[: _LONGEST_TEXT - 1] + "…"
 
@@ -159,8 +149,8 @@ def _as_markdown(compared: RunComparison) -> str:
             f"{_short(change.question_id)}: {_short(change.question)}",
             change.contestant,
             _short(change.expected),
-            _said(change.was, change.failure_was),
-            _said(change.now, change.failure_now),
+            _answer(change.was, change.failure_was),
+            _answer(change.now, change.failure_now),
         )
         lines.append(f"| {' | '.join(plain(cell) for cell in cells)} |")
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""The command line: ``memreplay`` itself, and its commands by name. A command's module is imported when it runs."""
+"""The command line: ``memreplay`` itself and its commands. The module of a command is imported when it runs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.cli.replay import replay
 
 COMMANDS = {
@@ -15,10 +16,10 @@ COMMANDS = {
     "compare": "Compare two runs on the same questions. Asks no model.",
     "doctor": "Check which Redis, Qdrant, embedder and model this configuration reaches.",
     "validate": "Check dataset files: one line per error, with its place and what was expected.",
-    "check-backend": "Test a memory against the contract, and say in plain words what it breaks.",
+    "check-backend": "Test a memory against the contract, one line per rule.",
     "serve-backend": "Serve a memory over HTTP, as an agent for benchmark runners.",
-    "recordings": "List recordings, show one, import a foreign run.",
-    "datasets": "List what can be replayed, show its coverage, export it.",
+    "recordings": "List recordings, show one, import a run of another program.",
+    "datasets": "List datasets, show their coverage, export conversations and tests.",
 }
 """Name and help of each command; its module in this package has a ``command``."""
 
@@ -40,8 +41,7 @@ class _LazyGroup(TyperGroup):
 cli = typer.Typer(
     name="memreplay",
     cls=_LazyGroup,
-    add_completion=False,
-    rich_markup_mode=None,
+    **COMMAND_OPTIONS,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -1,4 +1,4 @@
-"""``memreplay recordings``: list recordings, show one, import a foreign run."""
+"""``memreplay recordings``: list recordings, show one, import a run of another program."""
 
 from __future__ import annotations
 
@@ -9,14 +9,25 @@ from typing import Annotated
 
 import typer
 
+from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.errors import RecordingError
 from memreplay.paths import recording_files
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
 
+command = typer.Typer(**COMMAND_OPTIONS, invoke_without_command=True)
 
+
+@command.callback()
+def recordings(context: typer.Context) -> None:
+    """List recordings (the default), show one, or import a run of another program."""
+    if context.invoked_subcommand is None:
+        list_recordings()
+
+
+@command.command("list")
 def list_recordings() -> None:
-    """One line a run; a file that cannot be read is told on standard error."""
+    """List the runs in the recordings folder, one per line."""
     for path in recording_files():
         try:
             with closing(Recording.open(path)) as recording:
@@ -25,71 +36,43 @@ def list_recordings() -> None:
             print(f"memreplay: {error}", file=sys.stderr)
             continue
         for run in runs:
-            print(f"{path}\t{_line(run)}")
+            print(f"{path}\t{_run_line(run)}")
 
 
-def show_recording(path: Path) -> None:
-    """The runs of one file with their settings and conversations.
-
-    Raises:
-        RecordingError: it cannot be read.
-    """
-    with closing(Recording.open(path)) as recording, reporting_damage(path):
+@command.command("show")
+def show_recording(file: Annotated[Path, typer.Argument(help="A recording.")]) -> None:
+    """Show the runs of a recording, with their settings and conversations."""
+    with closing(Recording.open(file)) as recording, reporting_damage(file):
         for run in recording.runs():
-            print(_line(run))
+            print(_run_line(run))
             for name, value in run.settings.items():
                 print(f"  {name}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
             for conversation_id in recording.conversation_ids(run.id):
                 print(f"  {_conversation_line(recording, run, conversation_id)}")
 
 
+@command.command("import")
+def import_run(
+    source: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="The folder of a finished GoodAI run.")],
+    recording: Annotated[Path, typer.Option(help="SQLite file to record into; an existing file gains a run.")],
+) -> None:
+    """Import a finished run of the GoodAI LTM benchmark into a recording."""
+    from memreplay.recording.goodai_import import import_goodai_run
+
+    tests = import_goodai_run(source, recording)
+    print(f"{tests} tests imported; recorded in {recording}", file=sys.stderr)
+
+
+def _run_line(run: RunInfo) -> str:
+    return f"{run.id}\t{run.started_at}\t{run.status}\t{','.join(run.datasets)}"
+
+
 def _conversation_line(recording: Recording, run: RunInfo, conversation_id: str) -> str:
-    def number_of(kind: str) -> int:
+    def count(kind: str) -> int:
         return sum(1 for _ in recording.events(run.id, conversation_id, (kind,)))
 
     conversation = recording.conversation(run.id, conversation_id)
     if conversation.conversing:
-        said, scored = number_of("message_said"), number_of("test_scored")
-        return f"tests {conversation_id}: {said} turns, {scored} tests over"
-    turns, questions, answers = len(conversation.turns), len(conversation.questions), number_of("answer_scored")
-    return f"conversation {conversation_id}: {turns} turns, {questions} questions, {answers} answers"
-
-
-def _line(run: RunInfo) -> str:
-    return f"{run.id}\t{run.started_at}\t{run.status}\t{','.join(run.datasets)}"
-
-
-command = typer.Typer(help="The runs in recordings.", rich_markup_mode=None, invoke_without_command=True)
-
-
-@command.callback()
-def recordings_default(context: typer.Context) -> None:
-    """The runs in recordings: ``list`` (the default) or ``show FILE``."""
-    if context.invoked_subcommand is None:
-        recordings_list()
-
-
-@command.command("list")
-def recordings_list() -> None:
-    """One line a run, of every recording in the recordings folder."""
-
-    list_recordings()
-
-
-@command.command("show")
-def recordings_show(file: Annotated[Path, typer.Argument(help="A recording.")]) -> None:
-    """What a recording holds: its runs, their settings and conversations."""
-
-    show_recording(file)
-
-
-@command.command("import")
-def recordings_import(
-    source: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="The folder of a finished GoodAI run.")],
-    recording: Annotated[Path, typer.Option(help="The SQLite file; an existing one gains a run.")],
-) -> None:
-    """Make a recording of a run that another program made."""
-    from memreplay.recording.goodai_import import import_goodai_run
-
-    tests = import_goodai_run(source, recording)
-    typer.echo(f"{tests} tests imported; recorded in {recording}", err=True)
+        return f"tests {conversation_id}: {count('message_said')} turns, {count('test_scored')} tests scored"
+    turns, questions = len(conversation.turns), len(conversation.questions)
+    return f"conversation {conversation_id}: {turns} turns, {questions} questions, {count('answer_scored')} answers"

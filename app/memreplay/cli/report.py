@@ -10,55 +10,41 @@ from typing import Annotated
 import typer
 
 from memreplay.batch.report import results_of_run
-from memreplay.batch.writers import check_outputs, print_table, write_results
-from memreplay.cli.options import AnswerKeyFile, Outputs
+from memreplay.batch.writers import STANDARD_OUTPUT, check_outputs, print_table, write_results
+from memreplay.cli.options import COMMAND_OPTIONS, AnswerKeyFile, Outputs
 from memreplay.errors import UsageError
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording
 from memreplay.scoring.answer_key import AnswerKey, read_answer_key
 from memreplay.scoring.results import Results
 
-command = typer.Typer(
-    rich_markup_mode=None, add_completion=False, context_settings={"help_option_names": ["-h", "--help"]}
-)
+command = typer.Typer(**COMMAND_OPTIONS)
 
 
 @command.command()
 def report(
     file: Annotated[Path, typer.Argument(help="A recording.")],
-    run: Annotated[str | None, typer.Option(metavar="ID", help="Which run; default: the newest.")] = None,
+    run: Annotated[str | None, typer.Option(metavar="ID", help="Run to report. [default: the newest]")] = None,
     output: Outputs = None,
     answer_key: AnswerKeyFile = None,
 ) -> None:
     """Write the results of a finished run again. Asks no model."""
-    report_again(file, run, tuple(output or ()), answer_key)
+    outputs = tuple(dict.fromkeys(output or ())) or (default_output(file),)
+    check_outputs(outputs, inputs=(file, *([answer_key] if answer_key else ())))
+    write_report(file, run, outputs, read_answer_key(answer_key) if answer_key else None)
 
 
-def report_again(path: Path, run_id: str | None, outputs: Sequence[str], answer_key: Path | None = None) -> None:
-    """Write the results of a recorded run again, from the file alone.
-
-    Raises:
-        MemreplayError: the file or an output cannot be used.
-    """
-    chosen = tuple(dict.fromkeys(outputs)) or (results_beside(path),)
-    check_outputs(chosen, inputs=(path, *([answer_key] if answer_key else ())))
-    write_report(path, run_id, chosen, answer_key_of(answer_key))
-
-
-def results_beside(recording: Path) -> str:
+def default_output(recording: Path) -> str:
     if not recording.name:
         raise UsageError(f"{recording}: not a file; expected the name of a recording")
     return str(recording.with_suffix(".results.json"))
 
 
-def answer_key_of(path: Path | None) -> AnswerKey | None:
-    return None if path is None else read_answer_key(path)
-
-
 def write_report(path: Path, run_id: str | None, outputs: Sequence[str], answer_key: AnswerKey | None) -> Results:
+    """Write the results of a recorded run, the newest by default, and print its tables."""
     with closing(Recording.open(path)) as recording, reporting_damage(path):
         results = results_of_run(recording, recording.run(run_id), answer_key)
     write_results(results, outputs)
-    if "-" not in outputs:
+    if STANDARD_OUTPUT not in outputs:
         print_table(results)
     return results

@@ -1,4 +1,4 @@
-"""``memreplay serve-backend``: one of our memories as an HTTP service, until it is told to stop."""
+"""``memreplay serve-backend``: a memory as an HTTP service."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ import typer
 
 from memory_backends.base import StoreUnavailableError
 from memory_backends.registry import create_backend
+from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.conversations.models import Question
-from memreplay.errors import EXIT_DONE, MissingServerOrKeyError, UsageError
+from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.catalogue import ensure_reachable
-from memreplay.llm.client import UnstoppableModel
+from memreplay.llm.client import NeverUnavailableModel
 from memreplay.llm.extraction import ModelFactExtractor
 from memreplay.llm.extractive.reader import read_prompt
 from memreplay.llm.litellm_setup import warm_up
@@ -27,75 +28,65 @@ from memreplay.llm.prompts import HISTORY_HEADING, after_history, build_request,
 from memreplay.llm.tokens import context_budget
 from memreplay.runtime.embedders import ensure_embedder_answers
 from memreplay.runtime.memories import resources_of
-from memreplay.runtime.streams import refuse_unknown_backends
+from memreplay.runtime.test_streams import refuse_unknown_backends
 from memreplay.settings import Settings, read_settings
-
-command = typer.Typer(
-    rich_markup_mode=None, add_completion=False, context_settings={"help_option_names": ["-h", "--help"]}
-)
-
-
-@command.command("serve-backend")
-def serve_backend(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A memory: hybrid, rag, package.module:Class …")],
-    host: Annotated[
-        str, typer.Option(help="Where to listen; elsewhere than here, a token is needed.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8377,
-    token: Annotated[
-        str | None,
-        typer.Option(
-            envvar="MEMREPLAY_SERVE_TOKEN",
-            show_default=False,
-            help="What callers must show; better in the environment.",
-        ),
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What answers from the memory; default memreplay/extractive.")
-    ] = None,
-) -> None:
-    """Serve a memory over HTTP, as an agent for benchmark runners. Stores are those that are configured."""
-    settings = read_settings(model=(model,) if model else ())
-    raise typer.Exit(serve(name, settings, ServeOptions(host, port, token)))
-
 
 if TYPE_CHECKING:
     from aiohttp.web import TCPSite
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
+command = typer.Typer(**COMMAND_OPTIONS)
+
+
+@command.command()
+def serve_backend(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A memory: hybrid, rag, package.module:Class …")],
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; one that is not loopback requires a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 picks a free port.")] = 8377,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="MEMREPLAY_SERVE_TOKEN",
+            show_default=False,
+            help="Bearer token that clients must send; better given in the environment.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help=f"Model that answers from the memory. [default: {EXTRACTIVE_MODEL}]"),
+    ] = None,
+) -> None:
+    """Serve a memory over HTTP until interrupted, as an agent for benchmark runners.
+
+    Uses the configured stores.
+    """
+    from memreplay.server.app import is_loopback
+
+    settings = replace(read_settings(model=(model,) if model else ()), backend=(name,))
+    refuse_unknown_backends([name])
+    if name.startswith(("http:", "https:")):
+        raise UsageError(f"{name} is an HTTP agent already")
+    if not is_loopback(host) and not token:
+        raise UsageError(
+            f"listening on {host} exposes the memory: require a token with --token or MEMREPLAY_SERVE_TOKEN"
+        )
+    for used in (settings.model[0], settings.extractor):
+        if used is not None:
+            ensure_reachable(used, settings.api_base)
+    warm_up()
+    asyncio.run(_serve(name, settings, ServeOptions(host, port, token)))
+
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """Where to listen; ``token`` is what callers must show, None for nobody but this machine."""
+    """Without a ``token`` anybody on this machine may call."""
 
     host: str
     port: int
     token: str | None
-
-
-def serve(name: str, settings: Settings, options: ServeOptions) -> int:
-    """Serve until interrupted.
-
-    Raises:
-        UsageError: there is no such memory, or nobody may listen there without a token.
-        MissingServerOrKeyError: a store, or the model's key, is missing.
-    """
-    from memreplay.server.app import is_loopback
-
-    refuse_unknown_backends([name])
-    if name.startswith(("http:", "https:")):
-        raise UsageError(f"{name} is served already")
-    if not is_loopback(options.host) and not options.token:
-        raise UsageError(
-            f"listening on {options.host} lets others in: give them a token with --token or MEMREPLAY_SERVE_TOKEN"
-        )
-    for model in (settings.model[0], settings.extractor):
-        if model is not None:
-            ensure_reachable(model, settings.api_base)
-    warm_up()
-    asyncio.run(_serve(name, settings.model_copy(update={"backend": (name,)}), options))
-    return EXIT_DONE
 
 
 async def _serve(name: str, settings: Settings, options: ServeOptions) -> None:
@@ -106,7 +97,7 @@ async def _serve(name: str, settings: Settings, options: ServeOptions) -> None:
 
     resources, vectors = resources_of(settings)
     model, base = settings.model[0], settings.api_base
-    asked = UnstoppableModel()
+    asked = NeverUnavailableModel()
     if settings.extractor is not None:
         resources = replace(resources, extractor=ModelFactExtractor(asked, settings.extractor, base))
     try:
@@ -153,28 +144,28 @@ async def _listen(site: TCPSite, options: ServeOptions) -> None:
 
 @contextmanager
 def _stop_signals() -> Iterator[asyncio.Event]:
-    """An event that the first signal to stop sets; a second one does not wait for the turns under way."""
+    """An event that the first signal sets; a second one does not wait for turns in progress."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def let_go() -> None:
+    def remove_handlers() -> None:
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
 
-    def stopped() -> None:
+    def on_signal() -> None:
         stop.set()
-        let_go()
+        remove_handlers()
 
     for number in _SIGNALS:
-        loop.add_signal_handler(number, stopped)
+        loop.add_signal_handler(number, on_signal)
     try:
         yield stop
     finally:
-        let_go()
+        remove_handlers()
 
 
 class MessageReader:
-    """Answers a message from what memory gave for it, through a model."""
+    """Answers a message through a model, from the context that memory recalled for it."""
 
     def __init__(self, model: AnswerModel, name: str, api_base: str | None) -> None:
         self._model = model
@@ -182,11 +173,10 @@ class MessageReader:
         self._api_base = api_base
 
     async def reply(self, context: str, message: str) -> Reply:
-        """The model's reply. A failure is a reply with an error."""
         return await self._model.answer(self._request(context, message))
 
     def _request(self, context: str, message: str) -> AnswerRequest:
-        """A question of ours goes as it is. The embedded reader takes any message for a question."""
+        """One of our own prompts is sent unchanged. The embedded reader treats any message as a question."""
         is_question = read_prompt(f"{HISTORY_HEADING}\n\n{message}") is not None
         if self._name == EXTRACTIVE_MODEL and not is_question:
             question = Question(id="", kind="recall", type="", text=message, expected="")

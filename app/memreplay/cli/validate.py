@@ -1,95 +1,82 @@
-"""``memreplay validate``: one line a fault on standard output, warnings on standard error."""
+"""``memreplay validate``: one line per error on standard output, warnings on standard error."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.cli.reading_progress import show_reading_progress
 from memreplay.conversations.registry import named_files
 from memreplay.conversations.validation import Tally, errors_in_files
-from memreplay.conversations.validation_errors import Listener, printable
+from memreplay.conversations.validation_errors import LoadCallbacks, printable
 from memreplay.dataset_interfaces.sources import TestOptions, TestSource, split_specs
-from memreplay.errors import EXIT_DONE, EXIT_USAGE, MemreplayError
+from memreplay.errors import EXIT_USAGE, MemreplayError
 
-command = typer.Typer(
-    rich_markup_mode=None, add_completion=False, context_settings={"help_option_names": ["-h", "--help"]}
-)
+command = typer.Typer(**COMMAND_OPTIONS)
 
 
 @command.command()
 def validate(
     path: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PATH", help="A file, folder, id or glob; default: all shipped datasets."),
+        typer.Argument(metavar="PATH", help="File, folder, id or glob. [default: all shipped datasets]"),
     ] = None,
 ) -> None:
-    """Check dataset files: one line a fault, with its place and what was expected."""
-    raise typer.Exit(check_files(tuple(path or ())))
-
-
-def check_files(specs: Sequence[str]) -> int:
-    """Check the files that the specs name, the shipped ones where there is none; the exit code says how it went.
-
-    Raises:
-        UsageError: a spec names nothing.
-    """
-    tally, warnings, faults = Tally(), _Warnings(), 0
-    named, sources = split_specs(specs)
-    for source in sources:
-        faults += _check_tests(source, tally, warnings)
-    paths = [_as_seen_from_here(path) for path in named_files(named)] if named or not sources else []
+    """Check dataset files: one line per error, with its place and what was expected."""
+    tally, warnings = Tally(), _Warnings()
+    named, sources = split_specs(path or ())
+    errors = sum(not _check_tests(source, tally, warnings) for source in sources)
+    paths = [_relative(file) for file in named_files(named)] if named or not sources else []
     with show_reading_progress() as opened:
-        listener = Listener(warn=warnings.hear, repaired=warnings.hear, opened=opened)
-        for fault in errors_in_files(paths, tally, listener):
-            faults += 1
-            print(printable(str(fault)))
-    if faults:
-        print(f"{_count(faults, 'fault')} in {_count(tally.files, 'file')}", file=sys.stderr)
-        return EXIT_USAGE
-    print(f"{_count(tally.files, 'file')} checked, {', '.join(_held(tally))}: no fault")
-    return EXIT_DONE
+        callbacks = LoadCallbacks(on_warning=warnings.print, on_repair=warnings.print, on_opened=opened)
+        for error in errors_in_files(paths, tally, callbacks):
+            errors += 1
+            print(printable(str(error)))
+    if errors:
+        print(f"{_count(errors, 'error')} in {_count(tally.files, 'file')}", file=sys.stderr)
+        raise typer.Exit(EXIT_USAGE)
+    print(f"{_count(tally.files, 'file')} checked, {', '.join(_contents(tally))}: no errors")
 
 
-def _held(tally: Tally) -> list[str]:
-    """What the files hold, counted; tests where there are any, and then conversations only where there are some."""
+def _contents(tally: Tally) -> list[str]:
+    """What the files hold, counted. Conversations are left out where there are only tests."""
     tests = [_count(tally.tests, "test")] if tally.tests else []
     if tests and not tally.conversations:
         return tests
     return [_count(tally.conversations, "conversation"), _count(tally.questions, "question"), *tests]
 
 
-def _check_tests(source: TestSource, tally: Tally, warnings: _Warnings) -> int:
-    """Make the tests of a source, and tell what is wrong with it; the number of faults."""
+def _check_tests(source: TestSource, tally: Tally, warnings: _Warnings) -> bool:
+    """Create the tests of a source, and print the error if that fails; whether it succeeded."""
     tally.files += 1
     try:
         made = source.benchmark(TestOptions(), None)
     except MemreplayError as error:
         print(printable(str(error)))
-        return 1
+        return False
     for note in made.notes:
-        warnings.hear(note)
+        warnings.print(note)
     tally.tests += len(made.tests)
-    return 0
+    return True
 
 
 class _Warnings:
-    """Each said once, though a file of evidence is read as often as there are rows beside it."""
+    """Prints each warning once, though a file of evidence is read once for each row file beside it."""
 
     def __init__(self) -> None:
-        self._said: set[str] = set()
+        self._printed: set[str] = set()
 
-    def hear(self, sentence: str) -> None:
-        if sentence not in self._said:
-            self._said.add(sentence)
+    def print(self, sentence: str) -> None:
+        if sentence not in self._printed:
+            self._printed.add(sentence)
             print(f"warning: {printable(sentence)}", file=sys.stderr)
 
 
-def _as_seen_from_here(path: Path) -> Path:
+def _relative(path: Path) -> Path:
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 

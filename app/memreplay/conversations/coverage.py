@@ -1,6 +1,6 @@
-"""What a set of conversations covers: questions and key turns, counted by pairs of their properties.
+"""Coverage of a set of conversations: questions and key turns, counted by pairs of properties.
 
-A cell that is empty is something that nobody has asked yet: what to write next.
+An empty cell is a combination that no question tests yet, so it suggests what to write next.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from memreplay.conversations.formats.test_conversation import BANDS
 from memreplay.conversations.models import Conversation, InfoLocation, KeyInfoType, Question, Salience, Turn
 
 UNKNOWN = "–"
-"""Where a dataset does not say."""
+"""The value if the dataset does not name one."""
 
 
 @dataclass(frozen=True)
 class Covered:
-    """A question or a key turn, by what it tests."""
+    """The properties of a question or key turn."""
 
     category: str
     key_info: str
@@ -30,7 +30,7 @@ class Covered:
 
 @dataclass(frozen=True)
 class Cell:
-    """How many questions, and how many key turns."""
+    """Counts of one cell of a table."""
 
     questions: int
     key_turns: int
@@ -38,14 +38,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class CoverageTable:
-    """Counts by two properties; ``cells[row][column]``, those that are empty too."""
+    """Counts by two properties: ``cells[row][column]``, including empty cells."""
 
     rows: str
     columns: str
     cells: dict[str, dict[str, Cell]]
 
     def empty(self) -> list[tuple[str, str]]:
-        """Rows and columns where there is no question."""
+        """The rows and columns of the cells without a question."""
         return [
             (row, column)
             for row, cells in self.cells.items()
@@ -63,7 +63,7 @@ _PROPERTIES: dict[str, tuple[_Property, tuple[str, ...]]] = {
     "salience": (lambda covered: covered.salience, get_args(Salience)),
     "language": (lambda covered: covered.language, ()),
 }
-"""How each property is read, and the values that are shown even where nothing has them."""
+"""How each property is read, and the values that are listed even if nothing has them."""
 
 _PAIRS = (
     ("category", "key info"),
@@ -79,14 +79,14 @@ _PAIRS = (
 
 @dataclass(frozen=True)
 class Coverage:
-    """The tables, and how many conversations bear each tag."""
+    """The tables, and the number of conversations with each tag."""
 
     tables: tuple[CoverageTable, ...]
     tags: dict[str, int]
 
 
 def coverage_of(conversations: Iterable[Conversation]) -> Coverage:
-    """What the conversations cover."""
+    """Count the questions, key turns and tags of the conversations."""
     questions: list[Covered] = []
     key_turns: list[Covered] = []
     tags: Counter[str] = Counter()
@@ -117,20 +117,20 @@ def _table(rows: str, columns: str, questions: list[Covered], key_turns: list[Co
 
 
 def _values(name: str, found: set[str]) -> list[str]:
-    """The known values first, then the others that were found, and last what is not said."""
+    """The known values first, then the others that were found, then unknown."""
     known = _PROPERTIES[name][1]
     others = sorted(found - set(known) - {UNKNOWN})
     return [*known, *others, *([UNKNOWN] if UNKNOWN in found else [])]
 
 
 def _category(conversation: Conversation) -> str:
-    """What stands first in the id of a conversation with a file of its own; else the dataset."""
+    """The prefix of the id of a conversation with its own file; else the dataset."""
     in_its_own_file = conversation.id == conversation.dataset
     return conversation.id.partition("-")[0] if in_its_own_file else conversation.dataset
 
 
 def _of_question(question: Question, conversation: Conversation) -> Covered:
-    """A question tests what its evidence turns hold; where they differ, the last of them."""
+    """A question tests what its last evidence turn contains."""
     evidence = sorted((conversation.turns_by_id[turn] for turn in question.evidence), key=lambda turn: turn.number)
     marks = [turn.key_info for turn in evidence if turn.key_info is not None]
     return Covered(

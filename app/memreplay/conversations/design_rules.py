@@ -1,4 +1,4 @@
-"""Design rules of a TestConversation: shape, metadata, name, and how its questions relate to its turns."""
+"""Design rules of a TestConversation: its shape, metadata and name, and how its questions relate to its turns."""
 
 from __future__ import annotations
 
@@ -12,56 +12,44 @@ from memreplay.conversations.formats.test_conversation import BANDS, RecallQuest
 from memreplay.conversations.models import InfoLocation, KeyInfoType, Salience, Turn
 from memreplay.conversations.validation_errors import Place, entries, shown
 from memreplay.errors import DatasetError
-from memreplay.text import normalised, stands_in
+from memreplay.text import normalised, occurs_in
 
-_TAG = re.compile(r"(?P<language>[a-z]{2})(-[A-Z][a-z]{3})?(-([A-Z]{2}|\d{3}))?")
-
-_CODES = """
-    aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de
-    dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia
-    id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo
-    lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl
-    ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw ta te tg th ti tk
-    tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
-"""
-_ISO_639_1 = frozenset(_CODES.split())
-
-
-def is_known_language(tag: str) -> bool:
-    """Whether the tag is well formed, and its language one that ISO 639-1 names."""
-    parts = _TAG.fullmatch(tag)
-    return parts is not None and parts["language"] in _ISO_639_1
-
-
-Faults = Iterator[DatasetError]
-Rule = Callable[[Draft], Faults]
+Errors = Iterator[DatasetError]
+Rule = Callable[[Draft], Errors]
 
 TURNS = range(12, 21)
 QUESTIONS_BY_LOCATION: dict[InfoLocation, int] = {"early": 2, "middle": 2, "recent": 1}
 LEAST_WORDS = 400
 TAGS = {
-    "correction": "a value is put right later",
+    "correction": "a value is corrected later",
     "same_first_name": "two people with the same first name",
     "near_number": "a number that resembles another",
-    "in_passing": "a tested fact that is only touched on",
+    "in_passing": "a tested fact that is only mentioned in passing",
     "instruction": "a standing instruction",
-    "assistant_error": "the assistant was wrong and is put right",
-    "edge": "an edge case, free in length and number of questions",
+    "assistant_error": "the assistant was wrong and is corrected",
+    "edge": "an edge case: any length and number of questions",
 }
-"""The tags in use, and what each marks."""
+"""The known tags and what each of them marks."""
 
 _EDGE = "edge"
 _ID = re.compile(r"[a-z]+(_[a-z]+)*-\d{2,}")
 _EDGE_ID = re.compile(r"[a-z0-9_]+(-[a-z0-9_]+)+")
 
 
+def is_known_language(tag: str) -> bool:
+    """Whether this is a well-formed BCP 47 tag of registered subtags."""
+    from langcodes import tag_is_valid  # loaded only by commands that validate
+
+    return tag_is_valid(tag)
+
+
 def is_edge_case(draft: Draft) -> bool:
-    """Whether the rules on length and on the number of questions do not bind it."""
+    """Whether the conversation is exempt from the rules on length and number of questions."""
     return draft.path.parent.name == _EDGE or _EDGE in draft.tags
 
 
-def shape_errors(draft: Draft) -> Faults:
-    """Faults of the number and the order of turns and questions."""
+def shape_errors(draft: Draft) -> Errors:
+    """Errors in the number and order of turns and questions."""
     rules: tuple[Rule, ...] = (_roles, _mixed_saliences)
     if not is_edge_case(draft):
         rules = (_number_of_turns, _number_of_words, _number_of_questions, *rules)
@@ -69,13 +57,13 @@ def shape_errors(draft: Draft) -> Faults:
         yield from rule(draft)
 
 
-def _number_of_turns(draft: Draft) -> Faults:
+def _number_of_turns(draft: Draft) -> Errors:
     if draft.turns and len(draft.turns) not in TURNS:
         expected = f"{TURNS.start} to {TURNS.stop - 1} turns"
         yield draft.place.at("turns").error(f"has {entries(len(draft.turns))}", expected)
 
 
-def _number_of_words(draft: Draft) -> Faults:
+def _number_of_words(draft: Draft) -> Errors:
     turns = draft.all_turns()
     if turns:
         words = sum(len(turn.content.split()) for turn in turns)
@@ -83,13 +71,13 @@ def _number_of_words(draft: Draft) -> Faults:
             yield draft.place.at("turns").error(f"holds {words} words", f"at least {LEAST_WORDS}")
 
 
-def _number_of_questions(draft: Draft) -> Faults:
+def _number_of_questions(draft: Draft) -> Errors:
     place = draft.place.at("recallQuestions")
     wanted = sum(QUESTIONS_BY_LOCATION.values())
     if draft.questions and len(draft.questions) != wanted:
         yield place.error(f"has {entries(len(draft.questions))}", f"{wanted} questions")
         return
-    asked = Counter(question.info_location for _, question in draft.sound_questions())
+    asked = Counter(question.info_location for _, question in draft.valid_questions())
     if asked.total() == wanted and asked != QUESTIONS_BY_LOCATION:
         yield place.error(f"asks of {_by_location(asked)}", _by_location(QUESTIONS_BY_LOCATION))
 
@@ -98,7 +86,7 @@ def _by_location(counts: dict[InfoLocation, int]) -> str:
     return ", ".join(f"{counts.get(location, 0)} {location}" for location in QUESTIONS_BY_LOCATION)
 
 
-def _roles(draft: Draft) -> Faults:
+def _roles(draft: Draft) -> Errors:
     previous = "assistant"
     for index, turn in enumerate(draft.turns):
         if turn is None:
@@ -106,28 +94,28 @@ def _roles(draft: Draft) -> Faults:
             continue
         if turn.role == previous:
             first = index == 0
-            problem = f"is {shown(turn.role)}" + ("" if first else ", as before it")
+            problem = f"is {shown(turn.role)}" + ("" if first else ", like the turn before")
             expected = '"user": the user speaks first' if first else "the roles to alternate"
             yield draft.turn_place(index).at("role").error(problem, expected)
         previous = turn.role
 
 
-def _mixed_saliences(draft: Draft) -> Faults:
-    """A conversation with a single key turn has nothing to mix."""
-    saliences = [question.salience_level for _, question in draft.sound_questions()]
-    key_turns = sum(turn.metadata is not None for _, turn in draft.sound_turns())
+def _mixed_saliences(draft: Draft) -> Errors:
+    """Does not apply to a conversation with a single key turn."""
+    saliences = [question.salience_level for _, question in draft.valid_questions()]
+    key_turns = sum(turn.metadata is not None for _, turn in draft.valid_turns())
     if key_turns > 1 and len(saliences) > 1 and len(saliences) == len(draft.questions) and len(set(saliences)) == 1:
         yield draft.place.at("recallQuestions").error(
-            f"are all of salienceLevel {shown(saliences[0])}", "a mix of at least two levels"
+            f"all have salienceLevel {shown(saliences[0])}", "a mix of at least two levels"
         )
 
 
-def metadata_errors(draft: Draft) -> Faults:
-    """Faults of the marks on key turns, and turns that are blank."""
-    for index, turn in draft.sound_turns():
+def metadata_errors(draft: Draft) -> Errors:
+    """Errors in the metadata of key turns, and blank turns."""
+    for index, turn in draft.valid_turns():
         place = draft.turn_place(index)
         if not turn.content.strip():
-            yield place.at("content").error("is blank", "what was said")
+            yield place.at("content").error("is blank", "a message")
         if turn.metadata is None:
             continue
         inside = place.at("metadata")
@@ -146,14 +134,14 @@ def _one_of(values: tuple[str, ...]) -> str:
     return ", ".join(values[:-1]) + f" or {values[-1]}"
 
 
-def name_errors(draft: Draft) -> Faults:
-    """Faults of id, language and tags."""
+def name_errors(draft: Draft) -> Errors:
+    """Errors in id, language and tags."""
     if draft.id is not None:
         place = draft.place.at("id")
         pattern, example = (_EDGE_ID, "edge-name") if is_edge_case(draft) else (_ID, "category-NN")
         if draft.id != draft.path.stem:
             yield place.error(
-                f"is {shown(draft.id)}", f"{shown(draft.path.stem)}, the file's name without its ending"
+                f"is {shown(draft.id)}", f"{shown(draft.path.stem)}, the file name without its extension"
             )
         elif not pattern.fullmatch(draft.id):
             yield place.error(f"is {shown(draft.id)}", f"an id of the form {example}")
@@ -164,66 +152,68 @@ def name_errors(draft: Draft) -> Faults:
         if tag not in TAGS:
             yield place.error(f"is {shown(tag)}", ", ".join(TAGS))
         elif tag in draft.tags[:index]:
-            yield place.error(f"is {shown(tag)} again", "every tag once")
+            yield place.error(f"is {shown(tag)} again", "every tag only once")
 
 
-def question_errors(draft: Draft) -> Faults:
-    """Questions that are asked twice or are blank."""
+def question_errors(draft: Draft) -> Errors:
+    """Duplicate and blank questions."""
     asked: dict[str, int] = {}
-    for index, question in draft.sound_questions():
+    for index, question in draft.valid_questions():
         place = draft.question_place(index).at("question")
         words = normalised(question.question)
         if not words:
             yield place.error("is blank", "a question")
         elif asked.setdefault(words, index) != index:
-            yield place.error(f"is the question of /recallQuestions/{asked[words]} again", "every question once")
+            yield place.error(
+                f"repeats the question of /recallQuestions/{asked[words]}", "every question only once"
+            )
 
 
 MOST_ANSWER_WORDS = 8
 
 
-def answer_errors(draft: Draft) -> Faults:
-    """Faults of expected answers and entities: given away, too long, or not in the evidence."""
+def answer_errors(draft: Draft) -> Errors:
+    """Expected answers and entities that the question gives away, that are too long, or not in the evidence."""
     turns = draft.all_turns()
-    for index, question in draft.sound_questions():
+    for index, question in draft.valid_questions():
         place = draft.question_place(index)
         yield from _wording(question, place)
         if turns:
             yield from _evidence(question, turns_of(turns), draft, place)
 
 
-def _wording(question: RecallQuestion, place: Place) -> Faults:
+def _wording(question: RecallQuestion, place: Place) -> Errors:
     answer = question.expected_answer
     words = len(normalised(answer).split())
     if not answer.strip():
         yield place.at("expectedAnswer").error("is blank", "the answer")
     elif words > MOST_ANSWER_WORDS:
         yield place.at("expectedAnswer").error(
-            f"is {words} words long", f"at most {MOST_ANSWER_WORDS}, so that it can be matched as it is"
+            f"is {words} words long", f"at most {MOST_ANSWER_WORDS}, so that it can be matched literally"
         )
-    if stands_in(answer, question.question):
+    if occurs_in(answer, question.question):
         yield place.at("question").error(
-            f"holds its answer {shown(answer)}", "a question that does not give it away"
+            f"contains its answer {shown(answer)}", "a question that does not give the answer away"
         )
     for index, entity in enumerate(question.expected_entities):
         inside = place.at("expectedEntities", index)
         if not entity.strip():
-            yield inside.error("is blank", "what a right answer must hold")
+            yield inside.error("is blank", "a string that a correct answer must contain")
         elif entity in question.expected_entities[:index]:
-            yield inside.error(f"is {shown(entity)} again", "every entity once")
-        elif stands_in(entity, question.question) and not stands_in(answer, question.question):
+            yield inside.error(f"is {shown(entity)} again", "every entity only once")
+        elif occurs_in(entity, question.question) and not occurs_in(answer, question.question):
             yield inside.error(
-                f"is {shown(entity)}, which stands in the question", "what the question does not say"
+                f"is {shown(entity)}, which occurs in the question", "a string that the question does not contain"
             )
 
 
-def _evidence(question: RecallQuestion, turns: Sequence[Turn], draft: Draft, place: Place) -> Faults:
+def _evidence(question: RecallQuestion, turns: Sequence[Turn], draft: Draft, place: Place) -> Errors:
     entities = question.expected_entities
     ids = derived_evidence(turns, question.info_location, entities or [question.expected_answer])
     evidence = [turn for turn in turns if turn.id in ids]
     wanted = [(place.at("expectedAnswer"), question.expected_answer)]
     wanted += [(place.at("expectedEntities", index), entity) for index, entity in enumerate(entities)]
-    missing = [(at, text) for at, text in wanted if text.strip() and not _stands_in_any(text, evidence)]
+    missing = [(at, text) for at, text in wanted if text.strip() and not _occurs_in_any(text, evidence)]
     if missing:
         yield from _why_missing(missing, question.info_location, turns, evidence, draft, place)
         return
@@ -231,7 +221,7 @@ def _evidence(question: RecallQuestion, turns: Sequence[Turn], draft: Draft, pla
     if saliences and question.salience_level not in saliences:
         levels = " or ".join(shown(level) for level in sorted(saliences))
         yield place.at("salienceLevel").error(
-            f"is {shown(question.salience_level)}", f"{levels}, that of {_turns(evidence)}, its evidence"
+            f"is {shown(question.salience_level)}", f"{levels}, the level of its evidence in {_turns(evidence)}"
         )
 
 
@@ -242,10 +232,10 @@ def _why_missing(
     evidence: Sequence[Turn],
     draft: Draft,
     place: Place,
-) -> Faults:
-    """One fault where one mark or one location explains all that is missing, else one for each text."""
+) -> Errors:
+    """One error if missing metadata or a wrong location explains everything, else one error per text."""
     texts = [text for _, text in missing]
-    holding = [turn for turn in turns if all(stands_in(text, turn.text) for text in texts)]
+    holding = [turn for turn in turns if all(occurs_in(text, turn.text) for text in texts)]
     here = [turn for turn in holding if turn.number in BANDS[location]]
     elsewhere = [turn for turn in holding if turn.number not in BANDS[location] and _is_key(turn)]
     if here and not any(_is_key(turn) for turn in here):
@@ -253,7 +243,7 @@ def _why_missing(
             draft.turn_place(here[-1].number - 1)
             .at("metadata")
             .error(
-                f"is missing, though the turn holds {shown(texts[0])}, asked for at {place.pointer}",
+                f"is missing, though the turn contains {shown(texts[0])}, which {place.pointer} asks for",
                 "containsKeyInfo, keyInfoType and salienceLevel",
             )
         )
@@ -261,14 +251,14 @@ def _why_missing(
         said = elsewhere[-1]
         right = next(band for band, numbers in BANDS.items() if said.number in numbers)
         yield place.at("infoLocation").error(
-            f"is {shown(location)}", f"{shown(right)}: {shown(texts[0])} stands in turn {said.number}"
+            f"is {shown(location)}", f"{shown(right)}: {shown(texts[0])} occurs in turn {said.number}"
         )
     else:
         where = (
-            f"{_turns(evidence)}, where its entities stand" if evidence else f"a key turn among {_band(location)}"
+            f"{_turns(evidence)}, where its entities occur" if evidence else f"a key turn among {_band(location)}"
         )
         for at, text in missing:
-            yield at.error(f"is {shown(text)}, which does not stand in the evidence", f"words of {where}")
+            yield at.error(f"is {shown(text)}, which does not occur in the evidence", f"words of {where}")
 
 
 def _turns(turns: Sequence[Turn]) -> str:
@@ -280,8 +270,8 @@ def _band(location: InfoLocation) -> str:
     return f"turns {band.start} to {band.stop - 1}" if location != "recent" else f"turns {band.start} and later"
 
 
-def _stands_in_any(text: str, turns: Sequence[Turn]) -> bool:
-    return any(stands_in(text, turn.text) for turn in turns)
+def _occurs_in_any(text: str, turns: Sequence[Turn]) -> bool:
+    return any(occurs_in(text, turn.text) for turn in turns)
 
 
 def _is_key(turn: Turn) -> bool:

@@ -1,6 +1,6 @@
-"""A TestConversation file as far as it can be read: what the rules of design are checked on.
+"""The readable parts of a TestConversation file, for the design rules to check.
 
-Every fault of the file is found, and those parts that are without fault are kept.
+Finds every error in the file and keeps the valid parts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from memreplay.conversations.formats.test_conversation import RecallQuestion, TestConversation, WrittenTurn
 from memreplay.conversations.json_files import read_json
-from memreplay.conversations.validation_errors import Place, each_of, validated
+from memreplay.conversations.validation_errors import Place, individual_errors, validated
 from memreplay.errors import DatasetError
 
 M = TypeVar("M", bound=BaseModel)
@@ -23,7 +23,7 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Draft:
-    """The parts of a file; None, or left out, are those that are not there or faulty."""
+    """The parts of a file. Missing and invalid parts are None or left out."""
 
     place: Place
     id: str | None
@@ -34,44 +34,41 @@ class Draft:
 
     @property
     def path(self) -> Path:
-        """The file."""
         return self.place.path
 
     def turn_place(self, index: int) -> Place:
-        """The place of the turn at this 0-based index."""
         return self.place.at("turns", index)
 
     def question_place(self, index: int) -> Place:
-        """The place of the question at this 0-based index."""
         return self.place.at("recallQuestions", index)
 
     def all_turns(self) -> tuple[WrittenTurn, ...] | None:
-        """The turns, if every one of them could be read."""
+        """The turns, or None if any of them is invalid."""
         turns = tuple(turn for turn in self.turns if turn is not None)
         return turns if len(turns) == len(self.turns) else None
 
-    def sound_turns(self) -> Iterator[tuple[int, WrittenTurn]]:
-        """The turns that could be read, with their indexes."""
+    def valid_turns(self) -> Iterator[tuple[int, WrittenTurn]]:
+        """The valid turns with their indexes."""
         return ((index, turn) for index, turn in enumerate(self.turns) if turn is not None)
 
-    def sound_questions(self) -> Iterator[tuple[int, RecallQuestion]]:
-        """The questions that could be read, with their indexes."""
+    def valid_questions(self) -> Iterator[tuple[int, RecallQuestion]]:
+        """The valid questions with their indexes."""
         return ((index, question) for index, question in enumerate(self.questions) if question is not None)
 
 
 def read_draft(path: Path) -> tuple[Draft, tuple[DatasetError, ...]]:
-    """What can be read of a file, and the faults of the rest.
+    """Read the valid parts of a file, and collect the errors of the rest.
 
     Raises:
-        DatasetError: it is not JSON.
+        DatasetError: the file is not JSON.
     """
     place = Place(path)
     data = read_json(path)
-    faults: tuple[DatasetError, ...] = tuple(_repeated_keys(path))
+    errors: tuple[DatasetError, ...] = tuple(_duplicate_keys(path))
     try:
         validated(TestConversation, data, place)
     except DatasetError as error:
-        faults += each_of(error)
+        errors += individual_errors(error)
     fields: dict[str, Any] = data if isinstance(data, dict) else {}
     draft = Draft(
         place=place,
@@ -81,7 +78,7 @@ def read_draft(path: Path) -> tuple[Draft, tuple[DatasetError, ...]]:
         turns=tuple(_part(WrittenTurn, entry) for entry in _entries(fields.get("turns"))),
         questions=tuple(_part(RecallQuestion, entry) for entry in _entries(fields.get("recallQuestions"))),
     )
-    return draft, faults
+    return draft, errors
 
 
 def _text(value: object) -> str | None:
@@ -100,28 +97,28 @@ def _part(model: type[M], data: object) -> M | None:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object as it is written, with every key as often as it stands there."""
+    """The key-value pairs of an object, duplicates included."""
 
 
-def _repeated_keys(path: Path) -> list[DatasetError]:
-    """Of a key that stands twice in an object all values but the last are lost unseen."""
+def _duplicate_keys(path: Path) -> list[DatasetError]:
+    """JSON parsers silently drop all values of a duplicate key but the last."""
     text = path.read_text(encoding="utf-8-sig")
     try:
-        # Numbers stay texts here: Python refuses to convert very long ones.
+        # Keep integers as strings: Python refuses to convert very long ones.
         written = json.loads(text, object_pairs_hook=_Pairs, parse_int=str)
-        return list(_repeated_in(written, Place(path)))
+        return list(_duplicates_in(written, Place(path)))
     except RecursionError:
         return [Place(path).error("is nested too deeply", "a conversation of turns and questions")]
 
 
-def _repeated_in(value: object, place: Place) -> Iterator[DatasetError]:
+def _duplicates_in(value: object, place: Place) -> Iterator[DatasetError]:
     if isinstance(value, _Pairs):
         seen: set[str] = set()
         for key, inside in value:
             if key in seen:
-                yield place.at(key).error("stands twice in its object", "every field once")
+                yield place.at(key).error("occurs twice in its object", "every field once")
             seen.add(key)
-            yield from _repeated_in(inside, place.at(key))
+            yield from _duplicates_in(inside, place.at(key))
     elif isinstance(value, list):
         for index, inside in enumerate(value):
-            yield from _repeated_in(inside, place.at(index))
+            yield from _duplicates_in(inside, place.at(index))

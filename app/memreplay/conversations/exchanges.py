@@ -1,4 +1,4 @@
-"""Turns and exchanges, as a memory sees them."""
+"""Convert turns to the messages and exchanges that a memory receives."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from memreplay.conversations.models import Conversation, Turn
 
 
 def message_of(conversation: Conversation, turn: Turn) -> Message:
-    """The turn as a message, with its label and the conversation's own date."""
+    """The turn as a message, with its label and the date of its session."""
     return Message(
         turn_id=turn.id,
         turn_number=turn.number,
@@ -20,10 +20,11 @@ def message_of(conversation: Conversation, turn: Turn) -> Message:
 
 
 def exchanges_of(conversation: Conversation) -> tuple[Exchange, ...]:
-    """The conversation cut into exchanges; every turn is in exactly one of them.
+    """Split the conversation into exchanges; every turn belongs to exactly one.
 
-    One begins where a session begins, and where the user speaks again after the assistant. So consecutive turns
-    of one role stay together, and what is left over at either end of a session is an exchange of its own.
+    An exchange begins at the start of a session and when the user speaks after the assistant. So consecutive turns
+    of one role stay together, and a leading assistant turn or trailing user turn of a session forms its own
+    exchange.
     """
     groups: list[list[Message]] = []
     previous: Turn | None = None

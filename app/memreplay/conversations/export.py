@@ -1,4 +1,4 @@
-"""Write a conversation in the TestConversation format, and that format's JSON Schema."""
+"""Convert a conversation to the TestConversation format, and generate the JSON Schema of that format."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def conversation_schema() -> dict[str, Any]:
-    """The schema, by the names that stand in JSON."""
+    """The schema, with the field names of the JSON."""
     return {"$schema": _DIALECT, **TestConversation.model_json_schema(by_alias=True)}
 
 
 def conversation_schema_text() -> str:
-    """The schema as it is shipped."""
+    """The text of ``conversation.schema.json``."""
     return json.dumps(conversation_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -26,11 +26,11 @@ _ASSUMED_SALIENCE: Salience = "medium"
 _ASSUMED_LOCATION: InfoLocation = "recent"
 _MARK_OF_EVIDENCE = KeyInfo(contains_key_info=True, key_info_type="fact", salience=_ASSUMED_SALIENCE)
 _BLANK = " "
-"""What is written for a text that is empty, which the format forbids."""
+"""Replaces empty text, which the format forbids."""
 
 
 def as_test_conversation(conversation: Conversation) -> dict[str, Any]:
-    """The conversation as an object of that format; what is not set is left out."""
+    """The conversation as a JSON object of the format, without unset fields."""
     questions = _kept(conversation)
     marked = any(turn.key_info is not None for turn in conversation.turns)
     evidence = set() if marked else {turn for question in questions for turn in question.evidence}
@@ -46,12 +46,12 @@ def as_test_conversation(conversation: Conversation) -> dict[str, Any]:
 
 
 def as_test_conversation_text(conversation: Conversation) -> str:
-    """The text of a file of that format."""
+    """The text of a TestConversation file."""
     return json.dumps(as_test_conversation(conversation), ensure_ascii=False, indent=2) + "\n"
 
 
 def lost_in_export(conversation: Conversation) -> tuple[str, ...]:
-    """What the conversation has and the format does not, one phrase each."""
+    """What the format cannot represent of this conversation, one phrase each."""
     return tuple(_lost(conversation))
 
 
@@ -59,22 +59,22 @@ def _lost(conversation: Conversation) -> Iterator[str]:
     questions, sessions = _kept(conversation), conversation.sessions
     abstaining = len(conversation.questions) - len(questions)
     if abstaining:
-        yield f"{abstaining} questions whose right answer is that it was not said"
+        yield f"{abstaining} questions whose correct answer is that it was never said"
     choices = sum(question.kind == "choice" for question in questions)
     if choices:
         yield f"the options of {choices} multiple-choice questions, which become recall questions"
     if len(sessions) > 1:
-        yield f"the bounds of {len(sessions)} sessions"
+        yield f"the boundaries of {len(sessions)} sessions"
     if any(session.date for session in sessions):
         yield "the dates of the sessions"
     if any(session.summary for session in sessions):
         yield "the summaries of the sessions"
     if any(question.info_location is None for question in questions):
-        yield f"the question types; their salience is unknown and is written as {_ASSUMED_SALIENCE}"
+        yield f"the question types; their salience is unknown and written as {_ASSUMED_SALIENCE}"
     if any(question.info_location is None and not question.evidence for question in questions):
-        yield f"where an answer without evidence was said, which is written as {_ASSUMED_LOCATION}"
+        yield f"the location of answers without evidence, which is written as {_ASSUMED_LOCATION}"
     if any(turn.id != str(turn.number) for turn in conversation.turns):
-        yield "the turns' own ids"
+        yield "the ids of the turns"
 
 
 def _kept(conversation: Conversation) -> tuple[Question, ...]:

@@ -1,24 +1,25 @@
-"""Read JSON from files, whole or one value at a time; every failure is a :class:`DatasetError`."""
+"""Read JSON files, whole or value by value. Every failure is a :class:`DatasetError`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import ijson
 import orjson
 from ijson.common import JSONError
 
-from memreplay.conversations.validation_errors import SILENT, Listener, OnBytes, Place
+from memreplay.conversations.validation_errors import SILENT, LoadCallbacks, OnBytesRead, Place
 from memreplay.errors import DatasetError
 from memreplay.files import NOT_REGULAR, is_irregular
 
 DEEPEST = 1024
-"""As deep as values are read that are parsed whole."""
+"""The deepest nesting that orjson parses; ijson has no limit of its own."""
 
 _TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
@@ -26,7 +27,7 @@ _STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
 class NestingGuard:
-    """Hears all that is read of a file, and says when it goes too deep."""
+    """Tracks the nesting depth of JSON that is read in chunks."""
 
     def __init__(self) -> None:
         self._level = 0
@@ -34,11 +35,11 @@ class NestingGuard:
         self._escape = b""
 
     def too_deep(self, data: bytes) -> bool:
-        """Whether, with this next piece, it goes deeper than :data:`DEEPEST`."""
+        """Whether the next chunk nests deeper than :data:`DEEPEST`."""
         data = self._escape + data
         self._escape = b"\\" if (len(data) - len(data.rstrip(b"\\"))) % 2 else b""
         piece = data[: len(data) - len(self._escape)]
-        # A text that goes on from the piece before, or into the next, is given its other end.
+        # Close the strings that continue from the previous chunk or into the next one.
         begun = b'"' if self._in_text else b""
         self._in_text ^= bool(_quotes(piece) % 2)
         structure = _TEXT.sub(b"", begun + piece + (b'"' if self._in_text else b"")).translate(None, _NO_BRACKETS)
@@ -48,13 +49,13 @@ class NestingGuard:
 
 
 def _quotes(data: bytes) -> int:
-    """How many quotes begin or end a text."""
+    """The number of unescaped quotes."""
     unambiguous = data.replace(b"\\\\", b"")
     return unambiguous.count(b'"') - unambiguous.count(b'\\"')
 
 
 Entries = Generator[tuple[Place, Any], None, None]
-"""Values with their places, one at a time; closing it closes the file."""
+"""Yields each value with its place. Closing the generator closes the file."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SQLITE = b"SQLite format 3\0"
@@ -63,7 +64,7 @@ _BUFFER_BYTES = 1 << 18
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    """The file, at its first byte after a byte order mark."""
+    """Open the file and skip a byte order mark."""
     place = Place(path)
     if is_irregular(path):
         raise place.error(NOT_REGULAR, "a file that can be read to its end")
@@ -99,7 +100,7 @@ def _not_json(data: bytes, error: orjson.JSONDecodeError, place: Place) -> Datas
 
 
 def first_bytes(path: Path, count: int) -> bytes:
-    """The first bytes that are not white space, at most ``count``."""
+    """At most ``count`` bytes from the start of the file, without leading white space."""
     with _opened(path) as file:
         while chunk := file.read(count):
             if stripped := chunk.lstrip():
@@ -108,18 +109,18 @@ def first_bytes(path: Path, count: int) -> bytes:
 
 
 def read_json(path: Path) -> Any:
-    """The one JSON value of a file."""
+    """Read a file that holds one JSON value."""
     with _opened(path) as file:
         return _parsed(file.read(), Place(path))
 
 
-def read_lines(path: Path, listener: Listener = SILENT) -> Entries:
-    """The values of a JSON Lines file, one at a time, with their places; blank lines are passed over.
+def read_lines(path: Path, callbacks: LoadCallbacks = SILENT) -> Entries:
+    """Yield the values of a JSON Lines file with their places; skip blank lines.
 
-    After a broken line the next one is read, if the listener lets it.
+    Continues after a broken line unless ``callbacks.on_error`` raises.
     """
     with _opened(path) as file:
-        on_bytes = listener.opened(path)
+        on_bytes = callbacks.on_opened(path)
         for number, line in enumerate(file, start=1):
             on_bytes(len(line))
             if not line.strip():
@@ -128,23 +129,22 @@ def read_lines(path: Path, listener: Listener = SILENT) -> Entries:
             try:
                 value = _parsed(line, place)
             except DatasetError as error:
-                listener.error(error)
+                callbacks.on_error(error)
                 continue
             yield place, value
 
 
 class _TooDeepError(Exception):
-    """A file is nested deeper than anybody would write it."""
+    """Nested deeper than :data:`DEEPEST`."""
 
 
-class _Watched:
-    """A file of which somebody hears how much of it was read."""
+class _MonitoredFile:
+    """Reports how many bytes were read, and stops at excessive nesting."""
 
-    def __init__(self, file: BinaryIO, on_bytes: OnBytes, nesting: NestingGuard) -> None:
-        self._file, self._on_bytes, self._nesting = file, on_bytes, nesting
+    def __init__(self, file: BinaryIO, on_bytes: OnBytesRead) -> None:
+        self._file, self._on_bytes, self._nesting = file, on_bytes, NestingGuard()
 
     def read(self, size: int = -1) -> bytes:
-        """At most so many bytes."""
         data = self._file.read(size)
         if self._nesting.too_deep(data):
             raise _TooDeepError
@@ -152,14 +152,14 @@ class _Watched:
         return data
 
 
-def read_array(path: Path, listener: Listener = SILENT) -> Entries:
-    """The entries of a JSON array, one at a time, with their places, however long the array is.
+def read_array(path: Path, callbacks: LoadCallbacks = SILENT) -> Entries:
+    """Yield the entries of a JSON array with their places, in constant memory.
 
-    Where the array is broken it cannot be read further: that is the last fault.
+    A syntax error ends the iteration after it was reported to ``callbacks.on_error``.
     """
     with _opened(path) as file:
-        watched = _Watched(file, listener.opened(path), NestingGuard())
-        entries = enumerate(ijson.items(watched, "item", buf_size=_BUFFER_BYTES, use_float=True))
+        monitored = _MonitoredFile(file, callbacks.on_opened(path))
+        entries = enumerate(ijson.items(monitored, "item", buf_size=_BUFFER_BYTES, use_float=True))
         number = -1
         while True:
             try:
@@ -167,10 +167,12 @@ def read_array(path: Path, listener: Listener = SILENT) -> Entries:
             except StopIteration:
                 return
             except _TooDeepError:
-                listener.error(Place(path).error(f"is nested more than {DEEPEST:,} deep", "a list of a few levels"))
+                callbacks.on_error(
+                    Place(path).error(f"is nested more than {DEEPEST:,} deep", "a list of a few levels")
+                )
                 return
             except JSONError as error:
-                listener.error(_broken_array(error, Place(path).at(number + 1)))
+                callbacks.on_error(_broken_array(error, Place(path).at(number + 1)))
                 return
             yield Place(path).at(number), entry
 
@@ -182,3 +184,47 @@ def _broken_array(error: JSONError, place: Place) -> DatasetError:
     if "UTF8" in first_line:
         return place.error("is not UTF-8", "JSON in UTF-8")
     return place.error(f"is not valid JSON ({first_line})", "JSON")
+
+
+Container = Literal["object", "lines", "array"]
+
+
+@dataclass(frozen=True)
+class DatasetFile:
+    """A JSON file whose beginning was read: how it holds its values, and the fields of the first one."""
+
+    path: Path
+    container: Container
+    fields: frozenset[str]
+    is_empty: bool = False
+
+    @property
+    def dataset(self) -> str:
+        """The dataset's id: the file's stem."""
+        return self.path.stem
+
+    def entries(self, callbacks: LoadCallbacks) -> Entries:
+        """The values of a JSON array or of JSON Lines."""
+        return read_array(self.path, callbacks) if self.container == "array" else read_lines(self.path, callbacks)
+
+
+def open_dataset_file(path: Path) -> DatasetFile:
+    """Find out how a file holds its values. Reads only the beginning of arrays and JSON Lines."""
+    container, first = _first_value(path)
+    fields = frozenset(first) if isinstance(first, dict) else frozenset()
+    return DatasetFile(path, container, fields, is_empty=first is None)
+
+
+def _first_value(path: Path) -> tuple[Container, Any]:
+    if first_bytes(path, 64).startswith(b"["):
+        return "array", _first_of(read_array(path))
+    try:
+        return "lines", _first_of(read_lines(path))
+    except DatasetError:
+        return "object", read_json(path)
+
+
+def _first_of(values: Entries) -> Any:
+    with closing(values):
+        first = next(values, None)
+    return first[1] if first else None

@@ -1,6 +1,6 @@
-"""What is replayed: a conversation of turns in sessions, and the questions asked about it.
+"""What is replayed: a conversation of turns in sessions, and the questions about it.
 
-Every dataset format is read into these. They are frozen; text in them is data and is never interpreted.
+Every dataset format is converted to these models. Their text is data and is never interpreted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Frozen(BaseModel):
 
 
 class KeyInfo(Frozen):
-    """What a TestConversation says of a turn that holds testable information."""
+    """The metadata of a TestConversation turn with testable information."""
 
     contains_key_info: bool
     key_info_type: KeyInfoType | None = None
@@ -38,9 +38,9 @@ class KeyInfo(Frozen):
 class Turn(Frozen):
     """One message.
 
-    ``id`` is the dataset's own where it has one ("D1:3"), else the 1-based turn number as text.
-    ``number`` is the 1-based place in the whole conversation, ``session`` the number of its session.
-    ``speaker`` is the name where the dataset has named speakers; ``text`` never repeats it.
+    ``id`` is the dataset's id ("D1:3") if it has one, else the 1-based turn number as text. ``number`` is the
+    1-based position in the whole conversation, ``session`` the number of its session. ``speaker`` is the name if
+    the dataset has named speakers; ``text`` does not repeat it.
     """
 
     id: str
@@ -53,7 +53,7 @@ class Turn(Frozen):
 
 
 class Session(Frozen):
-    """A sitting of the conversation. ``summary`` is shown to the user and never fed to a memory."""
+    """A session of the conversation. ``summary`` is shown to the user and never given to a memory."""
 
     number: int
     id: str
@@ -91,8 +91,8 @@ class Question(Frozen):
 class Conversation(Frozen):
     """A conversation with its questions.
 
-    ``dataset`` names what it was loaded from (a shipped id, or a file's stem); ``language`` is a BCP 47 tag.
-    ``conversing``: the agent really answers, so that turns and sessions come about while it is played.
+    ``dataset`` is the id of the dataset (a file's stem); ``language`` is a BCP 47 tag. ``conversing`` marks tests
+    in which the agent answers, so turns and sessions are created during the run.
     """
 
     id: str
@@ -106,19 +106,17 @@ class Conversation(Frozen):
 
     @cached_property
     def sessions_by_number(self) -> dict[int, Session]:
-        """Sessions by their number."""
         return {session.number: session for session in self.sessions}
 
     @cached_property
     def turns_by_id(self) -> dict[str, Turn]:
-        """Turns by their id."""
         return {turn.id: turn for turn in self.turns}
 
     def date_of(self, turn: Turn) -> datetime | None:
-        """When the turn was said, by the conversation's own dates."""
+        """The date of the turn's session."""
         session = self.sessions_by_number.get(turn.session)
         return session.date if session else None
 
     def label_of(self, turn: Turn) -> str:
-        """What stands before the turn's text in a log: the speaker's name, else ``User`` or ``AI``."""
+        """The label of the turn in a log: the speaker's name, else ``User`` or ``AI``."""
         return turn.speaker or ("User" if turn.role == "user" else "AI")

@@ -1,4 +1,4 @@
-"""Check dataset files: every error in every file, and wording shared between conversations."""
+"""Check dataset files: find every error in every file, and wording that conversations share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memreplay.conversations.design_rules import (
-    Faults,
+    Errors,
     Rule,
     answer_errors,
     metadata_errors,
@@ -16,14 +16,14 @@ from memreplay.conversations.design_rules import (
     shape_errors,
 )
 from memreplay.conversations.draft import Draft, read_draft
-from memreplay.conversations.formats import Format, detect_format
-from memreplay.conversations.registry import load_file
-from memreplay.conversations.validation_errors import SILENT, Gathering, Listener, Place, shown
+from memreplay.conversations.formats import Format, detect_format, test_conversation
+from memreplay.conversations.json_files import DatasetFile
+from memreplay.conversations.validation_errors import SILENT, ErrorCollector, LoadCallbacks, Place, shown
 from memreplay.errors import DatasetError
 from memreplay.text import normalised
 
 LONGEST_SHARED_RUN = 7
-"""Words in a row that two conversations may have in common."""
+"""The longest run of words that two conversations may share."""
 
 OPENING_WORDS = 4
 
@@ -32,35 +32,33 @@ _Shingle = tuple[str, ...]
 
 @dataclass(frozen=True)
 class _Text:
-    """A text of a conversation, as its normalised words."""
+    """The normalised words of a turn or question."""
 
     conversation: int
     place: Place
     words: tuple[str, ...]
 
     def shingles(self) -> Iterator[tuple[int, _Shingle]]:
-        """Runs of one word more than may be shared, each with the index of its first word."""
+        """All runs that are one word too long to be shared, each with the index of its first word."""
         length = LONGEST_SHARED_RUN + 1
         return ((start, self.words[start : start + length]) for start in range(len(self.words) - length + 1))
 
 
-def wording_errors(drafts: Sequence[Draft]) -> Faults:
-    """Runs of words, openings and ids that two conversations share; told at the later one, with the earlier."""
+def wording_errors(drafts: Sequence[Draft]) -> Errors:
+    """Ids, openings and runs of words that two conversations share; reported at the later conversation."""
     yield from _shared_ids(drafts)
     yield from _shared_openings(drafts)
     yield from _shared_runs(drafts)
 
 
-def _shared_ids(drafts: Sequence[Draft]) -> Faults:
+def _shared_ids(drafts: Sequence[Draft]) -> Errors:
     first: dict[str, Draft] = {}
     for draft in drafts:
         if draft.id is not None and first.setdefault(draft.id, draft) is not draft:
-            yield draft.place.at("id").error(
-                f"is {shown(draft.id)}, as in {first[draft.id].path}", "an id that no other conversation has"
-            )
+            yield draft.place.at("id").error(f"is {shown(draft.id)}, as in {first[draft.id].path}", "a unique id")
 
 
-def _shared_openings(drafts: Sequence[Draft]) -> Faults:
+def _shared_openings(drafts: Sequence[Draft]) -> Errors:
     first: dict[_Shingle, Draft] = {}
     for draft in drafts:
         turn = draft.turns[0] if draft.turns else None
@@ -71,21 +69,21 @@ def _shared_openings(drafts: Sequence[Draft]) -> Faults:
                 .at("content")
                 .error(
                     f"begins with {shown(' '.join(opening))}, as {first[opening].path} does",
-                    "an opening of its own",
+                    "a unique opening",
                 )
             )
 
 
-def _shared_runs(drafts: Sequence[Draft]) -> Faults:
-    """One fault a pair of texts, for the first run that both hold, as long as it goes on."""
+def _shared_runs(drafts: Sequence[Draft]) -> Errors:
+    """One error per pair of texts, for the whole length of the first run that both contain."""
     index: dict[_Shingle, tuple[_Text, int]] = {}
     for number, draft in enumerate(drafts):
         for text in _texts(draft, number):
-            told: set[Place] = set()
+            reported: set[Place] = set()
             for start, shingle in text.shingles():
                 earlier, at = index.setdefault(shingle, (text, start))
-                if earlier.conversation != number and earlier.place not in told:
-                    told.add(earlier.place)
+                if earlier.conversation != number and earlier.place not in reported:
+                    reported.add(earlier.place)
                     run = _common_run(text.words[start:], earlier.words[at:])
                     yield text.place.error(
                         f"shares {len(run)} words in a row with {earlier.place.path}: {earlier.place.pointer}:"
@@ -95,10 +93,10 @@ def _shared_runs(drafts: Sequence[Draft]) -> Faults:
 
 
 def _texts(draft: Draft, number: int) -> Iterator[_Text]:
-    for index, turn in draft.sound_turns():
+    for index, turn in draft.valid_turns():
         place = draft.turn_place(index).at("content")
         yield _Text(number, place, tuple(normalised(turn.content).split()))
-    for index, question in draft.sound_questions():
+    for index, question in draft.valid_questions():
         place = draft.question_place(index).at("question")
         yield _Text(number, place, tuple(normalised(question.question).split()))
 
@@ -117,7 +115,7 @@ _RULES: tuple[Rule, ...] = (name_errors, shape_errors, metadata_errors, question
 
 @dataclass
 class Tally:
-    """What was checked."""
+    """Counts what was checked."""
 
     files: int = 0
     conversations: int = 0
@@ -125,38 +123,40 @@ class Tally:
     tests: int = 0
 
 
-def errors_in_files(paths: Sequence[Path], tally: Tally, listener: Listener = SILENT) -> Iterator[DatasetError]:
-    """Every fault of the files, file by file, and last the wording that conversations share.
+def errors_in_files(
+    paths: Sequence[Path], tally: Tally, callbacks: LoadCallbacks = SILENT
+) -> Iterator[DatasetError]:
+    """Yield every error, file by file; then the wording that conversations share.
 
-    What is checked is counted in ``tally``. The listener hears warnings, repairs and how far the reading has come;
-    faults come from the iterator.
+    Counts what was checked in ``tally``. ``callbacks`` receive warnings, repairs and reading progress, but no
+    errors.
     """
     drafts: list[Draft] = []
     for path in paths:
         tally.files += 1
         try:
-            format_name = detect_format(path)
-            if format_name == "TestConversation":
-                draft, faults = read_draft(path)
+            known_format, file = detect_format(path)
+            if known_format is test_conversation:
+                draft, errors = read_draft(path)
                 drafts.append(draft)
                 tally.conversations += 1
                 tally.questions += len(draft.questions)
-                yield from faults
+                yield from errors
                 for rule in _RULES:
                     yield from rule(draft)
             else:
-                yield from _faults_of_published(path, format_name, tally, listener)
+                yield from _errors_of_published(known_format, file, tally, callbacks)
         except DatasetError as error:
             yield error
     yield from wording_errors(drafts)
 
 
-def _faults_of_published(
-    path: Path, format_name: Format, tally: Tally, listener: Listener
+def _errors_of_published(
+    known_format: Format, file: DatasetFile, tally: Tally, callbacks: LoadCallbacks
 ) -> Iterator[DatasetError]:
-    """What the loader of the format finds, reading on after a fault."""
-    gathering = Gathering()
-    for conversation in load_file(path, format_name, None, replace(listener, error=gathering.add)):
+    """The errors that the loader finds; it continues after each of them."""
+    errors = ErrorCollector()
+    for conversation in known_format.load(file, replace(callbacks, on_error=errors.add), None):
         tally.conversations += 1
         tally.questions += len(conversation.questions)
-    yield from gathering.faults
+    yield from errors

@@ -1,4 +1,4 @@
-"""Errors in dataset files: where they are, what is wrong, what was expected; and who receives warnings."""
+"""Errors in dataset files: the place, the problem and what was expected; and callbacks for warnings and errors."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _SHOWN_CHARACTERS = 60
 
 @dataclass(frozen=True)
 class Place:
-    """A place in a dataset file: ``line`` is set in JSON Lines, ``steps`` lead through the JSON value."""
+    """A place in a dataset file: the line in JSON Lines, and the keys and indexes that lead to a JSON value."""
 
     path: Path
     line: int | None = None
     steps: tuple[str | int, ...] = ()
 
     def at(self, *steps: str | int) -> Place:
-        """A place further inside."""
+        """A place below this one."""
         return replace(self, steps=self.steps + steps)
 
     @property
@@ -39,55 +39,50 @@ class Place:
         return line + "".join(f"/{step}" for step in escaped)
 
     def error(self, problem: str, expected: str) -> DatasetError:
-        """A fault at this place."""
         return DatasetError(self.path, self.pointer, problem, expected)
 
 
 class DatasetErrors(DatasetError):
-    """All the faults of one value. By itself it reads as the first of them."""
+    """Several errors at once; ``str()`` shows the first."""
 
-    def __init__(self, faults: Iterable[DatasetError]) -> None:
-        self.faults = tuple(faults)
-        first = self.faults[0]
+    def __init__(self, errors: Iterable[DatasetError]) -> None:
+        self.errors = tuple(errors)
+        first = self.errors[0]
         super().__init__(first.path, first.pointer, first.problem, first.expected)
 
 
-def each_of(error: DatasetError) -> tuple[DatasetError, ...]:
-    """The faults that an error stands for, one at least."""
-    return error.faults if isinstance(error, DatasetErrors) else (error,)
+def individual_errors(error: DatasetError) -> tuple[DatasetError, ...]:
+    """The errors that a :class:`DatasetErrors` holds, or the error itself."""
+    return error.errors if isinstance(error, DatasetErrors) else (error,)
 
 
-class Gathering:
-    """Faults gathered while reading goes on, to be refused together in the end."""
+class ErrorCollector(list[DatasetError]):
+    """Collects errors so that all of them can be raised together."""
 
-    def __init__(self) -> None:
-        self.faults: list[DatasetError] = []
-
-    def add(self, fault: DatasetError) -> None:
-        """One more fault, or all that it stands for."""
-        self.faults.extend(each_of(fault))
+    def add(self, error: DatasetError) -> None:
+        self.extend(individual_errors(error))
 
     @contextmanager
-    def going_on(self) -> Iterator[None]:
-        """Keep the fault that is raised inside; what comes after is done all the same."""
+    def collecting(self) -> Iterator[None]:
+        """Collect the error that the block raises, and continue after the block."""
         try:
             yield
         except DatasetError as error:
             self.add(error)
 
-    def refuse(self) -> None:
-        """Raise what was gathered, if anything was."""
-        if self.faults:
-            raise DatasetErrors(self.faults)
+    def raise_all(self) -> None:
+        """Raise :class:`DatasetErrors` if there are any errors."""
+        if self:
+            raise DatasetErrors(self)
 
 
 def printable(text: str) -> str:
-    """The text with control characters, bidi controls and line breaks as JSON escapes, safe for a terminal."""
+    """The text with control characters, bidi controls and line breaks escaped as in JSON: safe for a terminal."""
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
 
 
 def shown(value: object) -> str:
-    """A value in the terms of JSON, cut to fit in a sentence."""
+    """A value as JSON would show it, shortened to fit into a sentence."""
     match value:
         case None:
             return "null"
@@ -110,7 +105,7 @@ def _integer_to_text(value: object) -> object:
 
 
 TextOrInteger = Annotated[str, BeforeValidator(_integer_to_text)]
-"""A text; an integer in its place is read as its digits."""
+"""A string; an integer is converted to its digits."""
 
 _EXPECTED_BY_TYPE = {
     "string_type": "text",
@@ -126,7 +121,7 @@ _EXPECTED_BY_TYPE = {
 
 
 def entries(number: int) -> str:
-    """So many entries of a list, in words."""
+    """``1 entry``, ``2 entries``."""
     return "1 entry" if number == 1 else f"{number} entries"
 
 
@@ -147,10 +142,10 @@ def _in_words(details: ErrorDetails) -> tuple[str, str]:
 
 
 def validated(model: type[M], data: Any, place: Place) -> M:
-    """The data as that model.
+    """Validate the data with a Pydantic model.
 
     Raises:
-        DatasetErrors: all that Pydantic found.
+        DatasetErrors: every error that Pydantic found.
     """
     try:
         return model.model_validate(data)
@@ -159,41 +154,42 @@ def validated(model: type[M], data: Any, place: Place) -> M:
         raise DatasetErrors(place.at(*details["loc"]).error(*_in_words(details)) for details in found) from None
 
 
-Warn = Callable[[str], None]
-OnBytes = Callable[[int], None]
-OnOpened = Callable[[Path], OnBytes]
-"""Told of a file that is opened to be read to its end; what it returns is told of every stretch of bytes read."""
+OnWarning = Callable[[str], None]
+OnBytesRead = Callable[[int], None]
+OnOpened = Callable[[Path], OnBytesRead]
+"""Called with each file before it is read; the returned callback is called with the size of each chunk."""
 
 
-def _unheard(_: str | int) -> None:
-    """Nobody listens."""
+def _ignore(_: str | int) -> None:
+    pass
 
 
-def _unwatched(_: Path) -> OnBytes:
-    return _unheard
+def _ignore_bytes_of(_: Path) -> OnBytesRead:
+    return _ignore
 
 
-def refuse(fault: DatasetError) -> None:
-    """A fault ends the reading."""
-    raise fault
+def raise_error(error: DatasetError) -> None:
+    """Stop reading at the first error."""
+    raise error
 
 
-def pass_over(_: DatasetError) -> None:
-    """A fault that was told before."""
+def ignore_error(_: DatasetError) -> None:
+    """Skip an error that was already reported."""
 
 
 @dataclass(frozen=True)
-class Listener:
-    """Warnings, repairs and faults of a file, and how far its reading has come.
+class LoadCallbacks:
+    """Who is notified while a file is loaded.
 
-    ``warn`` hears what a reader should know though the file loads, ``repaired`` of malformed evidence that was put
-    right. ``fault`` either raises, or keeps the fault: then the reading goes on with the next part of the file.
+    ``on_warning`` receives problems that do not stop the file from loading, ``on_repair`` malformed evidence that
+    was corrected. ``on_error`` either raises the error, or records it; then the loader continues with the next
+    entry of the file.
     """
 
-    warn: Warn = _unheard
-    repaired: Warn = _unheard
-    error: Callable[[DatasetError], None] = refuse
-    opened: OnOpened = _unwatched
+    on_warning: OnWarning = _ignore
+    on_repair: OnWarning = _ignore
+    on_error: Callable[[DatasetError], None] = raise_error
+    on_opened: OnOpened = _ignore_bytes_of
 
 
-SILENT = Listener()
+SILENT = LoadCallbacks()

@@ -1,4 +1,4 @@
-"""Which test acts next, of those that run side by side."""
+"""Decides which of the tests that run side by side acts next."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from datetime import datetime
 from math import floor
 
 from memreplay.dataset_interfaces.dataset import RunConfig, dataset_key
-from memreplay.dataset_interfaces.examples import Evaluation, TestExample, WaitAction
+from memreplay.dataset_interfaces.evaluation import Evaluation
+from memreplay.dataset_interfaces.examples import TestExample, WaitAction
 from memreplay.errors import UsageError
 
 
 @dataclass
 class RunningTest:
-    """What has been said in a test, and what it waits for: a number of tokens of the run, and a moment."""
+    """The state of a started test: what was said, and the token count and time that it waits for."""
 
     example: TestExample
     wait_tokens: int = 0
@@ -32,26 +33,25 @@ class RunningTest:
     ungraded: str | None = None
 
     def wait(self, action: WaitAction, tokens: int, now: datetime) -> None:
-        """Pause from now on, when ``tokens`` have been said in the run."""
-        # GoodAI's published run takes the last reply off a second time, so that its waits end so much earlier.
+        """Start waiting, after ``tokens`` were said in the run."""
+        # GoodAI's published run subtracts the last reply a second time, so its waits end that much earlier.
         share = floor(self.example.dataset_generator.memory_span * action.percentage_finished / 100)
         self.wait_tokens = max(tokens + action.tokens, self.example.start_token + share if share else 0)
         self.wait_until = now + action.time if action.time else None
 
     def tokens_missing(self, tokens: int) -> int:
-        """How many tokens must yet be said."""
+        """How many more tokens must be said."""
         return max(self.wait_tokens - tokens, 0)
 
     def is_early(self, now: datetime) -> bool:
-        """Whether its moment has not come."""
+        """Whether the time it waits for has not come."""
         return self.wait_until is not None and self.wait_until > now
 
     def is_ready(self, tokens: int, now: datetime) -> bool:
-        """Whether it waits for nothing."""
         return not self.tokens_missing(tokens) and not self.is_early(now)
 
     def give_up(self, reason: str) -> None:
-        """End without a score; the first reason counts."""
+        """End without a score; only the first reason is kept."""
         self.ungraded = self.ungraded or reason
         self.example.finished = True
 
@@ -68,28 +68,28 @@ _DIGITS = re.compile(r"(\d+)")
 
 @dataclass(frozen=True)
 class Resume:
-    """A test whose wait is over goes on."""
+    """Continue a test whose wait is over."""
 
     test: RunningTest
 
 
 @dataclass(frozen=True)
 class Start:
-    """A new test begins."""
+    """Begin a new test."""
 
     example: TestExample
 
 
 @dataclass(frozen=True)
 class JumpTo:
-    """Nothing can go on before this moment."""
+    """Set the clock forward: nothing can continue earlier."""
 
     moment: datetime
 
 
 @dataclass(frozen=True)
 class Fill:
-    """So many tokens are missing until the first test can go on."""
+    """Say this many tokens of filler: then the first test can continue."""
 
     tokens: int
 
@@ -98,34 +98,32 @@ Decision = Resume | Start | JumpTo | Fill
 
 
 class Agenda:
-    """The tests that have not ended, and the rules of who may run beside whom."""
+    """The tests that have not ended, and the rules on which of them may overlap."""
 
     def __init__(self, tests: Iterable[TestExample], config: RunConfig) -> None:
         self._config = config
         self._incompatible = [frozenset(map(dataset_key, group)) for group in config.incompatibilities]
-        self.pending = sorted(tests, key=_place)
+        self.pending = sorted(tests, key=_sort_key)
         self.running: list[RunningTest] = []
         ids = [example.unique_id for example in self.pending]
         for test_id in ids:
             if ids.count(test_id) > 1:
-                raise UsageError(f"Two tests are called {test_id!r}: each needs an id of its own")
+                raise UsageError(f"Two tests have the id {test_id!r}: each needs a unique id")
 
     def begin(self, example: TestExample) -> RunningTest:
-        """Move a test from the pending to the running ones."""
         self.pending.remove(example)
         test = RunningTest(example)
         self.running.append(test)
         return test
 
     def end(self, test: RunningTest) -> None:
-        """Forget a test that is over."""
         self.running.remove(test)
 
     def decide(self, tokens: int, now: datetime) -> Decision | None:
-        """What comes next when ``tokens`` have been said; None when all tests are over.
+        """What to do next, after ``tokens`` were said; None when all tests have ended.
 
-        A test whose wait is over (the one that waited for the fewest tokens), else a test that may begin, else a
-        jump to the next awaited moment, else filler.
+        Prefers a test whose wait is over (the one that waited for the fewest tokens), then a test that may begin,
+        then a jump to the next awaited time, then filler.
         """
         ready = [test for test in self.running if test.is_ready(tokens, now)]
         if ready:
@@ -154,9 +152,9 @@ class Agenda:
         return len(pair) == 2 and not any(pair <= group for group in self._incompatible)
 
 
-def _place(example: TestExample) -> tuple[str, list[str | tuple[int, str]], str]:
-    """By dataset, then by id with numbers as numbers."""
+def _sort_key(example: TestExample) -> tuple[str, list[str | tuple[int, str]], str]:
+    """Sorts by dataset, then by id in natural order."""
     parts: list[str | tuple[int, str]] = [
-        (int(part), part) if place % 2 else part for place, part in enumerate(_DIGITS.split(example.example_id))
+        (int(part), part) if index % 2 else part for index, part in enumerate(_DIGITS.split(example.example_id))
     ]
     return example.dataset_name, parts, example.example_id

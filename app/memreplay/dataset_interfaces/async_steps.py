@@ -1,7 +1,7 @@
-"""A scheduler driven from asynchronous code.
+"""Drive a scheduler from asynchronous code.
 
-Datasets are synchronous, and some ask a model in the middle of a step: each step runs in a thread, and a model that
-is asked there is awaited on the loop.
+Datasets are synchronous, and some call a model within a step. So each step runs in a thread, and its model calls
+are awaited on the event loop.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from memreplay.dataset_interfaces.steps import AgentReply, Step
 
 
 class AsyncSteps:
-    """The steps of a scheduler, one at a time."""
+    """Awaits the steps of a scheduler."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._steps = scheduler.steps()
 
     async def next(self, reply: AgentReply | None = None) -> Step | None:
-        """The step after the one that ``reply`` answers (None for all but a ``Say``); None when the run is over."""
+        """The step after the one that ``reply`` answers (None unless that was a ``Say``); None at the end."""
         return await asyncio.to_thread(self._advance, reply)
 
     def _advance(self, reply: AgentReply | None) -> Step | None:
@@ -32,7 +32,7 @@ class AsyncSteps:
 
 
 def on_loop(ask: Callable[[LLMRequest], Awaitable[LLMReply]], loop: asyncio.AbstractEventLoop) -> LanguageModel:
-    """A model that is asked from a step's thread and answers on the loop."""
+    """Wrap an asynchronous model so that a step's thread can call it."""
 
     async def answered(request: LLMRequest) -> LLMReply:
         return await ask(request)

@@ -1,4 +1,4 @@
-"""Test definitions on disk: ``config.yml`` and ``{dataset}/{id}.def.json``, read and written."""
+"""Read and write test definitions: ``config.yml`` and ``{dataset}/{id}.def.json``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from memreplay.conversations.json_files import read_json
 from memreplay.conversations.validation_errors import Place, validated
 from memreplay.dataset_interfaces.dataset import DatasetInterface, RunConfig, dataset_key
-from memreplay.dataset_interfaces.examples import TestExample, Ungraded, WaitCreator
+from memreplay.dataset_interfaces.evaluation import Ungraded
+from memreplay.dataset_interfaces.examples import TestExample, WaitCreator
 from memreplay.dataset_interfaces.loading import DatasetClass, create_dataset, shipped_dataset, unknown_arguments
 from memreplay.errors import DatasetError, UsageError
 from memreplay.files import read_text, write_whole
@@ -22,26 +23,26 @@ from memreplay.files import read_text, write_whole
 
 @dataclass
 class UngradedDataset(DatasetInterface):
-    """Stands in for a class that is not here."""
+    """Replaces a dataset class that is not available."""
 
     def generate_examples(self, num_examples: int) -> list[TestExample]:
-        """None: only what has been defined can be run."""
+        """Return none: only defined tests can be run."""
         return []
 
     def create_example(self, **kwargs: Any) -> TestExample:
-        """A test without a callback: nobody is here to be called."""
+        """Create a test without a callback, as there is none."""
         return super().create_example(**{**kwargs, "uses_callback": False})
 
     def evaluate_correct(
         self, questions: list[str], responses: list[str], expected_answers: Any
     ) -> tuple[float, float, list[str]]:
-        """Never possible."""
-        raise Ungraded(f"There is no class here for the dataset {self.name}, so that its answers cannot be graded")
+        """Never possible without the class."""
+        raise Ungraded(f"The class of the dataset {self.name} is not available, so its answers cannot be graded")
 
 
 CONFIG_FILE = "config.yml"
 DEFINITION = ".def.json"
-"""How the name of a definition ends."""
+"""The suffix of a definition file."""
 _NOT_FOR_THE_CLASS = {"dataset_examples"}
 
 
@@ -54,7 +55,7 @@ class _Wait(BaseModel):
 
 
 class _Definition(BaseModel):
-    """What a definition file holds; keys of later versions are passed over."""
+    """The content of a definition file. Ignores keys of later versions."""
 
     script: list[str]
     is_question: list[bool]
@@ -88,7 +89,7 @@ class _ConfigFile(BaseModel):
 
 @dataclass(frozen=True)
 class DatasetSettings:
-    """A dataset of a configuration: its name there and its arguments, those for all datasets included."""
+    """A dataset in a configuration: its name and its arguments, including those for all datasets."""
 
     name: str
     args: dict[str, Any]
@@ -96,7 +97,7 @@ class DatasetSettings:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A set of tests and how to run them. ``notes`` say in sentences what is not as the files would have it."""
+    """A set of tests and how to run them. ``notes`` are sentences about what differs from the files."""
 
     config: RunConfig
     tests: tuple[TestExample, ...]
@@ -104,16 +105,15 @@ class Benchmark:
 
 
 ClassFinder = Callable[[str], DatasetClass | None]
-"""A dataset's name to its class; None where there is none."""
+"""Maps a dataset's name to its class, or None."""
 
 
 def is_definition_folder(folder: Path) -> bool:
-    """Whether a folder holds definitions."""
     return next(folder.glob(f"*/*{DEFINITION}"), None) is not None
 
 
 def read_config(path: Path) -> tuple[RunConfig, tuple[DatasetSettings, ...]]:
-    """A ``config.yml``: plain data, whatever tags it has. Raises :class:`DatasetError`."""
+    """Read a ``config.yml`` as plain data: YAML tags are not executed. Raises :class:`DatasetError`."""
     try:
         data = yaml.safe_load(read_text(path)) or {}
     except (OSError, UnicodeDecodeError) as error:
@@ -133,9 +133,9 @@ def read_config(path: Path) -> tuple[RunConfig, tuple[DatasetSettings, ...]]:
 
 
 def load_definitions(folder: Path, find_class: ClassFinder = shipped_dataset) -> Benchmark:
-    """All tests of a folder of definitions. No Python is executed but that of the classes that are found.
+    """Load all tests of a folder. Executes no Python except that of the dataset classes.
 
-    A dataset without a class is loaded too; its tests will be ungraded, and a note says so. Tests of such a dataset
+    If a dataset's class is not found, its tests are loaded but will be ungraded, which a note reports; tests of it
     that have no script cannot be run at all.
     """
     config = RunConfig(run_name=folder.name)
@@ -152,16 +152,14 @@ def load_definitions(folder: Path, find_class: ClassFinder = shipped_dataset) ->
             if definition.script or not isinstance(dataset, UngradedDataset):
                 tests.append(_example(dataset, definition, path))
             else:
-                notes.append(
-                    f"The test {dataset.name} - {_id(path)} has no script, and no class is here that makes one"
-                )
+                notes.append(f"The test {dataset.name} - {_id(path)} has no script, and its class is not available")
     if not tests:
-        raise DatasetError(folder, "", "holds no test definitions", f"files {{dataset}}/{{id}}{DEFINITION}")
+        raise DatasetError(folder, "", "contains no test definitions", f"files {{dataset}}/{{id}}{DEFINITION}")
     return Benchmark(config, tuple(tests), tuple(notes))
 
 
 def _first_definitions(folder: Path) -> list[Path]:
-    """One definition of each dataset."""
+    """One definition per dataset."""
     return list({path.parent: path for path in folder.glob(f"*/*{DEFINITION}")}.values())
 
 
@@ -179,10 +177,10 @@ def _dataset(
     else:
         arguments = shared
     if found is None:
-        note = f"There is no class here for the dataset {name}: its tests are run and not graded"
+        note = f"The class of the dataset {name} is not available: its tests are run but not graded"
         return create_dataset(UngradedDataset, name=name, description="", **arguments), [note]
     unknown = unknown_arguments(found, arguments)
-    notes = [f"The dataset {name} does not know {', '.join(unknown)}: left out"] if unknown else []
+    notes = [f"The dataset {name} has no argument {', '.join(unknown)}: ignored"] if unknown else []
     dataset = create_dataset(found, **arguments)
     dataset.name = name
     return dataset, notes
@@ -207,10 +205,10 @@ def save_definitions(folder: Path, benchmark: Benchmark) -> None:
     """Write ``{dataset}/{id}.def.json`` for each test, and the ``config.yml`` to run them with.
 
     Raises:
-        UsageError: the folder holds definitions already, or cannot be written, or a test has no name for a file.
+        UsageError: the folder already contains definitions or cannot be written, or a test's id is no file name.
     """
     if is_definition_folder(folder):
-        raise UsageError(f"{folder}: holds definitions of tests already; name another folder")
+        raise UsageError(f"{folder}: already contains test definitions; name another folder")
     paths = {_path_of(folder, example): example for example in benchmark.tests}
     try:
         for path, example in paths.items():
@@ -224,15 +222,15 @@ def save_definitions(folder: Path, benchmark: Benchmark) -> None:
 
 
 def _path_of(folder: Path, example: TestExample) -> Path:
-    """A name of a dataset or a test is never a path."""
+    """Reject names that would leave the folder."""
     path = folder / example.dataset_name / f"{example.example_id}{DEFINITION}"
     if path.parent.parent != folder or path.name != f"{example.example_id}{DEFINITION}":
-        raise UsageError(f"The test {example.unique_id!r} cannot be the name of a file")
+        raise UsageError(f"The id of the test {example.unique_id!r} cannot be used as a file name")
     return path
 
 
 def _config_of(benchmark: Benchmark) -> dict[str, Any]:
-    """With each dataset's memory span: the waits of its tests are shares of it."""
+    """Includes the memory spans, as waits are percentages of them."""
     config = benchmark.config
     spans = {example.dataset_name: example.dataset_generator.memory_span for example in benchmark.tests}
     return {

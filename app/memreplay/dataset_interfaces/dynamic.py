@@ -1,4 +1,4 @@
-"""Tests without a fixed script: each message may depend on what the agent said before."""
+"""Tests without a fixed script: each message may depend on the agent's earlier replies."""
 
 from __future__ import annotations
 
@@ -8,26 +8,18 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from memreplay.dataset_interfaces.dataset import DatasetInterface
-from memreplay.dataset_interfaces.examples import (
-    Evaluation,
-    EvaluationFn,
-    SendMessageAction,
-    TestAction,
-    TestExample,
-    WaitAction,
-    normalised,
-)
+from memreplay.dataset_interfaces.evaluation import Evaluation, EvaluationFn, normalised_evaluation
+from memreplay.dataset_interfaces.examples import SendMessageAction, TestAction, TestExample, WaitAction
 from memreplay.dataset_interfaces.language_model import DEFAULT_MODEL
 from memreplay.errors import UsageError
 
 
 @dataclass
 class DynamicExample(TestExample, ABC):
-    """A test that is made up while it runs. Set ``max_score`` and implement ``action_iter``.
+    """A test that generates its messages while it runs. Set ``max_score`` and implement ``action_iter``.
 
-    ``action`` is the message last sent; its ``reply`` is there when the generator goes on. ``score`` and
-    ``reasoning`` are kept by the test itself; its result is ``score / max_score``. ``expected_responses`` is for
-    the reader of a report.
+    ``action`` is the last message sent; it has its ``reply`` when the generator resumes. The test itself updates
+    ``score`` and ``reasoning``; the result is ``score / max_score``. ``expected_responses`` is only for reports.
     """
 
     expected_responses: list[str] = field(default_factory=list)
@@ -39,37 +31,37 @@ class DynamicExample(TestExample, ABC):
     wait: ClassVar[type[WaitAction]] = WaitAction
 
     def __post_init__(self) -> None:
-        """Check that there is something to win; a class that is no dataclass says so in its body."""
+        """Check ``max_score``; a class that is not a dataclass sets it in its body."""
         super().__post_init__()
         self.max_score = self.max_score or type(self).max_score
         if self.max_score <= 0:
             raise UsageError(f"{type(self).__name__} needs a max_score above 0")
 
-    def _check_script(self) -> None:
-        """There is none."""
+    def default_waits(self) -> None:
+        """There is no script to spread."""
 
     @property
     def evaluation_fn(self) -> EvaluationFn:
-        """The test's own score."""
+        """Returns the test's own score."""
         return self.evaluate
 
     def evaluate(self, *_arguments: Any, **_options: Any) -> Evaluation:
-        """``score / max_score``, 1, and the reasoning."""
-        return normalised(self.score, self.max_score, self.reasoning)
+        """Return ``score / max_score``, 1, and the reasoning."""
+        return normalised_evaluation(self.score, self.max_score, self.reasoning)
 
     @abstractmethod
     def action_iter(self) -> Iterator[TestAction]:
-        """Yield one action after another until the test is over, and keep ``score`` on the way."""
+        """Yield the actions of the test, and update ``score`` along the way."""
 
     def say(self, message: str, question: bool = False) -> SendMessageAction:
-        """A message to yield. A question is added to the script, and its reply to the test's responses."""
+        """Create a message to yield. A question is added to the script, and its reply to the test's responses."""
         self.action = SendMessageAction(message=message, is_question=question)
         if question:
             self.script.append(message)
         return self.action
 
     def ask_llm(self, context: Sequence[Mapping[str, str]], model: str = DEFAULT_MODEL, **kwargs: Any) -> str:
-        """The reply of a model; a resumed run takes it from the log and does not pay twice."""
+        """Call a model. A resumed run takes the reply from the log and does not pay twice."""
         return self.dataset_generator.ask_llm(context, model, **kwargs)
 
 
@@ -81,15 +73,15 @@ class DynamicDataset(DatasetInterface, ABC):
 
     @property
     def evaluates_continually(self) -> bool:
-        """Never: each test evaluates itself, and is over when its generator is."""
+        """Never: each test evaluates itself, and ends with its generator."""
         return False
 
     def generate_examples(self, num_examples: int) -> list[TestExample]:
-        """As many tests as asked for; each goes its own way."""
+        """Create the requested number of tests."""
         return [self.create_example() for _ in range(num_examples)]
 
     def create_example(self, **kwargs: Any) -> DynamicExample:
-        """A test of ``example_cls``."""
+        """Create an instance of ``example_cls``."""
         if self.example_cls is None:
             raise UsageError(f"The dataset {self.name} needs an example_cls")
         return self.example_cls(dataset_generator=self, **kwargs)

@@ -1,27 +1,46 @@
-"""Evaluating replies: JSON from a model's reply, text similarity, and a checklist answered by a judge."""
+"""Evaluate replies: scores, JSON in a model's reply, and text similarity."""
 
 from __future__ import annotations
 
 import json
 import re
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import Stemmer
 
-from memreplay.dataset_interfaces.examples import Evaluation, Ungraded
-from memreplay.dataset_interfaces.language_model import JUDGE_MODEL, make_system_message, make_user_message
+
+class Ungraded(Exception):
+    """Raised if a test cannot be graded; ``str(error)`` is the reason in one sentence.
+
+    A dataset lets it propagate, or raises it itself. The scheduler then ends the test without a score.
+    """
+
+
+Evaluation = tuple[float, float, list[str]]
+"""Score, maximum score, reasons."""
+
+EvaluationFn = Callable[[list[str], list[str], Any], Evaluation]
+"""Evaluates the questions, responses and expected answers of one test."""
+
+
+def normalised_evaluation(score: float, maximum: float, reasons: list[str]) -> Evaluation:
+    """Scale the score to 0..1."""
+    if maximum <= 0:
+        raise Ungraded("The dataset gives no points for this test: its maximum is 0")
+    return score / maximum, 1, list(reasons)
+
 
 _FENCE = re.compile(r"```[A-Za-z0-9_-]*\s*\n?(.*?)```", re.DOTALL)
 _OPENING = re.compile(r"[\[{]")
 
 
 def sanitize_and_parse_json(text: str) -> Any:
-    """The JSON value in a text; ``ValueError`` where there is none.
+    """Extract the JSON value from a text; raises ``ValueError`` if there is none.
 
-    Tried in this order: the whole text, each fenced block, then the first list or object that parses.
+    Tries the whole text, then each fenced block, then the first list or object that parses.
     """
     for candidate in (text, *_FENCE.findall(text)):
         try:
@@ -68,7 +87,7 @@ def _stems(text: str) -> list[str]:
 
 
 def _common_subsequence(first: list[str], second: list[str]) -> int:
-    """Its length."""
+    """The length of the longest common subsequence."""
     row = [0] * (len(second) + 1)
     for word in first:
         diagonal = 0
@@ -77,70 +96,3 @@ def _common_subsequence(first: list[str], second: list[str]) -> int:
             row[column] = diagonal + 1 if word == other else max(above, row[column - 1])
             diagonal = above
     return row[-1]
-
-
-_INSTRUCTIONS = """\
-You check answers that were given to questions. You get a JSON list; each entry has a question, the answer that \
-was expected and the answer that was given. Go through this checklist for every entry, with "yes" or "no" to each:
-
-1. Does the given answer refer to what the expected answer says?
-2. Is the expected answer a number or an amount?
-3. If it is, is it the same number or amount in the given answer?
-
-Reply with nothing but a JSON list that has one entry for each question, in their order, like this:
-[{"question_nr": 1, "checklist": ["yes", "no", "no"]}, {"question_nr": 2, "checklist": ["yes", "yes", "yes"]}]"""
-
-_TOKENS_FOR_ALL = 256
-_TOKENS_A_QUESTION = 64
-
-
-def judge_answers(
-    ask: Callable[..., str], questions: Sequence[str], given: Sequence[str], expected: Sequence[Any]
-) -> Evaluation:
-    """One point for each answer that the model finds right; ``ask`` takes a context, a model and parameters.
-
-    Raises :class:`Ungraded` where the reply is not one checklist a question.
-    """
-    entries = [
-        {"question_nr": number, "question": question, "expected_answer": wanted, "answer_given": answer}
-        for number, (question, wanted, answer) in enumerate(zip(questions, expected, given, strict=False), start=1)
-    ]
-    if len(entries) != len(expected):
-        raise Ungraded(f"{len(expected)} answers are expected, and {len(entries)} questions were answered")
-    context = [make_system_message(_INSTRUCTIONS), make_user_message(json.dumps(entries, ensure_ascii=False))]
-    reply = ask(
-        context, model=JUDGE_MODEL, temperature=0, max_tokens=_TOKENS_FOR_ALL + _TOKENS_A_QUESTION * len(entries)
-    )
-    checklists = _checklists(reply, len(entries))
-    right = [refers and (same or not is_number) for refers, is_number, same in checklists]
-    return sum(right), len(expected), [_reason(*checklist) for checklist in checklists]
-
-
-def _checklists(reply: str, questions: int) -> list[tuple[bool, bool, bool]]:
-    try:
-        return _parsed(reply, questions)
-    except (ValueError, TypeError, KeyError) as error:
-        raise Ungraded(f"The judge's reply is not the checklist it was asked for ({error})") from None
-
-
-def _parsed(reply: str, questions: int) -> list[tuple[bool, bool, bool]]:
-    entries = sanitize_and_parse_json(reply)
-    if isinstance(entries, dict):
-        entries = [entries]
-    if len(entries) != questions:
-        raise ValueError(f"{len(entries)} checklists for {questions} questions")
-    found = []
-    for entry in entries:
-        answers = [str(answer).strip().lower() for answer in entry["checklist"]]
-        if len(answers) != 3 or not set(answers) <= {"yes", "no"}:
-            raise ValueError("a checklist needs three times yes or no")
-        refers, is_number, same = (answer == "yes" for answer in answers)
-        found.append((refers, is_number, same))
-    return found
-
-
-def _reason(refers: bool, is_number: bool, same: bool) -> str:
-    said = "The answer refers to the expected one" if refers else "The answer does not refer to the expected one"
-    if not is_number:
-        return f"{said}, which is no number."
-    return f"{said}, and the numbers {'are the same' if same else 'differ'}."

@@ -1,4 +1,4 @@
-"""What is said when all tests wait: trivia, with the reply supplied."""
+"""What is said while all tests wait: trivia, with a given reply."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memreplay.llm.tokens import TokenCounter, token_counter
 from memreplay.paths import datasets_folder
 
 count_tokens: TokenCounter = token_counter("cl100k_base")
-"""Text to its number of tokens in cl100k."""
+"""Counts the cl100k tokens of a text."""
 
 
 _REQUEST = (
@@ -24,29 +24,27 @@ _REQUEST = (
 
 @dataclass(frozen=True)
 class Trivia:
-    """A question and its answer."""
-
     question: str
     answer: str
 
 
 @dataclass(frozen=True)
 class FillerText:
-    """A message of trivia and the reply that it asks for."""
+    """A message of trivia and the reply it asks for."""
 
     message: str
     reply: str
 
 
 class TriviaFiller:
-    """Draws trivia, the same for the same seed."""
+    """Draws trivia; equal seeds draw equal trivia."""
 
     def __init__(self, trivia: Sequence[Trivia], seed: int) -> None:
         self._trivia = trivia
         self._random = Random(seed)
 
     def text(self, tokens: int) -> FillerText:
-        """One question at least; as many as it takes for the message alone to reach ``tokens``."""
+        """At least one question, and as many as the message needs to reach ``tokens``."""
         drawn: list[Trivia] = []
         message = _REQUEST
         while not drawn or count_tokens(message) < tokens:
@@ -57,12 +55,11 @@ class TriviaFiller:
 
 @cache
 def shipped_trivia() -> tuple[Trivia, ...]:
-    """The trivia that comes with the program."""
     return read_trivia(datasets_folder() / "data" / "trivia.json")
 
 
 def read_trivia(path: Path) -> tuple[Trivia, ...]:
-    """Trivia from a JSON list of ``{"question", "answer"}``."""
+    """Read a JSON list of ``{"question", "answer"}``."""
     try:
         return tuple(Trivia(entry["question"], entry["answer"]) for entry in json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, TypeError, KeyError) as error:

@@ -1,4 +1,4 @@
-"""Datasets whose tests a model writes from a prompt, and whose answers a model judges."""
+"""Datasets whose tests are written, and whose answers are judged, by a model."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from memreplay.dataset_interfaces.dataset import DatasetInterface
-from memreplay.dataset_interfaces.evaluation import sanitize_and_parse_json
-from memreplay.dataset_interfaces.examples import TestExample, Ungraded
+from memreplay.dataset_interfaces.evaluation import Ungraded, sanitize_and_parse_json
+from memreplay.dataset_interfaces.examples import TestExample
 from memreplay.dataset_interfaces.language_model import GPT_CHEAPEST, make_system_message, make_user_message
 from memreplay.errors import DatasetError, UsageError
 
@@ -20,11 +20,11 @@ _ROLE = "You invent material for tests of memory."
 
 @dataclass
 class GPTGenerated(DatasetInterface, ABC):
-    """Give ``generation_file``: JSON with a prompt each for ``content``, ``question`` and ``answer``.
+    """Set ``generation_file``: JSON with one prompt each for ``content``, ``question`` and ``answer``.
 
-    ``generated_file`` is optional: JSON with a list of examples that were generated before, each with lists
-    ``content``, ``question`` and ``answer``. They are used first, so that a dataset that ships them needs no model.
-    Both are paths, or names in the folder ``data`` beside the dataset's file.
+    The optional ``generated_file`` is a JSON list of examples that were generated earlier, each with the lists
+    ``content``, ``question`` and ``answer``. They are used first, so a dataset that ships them needs no model. Both
+    are paths, or names in the folder ``data`` next to the dataset's file.
     """
 
     generation_file: str | Path | None = None
@@ -34,12 +34,11 @@ class GPTGenerated(DatasetInterface, ABC):
     max_attempts: int = 10
 
     def __post_init__(self) -> None:
-        """Check that there is a prompt."""
         if self.generation_file is None:
             raise UsageError(f"The dataset {self.name} needs a generation_file to generate its tests from")
 
     def generate_examples(self, num_examples: int) -> list[TestExample]:
-        """Tests that give all facts in their first line and then ask for each of them."""
+        """Generate tests that state all facts in the first line and then ask about each of them."""
         written = self._shipped()[:num_examples]
         written += [self._generated() for _ in range(num_examples - len(written))]
         return [self._example(parts) for parts in written]
@@ -47,7 +46,7 @@ class GPTGenerated(DatasetInterface, ABC):
     def evaluate_correct(
         self, questions: list[str], responses: list[str], expected_answers: Any
     ) -> tuple[float, float, list[str]]:
-        """By the judge."""
+        """Let the judge score the answers."""
         return self.evaluate_correct_gpt(questions, responses, expected_answers)
 
     def _example(self, parts: dict[str, list[str]]) -> TestExample:
@@ -65,7 +64,7 @@ class GPTGenerated(DatasetInterface, ABC):
         if not isinstance(entries, list) or not all(map(_is_complete, entries)):
             path = self.data_path / self.generated_file
             raise DatasetError(
-                path, "", "is not a list of generated examples", f"lists {', '.join(_PARTS)} in each"
+                path, "", "is not a list of generated examples", f"the lists {', '.join(_PARTS)} in each"
             )
         return entries
 
@@ -77,7 +76,7 @@ class GPTGenerated(DatasetInterface, ABC):
                     self.ask_llm(context, self.generation_model, self.temperature, _TOKENS_OF_AN_EXAMPLE)
                 )
             except Ungraded as error:
-                raise UsageError(f"The tests of {self.name} cannot be generated: {error}") from None
+                raise UsageError(f"The tests of {self.name} cannot be generated. {error}") from None
             except ValueError:
                 continue
             if _is_complete(parts):
@@ -96,7 +95,7 @@ class GPTGenerated(DatasetInterface, ABC):
 
 
 def _is_complete(parts: Any) -> bool:
-    """Three lists of texts, with an answer for each question."""
+    """Whether there are three lists of strings, with an answer for each question."""
     if not isinstance(parts, dict) or any(not isinstance(parts.get(part), list) for part in _PARTS):
         return False
     texts = [text for part in _PARTS for text in parts[part]]

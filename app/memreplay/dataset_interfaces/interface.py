@@ -1,10 +1,10 @@
-"""All that a dataset imports, under the names that GoodAI's interfaces give it."""
+"""Everything a dataset imports, under the names of GoodAI's interfaces."""
 
 from __future__ import annotations
 
 from memreplay.dataset_interfaces.dataset import DatasetInterface, RunView
 from memreplay.dataset_interfaces.dynamic import DynamicDataset, DynamicExample
-from memreplay.dataset_interfaces.evaluation import sanitize_and_parse_json
+from memreplay.dataset_interfaces.evaluation import Ungraded, sanitize_and_parse_json
 from memreplay.dataset_interfaces.examples import (
     CallBackTestExample,
     SendAndRegisterAction,
@@ -12,7 +12,6 @@ from memreplay.dataset_interfaces.examples import (
     TestAction,
     TestExample,
     TestFinishedAction,
-    Ungraded,
     WaitAction,
     WaitCreator,
 )

@@ -1,4 +1,4 @@
-"""What all steps of a run share: clock, transcript, log; and how an interrupted run's log is replayed."""
+"""The shared state of a run (clock, token count, log), and how the log of an interrupted run is replayed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from memreplay.dataset_interfaces.filler import count_tokens
-from memreplay.dataset_interfaces.language_model import LanguageModel, LLMReply, LLMRequest
+from memreplay.dataset_interfaces.language_model import NO_MODEL, LanguageModel, LLMReply, LLMRequest
 from memreplay.dataset_interfaces.master_log import EventSink, EventType, LogEvent, MasterLog
 from memreplay.dataset_interfaces.steps import AgentReply, LlmAsked
 from memreplay.errors import UsageError
@@ -17,45 +17,45 @@ _REPLIES = {EventType.RESPONSE_MESSAGE, EventType.RESPONSE_FILL}
 
 
 class Journal:
-    """What is known of a run before it starts: nothing, or all that happened until it was interrupted."""
+    """The events of an interrupted run that have not been replayed yet; empty for a new run."""
 
     def __init__(self, events: Iterable[LogEvent] = ()) -> None:
-        self._happened: deque[LogEvent] = deque()
-        self._judged: defaultdict[str, deque[LLMReply]] = defaultdict(deque)
+        self._events: deque[LogEvent] = deque()
+        self._model_replies: defaultdict[str, deque[LLMReply]] = defaultdict(deque)
         for event in events:
             if event.type is EventType.LLM_CALL:
                 data = event.data
                 reply = LLMReply(data["response"], data.get("cost_usd"), data.get("error"))
-                self._judged[event.test_id].append(reply)
+                self._model_replies[event.test_id].append(reply)
             else:
-                self._happened.append(event)
+                self._events.append(event)
 
     def matches(self, event: LogEvent) -> bool:
-        """Whether this has happened before; it is then crossed off.
+        """Whether this is the next recorded event, which is then consumed.
 
-        Raises :class:`UsageError` where something else happened at this point: the log is of other tests.
+        Raises :class:`UsageError` if the log has a different event here: it is from other tests.
         """
-        if not self._happened:
+        if not self._events:
             return False
-        known = self._happened[0]
+        known = self._events[0]
         if (known.type, known.test_id, known.data) != (event.type, event.test_id, event.data):
             raise UsageError(
                 f"The log to resume from does not fit these tests: it has {_shown(known)} where this run has "
                 f"{_shown(event)}"
             )
-        self._happened.popleft()
+        self._events.popleft()
         return True
 
     def agent_reply(self) -> AgentReply | None:
-        """The reply to the message that has just been matched."""
-        if not self._happened or self._happened[0].type not in _REPLIES:
+        """The recorded reply to the message that was just matched."""
+        if not self._events or self._events[0].type not in _REPLIES:
             return None
-        data = self._happened[0].data
+        data = self._events[0].data
         return AgentReply(str(data["message"]), data.get("error"))
 
     def model_reply(self, test_id: str) -> LLMReply | None:
-        """The reply to the test's next call of a model."""
-        replies = self._judged[test_id]
+        """The recorded reply to the test's next model call."""
+        replies = self._model_replies[test_id]
         return replies.popleft() if replies else None
 
 
@@ -65,11 +65,11 @@ def _shown(event: LogEvent) -> str:
 
 
 HALF_EXCHANGE = timedelta(seconds=5)
-"""What a message takes on the simulated clock, and again what its reply takes."""
+"""The simulated duration of a message, and of a reply."""
 
 
 class RunRecord:
-    """The state of a run that is not one test's: it only ever grows."""
+    """The state that all tests of a run share."""
 
     def __init__(self, start: datetime, journal: Journal, sink: EventSink | None) -> None:
         self.log = MasterLog()
@@ -80,32 +80,32 @@ class RunRecord:
         self._sink = sink
 
     def add(self, kind: EventType, test_id: str = "", **data: Any) -> None:
-        """Log what has happened; it is handed on unless an interrupted run has done that."""
+        """Log an event, and pass it to the sink unless an interrupted run already did."""
         event = LogEvent(kind, self.now, test_id, data)
         known = kind is not EventType.LLM_CALL and self.journal.matches(event)
         self.log.append(event)
         if not known:
-            self._hand_on(event)
+            self._emit(event)
 
     def add_reused(self, kind: EventType, test_id: str, **data: Any) -> None:
-        """Log what an interrupted run has handed on."""
+        """Log an event that an interrupted run already passed to the sink."""
         self.log.append(LogEvent(kind, self.now, test_id, data))
 
     def count(self, text: str) -> None:
-        """Something was said; the clock moves on."""
+        """Count the tokens of a message and advance the clock."""
         self.tokens += count_tokens(text)
         self.characters += len(text)
         self.now += HALF_EXCHANGE
 
-    def _hand_on(self, event: LogEvent) -> None:
+    def _emit(self, event: LogEvent) -> None:
         if self._sink is not None:
             self._sink(event)
 
 
 class LoggedModel:
-    """The model that datasets ask: it answers from the log of an interrupted run as long as that lasts.
+    """Logs the model calls of datasets, and answers them from the log of an interrupted run as long as it lasts.
 
-    ``asked`` holds the calls that have not been shown yet; ``test_id`` is the test that is asking.
+    ``asked`` are the calls that have not been yielded yet; ``test_id`` is the calling test.
     """
 
     def __init__(self, model: LanguageModel | None, record: RunRecord) -> None:
@@ -115,7 +115,7 @@ class LoggedModel:
         self.asked: list[LlmAsked] = []
 
     def __call__(self, request: LLMRequest) -> LLMReply:
-        """Ask. The reply, or that there was none, is in the log before anything else happens with it."""
+        """Call the model. The reply or error is logged before it is used."""
         known = self._record.journal.model_reply(self.test_id)
         reply = known or self._ask(request)
         failure = {} if reply.error is None else {"error": reply.error}
@@ -128,5 +128,5 @@ class LoggedModel:
 
     def _ask(self, request: LLMRequest) -> LLMReply:
         if self._model is None:
-            return LLMReply(None, error="no model is set for judging")
+            return LLMReply(None, error=NO_MODEL)
         return self._model(request)

@@ -1,23 +1,24 @@
-"""The port through which datasets ask a model: to judge, to generate, or to play a part in a dynamic test.
+"""The port through which datasets call a model: to judge, to generate, or to play a role in a dynamic test.
 
-Whoever runs the tests gives each dataset a :data:`LanguageModel`. Without one, or when it fails, the test that asks
-is ungraded.
+The runner of the tests gives each dataset a :data:`LanguageModel`. Without one, or if it fails, the test that calls
+it is ungraded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from memreplay.dataset_interfaces.examples import Ungraded
+from memreplay.dataset_interfaces.evaluation import Evaluation, Ungraded, sanitize_and_parse_json
 
 LLMMessage = dict[str, str]
 LLMContext = list[LLMMessage]
-"""Messages of a prompt, each ``{"role": …, "content": …}``."""
+"""The messages of a prompt, each ``{"role": …, "content": …}``."""
 
 DEFAULT_MODEL = "gpt-3.5-turbo"
-"""What a dataset asks for when it names no model. Whoever runs the tests may put another in its place."""
+"""The model that a dataset requests by default. The runner of the tests may substitute another."""
 
 JUDGE_MODEL = "gpt-4-turbo"
 GPT_CHEAPEST = DEFAULT_MODEL
@@ -26,7 +27,7 @@ GPT_4_TURBO_BEST = JUDGE_MODEL
 
 @dataclass(frozen=True)
 class LLMRequest:
-    """One call: the model that the dataset wishes for, the prompt, and other parameters of the call."""
+    """One call: the prompt, the model that the dataset requests, and other parameters."""
 
     context: tuple[Mapping[str, str], ...]
     model: str
@@ -37,39 +38,106 @@ class LLMRequest:
 
 @dataclass(frozen=True)
 class LLMReply:
-    """What came of it: a text, or the reason why there is none. ``cost_usd`` is None where it is unknown."""
+    """The result of a call: a text, or an error. ``cost_usd`` is None if it is unknown."""
 
     text: str | None
     cost_usd: float | None = None
     error: str | None = None
 
 
+NO_MODEL = "No model is set for judging and generating tests; name one with --judge MODEL"
+
 LanguageModel = Callable[[LLMRequest], LLMReply]
-"""Asks a model and blocks until it has answered; never raises for a provider's failure."""
+"""Calls a model and blocks until it has answered; never raises for a provider's error."""
 
 
 def reply_text(model: LanguageModel | None, request: LLMRequest, on_cost: Callable[[float], None] | None) -> str:
-    """Ask, account the cost, and give the reply's text; :class:`Ungraded` where there is none."""
+    """Call the model, report the cost, and return the text; raises :class:`Ungraded` if there is none."""
     if model is None:
-        raise Ungraded("This test asks a model to judge, and none is set")
+        raise Ungraded(NO_MODEL)
     reply = model(request)
     if reply.cost_usd is not None and on_cost is not None:
         on_cost(reply.cost_usd)
     if reply.text is None:
-        raise Ungraded(f"The model that judges gave no reply: {reply.error or 'no reason given'}")
+        raise Ungraded(f"The judge model gave no reply: {reply.error or 'no reason given'}")
     return reply.text
 
 
 def make_system_message(content: str) -> LLMMessage:
-    """A message of the system."""
     return {"role": "system", "content": content}
 
 
 def make_user_message(content: str) -> LLMMessage:
-    """A message of the user."""
     return {"role": "user", "content": content}
 
 
 def make_assistant_message(content: str) -> LLMMessage:
-    """A message of the assistant."""
     return {"role": "assistant", "content": content}
+
+
+_INSTRUCTIONS = """\
+You check answers that were given to questions. You get a JSON list; each entry has a question, the answer that \
+was expected and the answer that was given. Go through this checklist for every entry, with "yes" or "no" to each:
+
+1. Does the given answer refer to what the expected answer says?
+2. Is the expected answer a number or an amount?
+3. If it is, is it the same number or amount in the given answer?
+
+Reply with nothing but a JSON list that has one entry for each question, in their order, like this:
+[{"question_nr": 1, "checklist": ["yes", "no", "no"]}, {"question_nr": 2, "checklist": ["yes", "yes", "yes"]}]"""
+
+_TOKENS_FOR_ALL = 256
+_TOKENS_A_QUESTION = 64
+
+
+def judge_answers(
+    ask: Callable[..., str], questions: Sequence[str], given: Sequence[str], expected: Sequence[Any]
+) -> Evaluation:
+    """Give one point for each answer that the model judges correct; ``ask`` takes a context, a model and
+    parameters.
+
+    Raises :class:`Ungraded` if the reply is not one checklist per question.
+    """
+    entries = [
+        {"question_nr": number, "question": question, "expected_answer": wanted, "answer_given": answer}
+        for number, (question, wanted, answer) in enumerate(zip(questions, expected, given, strict=False), start=1)
+    ]
+    if len(entries) != len(expected):
+        raise Ungraded(f"{len(expected)} answers are expected, but {len(entries)} questions were answered")
+    context = [make_system_message(_INSTRUCTIONS), make_user_message(json.dumps(entries, ensure_ascii=False))]
+    reply = ask(
+        context, model=JUDGE_MODEL, temperature=0, max_tokens=_TOKENS_FOR_ALL + _TOKENS_A_QUESTION * len(entries)
+    )
+    checklists = _checklists(reply, len(entries))
+    right = [refers and (same or not is_number) for refers, is_number, same in checklists]
+    return sum(right), len(expected), [_reason(*checklist) for checklist in checklists]
+
+
+def _checklists(reply: str, questions: int) -> list[tuple[bool, bool, bool]]:
+    try:
+        return _parsed(reply, questions)
+    except (ValueError, TypeError, KeyError) as error:
+        raise Ungraded(f"The judge's reply is not the requested checklist ({error})") from None
+
+
+def _parsed(reply: str, questions: int) -> list[tuple[bool, bool, bool]]:
+    entries = sanitize_and_parse_json(reply)
+    if isinstance(entries, dict):
+        entries = [entries]
+    if len(entries) != questions:
+        raise ValueError(f"{len(entries)} checklists for {questions} questions")
+    found = []
+    for entry in entries:
+        answers = [str(answer).strip().lower() for answer in entry["checklist"]]
+        if len(answers) != 3 or not set(answers) <= {"yes", "no"}:
+            raise ValueError("a checklist needs three answers, each yes or no")
+        refers, is_number, same = (answer == "yes" for answer in answers)
+        found.append((refers, is_number, same))
+    return found
+
+
+def _reason(refers: bool, is_number: bool, same: bool) -> str:
+    said = "The answer refers to the expected one" if refers else "The answer does not refer to the expected one"
+    if not is_number:
+        return f"{said}, which is no number."
+    return f"{said}, and the numbers {'are the same' if same else 'differ'}."

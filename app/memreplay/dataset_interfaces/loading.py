@@ -1,8 +1,14 @@
-"""Datasets from Python files. A file is code: it runs only when somebody names it."""
+"""Load datasets from Python files. A file is code: it runs only if the user names it.
+
+The folder of a file becomes a package with a private, unique name, so that two folders may contain modules of the
+same name, and instances can be pickled. Plain imports of sibling modules (``import helper``) are compiled to
+imports from that package. Other imports are left alone: neither a sibling nor a subfolder is visible to installed
+packages.
+"""
 
 from __future__ import annotations
 
-import builtins
+import ast
 import hashlib
 import importlib
 import inspect
@@ -10,10 +16,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
+from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
+from importlib.util import module_from_spec
 from pathlib import Path
-from threading import Lock, current_thread, main_thread
+from threading import current_thread, main_thread
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -24,19 +30,12 @@ from memreplay.llm.rate_limiter import StoppedError
 from memreplay.paths import datasets_folder
 
 _PREFIX = "_memreplay_datasets_"
-_loading = Lock()
-"""Runs of tests make their datasets in threads, and Python's caches cannot be invalidated by two at once."""
 
 
 def load_file(path: Path) -> ModuleType:
-    """The module of a Python file; loaded once. Raises whatever its code raises."""
+    """Import a Python file; later calls return the same module. Raises whatever its code raises."""
     path = path.resolve()
-    with _loading:
-        package = _package_of(path.parent)
-        name = f"{package}.{path.stem}"
-        if name not in sys.modules:
-            importlib.invalidate_caches()
-        return importlib.import_module(name)
+    return importlib.import_module(f"{_package_of(path.parent)}.{path.stem}")
 
 
 def _package_of(folder: Path) -> str:
@@ -44,98 +43,101 @@ def _package_of(folder: Path) -> str:
     if name not in sys.modules:
         spec = ModuleSpec(name, None, is_package=True)
         spec.submodule_search_locations = [str(folder)]
-        sys.modules[name] = module_from_spec(spec)
-        if not any(isinstance(finder, _SiblingFinder) for finder in sys.meta_path):
-            sys.meta_path.insert(0, _SiblingFinder())
+        sys.modules.setdefault(name, module_from_spec(spec))
+    if _SiblingFinder not in sys.meta_path:
+        sys.meta_path.insert(0, _SiblingFinder)
     return name
 
 
 class _SiblingFinder:
-    """Finds the modules of private packages, and nothing else."""
+    """Finds the modules of the private packages, and nothing else."""
 
+    @staticmethod
     def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if not name.startswith(_PREFIX):
+        if not name.startswith(_PREFIX) or not path:
             return None
-        spec = PathFinder.find_spec(name, path, target)
-        if spec is None or not isinstance(spec.loader, SourceFileLoader):
-            return spec
-        loader = _SiblingLoader(spec.loader.name, spec.loader.path)
-        found = spec_from_loader(name, loader, is_package=spec.submodule_search_locations is not None)
-        if found is not None and spec.submodule_search_locations is not None:
-            found.submodule_search_locations = list(spec.submodule_search_locations)
-        return found
+        # A new finder sees files that were written since the last import.
+        return FileFinder(path[0], (_SiblingLoader, [".py"])).find_spec(name)
 
 
 class _SiblingLoader(SourceFileLoader):
-    """Executes a module whose plain imports look among its siblings first, and writes no bytecode beside it."""
+    """Compiles plain imports so that they find siblings first. Writes no bytecode to the user's folder."""
 
-    def exec_module(self, module: ModuleType) -> None:
-        package = module.__name__.split(".", maxsplit=1)[0]
-        folder = Path(sys.modules[package].__path__[0])
-
-        def import_sibling_first(
-            name: str,
-            globals: Mapping[str, Any] | None = None,
-            locals: Mapping[str, Any] | None = None,
-            fromlist: Sequence[str] | None = (),
-            level: int = 0,
-        ) -> ModuleType:
-            if level == 0 and _is_sibling(name, folder):
-                return importlib.import_module(f"{package}.{name}")
-            return builtins.__import__(name, globals, locals, fromlist or (), level)
-
-        module.__dict__["__builtins__"] = {**vars(builtins), "__import__": import_sibling_first}
-        super().exec_module(module)
-
-    def _cache_bytecode(self, source_path: str, cache_path: str, data: CodeType) -> None:
-        """A user's folder stays as it is."""
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        package = fullname.partition(".")[0]
+        tree = ast.parse(self.get_data(path), path)
+        _SiblingImports(package, Path(sys.modules[package].__path__[0])).visit(tree)
+        return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
 
 
-def _is_sibling(name: str, folder: Path) -> bool:
-    is_plain = name.isidentifier() and name not in sys.stdlib_module_names
-    return is_plain and (folder / f"{name}.py").is_file()
+class _SiblingImports(ast.NodeTransformer):
+    """Turns absolute imports of sibling modules into imports from their private package.
+
+    The standard library takes precedence over a sibling of the same name.
+    """
+
+    def __init__(self, package: str, folder: Path) -> None:
+        self._package, self._folder = package, folder
+
+    def visit_Import(self, node: ast.Import) -> list[ast.stmt]:
+        return [ast.copy_location(self._import(alias), node) for alias in node.names]
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom:
+        if not node.level and node.module and self._is_sibling(node.module):
+            node.module = f"{self._package}.{node.module}"
+        return node
+
+    def _import(self, alias: ast.alias) -> ast.stmt:
+        if self._is_sibling(alias.name):
+            return ast.ImportFrom(self._package, [alias], level=0)
+        return ast.Import([alias])
+
+    def _is_sibling(self, name: str) -> bool:
+        is_plain = name.isidentifier() and name not in sys.stdlib_module_names
+        return is_plain and (self._folder / f"{name}.py").is_file()
 
 
 @contextmanager
 def reporting_as_usage_error(what_cannot_be: str) -> Iterator[None]:
-    """Run such code.
+    """Run a dataset's code.
 
     Raises:
-        UsageError: it fails, or would end the program; the sentence begins with ``what_cannot_be``.
+        UsageError: it fails or calls ``sys.exit``; the message begins with ``what_cannot_be``.
     """
     try:
         yield
     except (MemreplayError, StoppedError):
         raise
     except BaseException as error:
-        if is_the_users(error):
+        if is_ctrl_c(error):
             raise
         raise UsageError(f"{what_cannot_be} ({problem_of(error)})") from error
 
 
-def is_the_users(error: BaseException) -> bool:
-    """Whether it is a Ctrl-C, which only the main thread hears of."""
+def is_ctrl_c(error: BaseException) -> bool:
+    """Whether this is the user's Ctrl-C, which is raised only in the main thread."""
     return isinstance(error, KeyboardInterrupt) and current_thread() is main_thread()
 
 
 def problem_of(error: BaseException) -> str:
-    """What was raised, in words."""
+    """The exception as a phrase."""
     if isinstance(error, SystemExit):
         return f"it calls sys.exit({'' if error.code is None else error.code})"
     return f"{type(error).__name__}: {error}"
 
 
 DEFAULT_MEMORY_SPAN = 2000
-"""Tokens over which a test is spread, where neither the user nor a configuration says how many."""
+"""The number of tokens over which a test is spread, unless the user or a configuration says otherwise."""
 
 DatasetClass = type[DatasetInterface]
 
 
 @dataclass(frozen=True)
 class ShippedDataset:
-    """A dataset that comes with the program: its key in a ``config.yml``, its file, and its class."""
+    """A dataset that comes with the program. ``key`` is its name in a ``config.yml`` and on the command line."""
 
     key: str
     file: str
@@ -161,7 +163,7 @@ SHIPPED_DATASETS = (
 
 
 def shipped_dataset(name: str) -> DatasetClass | None:
-    """The shipped class of a dataset, by its key or its name; None where there is none."""
+    """Find a shipped dataset class by key or name."""
     wanted = dataset_key(name)
     for entry in SHIPPED_DATASETS:
         if wanted in (dataset_key(entry.key), dataset_key(entry.name)):
@@ -170,7 +172,7 @@ def shipped_dataset(name: str) -> DatasetClass | None:
 
 
 def is_dataset_file(named: str) -> bool:
-    """Whether the user names a Python dataset: ``path.py`` or ``path.py:Class``."""
+    """Whether this names a Python dataset: ``path.py`` or ``path.py:Class``."""
     return file_of(named).suffix == ".py"
 
 
@@ -180,52 +182,64 @@ def file_of(named: str) -> Path:
 
 
 def load_dataset_class(named: str) -> DatasetClass:
-    """The dataset class in ``path.py:Class``, or in ``path.py`` where it has just one. Executes the file.
+    """Load the dataset class in ``path.py:Class``, or the only one in ``path.py``. Executes the file.
 
-    Raises :class:`UsageError` where there is no such file or class, or the file's code fails.
+    Raises:
+        UsageError: the file or class does not exist or is incomplete, or the file's code fails.
     """
     path, class_name = _split(named)
     if not path.is_file():
-        raise UsageError(f"{path}: there is no such file; a Python dataset is named as path.py:Class")
+        raise UsageError(f"{path}: no such file; name a Python dataset as path.py:Class")
     with reporting_as_usage_error(f"{path}: its code cannot be run"):
         module = load_file(path)
-    found = _classes_in(module)
-    if class_name:
-        if class_name in found:
-            return found[class_name]
-        raise UsageError(f"{path}: has no dataset class {class_name}; it has {', '.join(found) or 'none'}")
-    if len(found) != 1:
+    classes = _classes_in(module)
+    names = [class_name] if class_name else _choices(classes)
+    if class_name and class_name not in classes:
+        raise UsageError(f"{path}: has no dataset class {class_name}; it has {', '.join(classes) or 'none'}")
+    if len(names) != 1:
         raise UsageError(
-            f"{path}: name one of its dataset classes as path.py:Class: {', '.join(found) or 'it has none'}"
+            f"{path}: name one of its dataset classes as path.py:Class: {', '.join(names) or 'it has none'}"
         )
-    return next(iter(found.values()))
+    found = classes[names[0]]
+    missing = sorted(found.__abstractmethods__)
+    if missing:
+        raise UsageError(
+            f"{path}: the dataset class {names[0]} does not define {' and '.join(missing)}; every dataset has to"
+            " define generate_examples and evaluate_correct, even if a callback scores its tests"
+        )
+    return found
+
+
+def _choices(classes: Mapping[str, DatasetClass]) -> list[str]:
+    """The complete classes, or all of them if none is complete."""
+    complete = [name for name, found in classes.items() if not inspect.isabstract(found)]
+    return complete or list(classes)
 
 
 def create_dataset(dataset_class: DatasetClass, **arguments: Any) -> DatasetInterface:
-    """A dataset with these arguments; those that the class does not know are left out.
+    """Create a dataset; arguments that the class does not have are ignored.
 
-    ``memory_span`` is :data:`DEFAULT_MEMORY_SPAN` where neither the arguments nor the class set one. A class that
-    is not decorated as a dataclass keeps what it sets in its body.
+    ``memory_span`` is :data:`DEFAULT_MEMORY_SPAN` unless the arguments or the class set one. A class that is not
+    decorated with ``@dataclass`` keeps the values of its body.
     """
     known = {field.name for field in fields(dataset_class) if field.init}
     body = {name: value for name, value in vars(dataset_class).items() if name in known}
     if "__dataclass_fields__" in vars(dataset_class):
         body = {}
     given = {name: value for name, value in arguments.items() if name in known}
-    with reporting_as_usage_error(f"The dataset {dataset_class.__name__} cannot be made"):
+    with reporting_as_usage_error(f"The dataset {dataset_class.__name__} cannot be created"):
         dataset = dataset_class(**{**body, **given})
     dataset.memory_span = dataset.memory_span or DEFAULT_MEMORY_SPAN
     return dataset
 
 
 def make_tests(dataset: DatasetInterface, count: int) -> list[TestExample]:
-    """The dataset's tests. Raises :class:`UsageError` where its code fails."""
-    with reporting_as_usage_error(f"The tests of the dataset {dataset.name} cannot be made"):
+    """Generate the dataset's tests. Raises :class:`UsageError` if its code fails."""
+    with reporting_as_usage_error(f"The tests of the dataset {dataset.name} cannot be created"):
         return dataset.generate_examples(count)
 
 
 def unknown_arguments(dataset_class: DatasetClass, arguments: dict[str, Any]) -> list[str]:
-    """The arguments that a class does not know."""
     known = {field.name for field in fields(dataset_class) if field.init}
     return [name for name in arguments if name not in known]
 
@@ -238,12 +252,9 @@ def _split(named: str) -> tuple[Path, str]:
 
 
 def _classes_in(module: ModuleType) -> dict[str, DatasetClass]:
-    """The dataset classes that a module defines itself and that can be made."""
+    """The dataset classes that the module itself defines, abstract ones included."""
     return {
         name: value
         for name, value in vars(module).items()
-        if isinstance(value, type)
-        and issubclass(value, DatasetInterface)
-        and value.__module__ == module.__name__
-        and not inspect.isabstract(value)
+        if isinstance(value, type) and issubclass(value, DatasetInterface) and value.__module__ == module.__name__
     }

@@ -1,6 +1,6 @@
-"""The log of a run: what was said and replied, and what models were asked. One JSON object a line.
+"""The log of a run: messages, replies and model calls. One JSON object per line.
 
-The form is that of GoodAI's ``master_log.jsonl``, so that their logs can be read and ours too.
+The format is that of GoodAI's ``master_log.jsonl``, so both programs can read both logs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from memreplay.files import read_text
 
 
 class EventType(IntEnum):
-    """What a line of the log tells."""
+    """The type of a log line."""
 
     SEND_MESSAGE = 0
     BEGIN = 1
@@ -43,7 +43,7 @@ _SPEAKERS = {
 
 @dataclass(frozen=True)
 class LogEvent:
-    """A line. ``timestamp`` is a simulated time without time zone, ``test_id`` empty where no test is meant."""
+    """A line. ``timestamp`` is a naive simulated time; ``test_id`` is empty if the event belongs to no test."""
 
     type: EventType
     timestamp: datetime
@@ -51,30 +51,30 @@ class LogEvent:
     data: dict[str, Any]
 
     def to_json(self) -> str:
-        """The line, without its end."""
+        """The line without its line break."""
         seconds = self.timestamp.replace(tzinfo=UTC).timestamp()
         line = {"type": int(self.type), "timestamp": seconds, "test_id": self.test_id, "data": self.data}
         return json.dumps(line, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, line: str) -> LogEvent:
-        """The line, read; ``ValueError`` where it is none."""
+        """Parse a line; raises ``ValueError`` if it is invalid."""
         try:
             entry = json.loads(line)
             seconds = float(entry["timestamp"])
             moment = datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
             return cls(EventType(entry["type"]), moment, str(entry["test_id"]), dict(entry["data"]))
         except (KeyError, TypeError, OverflowError, OSError) as error:
-            raise ValueError(f"is no event of a run ({error!r})") from None
+            raise ValueError(f"is not an event of a run ({error!r})") from None
 
     def spoken(self) -> str | None:
-        """``"Test (time): message"`` or ``"Agent (time): message"``; None where nothing was said."""
+        """``"Test (time): message"`` or ``"Agent (time): message"``; None if the event is not a message."""
         speaker = _SPEAKERS.get(self.type)
         return f"{speaker} ({self.timestamp}): {self.data['message']}" if speaker else None
 
 
 class MasterLog:
-    """Events in the order in which they happened."""
+    """Events in chronological order."""
 
     def __init__(self, events: Iterable[LogEvent] = ()) -> None:
         self.events: list[LogEvent] = []
@@ -83,14 +83,13 @@ class MasterLog:
             self.append(event)
 
     def append(self, event: LogEvent) -> None:
-        """Add what has just happened."""
         self.events.append(event)
         spoken = event.spoken()
         if spoken is not None:
             self._spoken.append(spoken)
 
     def messages(self, test_id: str = "") -> list[str]:
-        """What was said, in two entries an exchange; by one test where its id is given."""
+        """The messages and replies, of one test if its id is given."""
         if not test_id:
             return list(self._spoken)
         return [text for event in self.of(test_id) if (text := event.spoken()) is not None]
@@ -101,9 +100,9 @@ class MasterLog:
 
 
 def read_master_log(path: Path) -> list[LogEvent]:
-    """The events of a log file; a line that was being written when the run died is left out.
+    """Read a log file. Ignores an incomplete last line, which is what an interrupted run leaves.
 
-    Raises :class:`DatasetError` where another line is broken.
+    Raises :class:`DatasetError` if another line is invalid.
     """
     try:
         text = read_text(path)
@@ -120,9 +119,9 @@ def read_master_log(path: Path) -> list[LogEvent]:
         except ValueError as error:
             if number > len(complete):
                 break
-            raise DatasetError(path, f"line {number}", f"is broken ({error})", "an event of a run") from None
+            raise DatasetError(path, f"line {number}", f"is invalid ({error})", "an event of a run") from None
     return events
 
 
 EventSink = Callable[[LogEvent], None]
-"""Takes each event as soon as it has happened, for example to write it to disk."""
+"""Receives each event as it happens, for example to write it to disk."""

@@ -1,4 +1,4 @@
-"""Score a finished test again from the log of its run, without an agent or a model."""
+"""Rescore a finished test from the log of its run, without an agent or a model."""
 
 from __future__ import annotations
 
@@ -7,21 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from memreplay.dataset_interfaces.dynamic import DynamicExample
-from memreplay.dataset_interfaces.examples import (
-    Evaluation,
-    SendMessageAction,
-    TestExample,
-    TestFinishedAction,
-    Ungraded,
-    normalised,
-)
+from memreplay.dataset_interfaces.evaluation import Evaluation, Ungraded, normalised_evaluation
+from memreplay.dataset_interfaces.examples import SendMessageAction, TestExample, TestFinishedAction
 from memreplay.dataset_interfaces.language_model import LLMReply, LLMRequest
 from memreplay.dataset_interfaces.loading import create_dataset, shipped_dataset
 from memreplay.dataset_interfaces.master_log import EventType, LogEvent, MasterLog
 
 
 def recorded_test(test_id: str, dataset_name: str, log: MasterLog, expected_responses: Any) -> TestExample | None:
-    """The test with the script that was said; None where no shipped dataset has its name."""
+    """Rebuild the test with the script that was sent; None if no shipped dataset has the name."""
     found = shipped_dataset(dataset_name)
     if found is None:
         return None
@@ -45,7 +39,7 @@ _REPLIES = (EventType.RESPONSE_MESSAGE, EventType.RESPONSE_FILL)
 
 @dataclass(frozen=True)
 class Rescored:
-    """The new score, 0..1, or None where it cannot be had, and ``ungraded`` says why."""
+    """The new score, 0..1, or None and the reason why there is none in ``ungraded``."""
 
     score: float | None
     reasoning: tuple[str, ...] = ()
@@ -54,17 +48,16 @@ class Rescored:
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A run as its log has it."""
+    """The recorded log as a callback sees it."""
 
     master_log: MasterLog
 
 
 def rescore(example: TestExample, log: MasterLog) -> Rescored:
-    """Score a test that has not begun by what the log of its run says.
+    """Score a test that has not begun from the log of its run.
 
-    A model that is asked answers as the log has it; where the log has no reply (GoodAI's have those of dynamic
-    tests only) the test is ungraded. A dynamic test is led through its own script by the agent's replies, whatever
-    the messages were that they answered.
+    Model calls are answered from the log. If it has no reply (GoodAI's logs have only those of dynamic tests), the
+    test is ungraded. A dynamic test runs with the recorded replies of the agent, whatever messages they answered.
     """
     events = list(log.of(example.unique_id))
     replies = iter([event.data["response"] for event in events if event.type is EventType.LLM_CALL])
@@ -91,15 +84,15 @@ def questions_and_responses(events: list[LogEvent]) -> tuple[list[str], list[str
 def _evaluation(example: TestExample, events: list[LogEvent], log: MasterLog) -> Evaluation:
     questions, responses = questions_and_responses(events)
     if isinstance(example, DynamicExample):
-        return _led_through(example, events)
+        return _rerun_dynamic(example, events)
     if not responses:
         raise Ungraded("The log has no reply to a question of this test")
     if example.uses_callback:
-        return _called_back(example, log)
+        return _rerun_callback(example, log)
     return example.evaluation_fn(questions, responses, example.expected_responses)
 
 
-def _led_through(example: DynamicExample, events: list[LogEvent]) -> Evaluation:
+def _rerun_dynamic(example: DynamicExample, events: list[LogEvent]) -> Evaluation:
     replies = (str(event.data["message"]) for event in events if event.type is EventType.RESPONSE_MESSAGE)
     while not example.finished:
         action = example.step()
@@ -113,8 +106,8 @@ def _led_through(example: DynamicExample, events: list[LogEvent]) -> Evaluation:
     return example.evaluate()
 
 
-def _called_back(example: TestExample, log: MasterLog) -> Evaluation:
-    """What the callback says after each exchange, until it ends the test."""
+def _rerun_callback(example: TestExample, log: MasterLog) -> Evaluation:
+    """Call the callback after each exchange until it ends the test."""
     run = RecordedRun(MasterLog())
     for event in _since_registered(example, log, run.master_log):
         run.master_log.append(event)
@@ -124,12 +117,12 @@ def _called_back(example: TestExample, log: MasterLog) -> Evaluation:
             run, example, run.master_log.messages()
         )
         if done or example.finished:
-            return normalised(score, maximum, reasons)
-    raise Ungraded("The log ends before the test's callback has seen enough")
+            return normalised_evaluation(score, maximum, reasons)
+    raise Ungraded("The log ends before the test's callback was done")
 
 
 def _since_registered(example: TestExample, log: MasterLog, before: MasterLog) -> Iterator[LogEvent]:
-    """The events from the reply to the registering question on; those before go to ``before``."""
+    """Yield the events from the reply to the registering question on; append earlier ones to ``before``."""
     watching = False
     for place, event in enumerate(log.events):
         following = log.events[place + 1] if place + 1 < len(log.events) else None

@@ -1,7 +1,7 @@
 """Runs tests side by side in one conversation, as a generator of steps.
 
-The scheduler knows no agent: whoever drives it answers each ``Say`` by sending an ``AgentReply``. The same tests,
-configuration and replies give the same steps.
+The scheduler does not know the agent: its driver answers each ``Say`` by sending an ``AgentReply``. Equal tests,
+configuration and replies produce equal steps.
 """
 
 from __future__ import annotations
@@ -13,20 +13,18 @@ from typing import TypeVar
 
 from memreplay.dataset_interfaces.agenda import Agenda, Fill, JumpTo, Resume, RunningTest, Start
 from memreplay.dataset_interfaces.dataset import RunConfig
+from memreplay.dataset_interfaces.evaluation import Evaluation, Ungraded, normalised_evaluation
 from memreplay.dataset_interfaces.examples import (
-    Evaluation,
     SendAndRegisterAction,
     SendMessageAction,
     TestExample,
     TestFinishedAction,
-    Ungraded,
     WaitAction,
-    normalised,
 )
 from memreplay.dataset_interfaces.filler import TriviaFiller, shipped_trivia
 from memreplay.dataset_interfaces.journal import Journal, LoggedModel, RunRecord
 from memreplay.dataset_interfaces.language_model import LanguageModel
-from memreplay.dataset_interfaces.loading import is_the_users, problem_of
+from memreplay.dataset_interfaces.loading import is_ctrl_c, problem_of
 from memreplay.dataset_interfaces.master_log import EventSink, EventType, LogEvent, MasterLog
 from memreplay.dataset_interfaces.steps import (
     AgentReply,
@@ -48,7 +46,7 @@ from memreplay.llm.rate_limiter import StoppedError
 Steps = Generator[Step, AgentReply | None, None]
 
 MOST_EXCHANGES_WATCHED = 200
-"""After so many exchanges a callback that has not ended its test never will: the test is ungraded."""
+"""A test whose callback has not ended it after this many exchanges is ungraded."""
 
 _FILLER_TOKENS = 1024
 _T = TypeVar("_T")
@@ -57,9 +55,9 @@ _T = TypeVar("_T")
 class Scheduler:
     """A run of tests.
 
-    ``language_model`` answers datasets that ask one. ``known`` is the log of an interrupted run of the same tests:
-    what was said is yielded again with its reply, and no model is asked twice. ``on_event`` is handed each log
-    event that is new, before anything is done with it.
+    ``language_model`` is what datasets call. ``known`` is the log of an interrupted run of the same tests: its
+    messages are yielded again with their replies, and no model call is repeated. ``on_event`` receives each new log
+    event before it is used.
     """
 
     def __init__(
@@ -82,12 +80,12 @@ class Scheduler:
 
     @property
     def master_log(self) -> MasterLog:
-        """What has happened so far."""
+        """The events so far."""
         return self._record.log
 
     @property
     def current_token_count(self) -> int:
-        """Tokens that have been said so far."""
+        """The number of tokens said so far."""
         return self._record.tokens
 
     @property
@@ -96,7 +94,7 @@ class Scheduler:
         return self._record.now
 
     def steps(self) -> Steps:
-        """Run the tests. Send the agent's reply for each ``Say``, and None for every other step."""
+        """Run the tests. Send the agent's reply to each ``Say``, and None for every other step."""
         while decision := self._agenda.decide(self._record.tokens, self._record.now):
             match decision:
                 case Resume(test):
@@ -120,7 +118,7 @@ class Scheduler:
         yield from self._advance(test)
 
     def _advance(self, test: RunningTest) -> Steps:
-        """Let a test act until it waits or is over."""
+        """Run a test until it waits or ends."""
         while not test.example.finished:
             action = self._guarded(test, test.example.step)
             yield from self._model_calls()
@@ -168,7 +166,7 @@ class Scheduler:
             test.watches = True
             self._record.add(EventType.REGISTER_CALLBACK, test.example.unique_id)
             yield CallbackRegistered(test.example.unique_id)
-        yield from self._show_to_watchers()
+        yield from self._run_callbacks()
 
     def _create_question(self, test: RunningTest) -> str:
         example = test.example
@@ -180,11 +178,11 @@ class Scheduler:
         watched = any(test.watches for test in self._agenda.running)
         supplied = None if watched else text.reply
         yield from self._exchange(SendMessageAction(text.message, is_filling=True, filler_response=supplied), "")
-        yield from self._show_to_watchers()
+        yield from self._run_callbacks()
 
     def _exchange(self, action: SendMessageAction, test_id: str) -> Generator[Step, AgentReply | None, AgentReply]:
-        """Say something and hear the reply; the reply is logged before it is used."""
-        sent, heard = (
+        """Send a message and receive the reply, which is logged before it is used."""
+        sent, received = (
             (EventType.SEND_FILL, EventType.RESPONSE_FILL)
             if action.is_filling
             else (EventType.SEND_MESSAGE, EventType.RESPONSE_MESSAGE)
@@ -200,14 +198,14 @@ class Scheduler:
             given = yield Say(
                 test_id or None, action.message, action.is_question, action.is_filling, sent_at, known
             )
-            reply = known or given or AgentReply("", "nothing was sent back")
+            reply = known or given or AgentReply("", "the driver sent no reply")
         failure = {} if reply.error is None else {"error": reply.error}
         self._record.count(reply.text)
-        self._record.add(heard, test_id, message=reply.text, is_question=action.is_question, **failure)
+        self._record.add(received, test_id, message=reply.text, is_question=action.is_question, **failure)
         return reply
 
-    def _show_to_watchers(self) -> Steps:
-        """Let each callback see the exchange that has just been had."""
+    def _run_callbacks(self) -> Steps:
+        """Call each registered callback with the exchange that just ended."""
         for test in list(self._agenda.running):
             if not test.watches:
                 continue
@@ -215,7 +213,7 @@ class Scheduler:
             yield from self._model_calls()
             test.watched += 1
             if test.watched >= MOST_EXCHANGES_WATCHED and not test.example.finished:
-                test.give_up(f"Its callback had not ended it after {MOST_EXCHANGES_WATCHED} exchanges")
+                test.give_up(f"Its callback did not end it within {MOST_EXCHANGES_WATCHED} exchanges")
             if done or test.example.finished:
                 test.watches, test.wait_tokens, test.wait_until = False, self._record.tokens, None
                 self._record.add(EventType.DEREGISTER_CALLBACK, test.example.unique_id)
@@ -238,7 +236,7 @@ class Scheduler:
         if example.reset_message:
             test.watches = False
             yield from self._exchange(SendMessageAction(example.reset_message), example.unique_id)
-            yield from self._show_to_watchers()
+            yield from self._run_callbacks()
         self._record.add(EventType.END, example.unique_id)
         self._agenda.end(test)
         score, maximum, reasons = result or (None, 1, [])
@@ -262,10 +260,10 @@ class Scheduler:
             return test.example.evaluation_fn(test.questions, test.responses, test.example.expected_responses)
         if test.evaluation is None:
             raise Ungraded("Its callback never saw an exchange")
-        return normalised(*test.evaluation)
+        return normalised_evaluation(*test.evaluation)
 
     def _guarded(self, test: RunningTest, act: Callable[[], _T]) -> _T | None:
-        """Run the dataset's own code: what fails there ends this test without a score, and not the run."""
+        """Run the dataset's code. A failure ends this test without a score, and not the run."""
         self._model.test_id = test.example.unique_id
         try:
             return act()
@@ -274,13 +272,13 @@ class Scheduler:
         except (MemreplayError, StoppedError):
             raise
         except BaseException as error:
-            if is_the_users(error):
+            if is_ctrl_c(error):
                 raise
             test.give_up(f"The dataset's code failed ({problem_of(error)})")
         return None
 
     def _model_calls(self) -> Generator[LlmAsked, AgentReply | None, None]:
-        """Show the calls of a model that have been made since."""
+        """Yield the model calls made since the last time."""
         asked, self._model.asked = self._model.asked, []
         yield from asked
 

@@ -1,4 +1,4 @@
-"""Where tests come from: a folder of definitions, or Python datasets. Naming one executes nothing yet."""
+"""Sources of tests: a folder of definitions, or Python datasets. Creating a source executes nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ from memreplay.paths import datasets_folder
 
 @dataclass(frozen=True)
 class TestOptions:
-    """How tests are made: how many of each dataset, spread over how many tokens; None is as the source has it."""
+    """Tests per dataset and memory span in tokens; None leaves it to the source."""
+
+    __test__ = False
 
     examples: int | None = None
     memory_span: int | None = None
@@ -35,22 +37,22 @@ class TestOptions:
 
 
 class TestSource(Protocol):
-    """Something that tests are made from, again and again the same."""
+    """Creates the same tests each time."""
 
     @property
     def name(self) -> str:
-        """What a run of its tests is called."""
+        """The name of a run of these tests."""
         ...
 
     def digest(self) -> str:
-        """Equal as long as its files are."""
+        """A digest of the source's files."""
         ...
 
-    def benchmark(self, wishes: TestOptions, model: LanguageModel | None) -> Benchmark:
-        """Its tests, fresh, and how to run them; ``model`` writes those that a model has to write.
+    def benchmark(self, options: TestOptions, model: LanguageModel | None) -> Benchmark:
+        """Create the tests and the settings to run them; ``model`` generates tests if the dataset needs one.
 
         Raises:
-            MemreplayError: a file is faulty, or a dataset's code fails.
+            MemreplayError: a file is invalid, or a dataset's code fails.
         """
         ...
 
@@ -63,21 +65,20 @@ class DefinitionFolder:
 
     @property
     def name(self) -> str:
-        """The folder's name."""
         return self.folder.resolve().name
 
     def digest(self) -> str:
-        """Over every definition and the configuration."""
+        """Covers every definition and the configuration."""
         return _digest_of([self.folder / CONFIG_FILE, *sorted(self.folder.glob("*/*.def.json"))])
 
-    def benchmark(self, wishes: TestOptions, model: LanguageModel | None) -> Benchmark:
-        """The tests as they are defined; the first so many of each dataset where that is asked for."""
+    def benchmark(self, options: TestOptions, model: LanguageModel | None) -> Benchmark:
+        """Load the defined tests; ``options.examples`` limits them to the first ones of each dataset."""
         loaded = load_definitions(self.folder)
-        tests = _first_of_each(loaded.tests, wishes.examples)
-        if wishes.memory_span is not None:
+        tests = _first_of_each(loaded.tests, options.examples)
+        if options.memory_span is not None:
             for test in tests:
-                test.dataset_generator.memory_span = wishes.memory_span
-        return Benchmark(replace(loaded.config, seed=wishes.seed), tuple(tests), loaded.notes)
+                test.dataset_generator.memory_span = options.memory_span
+        return Benchmark(replace(loaded.config, seed=options.seed), tuple(tests), loaded.notes)
 
 
 @dataclass(frozen=True)
@@ -88,29 +89,29 @@ class PythonDatasets:
     name: str
 
     def digest(self) -> str:
-        """Over the files and names of the datasets; data that they read is not part of it."""
+        """Covers the files and names of the datasets, but not the data they read."""
         classes = " ".join(named.rpartition(".py")[2] for named in self.named)
         return _digest_of([file_of(named) for named in self.named]) + classes
 
-    def benchmark(self, wishes: TestOptions, model: LanguageModel | None) -> Benchmark:
-        """As many tests of each dataset as are asked for, three without a wish. Executes the files."""
+    def benchmark(self, options: TestOptions, model: LanguageModel | None) -> Benchmark:
+        """Generate the requested number of tests per dataset, by default three. Executes the files."""
         tests: list[TestExample] = []
-        count = DEFAULT_EXAMPLES if wishes.examples is None else wishes.examples
-        span = {} if wishes.memory_span is None else {"memory_span": wishes.memory_span}
+        count = DEFAULT_EXAMPLES if options.examples is None else options.examples
+        span = {} if options.memory_span is None else {"memory_span": options.memory_span}
         for named in self.named:
-            dataset = create_dataset(load_dataset_class(named), seed=wishes.seed, **span)
+            dataset = create_dataset(load_dataset_class(named), seed=options.seed, **span)
             dataset.use_language_model(model)
             tests += make_tests(dataset, count)
         if not tests:
-            raise UsageError(f"{self.name}: makes no tests")
-        return Benchmark(RunConfig(run_name=self.name, seed=wishes.seed), tuple(tests))
+            raise UsageError(f"{self.name}: generates no tests")
+        return Benchmark(RunConfig(run_name=self.name, seed=options.seed), tuple(tests))
 
 
 def split_specs(specs: Iterable[str]) -> tuple[tuple[str, ...], tuple[TestSource, ...]]:
-    """What names conversations, and the sources of tests that the rest names.
+    """Separate the specs of conversations from those of tests, and create the sources of the latter.
 
-    The key of a shipped Python dataset (``colours``), a path that ends in ``.py`` or ``.py:Class``, and a folder
-    with definitions name tests. All Python datasets together are one run, each folder is one.
+    Tests are named by the key of a shipped Python dataset (``colours``), a path ending in ``.py`` or ``.py:Class``,
+    or a folder of definitions. All Python datasets together form one run, and each folder forms its own.
     """
     conversations: list[str] = []
     python: dict[str, str] = {}
@@ -130,7 +131,7 @@ def split_specs(specs: Iterable[str]) -> tuple[tuple[str, ...], tuple[TestSource
         sources.append(PythonDatasets(tuple(python), "+".join(dict.fromkeys(python.values()))))
     names = [source.name for source in sources]
     if len(set(names)) < len(names):
-        raise UsageError(f"two runs of tests would both be called by the name of their folder: {', '.join(names)}")
+        raise UsageError(f"two runs of tests would have the same name, that of their folder: {', '.join(names)}")
     return tuple(conversations), tuple(sources)
 
 
@@ -150,7 +151,7 @@ def _first_of_each(tests: Sequence[TestExample], count: int | None) -> list[Test
 
 
 def _digest_of(paths: Iterable[Path]) -> str:
-    """BLAKE2b over names and contents of the files that are there."""
+    """BLAKE2b of the names and contents of the existing files."""
     digest = hashlib.blake2b(digest_size=16)
     for path in paths:
         if path.is_file():

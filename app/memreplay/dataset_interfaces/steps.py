@@ -1,7 +1,7 @@
-"""What happens in a run of tests, one step at a time; the scheduler yields these.
+"""The steps of a run of tests, which the scheduler yields.
 
-Only :class:`Say` asks for something: the agent's reply. All times are of the simulated clock; ``test_id`` is None
-where a step belongs to no test.
+Only :class:`Say` expects an answer: the agent's reply. All times are of the simulated clock. ``test_id`` is None if
+a step belongs to no test.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class AgentReply:
-    """What the agent said; on ``error`` it said nothing, and ``text`` is empty."""
+    """The agent's reply. If there is an ``error``, ``text`` is empty."""
 
     text: str
     error: str | None = None
@@ -28,7 +28,7 @@ class FreshMemory:
 
 @dataclass(frozen=True)
 class TestBegins:
-    """A test starts, after ``tokens`` had been said in the run."""
+    """A test begins after ``tokens`` were said in the run."""
 
     __test__ = False
 
@@ -40,10 +40,10 @@ class TestBegins:
 
 @dataclass(frozen=True)
 class Say:
-    """A message to the agent, which must be answered by sending an :class:`AgentReply`.
+    """A message to the agent; answer it by sending an :class:`AgentReply`.
 
-    ``known`` is the reply in the log of an interrupted run: it is to be sent back, and the agent not asked.
-    ``is_filling`` marks trivia that the agent has to answer because a test watches its replies.
+    ``known`` is the reply from the log of an interrupted run: send it back without calling the agent.
+    ``is_filling`` marks trivia that the agent has to answer because a callback watches its replies.
     """
 
     test_id: str | None
@@ -56,7 +56,7 @@ class Say:
 
 @dataclass(frozen=True)
 class Filler:
-    """A message whose reply is supplied: the agent hears both and is not asked."""
+    """A message with a given reply: the agent observes both and is not called."""
 
     test_id: str | None
     message: str
@@ -66,7 +66,7 @@ class Filler:
 
 @dataclass(frozen=True)
 class TestWaits:
-    """A test pauses until ``tokens`` more were said and ``until`` is reached (None: no matter when)."""
+    """A test pauses until ``tokens`` more were said and the time ``until`` is reached, if there is one."""
 
     __test__ = False
 
@@ -85,23 +85,23 @@ class TimeJumps:
 
 @dataclass(frozen=True)
 class CallbackRegistered:
-    """From now on a test sees every exchange."""
+    """From now on the test's callback sees every exchange."""
 
     test_id: str
 
 
 @dataclass(frozen=True)
 class CallbackDeregistered:
-    """The test has seen enough."""
+    """The test's callback is done."""
 
     test_id: str
 
 
 @dataclass(frozen=True)
 class LlmAsked:
-    """A dataset asked a model: a cost of the benchmark, not of the agent.
+    """A dataset called a model. The cost is part of the benchmark's, not of the agent's.
 
-    ``reused`` says that the reply, and its cost, are from the log of an interrupted run.
+    ``reused``: the reply and its cost come from the log of an interrupted run.
     """
 
     test_id: str

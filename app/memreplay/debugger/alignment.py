@@ -1,4 +1,4 @@
-"""Two recordings, or two architectures of one, laid against each other: by turn, by question, by disagreement."""
+"""Align two recordings, or two architectures of one, by turn and by question."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memreplay.timeline.timeline import Answer, Timeline
 
 @dataclass(frozen=True)
 class Contender:
-    """Whose answer it is: of which recording (0 or 1), which backend, which model."""
+    """The source of an answer: the index of its recording (0 or 1), its backend and its model."""
 
     side: int
     backend: str
@@ -21,9 +21,9 @@ class Contender:
 
 @dataclass(frozen=True)
 class AlignedQuestion:
-    """A question that was asked in both, or in one, with every scored answer to it as it was scheduled.
+    """A question of one or both recordings with all its scheduled, scored answers.
 
-    ``disagreement`` is in 0..1: the share of pairs of answers of which one is right and the other is not.
+    ``disagreement`` is in 0..1; see :func:`disagreement`.
     """
 
     question: Question
@@ -32,9 +32,9 @@ class AlignedQuestion:
 
 
 class TurnAlignment:
-    """Which turn of one conversation is which of the other: the same text by the same speaker, in order.
+    """Maps turns of one conversation to those of another with the same text and speaker, in order.
 
-    Positions between two turns that are the same go with the earlier one.
+    A position without a match maps like the last matching turn before it.
     """
 
     def __init__(self, left: Conversation, right: Conversation) -> None:
@@ -43,14 +43,14 @@ class TurnAlignment:
         self.paired = len(pairs)
 
     def to_right(self, position: int) -> int:
-        """The position of the right one that goes with a position of the left one."""
+        """The position in the right conversation for one in the left."""
         return self._to_right[max(0, min(position, len(self._to_right) - 1))]
 
 
 def align_questions(*timelines: Timeline) -> list[AlignedQuestion]:
-    """The questions of one or two recordings, those with the greatest disagreement first, else as in the dataset.
+    """The questions of one or two recordings, by falling disagreement, then in the order of the dataset.
 
-    A question is the same where its text, its choices and its expected answer are.
+    Questions are the same if their text, choices and expected answer are.
     """
     questions: dict[tuple[str, str, tuple[str, ...]], Question] = {}
     answers: dict[tuple[str, str, tuple[str, ...]], dict[Contender, Answer]] = defaultdict(dict)
@@ -74,7 +74,7 @@ def align_questions(*timelines: Timeline) -> list[AlignedQuestion]:
 
 
 def disagreement(answers: Iterable[Answer]) -> float:
-    """The share of pairs of answers of which one is right and the other is not; errors take no part."""
+    """The share of pairs of answers in which exactly one is right; errors do not count."""
     scores = [answer.scored.score for answer in answers if answer.scored is not None]
     right = sum(score.outcome == "correct" for score in scores)
     wrong = sum(score.outcome not in ("correct", "error") for score in scores)
@@ -87,7 +87,7 @@ def _identity(question: Question) -> tuple[str, str, tuple[str, ...]]:
 
 
 def _same_turns(left: Conversation, right: Conversation) -> list[tuple[int, int]]:
-    """Pairs of turn numbers, both increasing: each turn goes with the next one on the right that is the same."""
+    """Pairs of numbers of equal turns, both increasing."""
     waiting: dict[tuple[str, str], deque[int]] = defaultdict(deque)
     for turn in right.turns:
         waiting[right.label_of(turn), turn.text].append(turn.number)
@@ -100,7 +100,7 @@ def _same_turns(left: Conversation, right: Conversation) -> list[tuple[int, int]
 
 
 def _longest_rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest choice of pairs whose second numbers rise (patience sorting)."""
+    """The longest subsequence of pairs whose second numbers rise (patience sorting)."""
     tops: list[int] = []
     ends: list[int] = []
     before: list[int] = []
@@ -121,7 +121,7 @@ def _longest_rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _filled(turns: int, known: Mapping[int, int], other_turns: int) -> list[int]:
-    """For every position, 0 to one past the last turn, the position on the other side."""
+    """The other side's position for each position from 0 to one past the last turn."""
     positions, last = [0], 0
     for number in range(1, turns + 1):
         last = known.get(number, last)

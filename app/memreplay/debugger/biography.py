@@ -1,4 +1,4 @@
-"""The biography of a fact: its way through one memory, from being said to being answered."""
+"""The biography of a fact: its path through one memory, from the turn that says it to the answers that need it."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ from memory_backends.base import ChannelScore, Hit
 from memory_backends.stores.trace import AppendChange, MemoryOperation, PatchChange, PromotionDecision, UpsertChange
 from memreplay.conversations.models import Frozen, Question, Turn
 from memreplay.debugger.retrievals import RetrievalIndex
-from memreplay.grading.score import Outcome
-from memreplay.text import stands_in
+from memreplay.grading import Outcome
+from memreplay.text import occurs_in
 from memreplay.timeline.fold import parts_of, pointer_of, value_in
-from memreplay.timeline.ledger import Entry, Ledger
+from memreplay.timeline.ledger import Ledger, LedgerEntry
 from memreplay.timeline.timeline import Answer, Timeline
 
 
-def decisive_judgement(ledger: Ledger, turn_id: str, question: Question, until: int) -> Entry | None:
-    """The decision to look at, of those made up to a position on candidates from a turn; None where none was.
+def decisive_judgement(ledger: Ledger, turn_id: str, question: Question, until: int) -> LedgerEntry | None:
+    """The most relevant decision, up to a position, on candidates from a turn; None if there is none.
 
-    A candidate that holds what was expected comes before others, one that was dropped before those that were kept,
-    and then the most significant.
+    Candidates that contain the expected answer come first, then dropped ones before kept ones, then the highest
+    score.
     """
     wanted = (question.expected, *question.expected_entities)
 
-    def weight(entry: Entry) -> tuple[bool, bool, float]:
+    def weight(entry: LedgerEntry) -> tuple[bool, bool, float]:
         decision = entry[1]
-        answers = any(stands_in(phrase, decision.content) for phrase in wanted)
+        answers = any(occurs_in(phrase, decision.content) for phrase in wanted)
         return answers, decision.decision == "DROP", decision.score
 
     return max((entry for entry in ledger.about_turn(turn_id) if entry[0] <= until), key=weight, default=None)
 
 
 Reach = Literal["in_prompt", "cut", "missed", "not_found"]
-"""How far a turn came in one read path: into the prompt, retrieved and cut by the budget, ranked below the cut, or
-not among the candidates on record."""
+"""How far a turn got in one read path: into the prompt, retrieved but cut for lack of room, ranked below the cut,
+or not among the recorded candidates."""
 
 Form = Literal["verbatim", "distilled"]
 
 
-class Placing(Frozen):
-    """How one read path dealt with the turn.
+class RetrievalOutcome(Frozen):
+    """What one read path did with the turn.
 
-    ``rank`` is 1-based in all channels together, None where it was not found; ``channels`` its rank and score in
-    each; ``form`` whether its words or a distillate were found.
+    ``rank`` is the 1-based rank over all channels, None if it was not found; ``channels`` has its rank and score in
+    each. ``form`` says whether its verbatim text or a distilled one was found.
     """
 
     turn: int
@@ -54,10 +54,10 @@ class Placing(Frozen):
     form: Form | None = None
 
 
-def placing_in(
+def retrieval_outcome(
     position: int, turn_id: str, hits: Sequence[Hit], missed: Sequence[Hit], cut: Iterable[str]
-) -> Placing:
-    """How a read path dealt with a turn: the best that it did with its words, else with a distillate of it."""
+) -> RetrievalOutcome:
+    """What a read path did with a turn: the best result of its verbatim text, else of a text distilled from it."""
     ranked = [
         *(("in_prompt" if hit.in_prompt else "cut", hit) for hit in hits if _names(hit, turn_id)),
         *(("missed", hit) for hit in missed if _names(hit, turn_id)),
@@ -66,9 +66,9 @@ def placing_in(
     best = min(ranked, key=lambda one: (order[one[0]], turn_id not in one[1].turns, one[1].rank), default=None)
     was_cut = turn_id in set(cut)
     if best is None:
-        return Placing(turn=position, reach="cut" if was_cut else "not_found")
+        return RetrievalOutcome(turn=position, reach="cut" if was_cut else "not_found")
     reach, hit = best
-    return Placing(
+    return RetrievalOutcome(
         turn=position,
         reach="cut" if was_cut and reach == "missed" else reach,
         rank=hit.rank,
@@ -82,10 +82,10 @@ def _names(hit: Hit, turn_id: str) -> bool:
     return turn_id in hit.turns or turn_id in hit.sources
 
 
-class Stored(Frozen):
-    """Something that a turn left in a store: where, at which position, and as what (an id, or a path in a state).
+class StoredItem(Frozen):
+    """Something stored because of a turn. ``item`` is a point id, a Redis key, or a JSON pointer into a state.
 
-    ``superseded_at`` is the position at which another took its place, and ``superseded_by`` that other's id.
+    ``superseded_at`` is the position at which another took its place, and ``successor`` that other's id.
     """
 
     turn: int
@@ -93,18 +93,18 @@ class Stored(Frozen):
     item: str
     form: Form
     superseded_at: int | None = None
-    superseded_by: str | None = None
+    successor: str | None = None
 
 
-class Judged(Frozen):
-    """A candidate that was distilled from the turn, and what became of it."""
+class JudgedCandidate(Frozen):
+    """The decision on a candidate that was distilled from the turn."""
 
     turn: int
     decision: PromotionDecision
 
 
-class Staged(Frozen):
-    """A candidate that was put up for promotion, by its id in the state at ``key``."""
+class StagedCandidate(Frozen):
+    """A candidate for promotion, by its id in the state at ``key``."""
 
     turn: int
     key: str
@@ -112,18 +112,18 @@ class Staged(Frozen):
 
 
 class AskedAbout(Frozen):
-    """A question whose evidence the turn is: how its recall dealt with the turn, and what came of the answer."""
+    """A question whose evidence includes the turn: what its recall did with the turn, and the answer."""
 
     question_id: str
     model: str
     by_hand: bool
-    placing: Placing
+    retrieval: RetrievalOutcome
     reply: str | None
     outcome: Outcome | None
 
 
-class Sightings(Frozen):
-    """The read paths of ordinary turns: at how many positions the turn was found, and the rank at each.
+class RetrievalHistory(Frozen):
+    """The number of read paths of ordinary turns, and those that found the turn.
 
     ``ranks`` are (position, rank, whether below the cut), by position.
     """
@@ -133,30 +133,32 @@ class Sightings(Frozen):
 
 
 class Biography(Frozen):
-    """Everything on record of one turn in one memory."""
+    """Everything that is recorded about one turn in one memory."""
 
     backend: str
     turn_id: str
     said_at: int
     observed_at: int
-    staged: tuple[Staged, ...]
-    judged: tuple[Judged, ...]
-    stored: tuple[Stored, ...]
-    sightings: Sightings
+    staged: tuple[StagedCandidate, ...]
+    judged: tuple[JudgedCandidate, ...]
+    stored: tuple[StoredItem, ...]
+    retrievals: RetrievalHistory
     asked: tuple[AskedAbout, ...]
 
     @property
     def written_at(self) -> int | None:
-        """The first position at which its words were stored; else at which anything of it was; None for never."""
+        """The first position at which it was stored verbatim, else in any form; None for never."""
         verbatim = [stored.turn for stored in self.stored if stored.form == "verbatim"]
         return min(verbatim or [stored.turn for stored in self.stored], default=None)
 
 
 def biography(timeline: Timeline, retrievals: RetrievalIndex, backend: str, turn: Turn) -> Biography:
-    """The way of a turn through one memory, as far as it was played."""
+    """The biography of a turn in one memory, as far as the conversation was played."""
     observed = timeline.observed_at(turn.id) or turn.number
     written = timeline.archive.written_at(backend, observed)
-    judged = tuple(Judged(turn=at, decision=made) for at, made in timeline.ledger(backend).about_turn(turn.id))
+    judged = tuple(
+        JudgedCandidate(turn=at, decision=made) for at, made in timeline.ledger(backend).about_turn(turn.id)
+    )
     found = retrievals.of(backend, turn.id)
     return Biography(
         backend=backend,
@@ -170,8 +172,8 @@ def biography(timeline: Timeline, retrievals: RetrievalIndex, backend: str, turn
             *_facts(timeline, backend, judged),
             *_slots(timeline, backend, written, observed, turn),
         ),
-        sightings=Sightings(
-            read_paths=len(timeline.perceived_track(backend)),
+        retrievals=RetrievalHistory(
+            read_paths=len(timeline.perceived_index(backend)),
             ranks=tuple((seen.turn, seen.rank, seen.missed) for seen in found),
         ),
         asked=tuple(_asked(timeline, backend, turn)),
@@ -181,16 +183,16 @@ def biography(timeline: Timeline, retrievals: RetrievalIndex, backend: str, turn
 def biographies(
     timeline: Timeline, retrievals: RetrievalIndex, backend: str, question: Question
 ) -> tuple[Biography, ...]:
-    """The biographies of all evidence turns of a question, in order of the conversation."""
+    """The biographies of all evidence turns of a question, in their order in the conversation."""
     known = timeline.conversation.turns_by_id
     turns = sorted((known[turn] for turn in set(question.evidence) if turn in known), key=lambda turn: turn.number)
     return tuple(biography(timeline, retrievals, backend, turn) for turn in turns)
 
 
 def answerable_from(lives: Sequence[Biography]) -> int | None:
-    """The first position at which all evidence is written, from which a question could be answered; None for never.
+    """The first position at which all evidence of a question is stored; None for never, or without evidence.
 
-    ``lives`` are the biographies of its evidence. Without any nothing can be told, and it is None too.
+    ``lives`` are the biographies of its evidence.
     """
     written = [life.written_at for life in lives]
     if not written or any(at is None for at in written):
@@ -198,35 +200,37 @@ def answerable_from(lives: Sequence[Biography]) -> int | None:
     return max(at for at in written if at is not None)
 
 
-def _staged(written: Iterable[MemoryOperation], at: int, judged: Sequence[Judged]) -> Iterable[Staged]:
+def _staged(
+    written: Iterable[MemoryOperation], at: int, judged: Sequence[JudgedCandidate]
+) -> Iterable[StagedCandidate]:
     ids = {one.decision.candidate_id for one in judged}
     for operation in written:
         if isinstance(operation.change, PatchChange):
             for step in operation.change.steps:
                 candidate = step.path.removeprefix("/promotion_candidates/")
                 if step.op == "add" and candidate != step.path and candidate in ids:
-                    yield Staged(turn=at, key=operation.key, candidate_id=candidate)
+                    yield StagedCandidate(turn=at, key=operation.key, candidate_id=candidate)
 
 
-def _words(written: Iterable[MemoryOperation], at: int, turn: Turn) -> Iterable[Stored]:
-    """Where the write path put what was said, word for word."""
+def _words(written: Iterable[MemoryOperation], at: int, turn: Turn) -> Iterable[StoredItem]:
+    """Where the write path stored the turn verbatim."""
     for operation in written:
         if turn.id not in operation.turns:
             continue
         match operation.change:
             case AppendChange(text=text) if turn.text in text:
-                yield Stored(turn=at, place=operation.key, item=operation.key, form="verbatim")
+                yield StoredItem(turn=at, place=operation.key, item=operation.key, form="verbatim")
             case UpsertChange(points=points):
                 for point in points:
                     content = point.payload.get("content")
                     if "sources" not in point.payload and isinstance(content, str) and turn.text in content:
-                        yield Stored(turn=at, place=operation.key, item=point.id, form="verbatim")
+                        yield StoredItem(turn=at, place=operation.key, item=point.id, form="verbatim")
             case _:
                 pass
 
 
-def _facts(timeline: Timeline, backend: str, judged: Sequence[Judged]) -> Iterable[Stored]:
-    """The facts that were distilled from the turn and kept, and what took their place."""
+def _facts(timeline: Timeline, backend: str, judged: Sequence[JudgedCandidate]) -> Iterable[StoredItem]:
+    """The facts distilled from the turn and kept, with what superseded them."""
     for one in judged:
         point_id = one.decision.knowledge_id
         if point_id is None:
@@ -240,13 +244,13 @@ def _facts(timeline: Timeline, backend: str, judged: Sequence[Judged]) -> Iterab
             None,
         )
         places = (name for name in timeline.collections(backend) if _holds(timeline, backend, name, point_id))
-        yield Stored(
+        yield StoredItem(
             turn=one.turn,
             place=next(places, ""),
             item=point_id,
             form="distilled",
             superseded_at=ended[0] if ended else None,
-            superseded_by=ended[1] if ended else None,
+            successor=ended[1] if ended else None,
         )
 
 
@@ -256,28 +260,28 @@ def _holds(timeline: Timeline, backend: str, name: str, point_id: str) -> bool:
 
 def _slots(
     timeline: Timeline, backend: str, written: Iterable[MemoryOperation], observed: int, turn: Turn
-) -> Iterable[Stored]:
-    """Slots of a shared workspace whose value names the turn as the one that said it."""
+) -> Iterable[StoredItem]:
+    """Slots of a state whose value names the turn as the one that said it."""
+    memory = timeline.description(backend)
     touched = {
-        (operation.key, parts_of(step.path)[1]): None
+        (operation.key, path[:2]): None
         for operation in written
         if isinstance(operation.change, PatchChange)
-        for step in operation.change.steps
-        if step.path.startswith("/shared_data/")
+        for path in (parts_of(step.path) for step in operation.change.steps)
+        if len(path) > 1 and path[0] == memory.store_of(operation.key).slots
     }
-    for key, slot in touched:
-        path = ("shared_data", slot)
+    for key, path in touched:
         history = timeline.state(backend, key)
         turns = dict.fromkeys(history.turns[number] for number in history.writes_within(path))
         values = ((at, value_in(history.value_at(at), path)) for at in turns if at >= observed)
         if turn.id not in _turns_named(next(values, (0, None))[1]):
             continue
         gone = next((at for at, value in values if turn.id not in _turns_named(value)), None)
-        yield Stored(turn=observed, place=key, item=pointer_of(path), form="distilled", superseded_at=gone)
+        yield StoredItem(turn=observed, place=key, item=pointer_of(path), form="distilled", superseded_at=gone)
 
 
 def _turns_named(value: Any) -> set[str]:
-    """Turns that a slot's value says it comes from."""
+    """The turns that a slot's value names as its source."""
     match value:
         case {"turn": str(turn)}:
             return {turn}
@@ -301,7 +305,7 @@ def _about(answer: Answer, turn_id: str) -> AskedAbout:
         question_id=asked.question_id,
         model=asked.model,
         by_hand=asked.by_hand,
-        placing=placing_in(asked.turn, turn_id, asked.hits, asked.missed, cut),
+        retrieval=retrieval_outcome(asked.turn, turn_id, asked.hits, asked.missed, cut),
         reply=answer.received.reply.text if answer.received else None,
         outcome=answer.scored.score.outcome if answer.scored else None,
     )

@@ -1,7 +1,7 @@
-"""Who wrote this: from a value, a point, a hit or a line of a prompt to the operation that wrote it.
+"""Who wrote this? Finds the operation that wrote a value, a point, a hit or a line of a prompt.
 
-Everything is looked up in what was traced: the last change that touched a place, the write of a point, the append
-of a line. Nothing is guessed from what texts look like; only a line of a prompt is looked for in the hits.
+The answers come from the trace: the last change to a place, the write of a point, the append of a line. Nothing is
+guessed from the look of texts, except that a line of a prompt is searched for in the hits.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from memreplay.timeline.timeline import Timeline
 
 @dataclass(frozen=True)
 class Origin:
-    """The operation that wrote something: at which position, and the how-manieth (0-based) of its backend there.
+    """The operation that wrote something: its position, and its 0-based index among its backend's operations there.
 
-    ``before`` is what stood at the place until then (None where nothing did, or where that is not known).
+    ``before`` is the previous value; None if there was none, or it is unknown.
     """
 
     backend: str
@@ -40,7 +40,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class LineOrigin:
-    """Where a line of a prompt comes from: a hit, the turn that says it, and the write that stored that."""
+    """The origin of a line of a prompt: its hit, the turn that said it, and the write that stored it."""
 
     hit: Hit
     said: Turn | None
@@ -48,10 +48,10 @@ class LineOrigin:
 
 
 def value_written_by(timeline: Timeline, backend: str, key: str, path: Path, turn: int) -> Origin | None:
-    """The last write, at or before a position, that touched a place in a state or anything inside it.
+    """The last write, at or before a position, to a place in a state or to anything inside it.
 
-    An item of a list is followed through what was put in and taken out before it. A list inside a list counts as
-    one value. None where the key holds no such state.
+    An item of a list is tracked through insertions and removals before it; a list inside a list counts as one
+    value. None if the key holds no state.
     """
     history = timeline.state(backend, key)
     count = history.count_until(turn)
@@ -65,7 +65,7 @@ def value_written_by(timeline: Timeline, backend: str, key: str, path: Path, tur
 
 
 def point_written_by(timeline: Timeline, backend: str, collection: str, point_id: str, turn: int) -> list[Origin]:
-    """Every write of a point up to a position, oldest first; ``before`` is the payload that was overwritten."""
+    """All writes of a point up to a position, oldest first; ``before`` is the overwritten payload."""
     writes = timeline.collection(backend, collection).writes_of(point_id, turn)
     return [_origin(timeline, backend, at, ref, point.replaced) for at, ref, point in writes]
 
@@ -82,21 +82,22 @@ def log_written_by(timeline: Timeline, backend: str, key: str, turn_id: str, tur
 
 def hit_written_by(timeline: Timeline, backend: str, hit: Hit, turn: int) -> list[Origin]:
     """The writes that a hit rests on, oldest first: of its point, its slot, or its turns in a log."""
-    if hit.store == "qdrant":
+    if hit.place in timeline.collections(backend):
         point_id, _, _ = hit.id.partition("#")
         return point_written_by(timeline, backend, hit.place, point_id, turn)
     if hit.place in timeline.log_keys(backend):
         found = (log_written_by(timeline, backend, hit.place, said, turn) for said in hit.turns)
         return list({(origin.turn, origin.number): origin for origin in found if origin is not None}.values())
-    name = hit.id.removeprefix(f"{hit.place}#")
-    origin = value_written_by(timeline, backend, hit.place, ("shared_data", name), turn)
+    slots = timeline.description(backend).store_of(hit.place).slots
+    path = () if slots is None else (slots, hit.id.removeprefix(f"{hit.place}#"))
+    origin = value_written_by(timeline, backend, hit.place, path, turn)
     return [] if origin is None else [origin]
 
 
 def line_written_by(
     timeline: Timeline, backend: str, hits: Iterable[Hit], line: str, turn: int
 ) -> LineOrigin | None:
-    """Where a line of a context comes from; None where no hit in the prompt has such a line."""
+    """The origin of a line of a context; None if no hit in the prompt has this line."""
     wanted = line.strip()
     for hit in hits:
         if not hit.in_prompt or not wanted or wanted not in map(str.strip, hit.text.splitlines()):
@@ -120,7 +121,7 @@ def _turn_saying(timeline: Timeline, turn_ids: Sequence[str], line: str) -> Turn
 
 
 def _stored_at(timeline: Timeline, backend: str, place: str, said: Turn, turn: int) -> Origin | None:
-    """The write to a place that a turn caused: a passage holds exchanges that are points of their own."""
+    """The write to a place that a turn caused: the exchanges of a passage are points of their own."""
     at = timeline.observed_at(said.id)
     if at is None or at > turn:
         return None
@@ -134,12 +135,12 @@ def _stored_at(timeline: Timeline, backend: str, place: str, said: Turn, turn: i
 
 
 def _first_list(value: Any, path: Path) -> int | None:
-    """The depth of the first list on the way to a place."""
+    """The depth of the first list on a path, if there is one."""
     return next((depth for depth in range(len(path)) if isinstance(value_in(value, path[:depth]), list)), None)
 
 
 def _last_touch(history: StateHistory, path: Path, count: int) -> int | None:
-    """The last of the first ``count`` writes that touched a place, anything inside it, or the whole around it."""
+    """The last of the first ``count`` writes to a place, to anything inside it, or to a value around it."""
     above = [history.writes_at(path[:depth]) for depth in range(len(path))]
     numbers = [_last_before(writes, count) for writes in (*above, history.writes_within(path))]
     return max((number for number in numbers if number is not None), default=None)

@@ -1,7 +1,7 @@
-"""Where something was retrieved: by the id of a hit or of a turn, every read path that found it, and at which rank.
+"""An index of retrievals: every read path that found a hit or a turn, and its rank there.
 
-The index is made of the read paths of ordinary turns. It grows with the timeline when it is asked to, a stretch at
-a time, since a long recording holds tens of thousands of them.
+It covers the read paths of ordinary turns, of which a long recording has tens of thousands. So it is brought up to
+date on demand, some at a time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _RANK_MASK = (1 << _RANK_BITS) - 1
 
 @dataclass(frozen=True)
 class Retrieval:
-    """Something was found at a position: at which 1-based rank, and whether that was below the cut."""
+    """Something was found at a position: its 1-based rank, and whether that is below the cut (``missed``)."""
 
     turn: int
     rank: int
@@ -29,40 +29,38 @@ class Retrieval:
 
 
 class RetrievalIndex:
-    """Every read path so far, turned over: from what was found to where.
-
-    An index that is behind its timeline says so (:attr:`behind`), and answers for what it has seen.
-    """
+    """An inverted index of read paths. It answers from those it has indexed; :attr:`behind` counts the others."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
-        self._seen: dict[str, int] = defaultdict(int)
+        self._indexed: dict[str, int] = defaultdict(int)
         self._found: dict[tuple[str, str], array[int]] = {}
-        self._taking_in = Lock()
+        self._lock = Lock()
 
     @property
     def behind(self) -> int:
-        """Read paths that are not in the index yet."""
+        """The number of read paths that are not indexed yet."""
         backends = self._timeline.backends
-        return sum(len(self._timeline.perceived_track(name)) - self._seen[name] for name in backends)
+        return sum(len(self._timeline.perceived_index(name)) - self._indexed[name] for name in backends)
 
     def catch_up(self, most: int | None = None) -> bool:
-        """Take in read paths, at most so many. True where none is left. Threads take turns at it."""
-        with self._taking_in:
+        """Index at most this many read paths (default: all). True if none is left. It is safe to call from
+        threads."""
+        with self._lock:
             return self._catch_up(most)
 
     def _catch_up(self, most: int | None) -> bool:
         left = self.behind if most is None else most
         for backend in self._timeline.backends:
-            track = self._timeline.perceived_track(backend)
-            start = self._seen[backend]
-            for place in range(start, min(len(track), start + left)):
-                self._take_in(backend, track.turns[place], track.refs[place])
-                self._seen[backend] = place + 1
+            index = self._timeline.perceived_index(backend)
+            start = self._indexed[backend]
+            for place in range(start, min(len(index), start + left)):
+                self._add(backend, index.turns[place], index.refs[place])
+                self._indexed[backend] = place + 1
                 left -= 1
         return self.behind == 0
 
-    def _take_in(self, backend: str, turn: int, ref: int) -> None:
+    def _add(self, backend: str, turn: int, ref: int) -> None:
         best: dict[str, int] = {}
         for candidate in self._timeline.archive.candidates(ref):
             entry = turn << _RANK_BITS + 1 | min(candidate.rank, _RANK_MASK) << 1 | candidate.missed
@@ -72,7 +70,7 @@ class RetrievalIndex:
             self._found.setdefault((backend, item), array("Q")).append(entry)
 
     def of(self, backend: str, item: str) -> Sequence[Retrieval]:
-        """Where an item was found by one backend, by position; the best of its places at each."""
+        """Where one backend found an item, by position, each with its best rank."""
         return [
             Retrieval(entry >> _RANK_BITS + 1, entry >> 1 & _RANK_MASK, bool(entry & _MISSED))
             for entry in self._found.get((backend, item), ())

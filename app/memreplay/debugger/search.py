@@ -1,7 +1,7 @@
-"""Looking for text in a whole session: what was said, what stood in states, what was retrieved and what was sent.
+"""Search the whole session for text: messages, states, stored points, hits and prompts.
 
-Each text is kept once, without case and accents, with every place it stands in. A hit that holds turns word for
-word is found by the text of these turns. What is looked for is text, never a pattern.
+The index keeps each text once, without case and accents, with all the places where it occurs. A hit that holds
+turns verbatim is found by the text of these turns. A query is plain text, never a pattern.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any, Final, Literal, get_args
 
 from memory_backends.base import Hit
 from memory_backends.stores.trace import MemoryOperation, PatchChange, UpsertChange, WriteChange
+from memory_backends.text import folded
 from memreplay.engine.events import QuestionAsked
-from memreplay.text import folded
 from memreplay.timeline.timeline import Timeline
 
 Where = Literal["message", "state", "stored", "hit", "prompt"]
-"""A turn's text; a value written to a Redis state, or the name of a field; the payload of a point; something that a
+"""A turn's text; a value written to a state, or the name of a field; the payload of a point; something that a
 read path gave; a prompt as it was sent."""
 
 WHERE: Final[tuple[Where, ...]] = get_args(Where)
@@ -27,10 +27,10 @@ WHERE: Final[tuple[Where, ...]] = get_args(Where)
 
 @dataclass(frozen=True, order=True)
 class Match:
-    """A place in which the text stands.
+    """A place where the text occurs.
 
-    ``backend`` is empty for a message. ``place`` is the key of a state, the collection of a point or the id of the
-    question that a prompt asks; empty for others.
+    ``backend`` is empty for a message. ``place`` is the key of a state, the collection of a point or the question
+    id of a prompt; empty for others.
     """
 
     turn: int
@@ -40,7 +40,7 @@ class Match:
 
 
 class SearchIndex:
-    """Everything that can be found, as far as the index has read. It grows with its timeline when asked to."""
+    """The search index of one timeline, which :meth:`catch_up` brings up to date."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
@@ -50,31 +50,31 @@ class SearchIndex:
         self._known_places: dict[tuple[Where, str, str], int] = {}
         self._kinds: list[tuple[Where, str, str]] = []
         self._said: dict[str, int] = {}
-        self._read_to = -1
+        self._indexed_to = -1
         self._asked: set[int] = set()
         for turn in timeline.conversation.turns:
             self._said[turn.id] = self._add(turn.text, turn.number, ("message", "", ""))
 
     def catch_up(self, most: int | None = None) -> bool:
-        """Read on, at most so many positions. True where all that was reached is read.
+        """Index at most this many positions (default: all). True if all positions reached so far are indexed.
 
-        The last position that was reached is read again as long as things happen there.
+        The last position is indexed again on each call, since events may still be added to it.
         """
         last = self._timeline.reached
-        start = min(self._read_to + 1, last)
+        start = min(self._indexed_to + 1, last)
         end = last if most is None else min(last, start + most - 1)
         for turn in range(start, end + 1):
             for backend in self._timeline.backends:
-                self._read(backend, turn)
-        self._read_to = end - 1 if end == last else end
-        self._read_answers()
+                self._index(backend, turn)
+        self._indexed_to = end - 1 if end == last else end
+        self._index_answers()
         return end == last
 
-    def _read(self, backend: str, turn: int) -> None:
+    def _index(self, backend: str, turn: int) -> None:
         for operation in self._timeline.archive.written_at(backend, turn):
             for text, where in _texts_written(operation):
                 self._add(text, turn, (where, backend, operation.key))
-        for ref in self._timeline.perceived_track(backend).refs_at(turn):
+        for ref in self._timeline.perceived_index(backend).refs_at(turn):
             candidates = self._timeline.archive.candidates(ref)
             shown = [candidate for candidate in candidates if candidate.has_text and not candidate.missed]
             if all(candidate.turns for candidate in shown):
@@ -83,7 +83,7 @@ class SearchIndex:
             else:
                 self._add_hits(self._timeline.perceived(ref).hits, turn, backend)
 
-    def _read_answers(self) -> None:
+    def _index_answers(self) -> None:
         for number, answer in enumerate(self._timeline.answers()):
             if number in self._asked:
                 continue
@@ -107,7 +107,7 @@ class SearchIndex:
     def _add_said(self, turn_ids: Iterable[str], turn: int, place: tuple[Where, str, str]) -> None:
         for turn_id in turn_ids:
             if turn_id in self._said:
-                self._note(self._said[turn_id], turn, place)
+                self._add_place(self._said[turn_id], turn, place)
 
     def _add(self, text: str, turn: int, place: tuple[Where, str, str]) -> int:
         plain = folded(text)
@@ -116,10 +116,10 @@ class SearchIndex:
             id_ = self._ids[plain] = len(self._texts)
             self._texts.append(plain)
             self._places.append(array("Q"))
-        self._note(id_, turn, place)
+        self._add_place(id_, turn, place)
         return id_
 
-    def _note(self, id_: int, turn: int, place: tuple[Where, str, str]) -> None:
+    def _add_place(self, id_: int, turn: int, place: tuple[Where, str, str]) -> None:
         number = self._known_places.get(place)
         if number is None:
             number = self._known_places[place] = len(self._kinds)
@@ -131,16 +131,16 @@ class SearchIndex:
 
     # ---- finding ----------------------------------------------------------------------------------------
 
-    def find(self, text: str, where: frozenset[Where] = frozenset(WHERE)) -> Found:
-        """All places of a text that the index has read, in order of position. A blank text stands nowhere."""
+    def find(self, text: str, where: frozenset[Where] = frozenset(WHERE)) -> SearchMatches:
+        """All indexed places of a text, in order of position. A blank text has none."""
         wanted = folded(text)
         if not wanted.strip():
-            return Found([], self._match)
+            return SearchMatches([], self._match)
         entries: set[int] = set()
         for id_, known in enumerate(self._texts):
             if wanted in known:
                 entries.update(self._places[id_])
-        return Found(sorted(e for e in entries if self._kinds[e & _LOW][0] in where), self._match)
+        return SearchMatches(sorted(e for e in entries if self._kinds[e & _LOW][0] in where), self._match)
 
     def _match(self, entry: int) -> Match:
         return Match(entry >> 32, *self._kinds[entry & _LOW])
@@ -149,8 +149,8 @@ class SearchIndex:
 _LOW = (1 << 32) - 1
 
 
-class Found:
-    """The places of one text, to be walked through from any position."""
+class SearchMatches:
+    """The places of one text, to step through from any position."""
 
     def __init__(self, entries: list[int], match: Callable[[int], Match]) -> None:
         self._entries = entries
@@ -163,23 +163,23 @@ class Found:
         return map(self._match, self._entries)
 
     def next_match(self, turn: int) -> Match | None:
-        """The first at a position after this one."""
+        """The first match after this position."""
         index = bisect_left(self._entries, (turn + 1) << 32)
         return self._match(self._entries[index]) if index < len(self._entries) else None
 
     def previous_match(self, turn: int) -> Match | None:
-        """The last at a position before this one."""
+        """The last match before this position."""
         index = bisect_right(self._entries, (turn << 32) - 1)
         return self._match(self._entries[index - 1]) if index else None
 
     def at(self, turn: int) -> list[Match]:
-        """Those of exactly this position."""
+        """The matches at exactly this position."""
         first, end = bisect_left(self._entries, turn << 32), bisect_left(self._entries, (turn + 1) << 32)
         return [self._match(entry) for entry in self._entries[first:end]]
 
 
 def _texts_written(operation: MemoryOperation) -> Iterator[tuple[str, Where]]:
-    """The texts that an operation left in a store. What a log holds are messages, and found as such."""
+    """The texts that an operation stored. Appends to a log are left out: they are messages."""
     match operation.change:
         case WriteChange(value=value):
             yield from ((text, "state") for text in _texts_in(value))

@@ -1,7 +1,8 @@
-"""The engine where the agent really converses: tests say something, memory is read, a model replies, memory hears.
+"""The engine of test runs, in which the agent really converses.
 
-A run of tests is the conversation of one memory and one model: what they reply decides what is said next. It is
-played turn by turn as any other, and knows no screen, no file and no provider.
+For each message of a test, memory is read, a model replies, and memory ingests both. The replies decide what is
+said next, so each run is a conversation of one memory and one model. It is played turn by turn like any other, and
+knows no screen, file or provider.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from datetime import datetime
 from typing import Any, NoReturn, Protocol
 
 from memory_backends.base import ClosingStatus, MemoryBackend, Recall
-from memreplay.conversations.models import Conversation, Role, Session, Turn
+from memreplay.conversations.models import Conversation, Role, Turn
 from memreplay.dataset_interfaces.async_steps import AsyncSteps, on_loop
 from memreplay.dataset_interfaces.definitions import Benchmark
 from memreplay.dataset_interfaces.language_model import LanguageModel, LLMReply, LLMRequest
@@ -27,10 +28,25 @@ from memreplay.dataset_interfaces.steps import (
     LlmAsked,
     Say,
     Step,
+    TestBegins,
+    TestEnded,
+    TestWaits,
+    TimeJumps,
 )
-from memreplay.engine.agent_notes import TestNotes
 from memreplay.engine.backend_driver import AgentBackendDriver
-from memreplay.engine.events import AgentReplied, BenchmarkModelAsked, ClockSet, EventSink, MessagePart, MessageSaid
+from memreplay.engine.events import (
+    AgentReplied,
+    BenchmarkModelAsked,
+    ClockSet,
+    EventSink,
+    MessagePart,
+    MessageSaid,
+    TestBegan,
+    TestScored,
+    TestWaited,
+    extended,
+)
+from memreplay.engine.events.tests import shown_expectation
 from memreplay.engine.known_replies import KnownReplies
 from memreplay.engine.session import Ask
 from memreplay.errors import UsageError
@@ -39,7 +55,7 @@ from memreplay.llm.rate_limiter import StoppedError
 
 
 class Agent(Protocol):
-    """A port: the model behind the agent."""
+    """A port: the model that replies for the agent."""
 
     @property
     def name(self) -> str:
@@ -47,20 +63,20 @@ class Agent(Protocol):
         ...
 
     def request(self, message: str, context: str, now: datetime) -> AnswerRequest:
-        """The call for the reply to a message, with what memory gave for it."""
+        """The model request for the reply to a message, with the context that memory returned for it."""
         ...
 
     async def answer(self, request: AnswerRequest) -> Reply:
-        """Make the call. A failure is a reply with an error."""
+        """Send the request. A failure is a reply with an error."""
         ...
 
     def context_budget(self, message: str) -> int:
-        """Most tokens of memory beside this message."""
+        """The most tokens of memory that fit beside this message."""
         ...
 
 
 class BenchmarkModel(Protocol):
-    """A port: the model that datasets ask."""
+    """A port: the model that datasets call."""
 
     @property
     def name(self) -> str:
@@ -68,16 +84,16 @@ class BenchmarkModel(Protocol):
         ...
 
     async def answer(self, request: LLMRequest) -> LLMReply:
-        """Ask once. A failure is a reply with an error."""
+        """Call the model once. A failure is a reply with an error."""
         ...
 
 
 @dataclass(frozen=True)
 class AgentPlan:
-    """How a run of tests is played: its tests and schedule, the hits that memory may take, and who judges.
+    """How to play a run of tests: its tests and schedule, the most hits of memory, and the judge.
 
-    ``benchmark`` makes the tests anew, and may ask a model for it; it is called in a thread. Without a ``judge``
-    tests that need one are not graded.
+    ``benchmark`` creates the tests, possibly with a model, so it is called in a thread. Without a ``judge``, tests
+    that need one are not graded.
     """
 
     run_id: str
@@ -86,26 +102,10 @@ class AgentPlan:
     judge: BenchmarkModel | None = None
 
 
-def grown(conversation: Conversation, event: MessageSaid | ClockSet) -> Conversation:
-    """The conversation with a message more, or with the session that begins when the clock is set."""
-    match event:
-        case MessageSaid():
-            return _with(conversation, turns=(*conversation.turns, event.message))
-        case ClockSet():
-            session = Session(number=event.session, id=str(event.session), date=event.after)
-            return _with(conversation, sessions=(*conversation.sessions, session))
-
-
-def _with(conversation: Conversation, **changed: Any) -> Conversation:
-    """A copy without what was worked out of the old one; its parts are valid, and are not gone through again."""
-    fields = {name: getattr(conversation, name) for name in Conversation.model_fields}
-    return Conversation.model_construct(**fields | changed)
-
-
 class AgentSession:
-    """A conversation that one memory and one model have with tests, as far as it was played.
+    """A conversation of one memory and one model with a set of tests, as far as it was played.
 
-    ``position`` is the number of turns so far. A message and its reply are a turn each.
+    ``position`` is the number of turns so far. A message and its reply are one turn each.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class AgentSession:
         emit: EventSink,
         known: KnownReplies | None = None,
     ) -> None:
-        """``backends`` holds just one memory under its name."""
+        """``backends`` holds exactly one memory under its name."""
         ((self._name, backend),) = backends.items()
         self.conversation = conversation
         self.position = 0
@@ -126,12 +126,11 @@ class AgentSession:
         self._emit = emit
         self._known = known or KnownReplies()
         self._memory = AgentBackendDriver(conversation.id, self._name, backend, plan.top_k, emit)
-        self._notes = TestNotes(conversation.id, self._name, agent.name)
         self._steps: AsyncSteps | None = None
         self._message: Say | Filler | None = None
         self._recall: Recall | str = Recall()
-        self._heard: Turn | None = None
-        self._watching: list[str] = []
+        self._user_turn: Turn | None = None
+        self._registered: list[str] = []
         self._stuck: StoppedError | None = None
 
     @property
@@ -140,16 +139,16 @@ class AgentSession:
         return self._steps is not None and self._message is None
 
     async def open(self) -> None:
-        """Open the memory, empty, make the tests and go up to the first message.
+        """Open the empty memory, create the tests and advance to the first message.
 
         Raises:
-            UsageError: a dataset's code fails.
+            UsageError: the code of a dataset failed.
         """
         await self._memory.open(self._plan.run_id)
         loop = asyncio.get_running_loop()
 
         def recorded(event: LogEvent) -> None:
-            # In the thread of a step: what a model was paid for is on record before the dataset sees it.
+            # Runs in the thread of a step: a paid reply is recorded before the dataset sees it.
             if event.type is EventType.LLM_CALL:
                 asyncio.run_coroutine_threadsafe(self._record_model_call(event), loop).result()
 
@@ -160,77 +159,70 @@ class AgentSession:
         await self._advance(None)
 
     async def step(self) -> bool:
-        """Play the next turn: a message, or the reply to it. False where there is none left.
+        """Play the next turn: a message, or the reply to it. False if none is left.
 
         Raises:
-            StoppedError: the model that replies is asked no more, and the turn is still to be played; or the one
-                that judges, or reads facts, is not, and then there is no going on in this session.
+            StoppedError: no more calls are made to the model that replies; the turn can be played later. Or to the
+                judge or the fact extractor; then this session cannot continue.
         """
         if self._stuck is not None:
             raise self._stuck
         if self._message is None:
             return False
         self.position += 1
-        if self._heard is None:
-            self._heard = await self._say(self._message)
-        else:
-            reply = await self._words_in_their_turn(self._message)
-            try:
-                await self._replied(self._message, self._heard, reply)
-                self._heard = None
-                await self._advance(reply)
-            except StoppedError as error:
-                self._stuck = error
-                raise
+        if self._user_turn is None:
+            self._user_turn = await self._play_message(self._message)
+            return True
+        try:
+            reply = await self._reply(self._message)
+        except StoppedError:
+            self.position -= 1
+            raise
+        try:
+            await self._end_exchange(self._message, self._user_turn, reply)
+            self._user_turn = None
+            await self._advance(reply)
+        except StoppedError as error:
+            self._stuck = error
+            raise
         return True
 
     async def play(self) -> None:
-        """Play all turns that are left."""
+        """Play all remaining turns."""
         while await self.step():
             pass
 
     def asks(self) -> list[Ask]:
-        """None: the tests ask, while they are played."""
+        """Empty: the tests ask their questions while they are played."""
         return []
 
     async def ask(self, *_: Any, **__: Any) -> NoReturn:
-        """Refused: what is said in a run of tests is for the tests to say.
-
-        Raises:
-            UsageError: always.
-        """
-        raise UsageError("in a run of tests the tests ask; nothing else can be asked in it")
+        """Always raise :class:`UsageError`: only the tests speak in a run of tests."""
+        raise UsageError("a run of tests asks its own questions; you cannot ask others in it")
 
     async def close(self, status: ClosingStatus) -> None:
-        """End the conversation: ``resolved``, or ``cancelled`` where it was abandoned."""
+        """End the conversation: ``resolved``, or ``cancelled`` if it was abandoned."""
         await self._memory.close(status, self.position + 1)
 
     # ---- one turn ------------------------------------------------------------------------------------------
 
-    async def _say(self, message: Say | Filler) -> Turn:
-        """The user's turn: the message, and what memory gives for it where the agent has to reply."""
-        turn = self._told("user", message.message, _part_of(message), message)
+    async def _play_message(self, message: Say | Filler) -> Turn:
+        """Play the user's turn, and read memory for it if the agent has to reply."""
+        turn = self._emit_message("user", message.message, _part_of(message), message)
         self._recall = Recall()
         if isinstance(message, Say):
-            budget = self._agent.context_budget(message.message)
-            self._recall = await self._memory.read(turn, message.sent_at, budget)
+            context_tokens = self._agent.context_budget(message.message)
+            self._recall = await self._memory.read(turn, message.sent_at, context_tokens)
         return turn
 
-    async def _replied(self, message: Say | Filler, said: Turn, reply: AgentReply) -> None:
-        """The agent's turn: its words, or those that are supplied, and memory hears both sides."""
+    async def _end_exchange(self, message: Say | Filler, said: Turn, reply: AgentReply) -> None:
+        """Play the agent's turn with its own or a supplied reply, and let memory ingest both turns."""
         part: MessagePart = "supplied" if isinstance(message, Filler) else "reply"
-        answered = self._told("assistant", reply.text, part, message, reply.error)
-        heard = [said] if reply.error is not None else [said, answered]
-        await self._memory.hear(heard, message.sent_at, self.position)
+        answered = self._emit_message("assistant", reply.text, part, message, reply.error)
+        ingested = [said] if reply.error is not None else [said, answered]
+        await self._memory.ingest_turns(ingested, message.sent_at, self.position)
 
-    async def _words_in_their_turn(self, message: Say | Filler) -> AgentReply:
-        try:
-            return await self._words(message)
-        except StoppedError:
-            self.position -= 1
-            raise
-
-    async def _words(self, message: Say | Filler) -> AgentReply:
+    async def _reply(self, message: Say | Filler) -> AgentReply:
         if isinstance(message, Filler):
             return AgentReply(message.reply)
         known = self._known.reply(self.position, self._test_of(message), message.message)
@@ -260,10 +252,10 @@ class AgentSession:
         )
 
     def _test_of(self, message: Say) -> str | None:
-        """Whose the reply is: that of a test that watches, where the message is of none."""
-        return message.test_id or next(iter(self._watching), None)
+        """The test that the reply is charged to: the message's, else one that registered for all replies."""
+        return message.test_id or next(iter(self._registered), None)
 
-    def _told(
+    def _emit_message(
         self,
         role: Role,
         text: str,
@@ -290,34 +282,67 @@ class AgentSession:
             error=error,
         )
         self._emit(said)
-        self.conversation = grown(self.conversation, said)
+        self.conversation = extended(self.conversation, said)
         return turn
 
     # ---- between turns -------------------------------------------------------------------------------------
 
     async def _advance(self, reply: AgentReply | None) -> None:
-        """Go on to the next message; what happens on the way belongs to the turn that was just played."""
+        """Advance to the next message. Events on the way belong to the turn that was just played."""
         assert self._steps is not None
         step: Step | None = await self._steps.next(reply)
         while step is not None and not isinstance(step, Say | Filler):
-            self._watch(step)
-            for event in self._notes.of(step, self.position, self.conversation.sessions[-1].number):
+            self._track_calls(step)
+            event = self._event_of(step)
+            if event is not None:
                 self._emit(event)
-                if isinstance(event, ClockSet):
-                    self.conversation = grown(self.conversation, event)
+            if isinstance(event, ClockSet):
+                self.conversation = extended(self.conversation, event)
             step = await self._steps.next()
         self._message = step
 
-    def _watch(self, step: Step) -> None:
+    def _track_calls(self, step: Step) -> None:
         match step:
             case CallbackRegistered():
-                self._watching.append(step.test_id)
-            case CallbackDeregistered() if step.test_id in self._watching:
-                self._watching.remove(step.test_id)
+                self._registered.append(step.test_id)
+            case CallbackDeregistered() if step.test_id in self._registered:
+                self._registered.remove(step.test_id)
             case LlmAsked(reused=True):
                 self._known.called(step.test_id, self.position)
             case _:
                 pass
+
+    def _event_of(self, step: Step) -> ClockSet | TestBegan | TestScored | TestWaited | None:
+        at: dict[str, Any] = {
+            "conversation": self.conversation.id,
+            "backend": self._name,
+            "turn": self.position,
+        }
+        match step:
+            case TestBegins():
+                return TestBegan(**at, test_id=step.test_id, dataset=step.dataset, description=step.description)
+            case TestWaits():
+                return TestWaited(**at, test_id=step.test_id, tokens=step.tokens, until=step.until)
+            case TimeJumps():
+                session = self.conversation.sessions[-1].number + 1
+                return ClockSet(**at, before=step.before, after=step.after, session=session)
+            case TestEnded():
+                return TestScored(
+                    **at,
+                    model=self._agent.name,
+                    test_id=step.test_id,
+                    dataset=step.dataset,
+                    score=step.score,
+                    max_score=step.max_score,
+                    reasoning=step.reasoning,
+                    ungraded=step.ungraded,
+                    questions=step.questions,
+                    responses=step.responses,
+                    expected=shown_expectation(step.expected_responses),
+                    distance_tokens=step.tokens,
+                )
+            case _:
+                return None
 
     async def _record_model_call(self, event: LogEvent) -> None:
         judge = self._plan.judge
@@ -336,7 +361,7 @@ class AgentSession:
 
 
 def recorded_prompt(messages: Sequence[PromptMessage], recall: Recall) -> tuple[PromptMessage, ...]:
-    """A prompt as it is recorded: a context that is the log in Redis as it stands is in the trace already."""
+    """The prompt to record. A context that is the whole log in Redis is left out: the trace already holds it."""
     if not recall.context or any(hit.text for hit in recall.hits if hit.in_prompt):
         return tuple(messages)
     return tuple(

@@ -1,4 +1,4 @@
-"""What a recorded reply is worth: graded from the events of its question alone."""
+"""Grade a reply, and score its retrieval, from the recorded events of its question alone."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from memory_backends.base import Hit
 from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import Question
 from memreplay.engine.events import AnswerScored, AskEvent, QuestionAsked
+from memreplay.grading import RetrievalScore, Score
 from memreplay.grading.choice import score_choice
-from memreplay.grading.recall import nothing_found, score_recall
-from memreplay.grading.score import RetrievalScore, Score
+from memreplay.grading.recall import score_recall, score_without_answer
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import Reply
 
 
 def choice_order(question: Question, seed: int | None) -> tuple[int, ...]:
-    """The dataset's index of each option, as they are to be shown; empty where they stay as they are.
+    """The dataset's index of each option in the order to show; empty for the dataset's order.
 
-    It is drawn from the seed and the question's id alone: the same for every backend, model and repeat of a run,
-    and in every run with this seed.
+    It depends on the seed and the question's id only, so it is the same for every backend, model, repeat and run.
     """
     if seed is None or question.kind != "choice":
         return ()
@@ -31,7 +30,7 @@ def choice_order(question: Question, seed: int | None) -> tuple[int, ...]:
 
 
 def with_order(question: Question, order: tuple[int, ...]) -> Question:
-    """The question as it is shown: options, and the index of the right one, in this order."""
+    """The question with its options, and the index of the right one, in this order."""
     if not order:
         return question
     correct = None if question.correct_index is None else order.index(question.correct_index)
@@ -43,7 +42,7 @@ _SCORER = {"choice": score_choice, "recall": score_recall}
 
 
 def score_reply(question: Question, reply: Reply) -> Score:
-    """The score of a reply. An error is not a wrong answer; a provider's refusal is, and is counted apart."""
+    """The score of a reply. An error is no wrong answer; a provider's refusal is one, counted separately."""
     if reply.error is not None:
         return Score(outcome="error", score=None)
     if reply.refused:
@@ -56,7 +55,7 @@ def _refused_choice(question: Question, text: str | None) -> Score:
 
 
 def _refused_recall(question: Question, text: str | None) -> Score:
-    return nothing_found(question, "refused", text)
+    return score_without_answer(question, "refused", text)
 
 
 _REFUSED = {"choice": _refused_choice, "recall": _refused_recall}
@@ -66,14 +65,14 @@ CUTOFFS = (1, 5, 10)
 """The values of k in recall@k."""
 
 UNRANKED_BACKENDS = CONTROLS | {"full_context"}
-"""They retrieve nothing in order of rank, so recall@k and the reciprocal rank mean nothing for them."""
+"""They rank no hits, so recall@k and the reciprocal rank do not apply to them."""
 
 
 def score_retrieval(question: Question, hits: Sequence[Hit], has_retriever: bool) -> RetrievalScore:
-    """Recall@k, reciprocal rank, and whether all evidence stands in the prompt.
+    """Recall@k, reciprocal rank, and whether all evidence is in the prompt.
 
-    They apply where evidence supports the answer: all are None elsewhere. Only turns whose verbatim text stands in
-    a hit count. A hit that the budget cut was retrieved, but is not in the prompt.
+    All are None unless the evidence supports the answer. Only turns that a hit holds verbatim count. A hit that was
+    cut for lack of room was retrieved, but is not in the prompt.
     """
     if question.evidence_role != "supports" or not question.evidence:
         return RetrievalScore()
@@ -101,9 +100,9 @@ def _reciprocal_rank(evidence: frozenset[str], ranked: Sequence[Hit]) -> float:
 
 
 def score_answer(question: Question, asked: QuestionAsked, reply: Reply) -> AnswerScored:
-    """What a reply is worth, and how well memory found the evidence: from what was recorded alone.
+    """The scores of a reply and of the retrieval before it.
 
-    Nobody knows what an agent has looked up, so its retrieval is not scored.
+    An agent's retrieval is not scored, since what it looks up is unknown.
     """
     if asked.model == AGENT_MODEL:
         retrieval = RetrievalScore()
@@ -114,12 +113,12 @@ def score_answer(question: Question, asked: QuestionAsked, reply: Reply) -> Answ
 
 
 def ask_fields(asked: QuestionAsked) -> dict[str, Any]:
-    """What all events of one ask have in common."""
+    """The fields that all events of one ask have in common."""
     return asked.model_dump(include=set(AskEvent.model_fields))
 
 
 def _score_as_shown(question: Question, order: tuple[int, ...], reply: Reply) -> Score:
-    """The score of a reply that counts options as they stood in the prompt; its index is the dataset's again."""
+    """The score of a reply to shuffled options; its predicted index refers to the dataset's order."""
     score = score_reply(with_order(question, order), reply)
     if not order or score.predicted_index is None:
         return score

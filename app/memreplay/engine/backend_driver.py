@@ -1,4 +1,4 @@
-"""Drive one memory through one conversation: everything it does, and every failure, becomes an event."""
+"""Drive one memory through one conversation, and emit everything it does, and every failure, as events."""
 
 from __future__ import annotations
 
@@ -30,49 +30,47 @@ _INCOMPLETE_AFTER: frozenset[Phase] = frozenset({"open", "observe", "consolidate
 
 
 @dataclass(frozen=True)
-class _Failed:
-    """What a memory could not do."""
-
+class _Failure:
     why: str
 
 
 class BackendDriver:
-    """A memory under the name that its events carry.
+    """Runs one memory under the name that its events carry.
 
-    One that fails to take something in is out: what it would answer from is no longer the conversation. ``broken``
-    then says why; it is asked for nothing more, but is closed all the same. Who shares it takes ``alone`` around
-    what belongs together.
+    A memory that fails to ingest something is out, since it would no longer answer from the conversation.
+    ``broken`` then says why; it gets no more calls except the one that closes it. Callers that share a driver hold
+    ``lock`` around calls that belong together.
     """
 
     def __init__(self, conversation: str, name: str, backend: MemoryBackend, emit: EventSink) -> None:
         self._conversation, self._name = conversation, name
         self._backend, self._emit = backend, emit
         self.broken: str | None = None
-        self.alone = asyncio.Lock()
+        self.lock = asyncio.Lock()
 
     async def open(self, run_id: str) -> None:
-        """Open it, empty."""
+        """Open the memory, empty."""
         namespace = Namespace(run_id=run_id, conversation_id=self._conversation, backend=self._name)
         await self._guarded("open", self._backend.open(namespace), 0)
-        self._emit(ConversationOpened(conversation=self._conversation, turn=0, backend=self._name))
+        self._emit(
+            ConversationOpened(
+                conversation=self._conversation, turn=0, backend=self._name, memory=self._backend.description
+            )
+        )
 
-    async def perceive(self, message: Message, limit: int, budget: int, turn: int) -> Recall | str:
-        """What it gives for an ordinary message, or the sentence of why it gives nothing."""
-        return await self._read("perceive", self._backend.perceive(message, limit, budget), turn)
+    async def perceive(self, message: Message, top_k: int, context_tokens: int, turn: int) -> Recall | str:
+        """Its recall for an ordinary message, or a sentence that says why it failed."""
+        return await self._read("perceive", self._backend.perceive(message, top_k, context_tokens), turn)
 
-    async def perceive_by_recall(self, text: str, limit: int, budget: int, turn: int) -> Recall | str:
-        """The same of a memory without a read path for ordinary messages: it is asked as by a question."""
-        return await self._read("recall", self._backend.recall(text, limit, budget), turn)
-
-    async def recall(self, question: str, limit: int, budget: int, turn: int) -> Recall | str:
-        """What it gives for a question, or the sentence of why it gives nothing."""
+    async def recall(self, question: str, top_k: int, context_tokens: int, turn: int) -> Recall | str:
+        """Its recall for a question, or a sentence that says why it failed."""
         if self.broken is not None:
             return self.broken
-        recall = await self._guarded("recall", self._backend.recall(question, limit, budget), turn)
-        return recall.why if isinstance(recall, _Failed) else recall
+        recall = await self._guarded("recall", self._backend.recall(question, top_k, context_tokens), turn)
+        return recall.why if isinstance(recall, _Failure) else recall
 
-    async def hear(self, exchange: Exchange, turn: int) -> None:
-        """Take an exchange in, and finish what that sets going."""
+    async def ingest(self, exchange: Exchange, turn: int) -> None:
+        """Let the memory observe an exchange, and wait for the background work that this starts."""
         at = {"conversation": self._conversation, "backend": self._name}
         started = perf_counter()
         await self._guarded("observe", self._backend.observe(exchange), turn)
@@ -82,8 +80,8 @@ class BackendDriver:
         self._emit(BackgroundWorkSettled(**at, turn=turn, ms=ms_since(started)))
 
     async def close(self, status: ClosingStatus, turn: int) -> None:
-        """The conversation is over, or abandoned."""
-        async with self.alone:
+        """Close the memory at the end of the conversation, or when it is abandoned."""
+        async with self.lock:
             await self._guarded("close", self._backend.close(status), turn)
         self._emit(
             ConversationClosed(conversation=self._conversation, turn=turn, backend=self._name, status=status)
@@ -92,7 +90,7 @@ class BackendDriver:
     async def _read(self, phase: Phase, work: Awaitable[Recall], turn: int) -> Recall | str:
         started = perf_counter()
         recall = await self._guarded(phase, work, turn)
-        if isinstance(recall, _Failed):
+        if isinstance(recall, _Failure):
             return recall.why
         self._emit(
             Perceived(
@@ -109,25 +107,26 @@ class BackendDriver:
         )
         return recall
 
-    async def _guarded(self, phase: Phase, work: Awaitable[T], turn: int) -> T | _Failed:
-        """Let it work; emit what it did, and its failure where it fails.
+    async def _guarded(self, phase: Phase, work: Awaitable[T], turn: int) -> T | _Failure:
+        """Await the work of a phase; emit the memory's trace, and its failure if it fails.
 
         Raises:
-            StoppedError: a model that it asks is asked no more; what it half heard leaves it broken.
+            StoppedError: no more calls are made to a model that the memory needs. Ingesting half an exchange breaks
+            it.
         """
         if self.broken is not None and phase != "close":
             _discard(work)
-            return _Failed(self.broken)
+            return _Failure(self.broken)
         failure: str | None = None
         try:
             result = await work
         except StoppedError as error:
-            self._now_broken(phase, turn, str(error) or "the run was stopped")
+            self._break_after(phase, turn, str(error) or "the run was stopped")
             raise
         except BackendError as error:
             failure = str(error)
         except Exception as error:
-            # A plugged-in memory may raise anything; the run and the other memories go on.
+            # A plug-in may raise anything; the run continues with the other memories.
             failure = f"{type(error).__name__}: {error}"
         for entry in self._backend.trace.drain():
             self._emit(event_of(entry, self._conversation, turn, self._name))
@@ -138,16 +137,16 @@ class BackendDriver:
                 conversation=self._conversation, turn=turn, backend=self._name, phase=phase, error=failure
             )
         )
-        self._now_broken(phase, turn, failure)
-        return _Failed(failure)
+        self._break_after(phase, turn, failure)
+        return _Failure(failure)
 
-    def _now_broken(self, phase: Phase, turn: int, failure: str) -> None:
+    def _break_after(self, phase: Phase, turn: int, failure: str) -> None:
         if phase in _INCOMPLETE_AFTER:
             self.broken = f"memory failed at turn {turn} ({phase}): {failure}"
 
 
 def ms_since(started: float) -> float:
-    """Milliseconds of wall time since a reading of ``perf_counter``, to the microsecond."""
+    """Milliseconds since a reading of ``perf_counter``, rounded to microseconds."""
     return round((perf_counter() - started) * 1000, 3)
 
 
@@ -159,37 +158,27 @@ def _discard(work: Awaitable[object]) -> None:
 _LABELS = {"user": "User", "assistant": "AI"}
 
 
-class AgentBackendDriver:
-    """One memory in one conversation. A memory that failed to take something in is out: it gives nothing more."""
+class AgentBackendDriver(BackendDriver):
+    """A memory that reads and ingests the turns of a run of tests."""
 
     def __init__(self, conversation: str, name: str, backend: MemoryBackend, top_k: int, emit: EventSink) -> None:
-        self._memory = BackendDriver(conversation, name, backend, emit)
+        super().__init__(conversation, name, backend, emit)
         self._has_read_path = type(backend).perceive is not MemoryBackend.perceive
         self._top_k = top_k
 
-    async def open(self, run_id: str) -> None:
-        """Open it, empty."""
-        await self._memory.open(run_id)
+    async def read(self, turn: Turn, said_at: datetime, context_tokens: int) -> Recall | str:
+        """Its recall for a user's message, or a sentence that says why it failed.
 
-    async def read(self, turn: Turn, said_at: datetime, budget: int) -> Recall | str:
-        """What it gives for a user's message, or the sentence of why it gives nothing.
-
-        A memory that has no read path of its own for ordinary turns is asked as it would be by a question.
+        A memory without a read path for ordinary turns recalls as for a question.
         """
         if self._has_read_path:
-            message = _message(turn, said_at)
-            return await self._memory.perceive(message, self._top_k, budget, turn.number)
-        return await self._memory.perceive_by_recall(turn.text, self._top_k, budget, turn.number)
+            return await self.perceive(_message(turn, said_at), self._top_k, context_tokens, turn.number)
+        return await self._read("recall", self._backend.recall(turn.text, self._top_k, context_tokens), turn.number)
 
-    async def hear(self, turns: Sequence[Turn], said_at: datetime, position: int) -> None:
-        """Take in what was said, and finish what that sets going."""
-        if self._memory.broken is None:
-            exchange = Exchange(messages=tuple(_message(turn, said_at) for turn in turns))
-            await self._memory.hear(exchange, position)
-
-    async def close(self, status: ClosingStatus, position: int) -> None:
-        """The conversation is over, or abandoned."""
-        await self._memory.close(status, position)
+    async def ingest_turns(self, turns: Sequence[Turn], said_at: datetime, position: int) -> None:
+        """Ingest turns as one exchange, and wait for the background work that this starts."""
+        if self.broken is None:
+            await self.ingest(Exchange(messages=tuple(_message(turn, said_at) for turn in turns)), position)
 
 
 def _message(turn: Turn, said_at: datetime) -> Message:

@@ -1,4 +1,4 @@
-"""What an earlier attempt at a run of tests has paid for: it is said again, and nobody is asked again."""
+"""Replies that an earlier attempt at a run of tests has paid for. They are reused instead of calling a model."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from memreplay.errors import UsageError
 _Event = TypeVar("_Event", AgentReplied, BenchmarkModelAsked)
 
 Moved = Callable[[AgentReplied | BenchmarkModelAsked, int], None]
-"""Is told of a reply that now stands at another turn."""
+"""Called with a reply that is now used at another turn, and that turn."""
 
 
 class KnownReplies:
-    """Replies by what they answer, in the order in which they were given.
+    """Recorded replies by the message that they answer, in their original order.
 
-    What came before a message may have been mended since (``--retry-errors``): it may then be said at another turn
-    than it was, and ``moved`` is told. With ``strict`` a message that no reply is known to, where there is one of
-    its turn, is taken to be another test's.
+    ``--retry-errors`` may change what precedes a message, so it may be said at another turn than before; ``moved``
+    is then called. With ``strict``, an unknown message at a turn with a recorded reply means that the tests differ.
     """
 
     def __init__(
@@ -38,7 +37,7 @@ class KnownReplies:
         self._turns: set[int] = set()
         self._calls: defaultdict[str, deque[BenchmarkModelAsked]] = defaultdict(deque)
         self.rejected: set[str] = set()
-        """Replies of the judge that were of no use: one that is kept elsewhere is not to be taken again."""
+        """Unusable replies of the judge, which must not be served from a cache either."""
         for event in events:
             match event:
                 case AgentReplied(prompt=()):
@@ -55,29 +54,29 @@ class KnownReplies:
 
     @property
     def judged(self) -> list[LogEvent]:
-        """The calls of the datasets' model that are left, as the scheduler's log has them."""
+        """The unused calls of the datasets' model, as events of the scheduler's log."""
         return [_logged(call) for calls in self._calls.values() for call in calls]
 
     def reply(self, turn: int, test_id: str | None, message: str) -> AgentReplied | None:
-        """The next reply to a message, if there is one.
+        """The next reply to a message, if one is known.
 
         Raises:
-            UsageError: at this turn another message was replied to, and nobody said that something is different.
+            UsageError: the recorded reply at this turn answers another message.
         """
-        if (silent := self._without_prompt.pop(turn, None)) is not None:
-            return silent
+        if (failed := self._without_prompt.pop(turn, None)) is not None:
+            return failed
         known = self._replies[test_id, message]
         if known:
             return self._at(known.popleft(), turn)
         if self._strict and turn in self._turns:
             raise UsageError(
-                f"the run to go on with said something else at turn {turn}: these are other tests, or an attempt to"
-                " mend it was interrupted, which --retry-errors goes on with"
+                f"the run to resume has another message at turn {turn}: its tests differ, or an attempt to fix it"
+                " was interrupted; --retry-errors continues that attempt"
             )
         return None
 
     def called(self, test_id: str, turn: int) -> None:
-        """The next known call of a test's was used at a turn."""
+        """Mark the next known call of a test as used at a turn."""
         if self._calls[test_id]:
             self._at(self._calls[test_id].popleft(), turn)
 
@@ -88,23 +87,23 @@ class KnownReplies:
 
 
 def failed_replies(events: Iterable[ReplayEvent]) -> tuple[list[AgentReplied], list[BenchmarkModelAsked]]:
-    """What is to be asked again of a run: the agent's replies that were errors, and calls of the datasets' model.
+    """What to ask again in a run: failed replies of the agent, and calls of the datasets' model.
 
-    Those are calls that failed, those that a test made after a reply of the agent's was missing, and the last one
-    of a test that was not graded for another reason: nothing came of it.
+    These calls are the failed ones, those that a test made after a failed reply of the agent, and the last one of a
+    test that was not graded for another reason.
     """
     every = list(events)
     replies = [event for event in every if isinstance(event, AgentReplied) and event.reply.error is not None]
-    spoiled = {event.test_id: event.turn for event in reversed(replies)}
+    failed_at = {event.test_id: event.turn for event in reversed(replies)}
     calls = [event for event in every if isinstance(event, BenchmarkModelAsked) and event.used and event.test_id]
     failed = [
         call
         for call in calls
-        if call.error is not None or (call.test_id in spoiled and call.turn >= spoiled[call.test_id])
+        if call.error is not None or (call.test_id in failed_at and call.turn >= failed_at[call.test_id])
     ]
-    mended = {call.test_id for call in failed} | set(spoiled)
+    retried = {call.test_id for call in failed} | set(failed_at)
     ungraded = {event.test_id for event in every if isinstance(event, TestScored) and event.score is None}
-    last = {call.test_id: call for call in calls if call.test_id in ungraded - mended}
+    last = {call.test_id: call for call in calls if call.test_id in ungraded - retried}
     return replies, [*failed, *last.values()]
 
 

@@ -1,12 +1,12 @@
-"""Questions asked by hand, of memory as it stood at a position of the cursor.
+"""Questions asked by hand of memory in its state at a past position of the cursor.
 
-A store holds what it holds now, and a recording holds no store. So the conversation is played again up to the
-position, to memories of their own in a namespace of their own, and these are asked. The session's own memories are
-not touched, and nothing of this playing is recorded: only the question, the reply and its score are emitted, marked
-``by_hand``. Memories are deterministic, so what they recall is what the session's own would have recalled there;
-beside a recording it is what this program's memories recall today.
+Stores hold only their present content, and a recording holds no stores. So a probe replays the conversation up to
+the position to separate memories in a separate namespace, and asks these. The session's own memories stay
+untouched, and the replay is not recorded: only the question, the reply and its score are emitted, marked
+``by_hand``. Memories are deterministic, so they recall what the session's own would have recalled there; beside a
+recording, they recall what the present version of the program recalls.
 
-At the frontier of a live session no detour is needed: ``ReplaySession.ask(…, by_hand=True)`` asks the same.
+At the frontier of a live session, ``ReplaySession.ask(…, by_hand=True)`` does the same without a replay.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ TYPED = "typed"
 """The type of a question that the user typed in."""
 
 Progress = Callable[[str, int, int], None]
-"""Told how far a memory is: its name, the position it is at, and the position it goes to."""
+"""Called with a memory's name, its position and its target position."""
 
 
 def typed_question(text: str) -> Question:
-    """A question that the user typed in. Nobody knows its right answer, so its replies are not scored."""
+    """A question that the user typed in. Its right answer is unknown, so replies to it are not scored."""
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
     return Question(id=f"{TYPED}-{digest}", kind="recall", type=TYPED, text=text, expected="")
 
 
 class Probe:
-    """Memories that are played to any position of one conversation, to be asked there.
+    """Memories that are replayed to any position of one conversation to be asked there.
 
-    ``make`` gives a fresh memory by its name. A memory that stands before a position is played on to it; one that
-    stands after it begins anew.
+    ``make`` creates a memory by its name. A memory before the position is played forward to it; one after it is
+    replaced.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Probe:
         self._plan = replace(plan, run_id=f"{plan.run_id}-side")
         self._emit = emit
         self._sessions: dict[str, ReplaySession] = {}
-        self._at_work = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._asking: Question | None = None
 
     async def ask_at(
@@ -67,13 +67,13 @@ class Probe:
         models: Sequence[str] | None = None,
         progress: Progress | None = None,
     ) -> None:
-        """Ask these memories, as they stood at a position, through these models (all of the plan's).
+        """Ask these memories in their state at a position, through these models (default: all of the plan's).
 
-        What fails in a memory or at a provider ends in the reply, as it does for any question. A cancelled call
-        leaves nothing behind but what was emitted before.
+        Failures of a memory or provider become replies with an error. A cancelled call leaves no trace except the
+        events that it already emitted.
         """
         position = max(0, min(position, len(self.conversation.turns)))
-        async with self._at_work:
+        async with self._lock:
             self._asking = question
             for backend in backends:
                 session = await self._session_at(backend, position, progress)
@@ -81,8 +81,8 @@ class Probe:
                     await session.ask(question, backend, model, by_hand=True)
 
     async def close(self) -> None:
-        """Let go of the memories."""
-        async with self._at_work:
+        """Close the memories."""
+        async with self._lock:
             for name in list(self._sessions):
                 await self._drop(name)
 
@@ -98,10 +98,10 @@ class Probe:
                 await session.step()
                 if progress is not None:
                     progress(name, session.position, position)
-                # Embedded stores never wait for anything: without this the screen would stand still.
+                # Embedded stores never yield to the event loop: without this the screen would freeze.
                 await asyncio.sleep(0)
         except BaseException:
-            # Half a step is a memory that half heard a turn.
+            # After half a step, the memory may have ingested half a turn.
             await self._drop(name)
             raise
         return session
@@ -110,7 +110,7 @@ class Probe:
         memory = self._make(name)
         plan = replace(self._plan, perceive=memory.perceive_changes_recall)
         session = self._sessions[name] = ReplaySession(
-            self.conversation, {name: memory}, self._answerer, plan, self._only_asks
+            self.conversation, {name: memory}, self._answerer, plan, self._forward_asks
         )
         await session.open()
         return session
@@ -121,8 +121,8 @@ class Probe:
             with suppress(Exception):
                 await session.close("cancelled")
 
-    def _only_asks(self, event: ReplayEvent) -> None:
-        """Pass on what was asked and answered. What was typed in has no right answer to be scored against."""
+    def _forward_asks(self, event: ReplayEvent) -> None:
+        """Forward events of asks only. A typed question has no right answer, so its score is dropped."""
         typed = self._asking if self._asking is not None and self._asking.type == TYPED else None
         if isinstance(event, QuestionAsked) and typed is not None:
             self._emit(event.model_copy(update={"typed": typed.text}))

@@ -1,6 +1,6 @@
-"""The engine: plays a conversation turn by turn to every backend, asks the questions, and emits what happens.
+"""The replay engine: plays a conversation turn by turn to each backend, asks the questions and emits events.
 
-It knows no screen, no file and no provider: events go to a sink, questions through an :class:`Answerer`.
+It knows no screen, file or provider: events go to a sink, questions through an :class:`Answerer`.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from memreplay.llm.rate_limiter import StoppedError
 
 @runtime_checkable
 class Answerer(Protocol):
-    """A port: how a question becomes a request, and a request a reply.
+    """A port that turns a question into a request, and a request into a reply.
 
-    A memory that is an answerer too is an agent: it answers what it is asked by itself.
+    A memory that is also an answerer is an agent: it answers its questions itself.
     """
 
     def request(self, question: Question, context: str, model: str, repeat: int) -> AnswerRequest:
-        """The call that asks this question with this context."""
+        """The request that asks this question with this context."""
         ...
 
     async def answer(self, request: AnswerRequest) -> Reply:
-        """Make the call. A failure is a reply with an error."""
+        """Send the request. A failure is a reply with an error."""
         ...
 
     def context_budget(self, model: str) -> int:
-        """Most tokens of memory in a prompt for this model."""
+        """The most tokens of memory in a prompt for this model."""
         ...
 
 
 @dataclass(frozen=True)
 class Ask:
-    """A question on its way to one backend through one model."""
+    """A question to be put to one backend through one model."""
 
     question: Question
     backend: str
@@ -53,11 +53,11 @@ class Ask:
 
 @dataclass(frozen=True)
 class ReplayPlan:
-    """What a replay does beside playing: which models it asks, and how many hits memory may take.
+    """The settings of a replay: the models that it asks, the most hits of memory, and so on.
 
-    ``ask_only`` names backends that are asked without hearing the conversation. Options are shown in an order drawn
-    from ``shuffle_seed`` and the question, where it is set. ``counter_of`` gives the tokenizer of a model, by which
-    memory then measures what it gives to it.
+    ``ask_only`` names backends that are asked without ingesting the conversation. If ``shuffle_seed`` is set, it
+    and the question determine the order of the options. ``counter_of`` returns a model's tokenizer, with which
+    memory then measures its context for that model.
     """
 
     run_id: str
@@ -72,8 +72,8 @@ class ReplayPlan:
 class ReplaySession:
     """One conversation, played to several backends.
 
-    ``position`` is the number of turns played so far. A backend that fails to take in an exchange is out: its
-    questions end in an error, since what it would answer from is no longer the conversation.
+    ``position`` is the number of turns played so far. A backend that fails to ingest an exchange is out: its
+    questions end in an error, since it would no longer answer from the conversation.
     """
 
     def __init__(
@@ -87,10 +87,10 @@ class ReplaySession:
         self.conversation = conversation
         self.position = 0
         self._backends = backends
-        self._memories = {
+        self._drivers = {
             name: BackendDriver(conversation.id, name, backend, emit) for name, backend in backends.items()
         }
-        self._listening = {name: memory for name, memory in self._memories.items() if name not in plan.ask_only}
+        self._ingesting = {name: memory for name, memory in self._drivers.items() if name not in plan.ask_only}
         self._answerer = answerer
         self._plan = plan
         self._emit = emit
@@ -98,65 +98,66 @@ class ReplaySession:
 
     @property
     def finished(self) -> bool:
-        """Whether every turn was played."""
+        """Whether all turns were played."""
         return self.position >= len(self.conversation.turns)
 
     async def open(self) -> None:
-        """Open every backend, empty."""
-        for memory in self._listening.values():
+        """Open all backends, empty."""
+        for memory in self._ingesting.values():
             await memory.open(self._plan.run_id)
 
     async def step(self) -> bool:
-        """Play the next turn to every backend. False where there is none left.
+        """Play the next turn to all backends. False if none is left.
 
         Raises:
-            StoppedError: a model that a memory asks is asked no more; the others have heard the turn.
+            StoppedError: no more calls are made to a model that one memory needs; the others have ingested the
+            turn.
         """
         if self.finished:
             return False
         self.position += 1
         self._emit(TurnPlayed(conversation=self.conversation.id, turn=self.position))
-        halted: StoppedError | None = None
-        for name, memory in self._listening.items():
+        stopped: StoppedError | None = None
+        for name, memory in self._ingesting.items():
             try:
-                async with memory.alone:
-                    await self._hear(name, memory)
+                async with memory.lock:
+                    await self._play_turn(name, memory)
             except StoppedError as error:
-                halted = error
-        if halted is not None:
-            raise halted
+                stopped = error
+        if stopped is not None:
+            raise stopped
         return True
 
     async def play(self) -> None:
-        """Play all turns that are left."""
+        """Play all remaining turns."""
         while await self.step():
             pass
 
-    async def _hear(self, name: str, memory: BackendDriver) -> None:
-        """One memory hears the current turn: it perceives a user's, and observes a completed exchange."""
+    async def _play_turn(self, name: str, memory: BackendDriver) -> None:
+        """Let one memory perceive a user's turn, and ingest an exchange that the turn completes."""
         turn = self.conversation.turns[self.position - 1]
         if self._plan.perceive and turn.role == "user":
             message = message_of(self.conversation, turn)
-            budget = self._room_for(name, self._plan.models[0])
-            await memory.perceive(message, self._plan.top_k, budget, self.position)
+            context_tokens = self._context_tokens_for(name, self._plan.models[0])
+            await memory.perceive(message, self._plan.top_k, context_tokens, self.position)
         exchange = self._exchange_ending_at.get(self.position)
         if exchange is not None:
-            await memory.hear(exchange, self.position)
+            await memory.ingest(exchange, self.position)
 
     async def ask(
         self, question: Question, backend: str, model: str, *, repeat: int = 0, by_hand: bool = False
     ) -> AnswerScored:
-        """Put a question to one backend as its memory stands, through one model, and score the reply."""
+        """Ask one backend a question in its current state, through one model, and score the reply."""
         model = self._through(backend, model)
-        answerer, memory = self._answerer_of(backend), self._memories[backend]
-        async with memory.alone:
+        answerer, memory = self._answerer_of(backend), self._drivers[backend]
+        async with memory.lock:
             started = perf_counter()
-            budget = self._room_for(backend, model)
-            recall = await memory.recall(question.text, self._plan.top_k, budget, self.position)
+            context_tokens = self._context_tokens_for(backend, model)
+            recall = await memory.recall(question.text, self._plan.top_k, context_tokens, self.position)
             recall_ms = ms_since(started)
-        given = recall if isinstance(recall, Recall) else Recall()
+        recalled = recall if isinstance(recall, Recall) else Recall()
         order = choice_order(question, self._plan.shuffle_seed)
-        request = answerer.request(with_order(question, order), given.context, model, repeat)
+        request = answerer.request(with_order(question, order), recalled.context, model, repeat)
         asked = QuestionAsked(
             conversation=self.conversation.id,
             turn=self.position,
@@ -165,11 +166,11 @@ class ReplaySession:
             question_id=question.id,
             repeat=repeat,
             by_hand=by_hand,
-            hits=given.hits,
-            missed=given.missed,
-            why_empty=given.why_empty,
-            cut=given.cut,
-            context_tokens=given.tokens,
+            hits=recalled.hits,
+            missed=recalled.missed,
+            why_empty=recalled.why_empty,
+            cut=recalled.cut,
+            context_tokens=recalled.tokens,
             prompt=request.messages if isinstance(recall, Recall) else (),
             recall_ms=recall_ms,
             choice_order=order,
@@ -184,14 +185,14 @@ class ReplaySession:
         self._emit(scored)
         return scored
 
-    def _room_for(self, name: str, model: str) -> int:
-        """Most tokens that a memory may give to this model, which are from now on counted as the model counts."""
+    def _context_tokens_for(self, name: str, model: str) -> int:
+        """The most tokens of context for this model. It also makes the memory count tokens like the model."""
         if self._plan.counter_of is not None and model != AGENT_MODEL:
             self._backends[name].set_token_counter(self._plan.counter_of(model))
         return self._answerer_of(name).context_budget(model)
 
     def asks(self) -> list[Ask]:
-        """Every question of the conversation, of every backend, through every model; agents answer themselves."""
+        """All questions of the conversation for each backend and model; agents answer without a model."""
         return [
             Ask(question, backend, model)
             for question in self.conversation.questions
@@ -200,11 +201,11 @@ class ReplaySession:
         ]
 
     def models_asked_of(self, backend: str, models: Sequence[str]) -> list[str]:
-        """Which of these models a backend's questions go through: all of them, or an agent's through itself."""
+        """Those of the models that a backend's questions go through: all of them, or only itself for an agent."""
         return list(dict.fromkeys(self._through(backend, model) for model in models))
 
     def _through(self, name: str, model: str) -> str:
-        """What a backend's question really goes through: an agent asks no model."""
+        """The model that a backend's question really goes through: an agent uses none."""
         return model if self._answerer_of(name) is self._answerer else AGENT_MODEL
 
     def _answerer_of(self, name: str) -> Answerer:
@@ -212,7 +213,7 @@ class ReplaySession:
         return backend if isinstance(backend, Answerer) else self._answerer
 
     async def close(self, status: ClosingStatus) -> None:
-        """End the conversation in every backend: ``resolved``, or ``cancelled`` where it was abandoned."""
+        """End the conversation in all backends: ``resolved``, or ``cancelled`` if it was abandoned."""
         end = len(self.conversation.turns) + 1
-        for memory in self._listening.values():
+        for memory in self._ingesting.values():
             await memory.close(status, end)

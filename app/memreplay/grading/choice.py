@@ -1,4 +1,4 @@
-"""Grade a reply to a multiple-choice question: read the index of an option, or report it as unparsed."""
+"""Grades a reply to a multiple-choice question: reads the index of an option, or reports the reply as unparsed."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
+from memory_backends.text import ENGLISH_MONTHS, MONTHS, any_of
 from memreplay.conversations.models import Frozen, Question
-from memreplay.grading.score import Score
+from memreplay.grading import Score
 
 _TAG = r"(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)"
-# Some servers swallow the opening tag, so everything before a closing one is taken for thought.
+# Some servers drop the opening tag, so everything before a closing tag is reasoning.
 _CLOSED = re.compile(r"\A.*</" + _TAG + r"\s*>", re.IGNORECASE | re.DOTALL)
 _OPEN = re.compile(r"<" + _TAG + r"\s*>.*\Z", re.IGNORECASE | re.DOTALL)
 
 
 def without_reasoning(reply: str) -> str:
-    """The reply after its last reasoning block; empty where a block was never closed."""
+    """The reply after its last reasoning block; empty if a block is never closed."""
     return _OPEN.sub("", _CLOSED.sub("", reply)).strip()
 
 
 class ParsedChoice(Frozen):
-    """``index`` into the options, or None; ``reason`` says what it was read from, or why it was not."""
+    """``index`` into the options, or None; ``reason`` says what it was read from, or why there is none."""
 
     index: int | None
     reason: str
@@ -39,26 +40,23 @@ _JSON_KEYS = (
     "opcion",
 )
 _DECORATION = "*_`~\"'“”‘’«»()[]{}<>$|\\ \t\r\n"
-_MONTH = (
-    r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|enero|febrero|marzo|abril|mayo|junio|julio|agosto|"
-    r"septiembre|octubre|noviembre|diciembre)"
-)
-_DRESS = r"[*_`~\"'“”‘’«»()\[\]{}$#\s]*"
+_MONTH = any_of([*MONTHS, *(name[:3] for name in ENGLISH_MONTHS)])
+_MARKUP = r"[*_`~\"'“”‘’«»()\[\]{}$#\s]*"
 _KEYWORD = r"(?:answer|option|choice|index|respuesta|opci[oó]n|[ií]ndice|elecci[oó]n)"
 _LINK = (
     r"(?:\s*(?:index|number|n[uú]mero|option|opci[oó]n|choice|no\.|is|es|would be|should be|ser[ií]a|la|the|:|=|"
     r"-(?=\s))\s*)"
 )
-# A number counts where nothing goes on after it that would make it another thing: a date, an amount, a fraction.
-_ENDS = (
-    r"(?![0-9])(?!\s*[.,:/\-–][0-9])(?!\s*%)(?!" + _DRESS + r"[.,]?\s*(?:de\s+)?" + _MONTH + r"\b)"
+# A number counts unless what follows makes it something else: a date, an amount, a fraction.
+_NUMBER_END = (
+    r"(?![0-9])(?!\s*[.,:/\-–][0-9])(?!\s*%)(?!" + _MARKUP + r"[.,]?\s*(?:de\s+)?" + _MONTH + r"\b)"
     r"(?=[*_`~\"'“”‘’«»\])}$\s]*(?:$|[\n.,;:)!?]|[-–—]\s|\(|(?:because|since|as|which|based|is|porque|ya que)\b))"
 )
 _LABEL = re.compile(
-    r"\b" + _KEYWORD + _DRESS + _LINK + r"*" + _DRESS + r"(?<![-−–+.,0-9])([0-9]+)" + _ENDS,
+    r"\b" + _KEYWORD + _MARKUP + _LINK + r"*" + _MARKUP + r"(?<![-−–+.,0-9])([0-9]+)" + _NUMBER_END,
     re.IGNORECASE | re.MULTILINE,
 )
-_LEADING = re.compile(r"^" + _DRESS + r"(?<![-−–+.,0-9])([0-9]+)" + _ENDS, re.IGNORECASE | re.MULTILINE)
+_LEADING = re.compile(r"^" + _MARKUP + r"(?<![-−–+.,0-9])([0-9]+)" + _NUMBER_END, re.IGNORECASE | re.MULTILINE)
 _BOXED = re.compile(r"\\boxed\{\s*([0-9]+)\s*\}")
 _IN_BRACKETS_AT_END = re.compile(
     r"^(.*\S)\s*[(\[]\s*(?:option\s*|index\s*)?([0-9]+)\s*[)\]][.*_`\s]*$", re.MULTILINE
@@ -69,11 +67,11 @@ _SEVERAL = re.compile(
     + r"e?s?\b"
     + _LINK
     + r"*|\bbetween\s)"
-    + _DRESS
+    + _MARKUP
     + r"([0-9]+)"
-    + _DRESS
+    + _MARKUP
     + r"(?:or|and|and/or|to|,|/|&|\bo\b|\by\b|\bu\b|-|–)"
-    + _DRESS
+    + _MARKUP
     + r"(?:option\s+)?([0-9]+)\b(?![.,:/][0-9])",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -81,7 +79,7 @@ _DENIED_BEFORE = re.compile(
     r"(?:\bnot|n't|\bno es|\bneither|\brather than|\bnor)(?:\s+(?:the|la))?[\s*_`\"']*$", re.IGNORECASE
 )
 _DENIED_AFTER = re.compile(
-    r"^" + _DRESS + r"\s*(?:is|es)\s+(?:not|n't|no\b|wrong|incorrect|false|impossible|incorrecta?)", re.IGNORECASE
+    r"^" + _MARKUP + r"\s*(?:is|es)\s+(?:not|n't|no\b|wrong|incorrect|false|impossible|incorrecta?)", re.IGNORECASE
 )
 _INTRODUCTION = re.compile(
     r"^(?:(?:the\s+|la\s+)?(?:best\s+|correct\s+|right\s+|final\s+)?(?:answer|option|choice|respuesta|opci[oó]n)"
@@ -91,7 +89,7 @@ _INTRODUCTION = re.compile(
 
 
 def parse_choice(reply: str, choices: Sequence[str]) -> ParsedChoice:
-    """The option that a reply names. It never raises, and never returns an index that is out of range."""
+    """The option that a reply names. Never raises, and never returns an index out of range."""
     text = without_reasoning(reply)
     if not text.strip(_DECORATION):
         return ParsedChoice(index=None, reason="the reply is empty")
@@ -108,7 +106,7 @@ _Name = tuple[str, int]
 
 
 def _agree(names: Sequence[_Name], choices: Sequence[str]) -> ParsedChoice:
-    """One option, if everything names it."""
+    """One option, if all names agree."""
     indexes = {index for _, index in names}
     if not indexes:
         return ParsedChoice(index=None, reason="the reply names no option")
@@ -123,7 +121,7 @@ def _agree(names: Sequence[_Name], choices: Sequence[str]) -> ParsedChoice:
 
 
 def _named(text: str, choices: Sequence[str]) -> Iterator[_Name]:
-    """Everything in a text that names an option. Two different names are yielded for an undecided reply."""
+    """Everything in a text that names an option; an undecided reply yields several."""
     for several in _SEVERAL.finditer(text):
         yield from (("label", _number(digits)) for digits in several.groups())
     for pattern in (_LABEL, _LEADING, _BOXED):
@@ -138,23 +136,23 @@ def _named(text: str, choices: Sequence[str]) -> Iterator[_Name]:
 
 
 def _label(text: str, start: int, end: int, digits: str, choices: Sequence[str]) -> Iterator[_Name]:
-    """A label that is not denied, and any other option whose text stands behind it on the line."""
+    """A label that is not denied, and any other option whose text follows it on the line."""
     line_end = text.find("\n", end)
-    behind = text[end : line_end if line_end >= 0 else len(text)]
-    if (len(digits) > 1 and digits[0] == "0") or _DENIED_BEFORE.search(text[:start]) or _DENIED_AFTER.match(behind):
+    rest = text[end : line_end if line_end >= 0 else len(text)]
+    if (len(digits) > 1 and digits[0] == "0") or _DENIED_BEFORE.search(text[:start]) or _DENIED_AFTER.match(rest):
         return
     index = _number(digits)
     yield "label", index
-    spoken = _options_with_text(behind.lstrip(" .,;:)-–—" + _DECORATION), choices)
-    if index not in spoken:
-        yield from (("text", other) for other in spoken)
+    named = _options_with_text(rest.lstrip(" .,;:)-–—" + _DECORATION), choices)
+    if index not in named:
+        yield from (("text", other) for other in named)
 
 
 def _line_text(line: str, choices: Sequence[str]) -> Iterator[_Name]:
-    """Options whose text is the whole line, but for an introduction. A bare number is a label, not a text."""
-    spoken = _INTRODUCTION.sub("", line.strip(_DECORATION + "-•"))
-    if not re.fullmatch(r"[0-9]*", spoken.strip(_DECORATION + ".")):
-        yield from (("text", index) for index in _options_with_text(spoken, choices))
+    """Options whose text is the whole line after an introduction. A bare number is a label, not a text."""
+    named = _INTRODUCTION.sub("", line.strip(_DECORATION + "-•"))
+    if not re.fullmatch(r"[0-9]*", named.strip(_DECORATION + ".")):
+        yield from (("text", index) for index in _options_with_text(named, choices))
 
 
 def _options_with_text(text: str, choices: Sequence[str]) -> list[int]:
@@ -171,7 +169,7 @@ def _number(digits: str) -> int:
 
 
 def _json_values(text: str) -> list[str] | None:
-    """The values of the answer keys of a reply that is one JSON object, as text; None for anything else."""
+    """The values of the answer keys of a reply that is one JSON object; None for any other reply."""
     body = re.sub(r"\A```(?:json)?\s*|\s*```\Z", "", text.strip())
     if not (body.startswith("{") and body.endswith("}")):
         return None
@@ -186,7 +184,7 @@ def _json_values(text: str) -> list[str] | None:
 
 
 def score_choice(question: Question, text: str) -> Score:
-    """Correct where the index that the reply names is the correct one; a reply that names none is unparsed."""
+    """Correct if the reply names the correct index; unparsed if it names none."""
     index = parse_choice(text, question.choices).index
     if index is None:
         return Score(outcome="unparsed", score=0.0, predicted=text)

@@ -17,26 +17,26 @@ from typing import Final, Literal
 
 import Stemmer
 
-_UNITS_EN = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
-    " seventeen eighteen nineteen"
-).split()
-_UNITS_ES = (
-    "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciseis diecisiete"
-    " dieciocho diecinueve veinte veintiuno veintidos veintitres veinticuatro veinticinco veintiseis veintisiete"
-    " veintiocho veintinueve"
-).split()
-_TENS_EN = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_TENS_ES = "treinta cuarenta cincuenta sesenta setenta ochenta noventa".split()
-_HUNDREDS_ES = (
-    "doscientos trescientos cuatrocientos quinientos seiscientos setecientos ochocientos novecientos".split()
-)
+from memory_backends.text import MONTHS, NUMBERS
+
 _SMALL: Final[dict[str, int]] = (
-    {word: value for value, word in enumerate(_UNITS_EN)}
-    | {word: value for value, word in enumerate(_UNITS_ES)}
-    | {word: 10 * value for value, word in enumerate(_TENS_EN, start=2)}
-    | {word: 10 * value for value, word in enumerate(_TENS_ES, start=3)}
-    | {word: 100 * value for value, word in enumerate(_HUNDREDS_ES, start=2)}
+    dict(NUMBERS)
+    | {
+        word: value
+        for value, word in enumerate(
+            "veintiuno veintidos veintitres veinticuatro veinticinco veintiseis veintisiete veintiocho"
+            " veintinueve".split(),
+            start=21,
+        )
+    }
+    | {
+        word: 100 * value
+        for value, word in enumerate(
+            "doscientos trescientos cuatrocientos quinientos seiscientos setecientos ochocientos"
+            " novecientos".split(),
+            start=2,
+        )
+    }
     | {"cien": 100, "ciento": 100, "doscientas": 200, "trescientas": 300, "dozen": 12, "docena": 12}
 )
 _SCALE: Final = {"hundred": 100, "thousand": 1000, "mil": 1000, "million": 10**6, "millon": 10**6}
@@ -53,19 +53,17 @@ _ORDINALS: Final[dict[str, int]] = {
         "primero segundo tercero cuarto quinto sexto septimo octavo noveno decimo".split(), start=1
     )
 }
-_NOT_ALONE: Final = frozenset({"second", "segundo", "cuarto", "quinto", "uno", "one"})
+_NOT_ALONE: Final = frozenset({"once", "second", "segundo", "cuarto", "quinto", "uno", "one"})
 """Words that are often no number ("the red one"). Alone, they count before a noun or as a whole answer."""
 
-MONTHS: Final[dict[str, int]] = {
+_MONTHS: Final[dict[str, int]] = dict(MONTHS) | {
     name: number
     for names in (
-        "january february march april may june july august september october november december",
         "jan feb mar apr may jun jul aug sep oct nov dec",
-        "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
         "ene feb mar abr may jun jul ago sep oct nov dic",
     )
     for number, name in enumerate(names.split(), start=1)
-} | {"sept": 9, "setiembre": 9}
+} | {"sept": 9, "setiembre": 9}  # fmt: skip
 
 _CURRENCIES: Final[dict[str, str]] = {
     "£": "gbp", "gbp": "gbp", "pound": "gbp", "pounds": "gbp", "quid": "gbp", "libras": "gbp",
@@ -373,8 +371,8 @@ def _date_at(found: Sequence[Token], index: int) -> tuple[Date, int]:
     place = index
     while place < len(found):
         token = found[place]
-        if token.kind == "word" and month is None and token.text in MONTHS:
-            month = MONTHS[token.text]
+        if token.kind == "word" and month is None and token.text in _MONTHS:
+            month = _MONTHS[token.text]
         elif (value := _whole(token)) is not None:
             if month is not None and year is None and 1000 <= value <= 2999:
                 year = value
@@ -406,7 +404,7 @@ def _is_day(found: Sequence[Token], place: int, month: int | None) -> bool:
     if month is not None:
         return True
     ahead = [token for token in found[place + 1 : place + 3] if token.text not in _LINKS]
-    return bool(ahead) and ahead[0].kind == "word" and ahead[0].text in MONTHS
+    return bool(ahead) and ahead[0].kind == "word" and ahead[0].text in _MONTHS
 
 
 # ---- matching ----------------------------------------------------------------------------------------------
@@ -443,7 +441,7 @@ def same_token(wanted: Token, given: Token) -> bool:
         year = given.value[0]  # type: ignore[index]
         return not wanted.extra and wanted.value == year
     if wanted.kind == "word" and given.kind == "date":
-        return wanted.text in MONTHS and MONTHS[wanted.text] == given.value[1]  # type: ignore[index]
+        return wanted.text in _MONTHS and _MONTHS[wanted.text] == given.value[1]  # type: ignore[index]
     if wanted.kind == "number" and given.kind == "time":
         return False
     if wanted.kind == "word" and given.kind == "word":
@@ -536,7 +534,7 @@ def _keys(text: str) -> frozenset[object]:
             keys.add("date")
             date: Date = token.value  # type: ignore[assignment]
             keys.add(date[0])
-            keys.update(name for name, number in MONTHS.items() if number == date[1])
+            keys.update(name for name, number in _MONTHS.items() if number == date[1])
         elif token.kind != "mark":
             keys.add(token.value)
     return frozenset(keys)

@@ -1,21 +1,21 @@
-"""Grade a reply to a recall question."""
+"""Grades a reply to a recall question."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
+from memory_backends.text import folded
 from memreplay.conversations.models import Question
+from memreplay.grading import DecidedBy, Outcome, Score
 from memreplay.grading.assertion import Rejection, asserted
 from memreplay.grading.choice import without_reasoning
 from memreplay.grading.equivalence import contains
-from memreplay.grading.score import DecidedBy, Outcome, Score
-from memreplay.text import normalised, stands_in
+from memreplay.text import normalised, occurs_in
 
 _LONGEST = 40
-"""Words; a longer reply answers something."""
+"""Words. A longer reply answers something."""
 
 _SOURCE = (
     r"(?:(?:the|this|that|our|your|la|el|esta|este) )?(?:(?:given|provided|above|conversation|chat) )?"
@@ -39,19 +39,19 @@ _DICE = (
 )
 _DICHO = r"(?:dicho|mencionado|mencionada|especificado|especificada|indicado|indicada|aclarado|revelado)"
 
-_WAYS_TO_SAY_SO = (
-    # a verdict
+_DENIALS = (
+    # a verdict: "not answerable"
     r"(?:not|non) ?(?:answerable|mentioned|said|stated|specified|known|available|provided|discussed)\b",
     r"un(?:answerable|known|stated|specified)\b(?=\Z| (?:in|from|by|to me)\b)",
     r"(?:it |that |this |the question )?(?:cannot|can not|cant) be (?:answered|determined|known)\b",
-    # nothing there
+    # nothing found: "no information"
     r"(?:there (?:is|was|are|were) |theres |i (?:have|see|find|found) |we have )?"
     r"(?:no|not any|not enough|insufficient) (?:\w+ )?" + _MATTER + r"\b",
     r"there (?:is not|isnt|was not|wasnt) (?:any|enough) (?:\w+ )?" + _MATTER + r"\b",
-    # the speaker cannot tell
+    # the speaker: "I don't know"
     r"i (?:do not|dont|did not|didnt|cannot|can not|cant|could not|couldnt|am not|am un|was not)(?: \w+)?? ?"
     r"(?:know|have|see|find|remember|recall|tell|say|determine|answer|sure|able)\b",
-    # it was not told
+    # the conversation: "it was not mentioned"
     r"(?:it|this|that|the answer) " + _NOT_BEING + r" " + _TOLD + r"\b",
     r"(?:it|this|that|the answer) (?:is|was|remains) (?:unknown|unanswerable|unclear|unspecified|unstated)\b",
     r"(?:\w+ ){1,10}" + _NOT_BEING + r" " + _TOLD + r"(?: (?:in|by|anywhere|here)\b.*)?\Z",
@@ -70,26 +70,24 @@ _LEAD_IN = (
     + _SOURCE
     + r") )*"
 )
-_SAYS_NOT = re.compile(_LEAD_IN + r"(?:" + "|".join(_WAYS_TO_SAY_SO) + r")")
-_TURNS_ROUND = re.compile(r"\b(?:but|however|although|though|except|pero|aunque|sin embargo|sino)\b")
+_SAYS_NOT = re.compile(_LEAD_IN + r"(?:" + "|".join(_DENIALS) + r")")
+_CONTRADICTS = re.compile(r"\b(?:but|however|although|though|except|pero|aunque|sin embargo|sino)\b")
 
 
-def says_not_said(reply: str) -> bool:
-    """Whether a reply says that the conversation does not hold the answer, and nothing else.
+def is_abstention(reply: str) -> bool:
+    """Whether a reply says only that the conversation does not contain the answer.
 
-    It must begin by saying so; a reply that goes on to answer after a "but", or that is long, does not count.
+    It must begin by saying so. A long reply, or one that continues after a "but", does not count.
     """
     text = _plain(without_reasoning(reply))
-    if not text or len(text.split()) > _LONGEST or _TURNS_ROUND.search(text):
+    if not text or len(text.split()) > _LONGEST or _CONTRADICTS.search(text):
         return False
     return _SAYS_NOT.match(text) is not None
 
 
 def _plain(text: str) -> str:
-    """Case, accents and punctuation folded, words parted by one space, a leading ``answer:`` dropped."""
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    letters = "".join(mark for mark in decomposed if not unicodedata.combining(mark) and mark not in "'’")
-    words = " ".join(re.sub(r"[\W_]+", " ", letters).split())
+    """Folded words separated by one space, without a leading ``answer:``."""
+    words = re.sub(r"[\W_]+", " ", re.sub("['’]", "", folded(text))).strip()
     return re.sub(r"\A(?:(?:the )?answer|(?:la )?respuesta)(?: is| es)? (?=not |un|non)", "", words)
 
 
@@ -102,12 +100,12 @@ def score_recall(question: Question, text: str) -> Score:
     """
     answer = without_reasoning(text)
     if not answer.strip():
-        return nothing_found(question, "unparsed", text)
+        return score_without_answer(question, "unparsed", text)
     if question.abstain:
-        return _judged(says_not_said(text), text, "abstention")
-    if says_not_said(text):
-        return nothing_found(question, "wrong", text).model_copy(update={"decided_by": "abstention"})
-    exact = stands_in(question.expected, answer)
+        return _judged(is_abstention(text), text, "abstention")
+    if is_abstention(text):
+        return score_without_answer(question, "wrong", text).model_copy(update={"decided_by": "abstention"})
+    exact = occurs_in(question.expected, answer)
     entities = [asserted(entity, answer, question.text) for entity in question.expected_entities]
     correct, decided_by = _decision(question, answer, exact, entities)
     return _judged(correct, text, decided_by).model_copy(
@@ -132,7 +130,7 @@ def _decision(
     return True, ("exact" if exact else "equivalent") if given else "entities"
 
 
-def nothing_found(question: Question, outcome: Outcome, text: str | None) -> Score:
+def score_without_answer(question: Question, outcome: Outcome, text: str | None) -> Score:
     """The score of a reply that holds no answer."""
     if question.abstain:
         return Score(outcome=outcome, score=0.0, predicted=text)
@@ -141,7 +139,7 @@ def nothing_found(question: Question, outcome: Outcome, text: str | None) -> Sco
 
 
 def token_f1(expected: str, answer: str) -> float:
-    """Harmonic mean of precision and recall over the words of both, normalised, as multisets; 0..1."""
+    """Harmonic mean of precision and recall over the normalised words of both, as multisets; 0..1."""
     wanted, given = normalised(expected).split(), normalised(answer).split()
     shared = (Counter(wanted) & Counter(given)).total()
     return 2 * shared / (len(wanted) + len(given)) if shared else 0.0

@@ -1,10 +1,10 @@
-"""Asking models: prompts, the LiteLLM client, rate limits, the reply cache, the embedded reader.
+"""Calls models: prompts, the LiteLLM client, rate limits, the reply cache, the embedded reader.
 
-Importing this package loads nothing: the command line names models before any is needed.
+This package imports nothing: the command line needs the names below before any model.
 """
 
 EXTRACTIVE_MODEL = "memreplay/extractive"
 """The embedded reader."""
 
 AGENT_MODEL = "agent"
-"""Stands in for a model's name when a remote agent has answered by itself."""
+"""The model's name of a remote agent, which answers by itself."""

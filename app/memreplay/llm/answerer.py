@@ -1,4 +1,4 @@
-"""How the engine's questions, and an agent's next words, become model calls."""
+"""Turns the engine's questions, and an agent's turns, into model calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memreplay.llm.tokens import PROMPT_RESERVE, context_budget, context_window,
 
 
 class ModelAnswerer:
-    """Builds requests for one api base and one budget, and has them answered."""
+    """Asks questions at one API base, within one context budget."""
 
     def __init__(self, model: AnswerModel, api_base: str | None, context_tokens: int | None) -> None:
         self._model = model
@@ -19,15 +19,13 @@ class ModelAnswerer:
         self._context_tokens = context_tokens
 
     def request(self, question: Question, context: str, model: str, repeat: int) -> AnswerRequest:
-        """The call that asks this question with this context."""
         return build_request(question, context, model, self._api_base, repeat)
 
     async def answer(self, request: AnswerRequest) -> Reply:
-        """Make the call, or take its reply from where it was kept."""
         return await self._model.answer(request)
 
     def context_budget(self, model: str) -> int:
-        """Most tokens of memory in a prompt: as asked for, else what the model's window leaves."""
+        """Tokens of memory that a prompt may hold: as configured, else what the model's window leaves."""
         return context_budget(model, self._context_tokens)
 
 
@@ -35,10 +33,7 @@ _SMALLEST_BUDGET = 256
 
 
 class ModelAgent:
-    """Builds requests for one model, one api base and one wish for the budget, and has them answered.
-
-    Each ``repeat`` of a run of tests has replies of its own.
-    """
+    """Speaks for an agent through one model. Each ``repeat`` of a test run has its own replies."""
 
     def __init__(
         self, name: str, model: AnswerModel, api_base: str | None, context_tokens: int | None, *, repeat: int = 0
@@ -50,16 +45,14 @@ class ModelAgent:
         self._repeat = repeat
 
     def request(self, message: str, context: str, now: datetime) -> AnswerRequest:
-        """The call for the reply to a message, with what memory gave for it."""
         request = build_agent_request(message, context, now, self.name, self._api_base)
         return request.model_copy(update={"repeat": self._repeat})
 
     async def answer(self, request: AnswerRequest) -> Reply:
-        """Make the call, or take its reply from where it was kept."""
         return await self._model.answer(request)
 
     def context_budget(self, message: str) -> int:
-        """Most tokens of memory beside this message: as asked for, as far as the model's window allows."""
+        """Tokens of memory that fit beside this message: as configured, within the model's window."""
         window = context_window(self.name)
         if window is None:
             return context_budget(self.name, self._context_tokens)

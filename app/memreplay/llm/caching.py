@@ -1,4 +1,4 @@
-"""Pay once: equal requests share one reply, and requests with a shared prefix let the provider cache it."""
+"""Pay once: equal requests share a cached reply; requests with a shared prefix use the provider's prompt cache."""
 
 from __future__ import annotations
 
@@ -16,21 +16,19 @@ from memreplay.llm.model import AnswerModel, AnswerRequest, Reply
 
 
 class ReplyCache(Protocol):
-    """A port: where paid replies are kept, by the key of their request."""
+    """A port: stores replies by the key of their request."""
 
-    def get(self, key: str) -> Reply | None:
-        """The reply on record, as it was put, or None."""
-        ...
+    def get(self, key: str) -> Reply | None: ...
 
     def put(self, key: str, reply: Reply) -> None:
-        """Keep a reply. It is on disk when this returns."""
+        """Store a reply. It is on disk when this returns."""
         ...
 
 
 def request_key(request: AnswerRequest) -> str:
-    """SHA-256, in hexadecimal, over everything that a reply may depend on.
+    """SHA-256, in hexadecimal, over everything that a reply depends on.
 
-    How a message is cut into segments is not part of it: the model sees the joined text.
+    The segments of a message count as their joined text, which is all that the model sees.
     """
     parts = {
         "model": request.model,
@@ -44,26 +42,24 @@ def request_key(request: AnswerRequest) -> str:
 
 
 class RunReplies:
-    """A part of a cache that one run has to itself. ``run`` gives the run's id."""
+    """One run's own part of a cache. ``run`` returns the run's id."""
 
     def __init__(self, cache: ReplyCache, run: Callable[[], str]) -> None:
         self._cache = cache
         self._run = run
 
     def get(self, key: str) -> Reply | None:
-        """The reply that this run paid for."""
         return self._cache.get(f"{self._run()}:{key}")
 
     def put(self, key: str, reply: Reply) -> None:
-        """Keep a reply for this run."""
         self._cache.put(f"{self._run()}:{key}", reply)
 
 
 class CachedModel:
-    """An answering model that asks the inner one only for what is not on record.
+    """Calls the inner model only on a cache miss.
 
-    A reply from the record comes with its original usage, cost and time, marked as reused. An error is never kept.
-    Equal requests under way at the same time wait for the first of them.
+    A cached reply keeps its original usage, cost and time, and is marked as reused. Errors are not cached. Of equal
+    requests at the same time, one is sent and the others wait for its reply.
     """
 
     def __init__(self, inner: AnswerModel, cache: ReplyCache) -> None:
@@ -72,7 +68,6 @@ class CachedModel:
         self._under_way: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def answer(self, request: AnswerRequest) -> Reply:
-        """The reply on record, else a new one, kept before it is returned."""
         key = request_key(request)
         lock = self._under_way.get(key) or asyncio.Lock()
         self._under_way[key] = lock
@@ -87,54 +82,52 @@ class CachedModel:
 
 
 SHORTEST_PREFIX = 4096
-"""Characters; providers keep nothing shorter than about 1,024 tokens."""
+"""Characters. Providers cache no prefix shorter than about 1,024 tokens."""
 
 
 def needs_cache_markers(model: str) -> bool:
-    """Whether the provider keeps only what it is told to keep: Anthropic's models do, wherever they are served."""
+    """Whether the provider caches only marked prefixes: true of Anthropic's models wherever they are served."""
     return "claude" in model.lower() or model.startswith("anthropic/")
 
 
 def caches_prompts(model: str) -> bool:
-    """Whether the provider is known to keep prompts."""
     return model_facts(model).caches_prompts
 
 
 @dataclass
 class _Prefix:
-    """Calls that were sent ahead with one prefix; ``turn`` lets one at a time do that."""
+    """How many calls were sent ahead to fill the provider's cache; ``lock`` lets one at a time do so."""
 
     sent_ahead: int = 0
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class SharedPrefixModel:
-    """Holds back requests that share a long beginning until one of them has been answered.
+    """Holds back requests that share a long prefix until the first has filled the provider's prompt cache.
 
-    Where the provider wants a mark, the second of them is sent ahead too and marked, as are all after it: a mark
-    costs a quarter more, and a context that is used once is not worth it.
+    Where the provider wants prefixes marked, the second request fills the cache: writing costs a quarter more,
+    which a context that is used once does not earn back. That request and all after it are marked.
     """
 
-    def __init__(self, inner: AnswerModel, keeps: Callable[[str], bool] = caches_prompts) -> None:
+    def __init__(self, inner: AnswerModel, caches: Callable[[str], bool] = caches_prompts) -> None:
         self._inner = inner
-        self._keeps = keeps
+        self._caches = caches
         self._prefixes: dict[bytes, _Prefix] = {}
 
     async def answer(self, request: AnswerRequest) -> Reply:
-        """Ask, when the shared beginning has been read or this request is to have it read."""
         shared = "".join(segment for message in request.messages for segment in message.segments[:-1])
-        if len(shared) < SHORTEST_PREFIX or not self._keeps(request.model):
+        if len(shared) < SHORTEST_PREFIX or not self._caches(request.model):
             return await self._inner.answer(request)
         key = sha256(f"{request.model}\0{request.api_base}\0{shared}".encode("utf-8", "surrogatepass")).digest()
         prefix = self._prefixes.setdefault(key, _Prefix())
         wanted = 2 if needs_cache_markers(request.model) else 1
         if prefix.sent_ahead < wanted:
-            async with prefix.turn:
+            async with prefix.lock:
                 if prefix.sent_ahead < wanted:
                     try:
                         return await self._inner.answer(self._marked(request, prefix.sent_ahead + 1))
                     finally:
-                        # A failure counts: a provider that is down must not be asked one by one.
+                        # Count failures too, or calls to a provider that is down would run one by one.
                         prefix.sent_ahead += 1
         return await self._inner.answer(self._marked(request, wanted))
 

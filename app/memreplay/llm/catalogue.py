@@ -1,4 +1,4 @@
-"""What is known about a model before it is called: its limits, its prices, and whether its key is set."""
+"""What is known about a model before calling it: its limits, its prices, and whether its key is set."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.litellm_setup import loaded_litellm
 
 _TABLE = "model_prices_and_context_window_backup.json"
-# Names that tell a reasoning model apart where the table does not know it (local and brand-new models).
+# Names of reasoning models that are missing from the table (local and brand-new ones).
 _REASONING_NAME = re.compile(
     r"(?:^|[/:_-])(?:o[1-9]|gpt-5|r1|qwq|reason\w*|think\w*|magistral)(?:$|[/:._-])", re.IGNORECASE
 )
 
 
 class ModelFacts(Frozen):
-    """``context_window`` in tokens, None where it is unknown. ``reasons_first``: it thinks before it answers.
+    """``context_window`` in tokens; prices in US dollars per token; None where unknown.
 
-    ``caches_prompts``: its provider charges less for the beginning of a prompt that it has read before. Prices are
-    US dollars a token, None where they are unknown.
+    ``reasons_first``: it thinks before it answers. ``caches_prompts``: its provider charges less for a prompt
+    prefix that it has seen before.
     """
 
     context_window: int | None = None
@@ -39,7 +39,7 @@ class ModelFacts(Frozen):
 
 
 def litellm_folder() -> Path | None:
-    """Where LiteLLM is installed, found without importing it (its import takes seconds)."""
+    """Where LiteLLM is installed, without importing it (which takes seconds)."""
     spec = find_spec("litellm")
     return Path(spec.origin).parent if spec and spec.origin else None
 
@@ -56,7 +56,7 @@ def _table() -> dict[str, dict[str, Any]]:
 
 @lru_cache(maxsize=64)
 def model_facts(model: str) -> ModelFacts:
-    """What the table says of a model, under its full name or without the provider before the first slash."""
+    """The facts in LiteLLM's table, under the model's full name or without its provider."""
     table = _table()
     entry = table.get(model) or table.get(model.partition("/")[2]) or {}
     window = entry.get("max_input_tokens") or entry.get("max_tokens")
@@ -70,17 +70,19 @@ def model_facts(model: str) -> ModelFacts:
 
 
 DUMMY_KEY = "no-key-needed"
-"""Sent to a local server where the user has no key: most clients insist on one."""
+"""Sent to a local server where the user has set no key, since most clients insist on one."""
 
 _OWN_PREFIX = EXTRACTIVE_MODEL.partition("/")[0] + "/"
 
 
 def ensure_reachable(model: str, api_base: str | None) -> None:
-    """Raise what keeps a model from being asked.
+    """Check that a model can be called. A local server needs no key.
 
-    :class:`UsageError` for an unknown model or provider, :class:`MissingServerOrKeyError`, which names the
-    environment variable, for a hosted model without its key. A local server needs no key. The first call for
-    any model but the embedded reader imports LiteLLM, which takes seconds.
+    The first check of any model but the embedded reader imports LiteLLM, which takes seconds.
+
+    Raises:
+        UsageError: an unknown model or provider.
+        MissingServerOrKeyError: a hosted model without its key; names the environment variable.
     """
     if model == EXTRACTIVE_MODEL:
         return
@@ -99,12 +101,12 @@ def ensure_reachable(model: str, api_base: str | None) -> None:
 
 
 def key_for(model: str, api_base: str | None) -> str | None:
-    """A stand-in key for a local server where the user has set none; None lets LiteLLM find the real one."""
+    """A dummy key for a local server where the user has set none; None lets LiteLLM find the real one."""
     return DUMMY_KEY if is_local(api_base) and _missing_keys(model) else None
 
 
 def variable_of_key(model: str) -> str | None:
-    """The environment variable that holds the key, or would hold it; None where that cannot be told."""
+    """The environment variable that holds, or would hold, the key; None where that is unknown."""
     try:
         name = f"{loaded_litellm().get_llm_provider(model)[1].upper()}_API_KEY"
     except Exception:
@@ -113,7 +115,7 @@ def variable_of_key(model: str) -> str | None:
 
 
 def is_local(api_base: str | None) -> bool:
-    """Whether an address lies on this machine or its private network."""
+    """Whether a URL points to this machine or its private network."""
     host = urlsplit(api_base).hostname if api_base else None
     if host is None:
         return False
@@ -124,7 +126,7 @@ def is_local(api_base: str | None) -> bool:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether an address lies on this machine."""
+    """Whether a URL points to this machine."""
     host = urlsplit(url).hostname
     try:
         return host is None or host == "localhost" or ip_address(host).is_loopback
@@ -133,7 +135,7 @@ def is_loopback(url: str) -> bool:
 
 
 def _missing_keys(model: str) -> list[str]:
-    """Environment variables that would hold the key; empty where one is set or none is needed."""
+    """Environment variables that could hold the key; empty where one is set or none is needed."""
     found = loaded_litellm().validate_environment(model)
     names = [name for name in found["missing_keys"] if not name.endswith("_BASE")]
     return [] if found["keys_in_environment"] or any(os.environ.get(name) for name in names) else names

@@ -1,12 +1,15 @@
-"""The one way to a model: LiteLLM, with a rate limit, a time limit and a bounded retry."""
+"""Calls models through LiteLLM, with a rate limit, a timeout and bounded retries."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 import time
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exponential
 
 from memory_backends.stores.retry import with_answer_kept
 from memreplay.llm import EXTRACTIVE_MODEL
@@ -18,86 +21,80 @@ from memreplay.llm.rate_limiter import ModelUnavailableError, RateLimiter, RateL
 from memreplay.llm.secrets import redact_reply
 
 ATTEMPTS = 4
-"""Most attempts at one call, the first one included, whatever fails."""
+"""Attempts at one call, the first one included."""
 
 ATTEMPTS_AGAINST_RATE_LIMIT = 12
-"""Most attempts where the provider only asks for patience."""
+"""Attempts that end in a rate limit; they do not count as failures."""
 
 TIMEOUT = 120.0
-"""Seconds that one attempt may take."""
+"""Seconds for one attempt."""
 
-_FIRST_WAIT = 0.5
 _LONGEST_BACK_OFF = 30.0
-_CHARACTERS_A_TOKEN = 4
+_EXPONENTIAL = wait_exponential(multiplier=0.5, max=_LONGEST_BACK_OFF)
+_CHARACTERS_PER_TOKEN = 4
 
 
 class LiteLLMModel:
-    """Asks any model that LiteLLM knows, the embedded reader included.
+    """Calls any model that LiteLLM knows, the embedded reader included.
 
-    ``timeout`` in seconds bounds one attempt; ``attempts`` counts the first one. ``paces`` may be shared with
-    whoever wants to know how many calls there can be at once.
+    ``timeout`` bounds one attempt, in seconds; ``attempts`` includes the first one.
     """
 
     def __init__(
-        self, timeout: float = TIMEOUT, attempts: int = ATTEMPTS, paces: RateLimiters | None = None
+        self, timeout: float = TIMEOUT, attempts: int = ATTEMPTS, rate_limiters: RateLimiters | None = None
     ) -> None:
         self._timeout = timeout
         self._attempts = attempts
-        self._paces = paces or RateLimiters()
+        self._rate_limiters = rate_limiters or RateLimiters()
         self._litellm: Any = None
 
     async def answer(self, request: AnswerRequest) -> Reply:
-        """Ask once, again after passing failures. A failure of this call comes back as a reply with its reason.
+        """Call the model, again after transient failures. A call that fails for good is a reply with its reason.
 
         Raises:
-            StoppedError: the run ends, and no call is under way.
-            ModelUnavailableError: no call of this model can succeed, this one neither.
+            StoppedError: the run is stopping; no call is under way.
+            ModelUnavailableError: no call of this model can succeed.
         """
         try:
             if self._litellm is None:
                 self._litellm = await asyncio.to_thread(loaded_litellm)
-            return await self._patiently(request)
+            return await self._with_retries(request)
         except StoppedError:
             raise
         except Exception as error:
-            pace = self._paces.of(request.model)
-            why = permanent_failure(error, request.model, has_answered=pace.has_answered)
+            limiter = self._rate_limiters.of(request.model)
+            why = permanent_failure(error, request.model, has_answered=limiter.has_answered)
             if why is None:
                 return failed_reply(error, self._timeout)
-            pace.give_up(why)
+            limiter.mark_unavailable(why)
             raise ModelUnavailableError(why) from None
 
-    async def _patiently(self, request: AnswerRequest) -> Reply:
-        pace = self._paces.of(request.model)
-        attempt, rate_limited = 0, 0
-        while True:
-            try:
-                return await self._attempt(request, pace)
-            except StoppedError:
-                raise
-            except Exception as error:
-                if is_rate_limit(error):
-                    rate_limited += 1
-                else:
-                    attempt += 1
-                if not may_pass(error) or attempt >= self._attempts or rate_limited >= ATTEMPTS_AGAINST_RATE_LIMIT:
-                    raise
-                seconds = _back_off(attempt + rate_limited, retry_after(error))
-            await pace.rest(seconds)
+    async def _with_retries(self, request: AnswerRequest) -> Reply:
+        limiter = self._rate_limiters.of(request.model)
+        attempts: Counter[str] = Counter()
 
-    async def _attempt(self, request: AnswerRequest, pace: RateLimiter) -> Reply:
+        def exhausted(state: RetryCallState) -> bool:
+            attempts["rate limited" if is_rate_limit(_error_of(state)) else "failed"] += 1
+            return attempts["failed"] >= self._attempts or attempts["rate limited"] >= ATTEMPTS_AGAINST_RATE_LIMIT
+
+        retrying = AsyncRetrying(
+            retry=retry_if_exception(may_pass), stop=exhausted, wait=_back_off, sleep=limiter.sleep, reraise=True
+        )
+        return await retrying(self._attempt, request, limiter)
+
+    async def _attempt(self, request: AnswerRequest, limiter: RateLimiter) -> Reply:
         expected = _expected_tokens(request)
-        async with pace.call(expected) as begun:
+        async with limiter.call(expected) as begun:
             try:
                 reply = await self._call(request)
             except Exception as error:
                 if is_too_much(error):
-                    pace.turned_away(begun, min(retry_after(error) or 0.0, _LONGEST_BACK_OFF * 2))
+                    limiter.rejected(begun, min(retry_after(error) or 0.0, _LONGEST_BACK_OFF * 2))
                 else:
-                    pace.failed()
+                    limiter.failed()
                 raise
             used = reply.usage.prompt + reply.usage.completion
-            pace.kept_up(used - expected if used else 0)
+            limiter.succeeded(used - expected if used else 0)
             return reply
 
     async def _call(self, request: AnswerRequest) -> Reply:
@@ -119,7 +116,7 @@ class LiteLLMModel:
 
 
 def _as_sent(message: PromptMessage, *, marked: bool) -> Mapping[str, Any]:
-    """The message for LiteLLM; marked, all but its last segment is a block that the provider shall keep."""
+    """The message for LiteLLM. Marked: all but its last segment is one block for the provider's prompt cache."""
     if not marked or len(message.segments) < 2:
         return {"role": message.role, "content": message.content}
     shared, rest = "".join(message.segments[:-1]), message.segments[-1]
@@ -133,15 +130,21 @@ def _as_sent(message: PromptMessage, *, marked: bool) -> Mapping[str, Any]:
 
 
 def _expected_tokens(request: AnswerRequest) -> int:
-    """About what a call will use; the true number is known when it is back."""
+    """An estimate; the provider counts them in its reply."""
     characters = sum(len(segment) for message in request.messages for segment in message.segments)
-    return characters // _CHARACTERS_A_TOKEN + int(request.parameters.get("max_tokens") or 0)
+    return characters // _CHARACTERS_PER_TOKEN + int(request.parameters.get("max_tokens") or 0)
 
 
-def _back_off(attempts: int, asked: float | None) -> float:
-    """Seconds before the next attempt: what the provider asked for, else doubled each time; with jitter."""
-    doubled = min(_FIRST_WAIT * 2 ** (attempts - 1), _LONGEST_BACK_OFF)
-    return (asked if asked is not None else doubled) + random.uniform(0, doubled / 2)
+def _error_of(state: RetryCallState) -> BaseException:
+    error = state.outcome.exception() if state.outcome else None
+    assert error is not None, "only failed attempts are retried"
+    return error
+
+
+def _back_off(state: RetryCallState) -> float:
+    """Seconds before the next attempt: what the provider asks for, else doubled each time; with jitter."""
+    doubled, asked = _EXPONENTIAL(state), retry_after(_error_of(state))
+    return (doubled if asked is None else asked) + random.uniform(0, doubled / 2)
 
 
 def _reply(litellm: Any, request: AnswerRequest, response: Any, elapsed: float) -> Reply:
@@ -149,7 +152,7 @@ def _reply(litellm: Any, request: AnswerRequest, response: Any, elapsed: float) 
     if not choices:
         return Reply(text=None, error="the provider's reply holds no answer")
     message = choices[0].message
-    # LiteLLM moves OpenAI's own field there.
+    # LiteLLM moves the field "refusal" of OpenAI there.
     refusal = (getattr(message, "provider_specific_fields", None) or {}).get("refusal")
     refused = choices[0].finish_reason == "content_filter" or bool(refusal)
     usage = getattr(response, "usage", None)
@@ -167,10 +170,7 @@ def _reply(litellm: Any, request: AnswerRequest, response: Any, elapsed: float) 
 
 
 def _cost(litellm: Any, model: str, response: Any) -> float | None:
-    """In US dollars, with the lower price of cached tokens; None where LiteLLM knows no price.
-
-    The embedded reader is truly free.
-    """
+    """US dollars, cached tokens at their lower price; None where LiteLLM knows no price."""
     if model == EXTRACTIVE_MODEL:
         return 0.0
     try:
@@ -180,7 +180,7 @@ def _cost(litellm: Any, model: str, response: Any) -> float | None:
 
 
 class OfflineModel:
-    """Lets only the embedded reader be asked; it needs no network."""
+    """Calls only the embedded reader, which needs no network."""
 
     def __init__(self, inner: AnswerModel) -> None:
         self._inner = inner
@@ -189,19 +189,19 @@ class OfflineModel:
         """The embedded reader's reply, or an error."""
         if request.model == EXTRACTIVE_MODEL:
             return await self._inner.answer(request)
-        return Reply(text=None, error="offline: this call is not on record")
+        return Reply(text=None, error="offline: this call is not recorded")
 
 
-class UnstoppableModel:
-    """Asks through LiteLLM whoever was wrong the last time: a key, or a model, may have been put right since."""
+class NeverUnavailableModel:
+    """For a server that keeps running: calls an unavailable model again, since the user may have fixed it."""
 
     def __init__(self) -> None:
-        self._paces = RateLimiters()
-        self._inner = LiteLLMModel(paces=self._paces)
+        self._rate_limiters = RateLimiters()
+        self._inner = LiteLLMModel(rate_limiters=self._rate_limiters)
 
     async def answer(self, request: AnswerRequest) -> Reply:
         """The reply. Every failure is one, with its reason."""
-        self._paces.try_again()
+        self._rate_limiters.mark_available()
         try:
             return await self._inner.answer(request)
         except ModelUnavailableError as error:

@@ -1,4 +1,4 @@
-"""Vectors by any embedding model that LiteLLM knows."""
+"""Embeds texts with any embedding model that LiteLLM knows."""
 
 from __future__ import annotations
 
@@ -13,20 +13,16 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_expo
 from memory_backends.base import BackendError, TextEmbedder
 from memory_backends.retrieval.ranking import unit_vectors
 from memreplay.llm.catalogue import key_for
+from memreplay.llm.errors import may_pass, reason_of
 from memreplay.llm.litellm_setup import loaded_litellm
-from memreplay.llm.prompts import one_line
-from memreplay.llm.secrets import scrubbed
 
-TEXTS_A_CALL = 128
+TEXTS_PER_CALL = 128
 ATTEMPTS = 4
 TIMEOUT_SECONDS = 60.0
 
-_RETRIED_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
-_LONGEST_REASON = 300
-
 
 class LiteLLMEmbedder(TextEmbedder):
-    """An embedding model by its LiteLLM name. Its dimension is learnt from the first call."""
+    """An embedding model by its LiteLLM name. The first call tells its dimension."""
 
     def __init__(self, model: str, api_base: str | None, first_wait: float = 0.5) -> None:
         self.name = f"litellm:{model}"
@@ -36,19 +32,19 @@ class LiteLLMEmbedder(TextEmbedder):
 
     @cached_property
     def dimension(self) -> int:
-        """Raises :class:`BackendError` where the model does not answer."""
+        """Raises :class:`BackendError` if the model does not answer."""
         return int(self.embed(["dimension"]).shape[1])
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of unit length. Raises :class:`BackendError` where the model does not answer."""
+        """Vectors of unit length. Raises :class:`BackendError` if the model does not answer."""
         if not texts:
             return np.empty((0, self.dimension), dtype=np.float32)
-        # Providers refuse a text of nothing.
+        # Providers reject a blank text.
         given = [text if text.strip() else "." for text in texts]
         rows = [
             row
-            for start in range(0, len(given), TEXTS_A_CALL)
-            for row in self._call(given[start : start + TEXTS_A_CALL])
+            for start in range(0, len(given), TEXTS_PER_CALL)
+            for row in self._call(given[start : start + TEXTS_PER_CALL])
         ]
         return unit_vectors(np.array(rows, dtype=np.float32))
 
@@ -57,7 +53,7 @@ class LiteLLMEmbedder(TextEmbedder):
         retrying = Retrying(
             stop=stop_after_attempt(ATTEMPTS),
             wait=wait_exponential(multiplier=self._first_wait, max=10),
-            retry=retry_if_exception(_passes),
+            retry=retry_if_exception(may_pass),
             reraise=True,
         )
         try:
@@ -74,15 +70,9 @@ class LiteLLMEmbedder(TextEmbedder):
             data = sorted(response.data, key=lambda entry: entry["index"])
             rows = [entry["embedding"] for entry in data]
         except Exception as error:
-            reason = scrubbed(one_line(str(error)))[:_LONGEST_REASON]
-            raise BackendError(f"{self.name} gives no vectors: {type(error).__name__}: {reason}") from None
+            raise BackendError(
+                f"{self.name} returned no vectors: {type(error).__name__}: {reason_of(error)}"
+            ) from None
         if len(rows) != len(texts):
-            raise BackendError(f"{self.name} gave {len(rows)} vectors for {len(texts)} texts")
+            raise BackendError(f"{self.name} returned {len(rows)} vectors for {len(texts)} texts")
         return rows
-
-
-def _passes(error: BaseException) -> bool:
-    """Whether a failure may be gone at the next attempt."""
-    if type(error).__name__ in ("Timeout", "APIConnectionError"):
-        return True
-    return getattr(error, "status_code", None) in _RETRIED_STATUS

@@ -1,4 +1,4 @@
-"""What a provider's failure means: retry, wait, send less or give up; and how to report it."""
+"""What a provider's error means (retry, wait, call less often, or stop calling), and how to report it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from memreplay.llm.prompts import one_line
 from memreplay.llm.secrets import scrubbed
 
 LONGEST_WAIT = 60.0
-"""Seconds; a provider that asks for more is not waited for."""
+"""Seconds. A retry-after beyond it is an error."""
 
 _LONGEST_REASON = 300
-_NAMES_BEFORE_A_REASON = re.compile(r"^(?:(?:litellm\.)?[A-Za-z]+(?:Error|Exception)(?::| -) )+(?=\S)")
-"""LiteLLM names a failure two or three times before it says what the provider said."""
+_ERROR_NAMES = re.compile(r"^(?:(?:litellm\.)?[A-Za-z]+(?:Error|Exception)(?::| -) )+(?=\S)")
+"""LiteLLM names the error two or three times before the provider's message."""
 
 _MESSAGE = re.compile(r'\{.*?"(?:message|error)": *"((?:[^"\\]|\\.)+)"')
 _RETRIED_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
@@ -28,53 +28,46 @@ _NO_CREDIT = re.compile(
 
 
 def status_of(error: BaseException) -> int | None:
-    """The HTTP status of a failure, where it has one."""
     status = getattr(error, "status_code", None)
     return status if isinstance(status, int) else None
 
 
 def timed_out(error: BaseException) -> bool:
-    """Whether the provider did not answer in time."""
     return isinstance(error, TimeoutError) or type(error).__name__ == "Timeout"
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether it is the provider's content filter: a reply of its kind."""
+    """Whether the provider's content filter refused to answer."""
     return type(error).__name__ == "ContentPolicyViolationError"
 
 
-def words_of(error: BaseException) -> str:
-    """All that is known of what the provider said."""
+def _message_of(error: BaseException) -> str:
     return f"{error} {getattr(error, 'body', '')}"
 
 
 def has_no_credit(error: BaseException) -> bool:
-    """Whether the account is empty, which many providers say in words alone: OpenAI with a rate limit's status."""
-    return status_of(error) == 402 or _NO_CREDIT.search(words_of(error)) is not None
+    """Many providers say so in words alone, OpenAI with the status of a rate limit."""
+    return status_of(error) == 402 or _NO_CREDIT.search(_message_of(error)) is not None
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether a failure may be gone at the next attempt."""
-    asked = retry_after(error)
-    if is_refusal(error) or (asked is not None and asked > LONGEST_WAIT):
-        return False
-    if has_no_credit(error):
+    """Whether the next attempt may succeed."""
+    if is_refusal(error) or has_no_credit(error) or (retry_after(error) or 0.0) > LONGEST_WAIT:
         return False
     return timed_out(error) or type(error).__name__ == "APIConnectionError" or status_of(error) in _RETRIED_STATUS
 
 
 def is_rate_limit(error: BaseException) -> bool:
-    """Whether the provider asks to be asked less often."""
     return status_of(error) == 429
 
 
 def is_too_much(error: BaseException) -> bool:
-    """Whether the provider has more to do than it can: a rate limit, an overload, a call that hangs."""
+    """Whether the provider is overloaded: a rate limit, a 5xx for overload, a timeout."""
     return timed_out(error) or status_of(error) in _TOO_MUCH_STATUS
 
 
 def retry_after(error: BaseException) -> float | None:
-    """Seconds that the provider asks to wait for, if it does."""
+    """Seconds that the provider asks to wait."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
     stated = headers.get("retry-after") or (getattr(error, "litellm_response_headers", None) or {}).get(
         "retry-after"
@@ -86,8 +79,8 @@ def retry_after(error: BaseException) -> float | None:
 
 
 def reason_of(error: BaseException) -> str:
-    """What the provider said, in one line, without keys; of a JSON body the message alone."""
-    said = _NAMES_BEFORE_A_REASON.sub("", one_line(str(error)))
+    """The provider's message in one line, without keys; of a JSON body only its message."""
+    said = _ERROR_NAMES.sub("", one_line(str(error)))
     message = _MESSAGE.search(said)
     return scrubbed(_unescaped(message[1]) if message else said)[:_LONGEST_REASON]
 
@@ -100,7 +93,7 @@ def _unescaped(text: str) -> str:
 
 
 def failed_reply(error: BaseException, timeout: float) -> Reply:
-    """The failure as data: its reason in one line, without keys. ``timeout`` in seconds."""
+    """The error as a reply: its reason in one line, without keys. ``timeout`` in seconds."""
     if is_refusal(error):
         return Reply(text="", refused=True)
     if timed_out(error):
@@ -117,26 +110,26 @@ _ABOUT_THE_PROMPT = re.compile(r"moderat|flagged|content.?policy|blocked|safety"
 
 
 def permanent_failure(error: BaseException, model: str, *, has_answered: bool) -> str | None:
-    """Why a model need not be asked again, and what would mend it, in one sentence; None where asking may help.
+    """Why no call of the model can succeed, and how to fix it, in one sentence; None where another call may.
 
-    A 403 may be a gateway's objection to one prompt: it only counts where the model has not answered yet.
+    A 403 may be a gateway's objection to one prompt, so it counts only while the model has not answered any.
     """
-    status, said, reason = status_of(error), words_of(error), reason_of(error)
+    status, message, reason = status_of(error), _message_of(error), reason_of(error)
     if has_no_credit(error):
-        return f"{model} is asked no more, for the account has no credit left: top it up ({reason})"
+        return f"{model} is unavailable: the account has no credit left; top it up ({reason})"
     if status == 401:
-        return f"{model} is asked no more, for the key is not accepted: set a right one{_in(model)} ({reason})"
-    if status == 404 or (status == 400 and _NO_MODEL.search(said)):
+        return f"{model} is unavailable: the key is not accepted; set a valid one{_in(model)} ({reason})"
+    if status == 404 or (status == 400 and _NO_MODEL.search(message)):
         return (
-            f"{model} is asked no more, for there is no such model where it was asked for: put it there, or start"
-            f" another run with the right --model and --api-base ({reason})"
+            f"{model} is unavailable: its server does not know it; add it there, or start another run with the"
+            f" right --model and --api-base ({reason})"
         )
-    if status == 403 and not has_answered and not _ABOUT_THE_PROMPT.search(said):
-        return f"{model} is asked no more, for the key{_in(model)} has no right to it: get it the right ({reason})"
+    if status == 403 and not has_answered and not _ABOUT_THE_PROMPT.search(message):
+        return f"{model} is unavailable: the key{_in(model)} has no access to it; grant it access ({reason})"
     return None
 
 
 def _in(model: str) -> str:
-    """Where the key stands, where that can be told."""
+    """`` in OPENAI_API_KEY``, where the variable is known."""
     name = variable_of_key(model)
     return f" in {name}" if name else ""

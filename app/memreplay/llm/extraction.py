@@ -1,4 +1,4 @@
-"""Candidate facts by a language model: the hybrid memory's port, filled in with structured output."""
+"""Candidate facts by a language model: the extractor port of memories, filled in with structured output."""
 
 from __future__ import annotations
 
@@ -34,8 +34,6 @@ _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n\s*```\s*\Z", re.DOTALL)
 
 
 class _Fact(BaseModel):
-    """As the model writes it."""
-
     model_config = ConfigDict(extra="forbid")
 
     turn: str
@@ -54,7 +52,7 @@ class _Facts(BaseModel):
 
 
 class ModelFactExtractor:
-    """Asks a model once an exchange. ``name`` is the model's."""
+    """Calls a model once per exchange. ``name`` is the model's."""
 
     def __init__(self, model: AnswerModel, name: str, api_base: str | None) -> None:
         self.name = name
@@ -62,7 +60,7 @@ class ModelFactExtractor:
         self._api_base = api_base
 
     async def extract(self, exchange: Exchange) -> tuple[tuple[ExtractedFact, ...], Extraction]:
-        """The facts, and what the call cost. A failed call, or a reply of another form, has no facts."""
+        """The facts, and what the call cost. A failed call, or a malformed reply, has no facts."""
         reply = await self._model.answer(extraction_request(exchange, self.name, self._api_base))
         facts, error = _read(reply)
         return facts, Extraction(
@@ -80,7 +78,7 @@ class ModelFactExtractor:
 
 
 def extraction_request(exchange: Exchange, model: str, api_base: str | None) -> AnswerRequest:
-    """The call. Messages of the exchange are joined, one line each, under their turn ids."""
+    """The call. Each message of the exchange is one line after its turn id."""
     said = "\n".join(
         f"[{message.turn_id}] {message.label}: {one_line(message.text)}" for message in exchange.messages
     )
@@ -109,7 +107,7 @@ def _schema() -> dict[str, Any]:
 
 
 def _read(reply: Reply) -> tuple[tuple[ExtractedFact, ...], str | None]:
-    """The facts of a reply, or the sentence of why it has none."""
+    """The facts of a reply, or why it has none."""
     if reply.error is not None or reply.refused:
         return (), reply.error or "the model refused"
     text = reply.text or ""

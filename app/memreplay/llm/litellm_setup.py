@@ -1,4 +1,4 @@
-"""Importing LiteLLM: once, late, offline and silent, with the embedded reader as one of its providers."""
+"""Imports LiteLLM once, late, offline and silently, with the embedded reader as one of its providers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _importing = Lock()
 
 
 def loaded_litellm() -> ModuleType:
-    """The module, ready for use. The first call takes some seconds: make it in a thread."""
+    """The configured module. The first call takes seconds: make it in a thread."""
     with _importing:
         return _load()
 
 
 def warm_up() -> Thread:
-    """Begin the import in a thread, ahead of need. The thread never holds the process open."""
+    """Start the import in a daemon thread, ahead of need."""
     thread = Thread(target=loaded_litellm, name="import-litellm", daemon=True)
     thread.start()
     return thread
@@ -27,7 +27,7 @@ def warm_up() -> Thread:
 
 @lru_cache(maxsize=1)
 def _load() -> ModuleType:
-    # Set before the import: else it fetches its price list from the network, and says so on standard error.
+    # Set before the import, or LiteLLM downloads its price list and logs that to standard error.
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     import litellm
 
@@ -38,7 +38,7 @@ def _load() -> ModuleType:
         logger.handlers.clear()
         logger.setLevel(logging.CRITICAL)
         logger.propagate = False
-    # A call that is let go of in its first moment (Ctrl-C twice) leaves a coroutine of theirs behind.
+    # A call cancelled right after its start (Ctrl-C twice) leaves one of LiteLLM's coroutines behind.
     warnings.filterwarnings("ignore", r"coroutine '.*acompletion' was never awaited", RuntimeWarning)
     litellm.suppress_debug_info = True
     litellm.telemetry = False

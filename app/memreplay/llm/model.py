@@ -1,4 +1,4 @@
-"""The port to answering models: what is sent, what comes back. No provider is imported here."""
+"""The port to answering models: requests and replies. No provider is imported here."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from memreplay.conversations.models import Frozen
 class PromptMessage(Frozen):
     """A message of a prompt. Its content is ``"".join(segments)``.
 
-    The memory's context is a segment of its own, so that a recording keeps one copy of it however many
-    questions share it.
+    The memory's context is one segment, so that a recording stores it once however many questions share it.
     """
 
     role: str
@@ -19,15 +18,13 @@ class PromptMessage(Frozen):
 
     @property
     def content(self) -> str:
-        """The message as it is sent."""
         return "".join(self.segments)
 
 
 class AnswerRequest(Frozen):
-    """One call of a model. Two equal requests may share one reply; ``repeat`` keeps wanted repetitions apart.
+    """One call of a model. Equal requests share one reply; ``repeat`` tells deliberate repetitions apart.
 
-    ``marks_prefix`` asks the provider to keep all but the last segment of each message for the calls to come: it
-    changes the price and nothing else.
+    ``marks_prefix`` asks the provider to cache all but the last segment of each message. It changes only the price.
     """
 
     model: str
@@ -47,11 +44,11 @@ class TokenUsage(Frozen):
 
 
 class Reply(Frozen):
-    """What came of a call: a text, or an error with its reason; never both.
+    """The result of a call: a text, or an error with its reason; never both.
 
     ``refused`` marks a provider's refusal (content filter). ``cost_usd`` is None where the price is unknown.
-    ``ms`` is the time of the call that was paid; ``reused`` says that it was paid by another run. An agent that
-    could not be given a fresh session had heard ``earlier_questions`` and ``earlier_conversations`` by then.
+    ``ms`` is the time of the call; ``reused`` means that the reply comes from the cache. ``earlier_questions`` and
+    ``earlier_conversations`` count what an agent without a fresh session had already seen.
     """
 
     text: str | None
@@ -66,8 +63,6 @@ class Reply(Frozen):
 
 
 class AnswerModel(Protocol):
-    """A port: asks a model. A provider's failure is a :class:`Reply` with an error, never an exception."""
+    """A port: calls a model. A provider's failure is a :class:`Reply` with an error, never an exception."""
 
-    async def answer(self, request: AnswerRequest) -> Reply:
-        """Ask once."""
-        ...
+    async def answer(self, request: AnswerRequest) -> Reply: ...

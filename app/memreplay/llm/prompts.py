@@ -1,4 +1,4 @@
-"""The prompts: recall and multiple-choice questions, and the messages of an agent that converses."""
+"""The prompts: recall and multiple-choice questions, and an agent's turns."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ INSTRUCTIONS_HEADING = "Instructions:"
 CHOICE_CUE = "Answer Index:"
 RECALL_CUE = "Answer:"
 NOT_SAID = "The conversation does not say."
-"""What a recall prompt asks for where the history holds no answer."""
+"""The reply that a recall prompt asks for where the history has no answer."""
 
 CHOICE_TOKENS = 10
 RECALL_TOKENS = 200
 REASONING_TOKENS = 2048
-"""Added where a model thinks before it answers, or the cap would end its thoughts and leave no answer."""
+"""Added for a model that thinks before it answers, or the limit would cut off its answer."""
 
 
 def build_request(
     question: Question, context: str, model: str, api_base: str | None, repeat: int = 0
 ) -> AnswerRequest:
-    """The call that puts a question to a model, with what memory gave for it as a segment of its own."""
+    """The call that asks a model a question. The context is one segment."""
     return AnswerRequest(
         model=model,
         api_base=api_base,
@@ -39,24 +39,23 @@ def build_request(
 
 
 def question_prompt(question: Question) -> str:
-    """What stands after the history: the question, its options, and what kind of answer is wanted."""
+    """The part after the history: the question, its options, and the instructions."""
     closing = _choice_closing(question.choices) if question.kind == "choice" else _recall_closing()
     return QUESTION_LABEL + " " + one_line(question.text) + "\n\n" + closing
 
 
 def after_history(context: str, asked: str) -> PromptMessage:
-    """What memory gave, and below it what is asked."""
+    """A message with the context and, below it, the question."""
     segments = (HISTORY_HEADING + "\n", context if context.strip() else NO_HISTORY, "\n\n" + asked)
     return PromptMessage(role="user", segments=segments)
 
 
 def longest_reply(model: str) -> int:
-    """Tokens that any reply to these prompts may take."""
+    """Most tokens of a reply to a question, thoughts included."""
     return max(CHOICE_TOKENS, RECALL_TOKENS) + _thinking_tokens(model)
 
 
 def one_line(text: str) -> str:
-    """The text with every run of white space as one space."""
     return " ".join(text.split())
 
 
@@ -88,10 +87,10 @@ def _thinking_tokens(model: str) -> int:
 
 
 AGENT_CUE = "The user's next message follows."
-"""The last line of what stands before the user's message."""
+"""The last line before the user's message."""
 
 AGENT_TOKENS = 512
-"""Most tokens of a reply."""
+"""Most tokens of an agent's reply."""
 
 _ROLE = (
     "You are an assistant in a long conversation with one user. All that you remember of it stands below.\n"
@@ -104,7 +103,7 @@ _ROLE = (
 def build_agent_request(
     message: str, context: str, now: datetime, model: str, api_base: str | None
 ) -> AnswerRequest:
-    """The call for the agent's next words. ``now`` is the conversation's own time."""
+    """The call for the agent's next turn. ``now`` is the conversation's own time."""
     remembered = context if context.strip() else NO_HISTORY
     closing = "\n\nIt is now " + _moment(now) + ".\n" + AGENT_CUE
     return AnswerRequest(
@@ -119,12 +118,12 @@ def build_agent_request(
 
 
 def longest_agent_reply(model: str) -> int:
-    """Most tokens that a reply may take, thoughts before it included."""
-    return AGENT_TOKENS + (REASONING_TOKENS if model_facts(model).reasons_first else 0)
+    """Most tokens of an agent's reply, thoughts included."""
+    return AGENT_TOKENS + _thinking_tokens(model)
 
 
 def remembered_in(instructions: str) -> str | None:
-    """What memory gave, out of the message before the user's; None where it is not one of ours."""
+    """The context in an agent's system message; None where the message is not one of ours."""
     before, cue, after = instructions.rpartition("\n" + AGENT_CUE)
     history = before.partition(_ROLE + HISTORY_HEADING + "\n")[2].rpartition("\n\nIt is now ")[0]
     if not cue or after.strip() or not history:

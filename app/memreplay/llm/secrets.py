@@ -1,4 +1,4 @@
-"""Keeping keys out of what is shown and saved."""
+"""Keeps keys and passwords out of everything that is shown or saved."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 _SHORTEST_SECRET = 8
 _SHORTEST_NAMED = 4
-"""Characters of what was given as a secret and as nothing else."""
+"""Characters of a value that was registered as a secret."""
 _UNMISTAKABLE = 12
-"""Characters from which a secret is no word by chance."""
+"""Characters from which a secret is unlikely to be an ordinary word."""
 _NAMES_A_SECRET = re.compile(
     r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS|JWT|SIG|SIGNATURE)(?:_|$)", re.IGNORECASE
 )
@@ -27,24 +27,24 @@ _LOOKS_LIKE_A_KEY = re.compile(
 )
 
 _given: set[str] = set()
-"""Secrets that this process was configured with, beside those of its environment."""
+"""Secrets from the configuration, besides those in the environment."""
 
 
 def register_secret(value: str | None) -> None:
-    """Let nothing that is shown or saved hold this, from now on."""
+    """Redact this value from now on."""
     if value is not None and len(value) >= _SHORTEST_NAMED:
         _given.update(_written(value))
 
 
 def register_url_secrets(url: str | None) -> None:
-    """Keep what an address lets in by to ourselves: a password, a user alone, what its query holds."""
+    """Redact the credentials of a URL: its password, its user where there is none, and secrets in its query."""
     try:
         parts = urlsplit(url or "")
     except ValueError:
         return
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
-    for said in (password or user, parts.password or parts.username):
-        register_secret(said)
+    for value in (password or user, parts.password or parts.username):
+        register_secret(value)
     if password:
         register_secret(b64encode(f"{user}:{password}".encode()).decode().rstrip("="))
     for name, value in parse_qsl(parts.query):
@@ -53,21 +53,18 @@ def register_url_secrets(url: str | None) -> None:
 
 
 def redact_secrets(text: str) -> str:
-    """The text without any secret that is known for one."""
+    """The text without known secrets."""
     return _without(text, (*_given, *_in_environment()))
 
 
 def redact_reply(text: str) -> str:
-    """What a model or an agent said, without the secrets in it that cannot be mistaken for words.
-
-    A reply is scored, and a password may be the name of a city.
-    """
+    """A model's reply without secrets that cannot be ordinary words: it is scored, and a password may be a city."""
     known = (*_given, *_in_environment())
     return _without(text, [value for value in known if len(value) >= _UNMISTAKABLE and not value.isalpha()])
 
 
 def scrubbed(text: str) -> str:
-    """The text without any secret that is known for one, and without all that looks like a key."""
+    """The text without known secrets and without anything that looks like a key."""
     return _LOOKS_LIKE_A_KEY.sub("[key]", redact_secrets(text))
 
 
@@ -84,5 +81,5 @@ def _in_environment() -> Iterator[str]:
 
 
 def _written(value: str) -> set[str]:
-    """A secret, as it stands in a text, in an address and in JSON."""
+    """A secret as it is written in text, in a URL and in JSON."""
     return {value, quote(value), quote(value, safe=""), json.dumps(value)[1:-1]}

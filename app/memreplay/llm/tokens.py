@@ -1,4 +1,4 @@
-"""Counting tokens, and how many of them memory may fill. Offline: the tokenizers come with LiteLLM."""
+"""Counts tokens, and says how many of them memory may fill. Offline: the tokenizers come with LiteLLM."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _loading = Lock()
 
 
 def token_counter(model: str) -> TokenCounter:
-    """Text to its number of tokens, by the model's own tokenizer for OpenAI's models and cl100k for all others.
+    """Counts the tokens of a text: with their own tokenizer for OpenAI's models, with cl100k for all others.
 
-    The first count loads the tokenizer's table (about half a second); 20,000 tokens then take some 10 ms.
+    The first call loads the tokenizer's table (about half a second); 20,000 tokens then take some 10 ms.
     """
     return _counter("o200k_base" if _O200K.search(model) else "cl100k_base")
 
 
 @lru_cache(maxsize=2)
 def _counter(name: str) -> TokenCounter:
-    """One for each table, so that two models of one tokenizer have the same."""
+    """One counter per table, shared by all models that use it."""
 
     def count(text: str) -> int:
         return len(_encoding(name).encode_ordinary(text))
@@ -48,14 +48,14 @@ def _counter(name: str) -> TokenCounter:
 
 
 def context_window(model: str) -> int | None:
-    """Tokens that the model reads at most; None where that is unknown."""
+    """Tokens in the model's context window; None where unknown."""
     return model_facts(model).context_window
 
 
 def context_budget(model: str, asked: int | None) -> int:
-    """Most tokens of memory in a prompt: what was asked for, as far as the model's window allows.
+    """Tokens of memory that a prompt may hold: ``asked``, within the model's window.
 
-    Without a wish, all that prompt and reply leave of the window, or 8,192 where the window is unknown.
+    Without ``asked``, all that question and reply leave of the window, or 8,192 where the window is unknown.
     """
     window = context_window(model)
     if window is None:
@@ -74,7 +74,7 @@ def _encoding(name: str) -> Encoding:
 
 @contextmanager
 def _bundled_tables() -> Iterator[None]:
-    """Point tiktoken at the tables in LiteLLM's folder while it loads one: else it goes to the network."""
+    """Point tiktoken at the tables in LiteLLM's folder while it loads one, or it would download it."""
     folder = litellm_folder()
     before = os.environ.get("TIKTOKEN_CACHE_DIR")
     if folder is not None:

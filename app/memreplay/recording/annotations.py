@@ -1,27 +1,27 @@
-"""Bookmarks, notes and watches in the recording of the conversation that they are about."""
+"""Bookmarks, notes and watches, saved in the recording of their conversation."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from sqlite_utils import Database
 
 from memreplay.errors import RecordingError
-from memreplay.recording.schema import connect, connect_read_only
+from memreplay.recording.connection import connect_read_only, open_briefly
 from memreplay.timeline.annotations import Annotations, Bookmark, SavedBreakpoint, SessionAnnotations
 
 _KEY = "select key from conversations where run_id = ? and id = ?"
 
 
 class RecordedAnnotations(SessionAnnotations):
-    """Annotations that are saved as they are made: a change is on disk when the call returns.
+    """Annotations that are on disk when a change returns.
 
-    Every change may raise :class:`~memreplay.errors.RecordingError`: the file cannot be written.
+    Every change raises :class:`~memreplay.errors.RecordingError` if the file cannot be written.
     """
 
     def __init__(
@@ -38,18 +38,18 @@ class RecordedAnnotations(SessionAnnotations):
         self._path = path
 
     def set_bookmark(self, bookmark: Bookmark) -> None:
-        """Keep a bookmark; another of the same mark gives way to it."""
+        """Save a bookmark; it replaces one with the same mark."""
         row = (self._conversation, bookmark.mark, bookmark.turn, bookmark.note)
         self._save(("insert or replace into bookmarks (conversation, mark, turn, note) values (?, ?, ?, ?)", [row]))
         super().set_bookmark(bookmark)
 
     def remove_bookmark(self, mark: str) -> None:
-        """Forget a bookmark. One that is not there is forgotten already."""
+        """Delete a bookmark, if there is one with this mark."""
         self._save(("delete from bookmarks where conversation = ? and mark = ?", [(self._conversation, mark)]))
         super().remove_bookmark(mark)
 
     def set_breakpoints(self, watches: Sequence[SavedBreakpoint]) -> None:
-        """These and no others are the watches."""
+        """Replace all watches."""
         rows = [(self._conversation, watch.text, watch.backend, int(watch.enabled)) for watch in watches]
         self._save(
             ("delete from watches where conversation = ?", [(self._conversation,)]),
@@ -67,15 +67,15 @@ class RecordedAnnotations(SessionAnnotations):
 
 
 def live_annotations(db: Database, conversation: int, path: Path) -> RecordedAnnotations:
-    """Annotations of a conversation that is being recorded, through the recorder's own connection."""
+    """Annotations of a conversation that is being recorded, saved through the recorder's connection."""
     known = _bookmarks(db, conversation), _watches(db, conversation)
     return RecordedAnnotations(lambda: nullcontext(db), conversation, path, *known)
 
 
 def annotations_of(path: Path, run_id: str, conversation_id: str, *, shipped: Path | None = None) -> Annotations:
-    """The annotations of a recorded conversation: saved in its file, or kept for the session.
+    """The annotations of a recorded conversation.
 
-    What is ``shipped`` with the program is never changed, nor is a file that this user may not write.
+    They are saved in its file, but kept for the session only if the file is not writable or is ``shipped``.
 
     Raises:
         RecordingError: the file cannot be read, or the run has no such conversation.
@@ -85,29 +85,16 @@ def annotations_of(path: Path, run_id: str, conversation_id: str, *, shipped: Pa
         row = reader.execute(_KEY, [run_id, conversation_id]).fetchone()
         if row is None:
             raise RecordingError(f"{path}: run {run_id} has no conversation {conversation_id}")
-        has_any = "bookmarks" in reader.table_names()
-        bookmarks = _bookmarks(reader, row[0]) if has_any else []
-        watches = _watches(reader, row[0]) if has_any else []
+        bookmarks, watches = _bookmarks(reader, row[0]), _watches(reader, row[0])
     finally:
         reader.close()
     if shipped is not None and path.resolve() == shipped.resolve():
         return SessionAnnotations(
-            "Kept for this session only: the shipped recording stays as it is.", bookmarks, watches
+            "Kept for this session only: the shipped recording is never changed.", bookmarks, watches
         )
     if not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
         return SessionAnnotations(f"Kept for this session only: {path} cannot be written.", bookmarks, watches)
-    return RecordedAnnotations(lambda: _opened(path), row[0], path, bookmarks, watches)
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[Database]:
-    """The file, open for as long as something is written."""
-    db = connect(path)
-    try:
-        yield db
-        db.execute("PRAGMA journal_mode = DELETE")
-    finally:
-        db.close()
+    return RecordedAnnotations(lambda: open_briefly(path), row[0], path, bookmarks, watches)
 
 
 def _bookmarks(db: Database, conversation: int) -> list[Bookmark]:

@@ -1,7 +1,7 @@
-"""A finished GoodAI run as a recording: what was said, when each test began, waited and ended, and what it scored.
+"""Import a finished GoodAI run: its messages, when each test began, waited and ended, and its scores.
 
 The run folder has ``master_log.jsonl``, a result ``{dataset}/{id}_0.json`` for each test, and ``runstats.json``.
-Scores are worked out anew where no judge is needed, by the dataset that is shipped under the same name.
+The shipped dataset of the same name computes each score again, unless that needs a judge.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from memreplay.conversations.models import Conversation, Session, Turn
 from memreplay.conversations.validation_errors import Place, validated
 from memreplay.dataset_interfaces.master_log import EventType, LogEvent, MasterLog, read_master_log
 from memreplay.dataset_interfaces.rescoring import Rescored, questions_and_responses, recorded_test, rescore
-from memreplay.engine.agent_notes import shown_expectation
 from memreplay.engine.events import (
     BenchmarkModelAsked,
     ClockSet,
@@ -32,6 +31,7 @@ from memreplay.engine.events import (
     TestScored,
     TestWaited,
 )
+from memreplay.engine.events.tests import shown_expectation
 from memreplay.errors import DatasetError, UsageError
 from memreplay.recording.writer import RunRecorder, fingerprint
 
@@ -39,21 +39,21 @@ LOG = "master_log.jsonl"
 _STATISTICS = "runstats.json"
 _RESULT = "_0.json"
 _MODEL = "recorded"
-"""The run does not tell which model the agent was."""
+"""The run does not record the agent's model."""
 
 _CLOCK_SET = timedelta(minutes=5)
-"""Nobody waits that long for a reply: the simulated clock was set forward."""
+"""A longer gap between two messages means that the simulated clock was set forward."""
 
 _SAID: dict[EventType, MessagePart] = {
     EventType.SEND_MESSAGE: "script",
     EventType.SEND_FILL: "filler",
     EventType.RESPONSE_MESSAGE: "reply",
-    EventType.RESPONSE_FILL: "reply",  # whether the agent was asked for it, the log does not tell
+    EventType.RESPONSE_FILL: "reply",  # the log does not say whether the agent was asked for it
 }
 
 
 class _Result(BaseModel):
-    """What a result file holds of a test; the rest of it stands in the log too."""
+    """The fields of a result file that the log lacks."""
 
     score: float
     max_score: float = Field(gt=0)
@@ -63,7 +63,7 @@ class _Result(BaseModel):
 
 
 class _Statistics(BaseModel):
-    """What the run says of itself."""
+    """``runstats.json``."""
 
     total_tokens: int | None = None
     agent_tokens: int | None = None
@@ -73,10 +73,11 @@ class _Statistics(BaseModel):
 
 
 def import_goodai_run(folder: Path, recording: Path) -> int:
-    """Write a run into a recording: a new one, or one that gains a run. The number of its tests.
+    """Add a run to a recording, which is created if it does not exist. Returns the number of tests.
 
     Raises:
-        MemreplayError: the folder holds no such run, a file of it is faulty, or the recording cannot be written.
+        MemreplayError: the folder holds no finished run, one of its files is invalid, or the recording cannot be
+            written.
     """
     if not folder.is_dir():
         raise UsageError(f"There is no folder {folder}.")
@@ -106,7 +107,7 @@ def _statistics(path: Path) -> dict[str, Any]:
 
 
 class _ImportedRun:
-    """Goes through a log once. Its agent, and so its only memory, has the name of the folder."""
+    """Turns a log into events. The agent, which is the only backend, is named after the folder."""
 
     def __init__(self, folder: Path, log: list[LogEvent]) -> None:
         self.agent = folder.resolve().name
@@ -118,7 +119,6 @@ class _ImportedRun:
         self._turn, self._session = 0, 1
 
     def events(self) -> Iterator[ReplayEvent]:
-        """Everything that happened, in order."""
         yield ConversationOpened(**self._at())
         before = self._log.events[0].timestamp
         for event in self._log.events:
@@ -206,7 +206,7 @@ class _ImportedRun:
         try:
             return rescore(test, self._log)
         except Exception as error:
-            # A foreign run may be of another version of the dataset; its own score stands.
+            # The run may be of another version of the dataset; its own score still counts.
             return Rescored(None, ungraded=f"It cannot be scored again ({type(error).__name__}: {error})")
 
     def _at(self) -> dict[str, Any]:

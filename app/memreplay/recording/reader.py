@@ -1,8 +1,8 @@
-"""Read a recording: its runs, their conversations, and everything that happened in them."""
+"""Read a recording: its runs, their conversations and events."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -13,23 +13,23 @@ from sqlite_utils import Database
 from memreplay.conversations.models import Conversation, Frozen
 from memreplay.engine.events import ASK_KINDS, AnswerScored, QuestionAsked, ReplayEvent, ReplyReceived
 from memreplay.errors import RecordingError
-from memreplay.recording.bodies import reporting_damage, resolve, unpacked, whole, without_what_was_given
+from memreplay.recording.bodies import ask_from_json, event_from_json, reporting_damage, resolve
+from memreplay.recording.connection import connect_read_only
 from memreplay.recording.event_store import RecordedArchive
-from memreplay.recording.schema import connect_read_only
-from memreplay.timeline.timeline import Asks, Timeline
+from memreplay.timeline.timeline import AnswerIndex, Timeline
 
 RunStatus = Literal["running", "finished", "interrupted"]
 
 UNFINISHED: Final[frozenset[RunStatus]] = frozenset({"running", "interrupted"})
-"""What is left of a run that was stopped, or that was killed."""
+"""Of a run that was stopped, and of one that was killed or still records."""
 
 ANY_STATUS: Final[frozenset[RunStatus]] = UNFINISHED | {"finished"}
 
 
 class RunInfo(Frozen):
-    """A run in a recording. Times are ISO 8601 in UTC; ``settings`` hold no secrets.
+    """A run of a recording. Times are ISO 8601 in UTC; ``settings`` hold no secrets.
 
-    ``fingerprint`` is equal for runs that would ask the same questions in the same way.
+    Runs that would ask the same questions in the same way have the same ``fingerprint``.
     """
 
     id: str
@@ -55,7 +55,7 @@ class Recording:
         """Open a file.
 
         Raises:
-            RecordingError: it is missing, not a recording, or of a newer version.
+            RecordingError: it is missing, is not a recording, is of another format, or holds no run yet.
         """
         return cls(connect_read_only(path), path)
 
@@ -68,7 +68,7 @@ class Recording:
         """One run by its id, or the newest.
 
         Raises:
-            RecordingError: there is none.
+            RecordingError: there is no such run.
         """
         runs = [run for run in self.runs() if run_id in (None, run.id)]
         if not runs:
@@ -78,7 +78,7 @@ class Recording:
         return runs[-1]
 
     def conversation_ids(self, run_id: str) -> list[str]:
-        """The conversations of a run, in the order in which they were replayed."""
+        """The conversations of a run, in replay order."""
         query = "select id from conversations where run_id = ? order by position"
         return [row["id"] for row in self._db.query(query, [run_id])]
 
@@ -95,50 +95,42 @@ class Recording:
     def events(
         self, run_id: str, conversation_id: str, kinds: tuple[str, ...] | None = None
     ) -> Iterator[ReplayEvent]:
-        """What happened in a conversation, by position and then in order; only some kinds if asked."""
-        condition = "" if kinds is None else f" and e.kind in {_listed(kinds)}"
+        """Events of a conversation by position, then in recorded order; only these ``kinds`` if given."""
+        condition = "" if kinds is None else f" and e.kind in {placeholders(kinds)}"
         return self._events(run_id, conversation_id, condition, kinds or ())
 
-    def asks(self, run_id: str, conversation_id: str) -> Asks:
-        """All that was asked in a conversation and what came of it, without hits, cut and the text of prompts.
-
-        Nothing else that happened is read.
-        """
-        asks = Asks()
-        condition = f" and e.kind in {_listed(ASK_KINDS)}"
+    def asks(self, run_id: str, conversation_id: str) -> AnswerIndex:
+        """Questions, replies and scores of a conversation, without hits, cuts and the text of prompts."""
+        asks = AnswerIndex()
+        condition = f" and e.kind in {placeholders(ASK_KINDS)}"
         with reporting_damage(self.path):
-            for event in self._events(run_id, conversation_id, condition, ASK_KINDS, thin=without_what_was_given):
+            for body in self._bodies(run_id, conversation_id, condition, ASK_KINDS):
+                event = ask_from_json(body, self.text)
                 if isinstance(event, QuestionAsked | ReplyReceived | AnswerScored):
                     asks.apply(event)
         return asks
 
     def writes_and(self, run_id: str, conversation_id: str, kinds: tuple[str, ...]) -> Iterator[ReplayEvent]:
-        """The store commands that changed a store, and events of these kinds, by position and then in order.
-
-        A file of the first format does not say which commands did: there it is all of them.
-        """
-        columns = {column.name for column in self._db.table("events").columns}
-        changed = "(e.changes is null or e.changes = 1)" if "changes" in columns else "true"
-        condition = f" and (e.kind in {_listed(kinds)} or e.kind = 'store_operated' and {changed})"
+        """Store commands that changed a store, and events of these kinds, by position, then in recorded order."""
+        condition = f" and (e.kind in {placeholders(kinds)} or e.kind = 'store_operated' and e.changes = 1)"
         return self._events(run_id, conversation_id, condition, kinds)
 
     def _events(
-        self,
-        run_id: str,
-        conversation_id: str,
-        condition: str,
-        values: tuple[str, ...],
-        thin: Callable[[dict[str, Any]], None] = whole,
+        self, run_id: str, conversation_id: str, condition: str, values: tuple[str, ...]
     ) -> Iterator[ReplayEvent]:
+        for body in self._bodies(run_id, conversation_id, condition, values):
+            yield event_from_json(body, self.text)
+
+    def _bodies(self, run_id: str, conversation_id: str, condition: str, values: tuple[str, ...]) -> Iterator[str]:
         query = (
             "select e.body from events e join conversations c on c.key = e.conversation"
             f" where c.run_id = ? and c.id = ?{condition} order by e.turn, e.key"
         )
-        for row in self._db.query(query, [run_id, conversation_id, *values]):
-            yield unpacked(row["body"], self.text, thin)
+        for (body,) in self._db.execute(query, [run_id, conversation_id, *values]):
+            yield body
 
     def archive(self, run_id: str, conversation_id: str) -> RecordedArchive:
-        """The events of a conversation, read as they are looked at, as long as the recording is open.
+        """The events of a conversation, read on demand while the recording is open.
 
         Raises:
             RecordingError: the run has no such conversation.
@@ -146,7 +138,7 @@ class Recording:
         return RecordedArchive(self._db, self._key(run_id, conversation_id), self.text)
 
     def timeline(self, run_id: str, conversation_id: str) -> Timeline:
-        """A conversation with an index of what happened in it, as long as the recording is open. May take long.
+        """A timeline that reads events on demand while the recording is open. Indexing them may take long.
 
         Raises:
             RecordingError: the run has no such conversation.
@@ -157,7 +149,6 @@ class Recording:
             )
 
     def close(self) -> None:
-        """Let go of the file."""
         self._db.close()
 
     def _key(self, run_id: str, conversation_id: str) -> int:
@@ -172,9 +163,9 @@ class Recording:
         raise RecordingError(f"{self.path}: damaged: the text {digest} is missing")
 
 
-def _listed(kinds: tuple[str, ...]) -> str:
-    """As many places for values as there are kinds."""
-    return f"({', '.join('?' * len(kinds))})"
+def placeholders(values: Collection[str]) -> str:
+    """``(?, ?, …)``, one for each value."""
+    return f"({', '.join('?' * len(values))})"
 
 
 def _run_info(row: dict[str, Any]) -> RunInfo:

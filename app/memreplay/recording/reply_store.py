@@ -1,4 +1,4 @@
-"""Replies that were paid for, kept across runs: identical requests are not paid twice."""
+"""A reply cache in SQLite, shared by all runs: identical requests are paid for once."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ migrations = Migrations("memreplay.replies")
 
 @migrations()
 def m001_replies(db: Database) -> None:
-    """One reply a request."""
     db.table("replies").create({"key": str, "body": str, "created_at": str}, pk="key", not_null={"body"})
 
 
 class SqliteReplyCache:
     """A reply cache in a SQLite file of the user's cache folder.
 
-    A reply outlives its process when :meth:`put` returns, though not a loss of power: what must is in the
-    recording. A cache that fails in use (a full disk) is done without, and ``warn`` is told once.
+    A reply survives the process once :meth:`put` returns, but not a power failure; the recording does. If the cache
+    fails in use (full disk), the run continues without it and ``warn`` gets one sentence.
     """
 
     def __init__(self, path: Path, warn: Callable[[str], None] = lambda sentence: None) -> None:
-        """Open or create it.
+        """Open or create the file.
 
         Raises:
             RecordingError: the file cannot be used.
@@ -51,27 +50,25 @@ class SqliteReplyCache:
             ) from None
 
     def get(self, key: str) -> Reply | None:
-        """The reply of an identical request, if there was one."""
+        """The reply to an identical request, if there is one."""
         try:
             row = self._db.execute("select body from replies where key = ?", [key]).fetchone()
             return Reply.model_validate_json(row[0]) if row else None
         except (sqlite3.Error, ValidationError) as error:
-            self._do_without(error)
+            self._warn_once(error)
             return None
 
     def put(self, key: str, reply: Reply) -> None:
-        """Keep a reply."""
         row = [key, reply.model_dump_json(), datetime.now(UTC).isoformat()]
         try:
             self._db.execute("insert or replace into replies (key, body, created_at) values (?, ?, ?)", row)
         except sqlite3.Error as error:
-            self._do_without(error)
+            self._warn_once(error)
 
-    def _do_without(self, error: Exception) -> None:
+    def _warn_once(self, error: Exception) -> None:
         if not self._failed:
             self._failed = True
-            self._warn(f"{self._path}: the reply cache cannot be used, and is done without: {error}")
+            self._warn(f"{self._path}: the reply cache cannot be used; continuing without it: {error}")
 
     def close(self) -> None:
-        """Let go of the file."""
         self._db.close()

@@ -1,13 +1,8 @@
-"""The tables of a recording, as append-only numbered migrations, and how a file is known to be one of ours."""
+"""Tables and views of a recording, as append-only numbered migrations. ``recordings/README.md`` documents them."""
 
 from __future__ import annotations
 
-import sqlite3
-from pathlib import Path
-
 from sqlite_utils import Database, Migrations
-
-from memreplay.errors import RecordingError
 
 APPLICATION_ID = 0x6D72706C
 """``mrpl``, in SQLite's application_id."""
@@ -16,8 +11,19 @@ migrations = Migrations("memreplay.recording")
 
 
 @migrations()
-def m001_runs_conversations_events(db: Database) -> None:
-    """Runs, the conversations they replay, what happened in them, and large texts stored once."""
+def m001_tables_and_views(db: Database) -> None:
+    _create_run_tables(db)
+    _create_annotation_tables(db)
+    _create_scores(db)
+    for name, query in _VIEWS.items():
+        db.create_view(name, query)
+
+
+SCHEMA_VERSION = 1
+"""Number of migrations, kept in SQLite's user_version."""
+
+
+def _create_run_tables(db: Database) -> None:
     db.table("runs").create(
         {
             "id": str,
@@ -40,7 +46,7 @@ def m001_runs_conversations_events(db: Database) -> None:
     )
     db.table("conversations").create_index(["run_id", "id"], unique=True)
     db.table("events").create(
-        {"key": int, "conversation": int, "backend": str, "turn": int, "kind": str, "body": str},
+        {"key": int, "conversation": int, "backend": str, "turn": int, "kind": str, "changes": int, "body": str},
         pk="key",
         foreign_keys=[("conversation", "conversations", "key")],
         not_null={"conversation", "turn", "kind", "body"},
@@ -50,13 +56,7 @@ def m001_runs_conversations_events(db: Database) -> None:
     db.table("texts").create({"hash": str, "body": str}, pk="hash", not_null={"body"})
 
 
-@migrations()
-def m002_changes_and_annotations(db: Database) -> None:
-    """Which events changed a store, so that the rest need not be read to know what the stores held.
-
-    And what a user wrote down beside a conversation: bookmarks with their notes, and watches.
-    """
-    db.table("events").add_column("changes", int)
+def _create_annotation_tables(db: Database) -> None:
     db.table("bookmarks").create(
         {"conversation": int, "turn": int, "mark": str, "note": str},
         pk=("conversation", "mark"),
@@ -71,76 +71,148 @@ def m002_changes_and_annotations(db: Database) -> None:
     )
 
 
-SCHEMA_VERSION = 2
-"""Number of migrations, kept in SQLite's user_version."""
+def _create_scores(db: Database) -> None:
+    """One row per row of ``results.json``, and so named by the ids that stand there."""
+    db.table("scores").create(
+        {
+            "run_id": str,
+            "dataset": str,
+            "conversation": str,
+            "question_id": str,
+            "backend": str,
+            "model": str,
+            "repeat": int,
+            "kind": str,
+            "type": str,
+            "question": str,
+            "expected": str,
+            "predicted": str,
+            "outcome": str,
+            "score": float,
+            "max_score": float,
+            "recorded_score": float,
+            "failure": str,
+            "failure_loss": str,
+            "failure_detail": str,
+            "closed_book_correct": int,
+            "recall_at_1": float,
+            "recall_at_5": float,
+            "recall_at_10": float,
+            "reciprocal_rank": float,
+            "evidence_in_prompt": int,
+            "exact_match": int,
+            "entity_recall": float,
+            "f1": float,
+            "prompt_tokens": int,
+            "completion_tokens": int,
+            "cached_tokens": int,
+            "cost_usd": float,
+            "ms": float,
+            "recall_ms": float,
+            "error": str,
+        },
+        pk=("run_id", "conversation", "question_id", "backend", "model", "repeat"),
+        foreign_keys=[("run_id", "runs", "id")],
+        not_null={"dataset", "kind", "type", "question", "expected", "outcome", "max_score"},
+    )
 
 
-def connect(path: Path) -> Database:
-    """Open a recording for writing; create it where there is none. WAL, and a commit is on disk when it returns.
+_ANSWERS = """
+select
+  run_id, dataset, conversation, question_id, backend, model, repeat, kind, type, question, expected, predicted,
+  outcome, case outcome when 'error' then null else outcome = 'correct' end as correct, failure, failure_detail,
+  recall_at_10, reciprocal_rank, evidence_in_prompt, prompt_tokens + completion_tokens as tokens, cost_usd, ms,
+  recall_ms, error
+from scores
+"""
 
-    Raises:
-        RecordingError: the file is not a recording, or one of a newer version.
-    """
-    if path.exists() and not path.is_file():
-        raise RecordingError(f"{path}: not a file; expected a recording, or a name for a new one")
-    existed = path.exists() and path.stat().st_size > 0
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        db = Database(sqlite3.connect(path, isolation_level=None, check_same_thread=False))
-        if existed:
-            refuse_foreign(db.conn, path)
-        else:
-            # First of all, in one write: a file whose making is cut short must still be known as ours.
-            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = FULL")
-        db.execute("PRAGMA foreign_keys = ON")
-        migrations.apply(db)
-        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    except (sqlite3.Error, OSError) as error:
-        raise RecordingError(f"{path}: cannot be opened as a recording: {error}") from None
-    return db
+_MEMORY_WRITES = """
+select
+  e.key as event, c.run_id, c.id as conversation, e.backend, e.turn,
+  json_extract(e.body, '$.operation.store') as store,
+  json_extract(e.body, '$.operation.command') as command,
+  json_extract(e.body, '$.operation.key') as place,
+  json_extract(e.body, '$.operation.change.kind') as change,
+  json_extract(point.value, '$.id') as point,
+  coalesce(
+    t.body,
+    json_extract(point.value, '$.payload.content'),
+    json_extract(point.value, '$.payload'),
+    json_extract(e.body, '$.operation.change.text'),
+    json_extract(e.body, '$.operation.change.value'),
+    json_extract(e.body, '$.operation.change.steps'),
+    json_extract(e.body, '$.operation.change.ids')
+  ) as written,
+  json_extract(e.body, '$.operation.turns') as turns,
+  json_extract(e.body, '$.operation.phase') as phase,
+  json_extract(e.body, '$.operation.actor') as actor,
+  json_extract(e.body, '$.operation.ms') as ms
+from events e
+join conversations c on c.key = e.conversation
+left join json_each(e.body, '$.operation.change.points') point
+left join texts t on t.hash = coalesce(
+  json_extract(point.value, '$.payload.content."$"'),
+  json_extract(e.body, '$.operation.change.text."$"'),
+  json_extract(e.body, '$.operation.change.value."$"')
+)
+where e.kind = 'store_operated' and e.changes = 1
+"""
 
+_RETRIEVALS = " union all ".join(
+    f"""
+select
+  e.key as event, c.run_id, c.id as conversation, e.backend, e.turn,
+  json_extract(e.body, '$.question_id') as question_id,
+  json_extract(e.body, '$.model') as model,
+  json_extract(e.body, '$.repeat') as repeat,
+  {missed} as missed,
+  json_extract(hit.value, '$.rank') as rank,
+  json_extract(hit.value, '$.id') as id,
+  json_extract(hit.value, '$.store') as store,
+  json_extract(hit.value, '$.place') as place,
+  json_extract(hit.value, '$.score') as score,
+  json_extract(hit.value, '$.in_prompt') as in_prompt,
+  json_extract(hit.value, '$.tokens') as tokens,
+  json_extract(hit.value, '$.turns') as turns,
+  json_extract(hit.value, '$.sources') as sources,
+  coalesce(t.body, json_extract(hit.value, '$.text')) as text
+from events e
+join conversations c on c.key = e.conversation
+join json_each(e.body, '$.{hits}') hit
+left join texts t on t.hash = json_extract(hit.value, '$.text."$"')
+where e.kind in ('perceived', 'question_asked')
+"""
+    for missed, hits in ((0, "hits"), (1, "missed"))
+)
 
-def connect_read_only(path: Path) -> Database:
-    """Open a recording for reading, also where its folder cannot be written.
+_PROMOTIONS = """
+select
+  e.key as event, c.run_id, c.id as conversation, e.backend, e.turn,
+  json_extract(e.body, '$.decision.decision') as decision,
+  coalesce(t.body, json_extract(e.body, '$.decision.content')) as content,
+  json_extract(e.body, '$.decision.slot') as slot,
+  json_extract(e.body, '$.decision.score') as score,
+  json_extract(e.body, '$.decision.threshold') as threshold,
+  json_extract(e.body, '$.decision.factors.certainty') as certainty,
+  json_extract(e.body, '$.decision.factors.impact') as impact,
+  json_extract(e.body, '$.decision.factors.age_days') as age_days,
+  json_extract(e.body, '$.decision.factors.accesses') as accesses,
+  json_extract(e.body, '$.decision.factors.age_decay') as age_decay,
+  json_extract(e.body, '$.decision.factors.recency_boost') as recency_boost,
+  json_extract(e.body, '$.decision.sources') as sources,
+  json_extract(e.body, '$.decision.knowledge_id') as knowledge_id,
+  json_extract(e.body, '$.decision.superseded_id') as superseded_id,
+  coalesce(why.body, json_extract(e.body, '$.decision.justification')) as justification
+from events e
+join conversations c on c.key = e.conversation
+left join texts t on t.hash = json_extract(e.body, '$.decision.content."$"')
+left join texts why on why.hash = json_extract(e.body, '$.decision.justification."$"')
+where e.kind = 'promotion_decided'
+"""
 
-    Raises:
-        RecordingError: there is no such file, it is not a recording, one of a newer version, or an unfinished one.
-    """
-    if not path.is_file():
-        raise RecordingError(
-            f"{path}: {'not a file; expected a recording' if path.exists() else 'no such recording'}"
-        )
-    last: Exception | None = None
-    uri = path.resolve().as_uri()
-    for mode in ("mode=ro", "mode=ro&immutable=1"):
-        try:
-            connection = sqlite3.connect(f"{uri}?{mode}", uri=True, check_same_thread=False)
-            refuse_foreign(connection, path)
-            if connection.execute("PRAGMA user_version").fetchone() == (0,):
-                raise RecordingError(f"{path}: no run in it; the program ended while it made the file")
-            return Database(connection)
-        except sqlite3.OperationalError as error:
-            last = error
-        except sqlite3.Error as error:
-            raise RecordingError(f"{path}: cannot be read as a recording: {error}") from None
-    raise RecordingError(f"{path}: cannot be read as a recording: {last}")
-
-
-def refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a database that is not ours, or of a version that this program does not know.
-
-    Raises:
-        RecordingError: with one sentence of why.
-    """
-    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if not connection.execute("PRAGMA page_count").fetchone()[0]:
-        raise RecordingError(f"{path}: not a memreplay recording; it is empty")
-    if application_id != APPLICATION_ID:
-        raise RecordingError(f"{path}: not a memreplay recording; it is another program's SQLite file")
-    if version > SCHEMA_VERSION:
-        raise RecordingError(
-            f"{path}: written by a newer memreplay (format {version}, this one reads up to {SCHEMA_VERSION})"
-        )
+_VIEWS = {
+    "answers": _ANSWERS,
+    "memory_writes": _MEMORY_WRITES,
+    "retrievals": _RETRIEVALS,
+    "promotions": _PROMOTIONS,
+}

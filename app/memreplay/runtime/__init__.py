@@ -1,1 +1,1 @@
-"""From settings to what a run needs: its models, its memories with their stores and embedders, its recording."""
+"""Builds a run from its settings: models, memories with their stores and embedders, recording."""

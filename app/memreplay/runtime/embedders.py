@@ -1,4 +1,4 @@
-"""``--embedder``: from a name to what makes vectors, with the vectors kept in the user's cache folder."""
+"""``--embedder``: from a name to an embedder whose vectors are cached on disk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memreplay.llm.embeddings import LiteLLMEmbedder
 from memreplay.paths import cache_folder
 
 EMBEDDED = "minilm"
-"""The embedder inside the package."""
+"""The bundled embedder."""
 
 FORMS = f"{EMBEDDED}, fastembed:NAME, litellm:NAME"
 
@@ -24,10 +24,10 @@ _MADE_BY_NAME: Mapping[str, Callable[[str, str | None], TextEmbedder]] = {
 
 
 def plain_embedder(spec: str, api_base: str | None) -> TextEmbedder:
-    """What makes the vectors. Nothing is loaded or reached yet.
+    """An embedder without a cache. Loads no model and opens no connection yet.
 
     Raises:
-        UsageError: the name is of no known form, or its package is not there.
+        UsageError: an unknown form of name, or its package is not installed.
     """
     if spec == EMBEDDED:
         return MiniLMEmbedder()
@@ -41,16 +41,16 @@ def plain_embedder(spec: str, api_base: str | None) -> TextEmbedder:
 
 
 def stored_embedder(spec: str, api_base: str | None) -> StoredEmbedder:
-    """The same, with the vectors kept on disk; errors as of :func:`plain_embedder`."""
+    """:func:`plain_embedder` with its vectors cached on disk."""
     return StoredEmbedder(plain_embedder(spec, api_base), cache_folder() / "vectors.sqlite3")
 
 
 def ensure_embedder_answers(spec: str, embedder: TextEmbedder, api_base: str | None) -> None:
-    """Raise what keeps an embedder that is not inside the package from being asked.
+    """Embed a word, unless the embedder is the bundled one.
 
     Raises:
-        UsageError: its model is of no known provider.
-        MissingServerOrKeyError: its key or its server is missing, or its model cannot be loaded.
+        UsageError: unknown provider.
+        MissingServerOrKeyError: no key, no server, or the model cannot be loaded.
     """
     if spec == EMBEDDED:
         return

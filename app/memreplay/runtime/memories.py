@@ -1,4 +1,4 @@
-"""The memories of a run, from its settings: made afresh for each conversation, out of what they share."""
+"""The memories of a run: created for each conversation, from stores and an embedder that they share."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from memory_backends.base import (
     StoreUnavailableError,
     system_clock,
 )
-from memory_backends.hybrid.options import HybridOptionError, HybridOptions, hybrid_options
-from memory_backends.registry import Evidence, create_backend
+from memory_backends.options import MemoryOptionError, MemoryOptions, memory_options
+from memory_backends.registry import TAKEN_BY, Evidence, create_backend
 from memory_backends.resources import Resources
 from memory_backends.retrieval.embedding import CachedEmbedder
 from memory_backends.retrieval.vector_cache import StoredEmbedder
@@ -34,15 +34,15 @@ from memreplay.settings import Settings
 
 
 def resources_of(settings: Settings) -> tuple[Resources, StoredEmbedder]:
-    """What memories are made of, without an extractor, and the vectors on disk in it, which the caller closes.
+    """The resources of memories, without an extractor; and their embedder, which the caller closes.
 
-    No server is reached and no model loaded yet.
+    Opens no connection and loads no model yet.
 
     Raises:
-        UsageError: an address or an option cannot be one.
+        UsageError: an invalid address or option.
     """
     redis, qdrant = connections(settings)
-    hybrid = options_of_hybrid(settings)
+    options = memory_options_of(settings)
     vectors = stored_embedder(settings.embedder, settings.api_base)
     resources = Resources(
         redis=redis,
@@ -51,65 +51,59 @@ def resources_of(settings: Settings) -> tuple[Resources, StoredEmbedder]:
         count_tokens=token_counter(settings.model[0]),
         clock=system_clock,
         ttl_seconds=settings.redis_ttl,
-        hybrid=hybrid,
+        options=options,
     )
     return resources, vectors
 
 
 def agents_of(settings: Settings) -> dict[str, RemoteAgent]:
-    """The remote agents among the backends, by name. Nothing is reached yet.
+    """The remote agents among the backends, by name; opens no connection yet.
 
     Raises:
-        UsageError: an address cannot be one.
+        UsageError: an invalid address.
     """
-    token = settings.agent_token.get_secret_value() if settings.agent_token else None
     return {
-        name: RemoteAgent(AgentClient(AgentAddress.read(name), token))
+        name: RemoteAgent(AgentClient(AgentAddress.read(name), settings.agent_token))
         for name in settings.backend
         if is_agent(name)
     }
 
 
-def options_of_hybrid(settings: Settings) -> HybridOptions:
-    """What is switched off in the hybrid memory, and the shares of its tiers.
+def memory_options_of(settings: Settings) -> MemoryOptions:
+    """Ablations and tier shares.
 
     Raises:
-        UsageError: there is no such mechanism or share, or no hybrid memory in the run that it could be of.
+        UsageError: an unknown ablation or share, or one that no memory in the run takes.
     """
     try:
-        options = hybrid_options(settings.ablate, settings.tier_share)
-    except HybridOptionError as error:
+        options = memory_options(settings.ablate, settings.tier_share)
+    except MemoryOptionError as error:
         raise UsageError(str(error)) from None
-    for option in ("ablate", "tier_share", "extractor"):
-        if getattr(settings, option) and "hybrid" not in settings.backend:
-            raise UsageError(f"--{option.replace('_', '-')} is of the hybrid memory, which is not in this run")
+    for option, name in TAKEN_BY.items():
+        if getattr(settings, option) and name not in settings.backend:
+            raise UsageError(f"--{option.replace('_', '-')} is an option of {name}, and {name} is not in this run")
     if settings.extractor == EXTRACTIVE_MODEL:
-        raise UsageError(f"--extractor needs a language model; {EXTRACTIVE_MODEL} only answers questions")
+        raise UsageError(f"--extractor needs a language model; {EXTRACTIVE_MODEL} can only answer questions")
     return options
 
 
 def connections(settings: Settings) -> tuple[RedisConnection, QdrantConnection]:
-    """The stores: servers where addresses are given, else embedded ones. Nothing is reached yet.
+    """Redis and Qdrant: servers if addresses are given, else embedded; opens no connection yet.
 
     Raises:
-        UsageError: an address cannot be one.
+        UsageError: an invalid address.
     """
-    key = settings.qdrant_api_key
     try:
         redis = RedisConnection.to(settings.redis_url) if settings.redis_url else RedisConnection.embedded()
         if settings.qdrant_url is None:
             return redis, QdrantConnection.embedded()
-        return redis, QdrantConnection.to(settings.qdrant_url, api_key=key.get_secret_value() if key else None)
+        return redis, QdrantConnection.to(settings.qdrant_url, api_key=settings.qdrant_api_key)
     except StoreAddressError as error:
         raise UsageError(str(error)) from None
 
 
 class RunMemories:
-    """The stores, the embedder and the agents of a run, and the memories that are built on them.
-
-    Raises:
-        UsageError: an address or an option cannot be one.
-    """
+    """The stores, the embedder and the agents of a run, and the memories that are built on them."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -117,40 +111,32 @@ class RunMemories:
         self._resources, self._vectors = resources_of(settings)
 
     def use_extractor(self, extractor: FactExtractor | None) -> None:
-        """Let memories that are made from now on have their facts read by it, where there is one."""
+        """Memories created from now on use it."""
         self._resources = replace(self._resources, extractor=extractor)
 
     def fresh(self, conversation: Conversation, names: Sequence[str]) -> dict[str, MemoryBackend]:
-        """Fresh memories for a conversation, by name.
+        """New memories for a conversation, by name.
 
         Raises:
-            UsageError: one cannot be made.
+            UsageError: one cannot be created.
         """
         evidence = {question.text: question.evidence for question in conversation.questions if question.evidence}
-        return self._made(names, evidence)
+        return self._create(names, evidence)
 
     def beside(self, conversation: Conversation, name: str) -> MemoryBackend:
-        """A memory beside those of the session. The one memory of an agent without sessions cannot be had twice."""
+        """A second memory, beside the one of the session. An agent without sessions has only one, so it fails."""
         if is_agent(name):
             return AgentBackend(name, replace(self._agents[name], serves_without_sessions=False))
         return self.fresh(conversation, [name])[name]
 
     def refuse_unusable(self) -> None:
-        """Make sure that every memory can be made; no server is reached for it.
-
-        Raises:
-            UsageError: one cannot be made, or not asked offline.
-        """
-        self._made(self._settings.backend, {})
+        """Raise UsageError for a memory that cannot be created, or not used offline; opens no connection."""
+        self._create(self._settings.backend, {})
         if self._settings.offline and self._agents:
-            raise UsageError(f"--offline reaches no network, and {next(iter(self._agents))} is asked over one")
+            raise UsageError(f"--offline uses no network, but {next(iter(self._agents))} needs one")
 
     async def check(self) -> None:
-        """Make sure of every server that the memories need, and of the embedder.
-
-        Raises:
-            MissingServerOrKeyError: one is missing; the sentence says which.
-        """
+        """Raise MissingServerOrKeyError if a store, an agent or the embedder cannot be reached."""
         embedder, base = self._settings.embedder, self._settings.api_base
         await asyncio.to_thread(ensure_embedder_answers, embedder, self._vectors, base)
         try:
@@ -162,33 +148,32 @@ class RunMemories:
             raise MissingServerOrKeyError(str(error)) from None
 
     async def warm_up(self) -> None:
-        """Load the embedder in a thread, ahead of its first use."""
+        """Load the embedder in a thread before its first use."""
         await asyncio.to_thread(self._resources.embedder.embed, ["warm"])
 
     async def embed_ahead(self, texts: Sequence[str]) -> None:
-        """Embed much of a conversation in one go; memories that search by vectors then find them ready."""
-        # What cannot be embedded now is an error of the memory that needs it, when it needs it.
+        """Embed many texts in one batch, so that memories find the vectors cached."""
+        # A text that cannot be embedded is an error of the memory that needs it, when it needs it.
         with suppress(BackendError):
             await asyncio.to_thread(self._resources.embedder.embed, texts)
 
     def described(self) -> dict[str, Any]:
-        """What the memories are really made of, as it is recorded; no secrets."""
+        """The embedder and stores in use, as they are recorded; no secrets."""
         return {
             "embedder": self._resources.embedder.name,
-            "tier_share": [f"{tier}={share:g}" for tier, share in self._resources.hybrid.shares.items()],
+            "tier_share": [f"{tier}={share:g}" for tier, share in self._resources.options.shares.items()],
             "redis": self._resources.redis.description,
             "qdrant": self._resources.qdrant.description,
         }
 
     async def close(self) -> None:
-        """Let go of the stores, the vectors on disk and the agents."""
         self._vectors.close()
         for agent in self._agents.values():
             await agent.client.aclose()
         await self._resources.redis.aclose()
         await self._resources.qdrant.aclose()
 
-    def _made(self, names: Sequence[str], evidence: Evidence) -> dict[str, MemoryBackend]:
+    def _create(self, names: Sequence[str], evidence: Evidence) -> dict[str, MemoryBackend]:
         try:
             return {
                 name: AgentBackend(name, self._agents[name])

@@ -1,4 +1,4 @@
-"""The models of a run, from its settings: who is asked, at what pace, and which replies are kept."""
+"""The models of a run: those that answer, with rate limits and reply cache; extractor; judge."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import asyncio
 from collections.abc import Callable
 
 from memory_backends.base import FactExtractor
+from memreplay.dataset_interfaces.language_model import LLMReply, LLMRequest
+from memreplay.errors import UsageError
+from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.answerer import ModelAnswerer
 from memreplay.llm.caching import CachedModel, RunReplies, SharedPrefixModel
 from memreplay.llm.client import LiteLLMModel, OfflineModel
 from memreplay.llm.extraction import ModelFactExtractor
 from memreplay.llm.litellm_setup import loaded_litellm
-from memreplay.llm.model import AnswerModel
+from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage
 from memreplay.llm.rate_limiter import RateLimiters, RateLimits
 from memreplay.paths import cache_folder
 from memreplay.recording.reply_store import SqliteReplyCache
@@ -19,47 +22,81 @@ from memreplay.settings import Settings
 
 
 class RunModels:
-    """What answers the questions of a run, and what reads facts for its memories.
+    """The model that answers questions, and the one that extracts facts.
 
-    ``run_id`` is asked for only once the run has begun. ``warn`` is given one sentence for each thing that went
-    wrong and can be done without.
+    ``run_id`` is called only once the run has begun. ``warn`` receives a sentence for each problem that the run
+    survives.
     """
 
     def __init__(self, settings: Settings, run_id: Callable[[], str], warn: Callable[[str], None]) -> None:
         self._settings = settings
-        keeps_replies = settings.cache or settings.extractor is not None
-        self._kept_replies = SqliteReplyCache(cache_folder() / "replies.sqlite3", warn) if keeps_replies else None
-        self.reply_cache = self._kept_replies if settings.cache else None
-        self.paces = RateLimiters(RateLimits(settings.concurrency, settings.rpm, settings.tpm))
+        needs_store = settings.cache or settings.extractor is not None
+        self._reply_store = SqliteReplyCache(cache_folder() / "replies.sqlite3", warn) if needs_store else None
+        self.reply_cache = self._reply_store if settings.cache else None
+        self.rate_limiters = RateLimiters(RateLimits(settings.concurrency, settings.rpm, settings.tpm))
         model = self._paid_model()
         self.answer_model = CachedModel(model, self.reply_cache) if self.reply_cache else model
         self.extractor = self._extractor(model, run_id)
 
     def _paid_model(self) -> AnswerModel:
-        """From the inside: the provider, long contexts sent ahead, no network if offline."""
-        model: AnswerModel = SharedPrefixModel(LiteLLMModel(timeout=self._settings.timeout, paces=self.paces))
+        """From the inside out: provider, shared prefixes sent first, offline switch."""
+        model: AnswerModel = SharedPrefixModel(
+            LiteLLMModel(timeout=self._settings.timeout, rate_limiters=self.rate_limiters)
+        )
         return OfflineModel(model) if self._settings.offline else model
 
     def _extractor(self, model: AnswerModel, run_id: Callable[[], str]) -> FactExtractor | None:
-        """Its replies are kept in any case, since a run that is resumed takes conversations in anew.
+        """Its replies are always cached, since a resumed run ingests conversations again.
 
-        Without a cache they are kept for this run alone.
+        With ``--no-cache`` they are cached for this run alone.
         """
-        name, kept = self._settings.extractor, self._kept_replies
-        if name is None or kept is None:
+        name, store = self._settings.extractor, self._reply_store
+        if name is None or store is None:
             return None
-        cache = kept if self._settings.cache else RunReplies(kept, run_id)
+        cache = store if self._settings.cache else RunReplies(store, run_id)
         return ModelFactExtractor(CachedModel(model, cache), name, self._settings.api_base)
 
     def answerer(self, model: AnswerModel) -> ModelAnswerer:
-        """What puts the questions of this run to a model."""
         return ModelAnswerer(model, self._settings.api_base, self._settings.context_tokens)
 
     async def warm_up(self) -> None:
-        """Load litellm in a thread, ahead of its first use."""
+        """Import litellm in a thread before its first use."""
         await asyncio.to_thread(loaded_litellm)
 
     def close(self) -> None:
-        """Let go of the replies that are kept."""
-        if self._kept_replies is not None:
-            self._kept_replies.close()
+        if self._reply_store is not None:
+            self._reply_store.close()
+
+
+class Judge:
+    """The one model that grades tests and plays parts in them, whatever model their datasets ask for."""
+
+    def __init__(self, name: str, model: AnswerModel, api_base: str | None) -> None:
+        self.name = name
+        self._model = model
+        self._api_base = api_base
+        self.rejected: set[str] = set()
+        """Unusable replies: one that comes from the cache is asked again, as the next repeat."""
+
+    async def answer(self, request: LLMRequest, repeat: int = 0) -> LLMReply:
+        """Ask with the dataset's parameters. A failure or refusal is a reply with an error."""
+        parameters = {"temperature": request.temperature, "max_tokens": request.max_tokens, **request.parameters}
+        messages = tuple(
+            PromptMessage(role=message["role"], segments=(message["content"],)) for message in request.context
+        )
+        call = AnswerRequest(
+            model=self.name, api_base=self._api_base, messages=messages, parameters=parameters, repeat=repeat
+        )
+        reply = await self._model.answer(call)
+        while reply.reused and reply.text in self.rejected:
+            call = call.model_copy(update={"repeat": call.repeat + 1})
+            reply = await self._model.answer(call)
+        if reply.refused:
+            return LLMReply(None, reply.cost_usd, "the provider refused")
+        return LLMReply(reply.text, reply.cost_usd, reply.error)
+
+
+def refuse_extractive_judge(name: str | None) -> None:
+    """Raise UsageError if the embedded reader is the judge: it only picks sentences."""
+    if name == EXTRACTIVE_MODEL:
+        raise UsageError(f"--judge {name}: the embedded reader cannot judge; name a language model")

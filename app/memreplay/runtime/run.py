@@ -1,4 +1,4 @@
-"""Everything a run needs, built from its settings: the one place where the rooms are put together."""
+"""A run, built from its settings: the one place where models, memories and the recording meet."""
 
 from __future__ import annotations
 
@@ -62,12 +62,11 @@ class Run:
         self._models = RunModels(settings, lambda: self._run_id, warn)
         self._memories.use_extractor(self._models.extractor)
         self.reply_cache = self._models.reply_cache
-        self.paces = self._models.paces
+        self.rate_limiters = self._models.rate_limiters
         self.answer_model = self._models.answer_model
         self._answerer = self.answerer(self.answer_model)
 
     def answerer(self, model: AnswerModel) -> ModelAnswerer:
-        """What puts the questions of this run to a model."""
         return self._models.answerer(model)
 
     @property
@@ -76,11 +75,11 @@ class Run:
         return self.recorder.run_id
 
     async def check(self) -> None:
-        """Make sure of every memory, server and key that this run needs.
+        """Check every memory, server and key that this run needs.
 
         Raises:
-            MissingServerOrKeyError: one is missing; the sentence says which.
-            UsageError: a memory cannot be made, or not asked offline, or a model is of no known provider.
+            MissingServerOrKeyError: one is missing.
+            UsageError: a memory cannot be created, or not used offline, or a model has an unknown provider.
         """
         self._memories.refuse_unusable()
         if not self.settings.offline:
@@ -95,15 +94,15 @@ class Run:
         return [model for model in dict.fromkeys(models) if model != AGENT_MODEL]
 
     def try_again(self) -> None:
-        """Ask models again that were given up: what was wrong may have been mended since."""
-        self.paces.try_again()
+        """Lift the stop on models that were given up: the cause may have been fixed since."""
+        self.rate_limiters.mark_available()
 
     async def warm_up(self) -> None:
-        """Load litellm and the embedder in threads, ahead of their first use."""
+        """Load litellm and the embedder in threads before their first use."""
         await asyncio.gather(self._models.warm_up(), self._memories.warm_up())
 
     async def embed_ahead(self, texts: Sequence[str]) -> None:
-        """Embed much of a conversation in one go; memories that search by vectors then find them ready."""
+        """Embed many texts in one batch, so that memories find the vectors cached."""
         await self._memories.embed_ahead(texts)
 
     def begin_run(
@@ -113,12 +112,12 @@ class Run:
         *,
         resume: Collection[RunStatus] = (),
     ) -> None:
-        """Start recording, or take up a run of equal settings that has one of the statuses of ``resume``.
+        """Start recording, or resume a run with the same settings and one of these statuses.
 
-        ``conversations`` maps each id to the digest of its content: a changed dataset is another run.
+        ``conversations`` maps each id to the digest of its content: a changed dataset makes another run.
 
         Raises:
-            RecordingError: the file cannot be used, or holds nothing to resume.
+            RecordingError: the file is unusable, or has no run to resume.
         """
         public = self.settings.public()
         decisive = {name: value for name, value in public.items() if name not in _SETTINGS_THAT_CHANGE_NO_ANSWER}
@@ -129,8 +128,8 @@ class Run:
             self.recorder = RunRecorder.start(self.recording_path, self._recorded_settings(), datasets, identity)
 
     def _recorded_settings(self) -> dict[str, Any]:
-        along = {"closed_book_asked_along": CLOSED_BOOK in self.implicit_baselines}
-        return self.settings.public() | self._memories.described() | along
+        baseline = {"closed_book_asked_along": CLOSED_BOOK in self.implicit_baselines}
+        return self.settings.public() | self._memories.described() | baseline
 
     def start_session(
         self,
@@ -147,13 +146,7 @@ class Run:
         self.recorder.add_conversation(conversation)
         memories = self.backends_for(conversation, self.backend_names if backends is None else backends)
         plan = self.plan(self.recorder.run_id, memories, perceive=perceive)
-        return ReplaySession(
-            conversation,
-            memories,
-            self._answerer,
-            plan,
-            self.recorded(emit),
-        )
+        return ReplaySession(conversation, memories, self._answerer, plan, self.recorded(emit))
 
     def recorded(self, emit: EventSink | None) -> EventSink:
         """A sink that records every event of the run before it passes it on."""
@@ -161,7 +154,6 @@ class Run:
         return _recorded(self.recorder.record, emit)
 
     def plan(self, run_id: str, memories: Mapping[str, MemoryBackend], *, perceive: bool) -> ReplayPlan:
-        """How a conversation is replayed to these memories."""
         return ReplayPlan(
             run_id=run_id,
             models=self.models,
@@ -173,39 +165,35 @@ class Run:
         )
 
     def live_archive(self, conversation: Conversation) -> EventArchive:
-        """Where the events of a started session rest; they are given to it in the order of their recording."""
+        """The stored events of a session that is being recorded."""
         assert self.recorder is not None
         return self.recorder.live_archive(conversation.id)
 
     def side_session(self, conversation: Conversation, emit: EventSink) -> Probe:
-        """Answers questions at earlier positions, by memories of its own; what is asked is recorded as by hand.
+        """Answers questions at earlier positions from memories of its own. Events are marked as asked by hand.
 
-        Where nothing is being recorded, as beside a recording, it is only passed on.
+        They are recorded if this run records; beside an opened recording they are only passed on.
         """
         recorder = self.recorder
+        run_id = recorder.run_id if recorder else "by-hand"
         return Probe(
             conversation,
             lambda name: self._memories.beside(conversation, name),
             self._answerer,
-            ReplayPlan(
-                recorder.run_id if recorder else "by-hand",
-                self.models,
-                self.settings.top_k,
-                counter_of=token_counter,
-            ),
+            ReplayPlan(run_id, self.models, self.settings.top_k, counter_of=token_counter),
             _recorded(recorder.record, emit) if recorder else emit,
         )
 
     def backends_for(self, conversation: Conversation, names: Sequence[str]) -> dict[str, MemoryBackend]:
-        """Fresh memories for a conversation, by name.
+        """New memories for a conversation, by name.
 
         Raises:
-            UsageError: one cannot be made.
+            UsageError: one cannot be created.
         """
         return self._memories.fresh(conversation, names)
 
     def annotations(self, conversation_id: str) -> Annotations:
-        """Bookmarks and watches of a conversation: in the run's recording, as soon as there is one."""
+        """Bookmarks and watches of a conversation, saved in the run's recording once there is one."""
         if self.recorder is None:
             return SessionAnnotations("Nothing is recorded yet.")
         if self._over:
@@ -213,10 +201,10 @@ class Run:
         return self.recorder.annotations(conversation_id)
 
     async def finish(self, status: Literal["finished", "interrupted"]) -> None:
-        """End the run in the recording, and let go of stores and files.
+        """Record the end of the run, and release stores and files.
 
         Raises:
-            RecordingError: the end cannot be written; everything is let go of all the same.
+            RecordingError: the end cannot be written; everything is released all the same.
         """
         self._over = True
         try:
@@ -228,7 +216,6 @@ class Run:
 
 
 def content_digest(conversation: Conversation) -> str:
-    """A hash of all that a conversation holds."""
     return text_hash(orjson.dumps(conversation.model_dump(mode="json")).decode())
 
 

@@ -1,34 +1,50 @@
-"""What is said of tests together: points won, and over what distance information was kept."""
+"""Computes the results of a run from its rows. :mod:`memreplay.scoring.results` is the schema."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from typing import get_args
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import TypeVar, get_args
 
 from memory_backends.stores.trace import Extraction
 from memreplay.conversations.formats.locomo import ADVERSARIAL
 from memreplay.conversations.models import InfoLocation, Salience
-from memreplay.grading.score import Outcome
+from memreplay.engine.answers import CUTOFFS
+from memreplay.grading import Outcome
 from memreplay.scoring.attribution import LABELS
-from memreplay.scoring.sections import (
+from memreplay.scoring.comparisons import compare_pairs, contestants_of, pairs_within
+from memreplay.scoring.option_style import OptionStyle
+from memreplay.scoring.results import (
+    ANSWER_METRICS,
     AdjustedResults,
+    BackendResults,
+    EvidenceByAnswer,
     ExtractionResults,
     Group,
+    Headline,
+    KeyFacts,
     Latency,
     MultipleChoiceResults,
     QuestionRow,
     RecallResults,
+    Results,
     RetrievalResults,
+    RowKind,
+    RunFacts,
     TestGroup,
     TestResults,
     Tokens,
+    recall_field,
 )
-from memreplay.scoring.statistics import mean, percentile, wilson_interval
+from memreplay.scoring.statistics import clustered_interval, mean, percentile, wilson_interval
+from memreplay.text import normalised
 
+T = TypeVar("T")
 Rows = Sequence[QuestionRow]
 
 SMALLEST_MATRIX = 10
+_EQUAL = 1e-6
 
 
 def group_of(rows: Rows) -> Group:
@@ -48,13 +64,18 @@ def _count(rows: Rows, outcome: Outcome) -> int:
     return sum(row.outcome == outcome for row in rows)
 
 
+def _mean_of(rows: Rows, field: str) -> float | None:
+    """The mean of a numeric field over the rows that have it."""
+    return mean([float(value) for row in rows if (value := getattr(row, field)) is not None])
+
+
 def _groups(rows: Rows, name_of: Callable[[QuestionRow], str | None], names: Iterable[str]) -> dict[str, Group]:
-    """Groups under the given names, in their order; a row without a name is in none."""
+    """Group the rows by name, in the order of ``names``; rows without a name are in no group."""
     return {name: group_of([row for row in rows if name_of(row) == name]) for name in names}
 
 
 def multiple_choice_of(rows: Rows) -> MultipleChoiceResults:
-    """The multiple-choice rows together."""
+    """Aggregate the multiple-choice rows."""
     everything = group_of(rows)
     return MultipleChoiceResults(
         **everything.model_dump(),
@@ -82,7 +103,7 @@ def _confusion_matrix(rows: Rows) -> tuple[tuple[int, ...], ...]:
 
 
 def recall_of(rows: Rows) -> RecallResults:
-    """The recall rows together."""
+    """Aggregate the recall rows."""
     everything = group_of(rows)
     categories = sorted({row.category for row in rows if row.category is not None})
     return RecallResults(
@@ -90,9 +111,7 @@ def recall_of(rows: Rows) -> RecallResults:
         unparsed=_count(rows, "unparsed"),
         refused=_count(rows, "refused"),
         errors=_count(rows, "error"),
-        exact_match=mean([float(row.exact_match) for row in rows if row.exact_match is not None]),
-        entity_recall=mean([row.entity_recall for row in rows if row.entity_recall is not None]),
-        f1=mean([row.f1 for row in rows if row.f1 is not None]),
+        **{metric: _mean_of(rows, metric) for metric in ANSWER_METRICS},
         by_type=_groups(rows, lambda row: row.type, sorted({row.type for row in rows})),
         by_location=_groups(rows, lambda row: row.location, get_args(InfoLocation)),
         by_salience=_groups(rows, lambda row: row.salience, get_args(Salience)),
@@ -101,32 +120,28 @@ def recall_of(rows: Rows) -> RecallResults:
 
 
 def retrieval_of(rows: Rows) -> RetrievalResults | None:
-    """How well the evidence was found; None where no row has evidence that supports its answer."""
+    """How well the evidence was retrieved; None if no row has evidence that supports its answer."""
     in_prompt = [float(row.evidence_in_prompt) for row in rows if row.evidence_in_prompt is not None]
     if not in_prompt:
         return None
     ranked = [row for row in rows if row.recall_at_10 is not None]
-    recall_at = {
-        "1": mean([row.recall_at_1 for row in ranked if row.recall_at_1 is not None]),
-        "5": mean([row.recall_at_5 for row in ranked if row.recall_at_5 is not None]),
-        "10": mean([row.recall_at_10 for row in ranked if row.recall_at_10 is not None]),
-    }
+    recall_at = {str(k): _mean_of(ranked, recall_field(k)) for k in CUTOFFS}
     return RetrievalResults(
         questions=len(in_prompt),
         recall_at={k: share for k, share in recall_at.items() if share is not None} or None,
-        mrr=mean([row.reciprocal_rank for row in ranked if row.reciprocal_rank is not None]),
+        mrr=_mean_of(ranked, "reciprocal_rank"),
         evidence_in_prompt=sum(in_prompt) / len(in_prompt),
     )
 
 
 def failures_of(rows: Rows) -> dict[str, int]:
-    """How many rows have each label, in the order in which labels are tried; those that none has are left out."""
+    """The number of rows with each label, in the order of attribution; omits labels without rows."""
     counts = {label: sum(row.failure == label for row in rows) for label in LABELS}
     return {label: count for label, count in counts.items() if count}
 
 
 def adjusted_of(rows: Rows) -> AdjustedResults | None:
-    """The score by the corrected key; None where it corrects none of the questions."""
+    """The score by the corrected key; None if it corrects none of the questions."""
     corrected = [row.adjusted for row in rows if row.adjusted is not None]
     if not corrected:
         return None
@@ -142,7 +157,7 @@ def adjusted_of(rows: Rows) -> AdjustedResults | None:
         correct=correct,
         accuracy=correct / graded if graded else None,
         ci95=wilson_interval(correct, graded),
-        evidence_in_prompt=mean([float(stood) for stood in in_prompt if stood is not None]),
+        evidence_in_prompt=mean([float(present) for present in in_prompt if present is not None]),
     )
 
 
@@ -151,7 +166,6 @@ def _evidence_in_prompt(row: QuestionRow) -> bool | None:
 
 
 def tokens_of(rows: Rows) -> Tokens:
-    """All tokens of the rows."""
     used = [row.tokens for row in rows if row.tokens is not None]
     return Tokens(
         prompt=sum(tokens.prompt for tokens in used),
@@ -161,14 +175,14 @@ def tokens_of(rows: Rows) -> Tokens:
 
 
 def cost_of(rows: Rows) -> float | None:
-    """What the replies cost; a call that ended in an error brought none."""
+    """The cost of the replies, without errors; None if any price is unknown."""
     costs = [row.cost_usd for row in rows if row.outcome != "error"]
     known = [cost for cost in costs if cost is not None]
     return sum(known) if costs and len(known) == len(costs) else None
 
 
 def latency_of(rows: Rows) -> Latency:
-    """How long memory and model took; a call that ended in an error is not counted."""
+    """The latency of memory and model; excludes calls that failed."""
     recall = [row.recall_ms for row in rows if row.recall_ms is not None]
     model = [row.ms for row in rows if row.ms is not None and row.outcome != "error"]
     return Latency(
@@ -180,7 +194,7 @@ def latency_of(rows: Rows) -> Latency:
 
 
 def extraction_of(calls: Sequence[Extraction]) -> ExtractionResults | None:
-    """A backend's calls of its extractor together; None where it has none."""
+    """Aggregate a backend's calls of its extractor; None if there are none."""
     if not calls:
         return None
     costs = [call.cost_usd for call in calls if call.error is None or call.cost_usd is not None]
@@ -202,18 +216,14 @@ def extraction_of(calls: Sequence[Extraction]) -> ExtractionResults | None:
     )
 
 
-_EQUAL = 1e-6
-TestRows = Sequence[QuestionRow]
-
-
-def tests_of(rows: TestRows) -> TestResults:
-    """The rows of tests together."""
+def tests_of(rows: Rows) -> TestResults:
+    """Aggregate the rows of tests."""
     recorded = [row.recorded_score for row in rows if row.recorded_score is not None]
     names = dict.fromkeys(row.type for row in rows)
     costs = [row.benchmark_cost_usd for row in rows if row.benchmark_cost_usd is not None]
     return TestResults(
-        **_group(rows).model_dump(),
-        by_dataset={name: _group([row for row in rows if row.type == name]) for name in names},
+        **_test_group(rows).model_dump(),
+        by_dataset={name: _test_group([row for row in rows if row.type == name]) for name in names},
         recorded_score=sum(recorded) if recorded else None,
         differing=tuple(row.question_id for row in rows if differs(row)),
         not_recomputed=tuple(row.question_id for row in rows if _only_recorded(row)),
@@ -222,12 +232,12 @@ def tests_of(rows: TestRows) -> TestResults:
 
 
 def counted_score(row: QuestionRow) -> float | None:
-    """The score that counts: ours, else the recorded one; None where there is neither."""
+    """The score that counts: the new one, else the recorded one, else None."""
     return row.recorded_score if row.score is None else row.score
 
 
 def differs(row: QuestionRow) -> bool:
-    """Whether a test has a recorded score and we come to another."""
+    """Whether the recorded and the new score of a test differ."""
     if row.recorded_score is None or row.score is None:
         return False
     return abs(row.score - row.recorded_score) > _EQUAL
@@ -237,7 +247,7 @@ def _only_recorded(row: QuestionRow) -> bool:
     return row.score is None and row.recorded_score is not None
 
 
-def _group(rows: TestRows) -> TestGroup:
+def _test_group(rows: Rows) -> TestGroup:
     graded = [(row, score) for row in rows if (score := counted_score(row)) is not None]
     kept = [
         float(row.distance_tokens)
@@ -252,4 +262,142 @@ def _group(rows: TestRows) -> TestGroup:
         score=sum(score for _, score in graded),
         max_score=sum(row.max_score for row, _ in graded),
         ltm_score=mean(kept),
+    )
+
+
+def headline_of(rows: Rows) -> Headline:
+    """The quoted figures of one backend through one model."""
+    everything = group_of(rows)
+    tokens, cost = tokens_of(rows), cost_of(rows)
+    used = tokens.prompt + tokens.completion if any(row.tokens is not None for row in rows) else None
+    table = _evidence_by_answer(rows)
+    by_conversation = _by_conversation(rows)
+    closed_book, gain = _closed_book(rows)
+    in_prompt = [float(row.evidence_in_prompt) for row in rows if row.evidence_in_prompt is not None]
+    return Headline(
+        accuracy=everything.accuracy,
+        accuracy_without_adversarial=group_of([r for r in rows if r.type != ADVERSARIAL.mc10]).accuracy,
+        ci95=everything.ci95,
+        ci95_clustered=clustered_interval(by_conversation),
+        conversations=len(by_conversation),
+        closed_book_accuracy=closed_book,
+        normalised_gain=gain,
+        grounded_accuracy=mean(_grounded(rows)),
+        evidence_in_prompt=mean(in_prompt),
+        evidence_by_answer=table,
+        tokens_per_right=used / everything.correct if everything.correct and used is not None else None,
+        cost_usd_per_right=cost / everything.correct if everything.correct and cost is not None else None,
+        repeats_agree=_agreement(rows),
+    )
+
+
+def _by_conversation(rows: Rows) -> list[tuple[int, int]]:
+    """Correct and graded answers of each conversation that has any."""
+    right: dict[tuple[str, str], int] = defaultdict(int)
+    graded: dict[tuple[str, str], int] = defaultdict(int)
+    for row in rows:
+        if row.outcome != "error":
+            right[row.dataset, row.conversation] += row.outcome == "correct"
+            graded[row.dataset, row.conversation] += 1
+    return [(right[conversation], total) for conversation, total in graded.items()]
+
+
+def _evidence_by_answer(rows: Rows) -> EvidenceByAnswer | None:
+    cells = [
+        (row.evidence_in_prompt, row.outcome == "correct")
+        for row in rows
+        if row.evidence_in_prompt is not None and row.outcome != "error"
+    ]
+    if not cells:
+        return None
+    return EvidenceByAnswer(
+        in_prompt_right=cells.count((True, True)),
+        in_prompt_wrong=cells.count((True, False)),
+        missing_right=cells.count((False, True)),
+        missing_wrong=cells.count((False, False)),
+    )
+
+
+def _grounded(rows: Rows) -> list[float]:
+    """1 or 0 for each graded question with evidence: whether its answer is grounded."""
+    return [
+        float(row.failure == "grounded")
+        for row in rows
+        if row.evidence_in_prompt is not None and row.outcome != "error"
+    ]
+
+
+def _closed_book(rows: Rows) -> tuple[float | None, float | None]:
+    """Closed-book accuracy and normalised gain, over the graded questions that were also asked without memory."""
+    both = [
+        (row.outcome == "correct", row.closed_book_correct)
+        for row in rows
+        if row.outcome != "error" and row.closed_book_correct is not None
+    ]
+    accuracy = mean([float(right) for right, _ in both])
+    closed_book = mean([float(unaided) for _, unaided in both])
+    if accuracy is None or closed_book is None or closed_book == 1:
+        return closed_book, None
+    return closed_book, (accuracy - closed_book) / (1 - closed_book)
+
+
+def _agreement(rows: Rows) -> float | None:
+    """The share of pairs of repeats of a question with the same answer, without errors."""
+    answers: dict[tuple[str, str, str], list[Hashable]] = defaultdict(list)
+    for row in rows:
+        if row.outcome != "error":
+            said = row.predicted_index if row.predicted_index is not None else normalised(row.predicted or "")
+            answers[row.dataset, row.conversation, row.question_id].append(said)
+    pairs = [one == other for said in answers.values() for one, other in combinations(said, 2)]
+    return mean([float(agree) for agree in pairs])
+
+
+def build_results(
+    run: RunFacts,
+    rows: Rows,
+    option_style: Mapping[str, OptionStyle] | None = None,
+    answer_key: KeyFacts | None = None,
+    extractions: Mapping[str, Sequence[Extraction]] | None = None,
+    tests_written_usd: float | None = None,
+) -> Results:
+    """Compute the results of a run from its rows, which keep their order.
+
+    ``extractions`` maps a backend to the calls of its extractor.
+    """
+    by_name = contestants_of(rows)
+    return Results(
+        schema_version=1,
+        run=run,
+        backends={
+            name: _backend(its_rows, (extractions or {}).get(its_rows[0].backend, ()))
+            for name, its_rows in by_name.items()
+        },
+        comparisons=compare_pairs(pairs_within(by_name)),
+        option_style=dict(option_style or {}),
+        answer_key=answer_key,
+        tests_written_usd=tests_written_usd,
+        questions=tuple(rows),
+    )
+
+
+def _backend(rows: Rows, extractions: Sequence[Extraction]) -> BackendResults:
+    def section(kind: RowKind, aggregate: Callable[[Rows], T]) -> T | None:
+        of_kind = [row for row in rows if row.kind == kind]
+        return aggregate(of_kind) if of_kind else None
+
+    return BackendResults(
+        backend=rows[0].backend,
+        model=rows[0].model,
+        accuracy=group_of(rows).accuracy,
+        multiple_choice=section("choice", multiple_choice_of),
+        recall=section("recall", recall_of),
+        tests=section("test", tests_of),
+        retrieval=retrieval_of(rows),
+        failures=failures_of(rows),
+        tokens=tokens_of(rows),
+        cost_usd=cost_of(rows),
+        latency_ms=latency_of(rows),
+        headline=headline_of(rows),
+        adjusted=adjusted_of(rows),
+        extraction=extraction_of(extractions),
     )

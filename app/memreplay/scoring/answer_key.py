@@ -1,13 +1,13 @@
-"""The answer-key overlay: published answers that somebody found to be wrong, and what is right instead.
+"""The answer-key overlay: corrections of published answers that are wrong.
 
 A JSON file that maps a question's id to its correction::
 
     {"conv-26_q12": {"answer": "8 May 2023", "evidence": ["D1:3"], "reason": "She says so in D1:3."}}
 
-``reason`` is required, and ``answer`` (what is right) or ``evidence`` (the turns that hold the answer) or both. An
-``answer`` of null says that nothing can be right: the question is left out of the adjusted score. So is a
-multiple-choice question none of whose options is the corrected answer. Raw scores are never changed; the adjusted
-ones stand beside them.
+``reason`` is required, and so is ``answer`` (the correct answer) or ``evidence`` (the turns that contain it) or
+both. An ``answer`` of null means that no answer is correct: the adjusted score excludes the question. It also
+excludes a multiple-choice question without the corrected answer among its options. Raw scores never change;
+adjusted scores are reported next to them.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from pathlib import Path
 
 from memreplay.conversations.json_files import read_json
 from memreplay.conversations.models import NOT_ANSWERABLE, Conversation, Frozen, Question
-from memreplay.conversations.validation_errors import Gathering, Place, shown, validated
+from memreplay.conversations.validation_errors import ErrorCollector, Place, shown, validated
 from memreplay.engine.events import QuestionAsked
+from memreplay.grading import Outcome, Score
 from memreplay.grading.recall import score_recall
-from memreplay.grading.score import Outcome, Score
 from memreplay.llm.model import Reply
 from memreplay.scoring.evidence_trail import turns_in_prompt
 from memreplay.text import normalised
 
 
 class Correction(Frozen):
-    """What is right instead of the published answer, or where it really stands."""
+    """The correct answer, or the correct evidence."""
 
     reason: str
     answer: str | None = None
@@ -35,12 +35,12 @@ class Correction(Frozen):
 
     @property
     def voids(self) -> bool:
-        """Whether it says that no answer can be right."""
+        """Whether no answer can be correct."""
         return "answer" in self.model_fields_set and self.answer is None
 
 
 class Adjusted(Frozen):
-    """An answer by the corrected key. ``outcome`` is null where the question is left out of the adjusted score."""
+    """An answer by the corrected key. ``outcome`` is null if the adjusted score excludes the question."""
 
     reason: str
     expected: str | None
@@ -50,7 +50,7 @@ class Adjusted(Frozen):
 
 
 class AnswerKey:
-    """Corrections by question id, as read from ``path``."""
+    """Corrections by question id, read from ``path``."""
 
     def __init__(self, path: Path, corrections: Mapping[str, Correction]) -> None:
         self.path = path
@@ -58,27 +58,27 @@ class AnswerKey:
 
     @property
     def reasons(self) -> dict[str, str]:
-        """Why each key is doubted."""
+        """The reason of each correction."""
         return {id_: correction.reason for id_, correction in self.corrections.items()}
 
     def check(self, conversations: Iterable[Conversation]) -> None:
-        """Make sure that the turns it cites exist in the conversations whose questions it corrects.
+        """Check that the cited turns exist in the conversations whose questions are corrected.
 
         Raises:
-            DatasetErrors: some do not.
+            DatasetErrors: a turn does not exist.
         """
-        faults = Gathering()
+        errors = ErrorCollector()
         for conversation in conversations:
             for question in conversation.questions:
                 correction = self.corrections.get(question.id)
                 for index, turn in enumerate((correction and correction.evidence) or ()):
                     if turn not in conversation.turns_by_id:
                         place = Place(self.path).at(question.id, "evidence", index)
-                        faults.add(place.error(f"is {shown(turn)}", f"a turn id of conversation {conversation.id}"))
-        faults.refuse()
+                        errors.add(place.error(f"is {shown(turn)}", f"a turn id of conversation {conversation.id}"))
+        errors.raise_all()
 
     def adjusted(self, question: Question, asked: QuestionAsked, reply: Reply, score: Score) -> Adjusted | None:
-        """An answer by the corrected key; None where the question is not in it."""
+        """Score an answer by the corrected key; None if the key does not correct the question."""
         correction = self.corrections.get(question.id)
         if correction is None:
             return None
@@ -98,21 +98,21 @@ def read_answer_key(path: Path) -> AnswerKey:
     """Read an overlay.
 
     Raises:
-        DatasetError: it is missing, not JSON, or a correction is not one; it says where and what was expected.
+        DatasetError: the file is missing or is not JSON, or a correction is invalid.
     """
     data, place = read_json(path), Place(path)
     if not isinstance(data, dict):
         raise place.error(f"is {shown(data)}", "an object that maps question ids to corrections")
-    faults, corrections = Gathering(), {}
+    errors, corrections = ErrorCollector(), {}
     for question_id, entry in data.items():
-        with faults.going_on():
+        with errors.collecting():
             correction = validated(Correction, entry, place.at(question_id))
             if not correction.model_fields_set & {"answer", "evidence"}:
                 raise place.at(question_id).error("corrects nothing", "an answer, or evidence, or both")
             if not correction.reason.strip():
                 raise place.at(question_id, "reason").error("is blank", "why the published answer is wrong")
             corrections[question_id] = correction
-    faults.refuse()
+    errors.raise_all()
     return AnswerKey(path, corrections)
 
 
@@ -136,7 +136,7 @@ def _outcome(question: Question, correction: Correction, reply: Reply, score: Sc
 
 
 def _choice_outcome(question: Question, answer: str, score: Score) -> Outcome | None:
-    """By the option that the reply was read as; the reply itself may number the options otherwise."""
+    """Uses the option that the reply was parsed as: the reply itself may number the options differently."""
     right = [index for index, option in enumerate(question.choices) if normalised(option) == normalised(answer)]
     if not right:
         return None

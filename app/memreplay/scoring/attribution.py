@@ -19,9 +19,9 @@ from typing import Literal, get_args
 from memory_backends.controls import CLOSED_BOOK
 from memreplay.conversations.models import Frozen, Question
 from memreplay.engine.events import QuestionAsked
+from memreplay.grading import Score
 from memreplay.grading.equivalence import contains
-from memreplay.grading.recall import says_not_said
-from memreplay.grading.score import Score
+from memreplay.grading.recall import is_abstention
 from memreplay.llm import AGENT_MODEL
 from memreplay.scoring.evidence_trail import Loss, LostAt, Stages, Trail, trail_of
 from memreplay.scoring.holding import Answerable
@@ -163,7 +163,7 @@ class Attributor:
         for old, since in self._outdated(question, stages.memory):
             if contains(old, said) and not contains(old, question.expected):
                 return Attribution(label="stale", detail=f"It answered “{old}”, which {since} replaced.")
-        if says_not_said(said):
+        if is_abstention(said):
             return Attribution(
                 label="abstained", detail="The prompt held the answer, and the model said that it was not there."
             )

@@ -1,14 +1,15 @@
-"""Two contestants on the same questions: how far apart they are, and how sure that is.
+"""Compare two contestants on the same questions.
 
-A question counts as right where more than half of its graded repeats are. Only questions that both have a graded
-answer to are compared. Questions of one conversation share its memory and are not independent, so:
+A question counts as correct if more than half of its graded repeats are. Only questions to which both have a graded
+answer are compared. Questions of one conversation share its memory and are not independent, so:
 
-- from :data:`CONVERSATIONS_FOR_A_CLAIM` conversations on, the p-value is that of the exact sign-flip test over
-  conversations, and the interval the wider of the one over questions and the one over conversations;
-- below it, the p-value is that of McNemar's exact test and says something of these conversations alone: nothing is
+- With at least :data:`CONVERSATIONS_FOR_A_CLAIM` conversations, the p-value is that of the exact sign-flip test
+over
+  conversations, and the interval is the wider one of those over questions and over conversations.
+- With fewer, the p-value is that of McNemar's exact test, which applies only to these conversations: nothing is
   claimed beyond them (``significant`` is null).
 
-P-values are adjusted across all pairs of a run by Holm's procedure.
+P-values are adjusted for all pairs of a run with Holm's procedure.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal, Protocol
+from typing import Protocol, TypeVar
 
-from memreplay.conversations.models import Frozen
-from memreplay.grading.score import Outcome
-from memreplay.scoring.sections import Interval, QuestionRow
+from memreplay.grading import Outcome
+from memreplay.llm import AGENT_MODEL
+from memreplay.scoring.results import Comparison, Interval, QuestionRow
 from memreplay.scoring.statistics import (
     clustered_difference_interval,
     holm,
@@ -38,63 +39,36 @@ Key = tuple[str, str, str]
 
 
 class Graded(Protocol):
-    """An answer as far as it is compared."""
+    """The parts of an answer that are compared."""
 
     @property
-    def dataset(self) -> str:
-        """What the question comes from."""
-        ...
+    def backend(self) -> str: ...
 
     @property
-    def conversation(self) -> str:
-        """What it is about."""
-        ...
+    def model(self) -> str: ...
 
     @property
-    def question_id(self) -> str:
-        """Which question it is."""
-        ...
+    def dataset(self) -> str: ...
 
     @property
-    def outcome(self) -> Outcome:
-        """What the answer was worth."""
-        ...
+    def conversation(self) -> str: ...
 
+    @property
+    def question_id(self) -> str: ...
+
+    @property
+    def outcome(self) -> Outcome: ...
+
+
+R = TypeVar("R", bound=Graded)
 
 Verdicts = Mapping[Key, bool]
-"""Questions to whether they were answered right; those that ended in an error are not in it."""
-
-
-class Comparison(Frozen):
-    """Contestant ``a`` against ``b``. ``difference`` is a's accuracy less b's, -1..1; ``p_value`` that of ``test``.
-
-    ``p_holm`` is adjusted for the number of pairs. ``significant`` is null where there are too few conversations
-    for a claim. ``words`` says it all in a sentence.
-    """
-
-    a: str
-    b: str
-    metric: Literal["accuracy"]
-    n: int
-    both_right: int
-    only_a: int
-    only_b: int
-    both_wrong: int
-    difference: float | None
-    ci95: Interval | None
-    p_value: float | None
-    test: Literal["mcnemar_exact", "sign_flip_exact"]
-    p_holm: float | None
-    p_mcnemar: float | None
-    p_sign_flip: float | None
-    conversations: int
-    significant: bool | None
-    words: str
+"""Whether each question was answered correctly; excludes errors."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two contestants by name, and what each made of the questions."""
+    """Two contestants by name, with their verdicts."""
 
     a: str
     b: str
@@ -104,7 +78,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class _Table:
-    """The questions that both answered: by outcome, and by conversation."""
+    """The questions that both answered, by outcome and by conversation."""
 
     both_right: int
     only_a: int
@@ -117,8 +91,19 @@ class _Table:
         return self.both_right + self.only_a + self.only_b + self.both_wrong
 
 
+def contestants_of(rows: Iterable[R]) -> dict[str, list[R]]:
+    """Group the rows by the backend's name in the results, in the order of first rows."""
+    rows = list(rows)
+    models = {row.model for row in rows} - {AGENT_MODEL}
+    by_name: dict[str, list[R]] = {}
+    for row in rows:
+        name = f"{row.backend}@{row.model}" if len(models) > 1 else row.backend
+        by_name.setdefault(name, []).append(row)
+    return by_name
+
+
 def verdicts_of(rows: Iterable[Graded]) -> dict[Key, bool]:
-    """Which questions one contestant has right."""
+    """Which questions one contestant answered correctly."""
     repeats: dict[Key, list[bool]] = defaultdict(list)
     for row in rows:
         if row.outcome != "error":

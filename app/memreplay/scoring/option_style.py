@@ -1,8 +1,8 @@
-"""Multiple-choice files that give the answer away by how their options are written.
+"""Measures how far the style of multiple-choice options gives the answers away.
 
-Where one option alone begins with (or without) a small letter, or alone ends with (or without) a full stop, it is
-the odd one out. A file in which the odd one out is the right one can be answered without its conversation. How far
-that goes is told by a blind guesser, that sees the options and nothing else, not even the question.
+If only one option begins with (or without) a lower-case letter, or ends with (or without) a full stop, it is the
+odd one out. If the odd one out tends to be correct, the dataset can be answered without its conversations. A blind
+guesser measures this: it sees only the options, not even the question.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ MARKS: dict[str, Mark] = {
     "case": lambda option: option.lstrip()[:1].islower(),
     "full_stop": lambda option: option.rstrip().endswith("."),
 }
-"""What an option may have or not have, whatever it says."""
+"""Properties of an option that are independent of its meaning."""
 
 
 class OptionStyle(Frozen):
-    """How far the writing of the options tells the answers of one dataset.
+    """How far the style of the options reveals the answers of one dataset.
 
-    ``odd_one_out`` counts the questions in which one option alone differs, and ``leaks`` those in which it is the
-    right one; ``leaks_by`` counts these by mark. ``blind_guesser`` is the accuracy to be expected of a guesser that
-    takes the odd one out, and elsewhere the option that shares most words with the others, since wrong options are
-    often made by changing the right one; ``chance`` that of drawing lots.
+    ``odd_one_out`` counts the questions with an odd one out, ``leaks`` those in which it is correct, and
+    ``leaks_by`` these by mark. ``blind_guesser`` is the expected accuracy of choosing the odd one out, or else the
+    option that shares most words with the others, as wrong options are often variations of the correct one.
+    ``chance`` is the expected accuracy of a random choice.
     """
 
     questions: int
@@ -39,7 +39,7 @@ class OptionStyle(Frozen):
 
 
 def option_style(questions: Iterable[Question]) -> OptionStyle | None:
-    """The style of all multiple-choice questions together; None where there are none."""
+    """The style of all multiple-choice questions; None if there are none."""
     several = (question for question in questions if len(question.choices) > 1)
     choices = [(q.choices, q.correct_index) for q in several if q.correct_index is not None]
     if not choices:
@@ -57,7 +57,7 @@ def option_style(questions: Iterable[Question]) -> OptionStyle | None:
 
 
 def odd_ones_out(options: Sequence[str]) -> dict[str, int]:
-    """By mark, the option that alone has it or alone lacks it. Of two options neither is the odd one."""
+    """By mark, the only option that has it or lacks it. With two options there is no odd one out."""
     found: dict[str, int] = {}
     for name, mark in MARKS.items():
         marked = [mark(option) for option in options]
@@ -68,7 +68,7 @@ def odd_ones_out(options: Sequence[str]) -> dict[str, int]:
 
 
 def blind_guess(options: Sequence[str]) -> frozenset[int]:
-    """The options between which the blind guesser draws lots."""
+    """The options among which the blind guesser chooses at random."""
     odd = frozenset(odd_ones_out(options).values())
     if len(odd) == 1:
         return odd

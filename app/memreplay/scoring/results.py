@@ -1,49 +1,333 @@
-"""``results.json``: the whole file. Its keys are fixed, in this order; more may be added."""
+"""The schema of ``results.json``. Its keys are fixed, in this order; new keys may be added.
+
+Shares are 0..1, times milliseconds, costs US dollars. A figure that was not measured is null, never 0.
+:mod:`memreplay.scoring.aggregates` computes it.
+
+To add a metric of single answers: compute it in :class:`memreplay.grading.Score`; add the field here to
+:class:`QuestionRow` and :class:`RecallResults` and its name to :data:`ANSWER_METRICS`; add a column to the tables.
+A new recall@k takes an entry in ``CUTOFFS``, a field of :class:`QuestionRow` and a column.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 
-from memory_backends.stores.trace import Extraction
-from memreplay.conversations.models import Frozen
-from memreplay.llm import AGENT_MODEL
-from memreplay.scoring.aggregates import (
-    adjusted_of,
-    cost_of,
-    extraction_of,
-    failures_of,
-    group_of,
-    latency_of,
-    multiple_choice_of,
-    recall_of,
-    retrieval_of,
-    tests_of,
-    tokens_of,
-)
-from memreplay.scoring.comparisons import Comparison, compare_pairs, pairs_within
-from memreplay.scoring.headline import Headline, headline_of
-from memreplay.scoring.option_style import OptionStyle
-from memreplay.scoring.sections import (
-    AdjustedResults,
-    ExtractionResults,
-    Latency,
-    MultipleChoiceResults,
-    QuestionRow,
-    RecallResults,
-    RetrievalResults,
-    TestResults,
-    Tokens,
-)
+from pydantic import Field
 
-__all__ = ["BackendResults", "KeyFacts", "QuestionRow", "Results", "RunFacts", "build_results", "contestants_of"]
+from memreplay.conversations.models import EvidenceRole, Frozen, InfoLocation, QuestionKind, Salience
+from memreplay.grading import Outcome
+from memreplay.scoring.answer_key import Adjusted
+from memreplay.scoring.attribution import Label
+from memreplay.scoring.evidence_trail import Loss
+from memreplay.scoring.option_style import OptionStyle
+
+RowKind = QuestionKind | Literal["test"]
+Interval = tuple[float, float]
 
 _DECIMALS = 6
 
 
+class Tokens(Frozen):
+    """Tokens as counted by the provider; ``cached`` is included in ``prompt``."""
+
+    prompt: int
+    completion: int
+    cached: int
+
+
+class HitRow(Frozen):
+    """Something that the memory retrieved for the question."""
+
+    id: str
+    store: str
+    rank: int
+    score: float | None
+    turns: tuple[str, ...]
+    sources: tuple[str, ...]
+    in_prompt: bool
+
+
+class QuestionRow(Frozen):
+    """One question, put to one backend through one model.
+
+    ``ms`` is the duration of the model call and ``recall_ms`` that of the memory's read path. ``ms``, ``tokens``
+    and ``cost_usd`` are null if no model was called, or if the call failed without reporting them. The keys after
+    ``ms`` are what the aggregates are computed from.
+
+    ``failure`` is the label of ``scoring.attribution``; ``failure_loss`` details ``not_written``,
+    ``failure_detail`` is a description, and ``failure_ranks`` gives the rank of each missing evidence turn in each
+    retrieval channel. ``closed_book_correct`` is whether the same model is correct without any memory. ``adjusted``
+    is the score by the corrected answer key, null if that does not correct the question. If an agent could not be
+    given a fresh session, its memory contained ``earlier_questions`` and ``earlier_conversations``.
+
+    In the row of a test, ``question`` and ``reply`` contain all questions and responses, one per line; ``tokens``
+    and costs are sums over all messages, and ``ms`` is the mean of the calls. ``distance_tokens`` is the distance
+    between the first message and the last question; ``benchmark_cost_usd`` is the cost of the models that the
+    dataset called.
+    """
+
+    question_id: str
+    dataset: str
+    conversation: str
+    backend: str
+    model: str
+    repeat: int
+    kind: RowKind
+    type: str
+    question: str
+    expected: str
+    predicted: str | None
+    predicted_index: int | None = None
+    correct_index: int | None = None
+    score: float | None
+    max_score: float
+    recorded_score: float | None = None
+    outcome: Outcome
+    reply: str | None
+    error: str | None
+    evidence: tuple[str, ...] = ()
+    evidence_role: EvidenceRole | None = None
+    hits: tuple[HitRow, ...] = ()
+    recall_at_10: float | None = None
+    evidence_in_prompt: bool | None = None
+    failure: Label | None = None
+    tokens: Tokens | None
+    cost_usd: float | None
+    ms: float | None
+    recall_ms: float | None = None
+    other_type: str | None = None
+    location: InfoLocation | None = None
+    salience: Salience | None = None
+    category: str | None = None
+    exact_match: bool | None = None
+    entity_recall: float | None = None
+    f1: float | None = None
+    recall_at_1: float | None = None
+    recall_at_5: float | None = None
+    reciprocal_rank: float | None = None
+    failure_loss: Loss | None = None
+    failure_detail: str | None = None
+    failure_ranks: Mapping[str, Mapping[str, int]] = Field(default_factory=dict)
+    closed_book_correct: bool | None = None
+    adjusted: Adjusted | None = None
+    earlier_questions: int = 0
+    earlier_conversations: int = 0
+    reasoning: tuple[str, ...] = ()
+    distance_tokens: int | None = None
+    benchmark_cost_usd: float | None = None
+
+
+ANSWER_METRICS = ("exact_match", "entity_recall", "f1")
+"""Metrics of a single answer: fields of :class:`QuestionRow`, whose means are fields of :class:`RecallResults`."""
+
+
+def recall_field(k: int) -> str:
+    """The field of :class:`QuestionRow` for recall@k."""
+    return f"recall_at_{k}"
+
+
+class Group(Frozen):
+    """A group of questions. ``accuracy`` is correct / graded, ``ci95`` its Wilson interval."""
+
+    total: int
+    graded: int
+    correct: int
+    accuracy: float | None
+    ci95: Interval | None
+
+
+class MultipleChoiceResults(Frozen):
+    """``confusion_matrix``: rows are correct indexes, columns predicted ones. Excludes unparsed replies."""
+
+    total: int
+    graded: int
+    correct: int
+    accuracy: float | None
+    accuracy_without_adversarial: float | None
+    ci95: Interval | None
+    unparsed: int
+    refused: int
+    errors: int
+    by_type: dict[str, Group]
+    confusion_matrix: tuple[tuple[int, ...], ...]
+
+
+class RecallResults(Frozen):
+    """The :data:`ANSWER_METRICS` are means over the graded replies to which they apply."""
+
+    total: int
+    graded: int
+    correct: int
+    accuracy: float | None
+    unparsed: int
+    refused: int
+    errors: int
+    exact_match: float | None
+    entity_recall: float | None
+    f1: float | None
+    ci95: Interval | None
+    by_type: dict[str, Group]
+    by_location: dict[str, Group]
+    by_salience: dict[str, Group]
+    by_category: dict[str, Group]
+
+
+class RetrievalResults(Frozen):
+    """Means over the questions whose evidence supports the answer and whose memory could be read."""
+
+    questions: int
+    recall_at: dict[str, float] | None
+    mrr: float | None
+    evidence_in_prompt: float
+
+
+class TestGroup(Frozen):
+    """Tests of one dataset, or all. ``score`` and ``max_score`` are sums over the graded tests.
+
+    If a test could not be rescored, its recorded score counts. ``correct`` tests have full marks, ``errors`` could
+    not be graded. ``ltm_score`` is the mean distance in tokens between information and question, over the tests
+    with full marks.
+    """
+
+    __test__ = False
+
+    total: int
+    graded: int
+    correct: int
+    errors: int
+    score: float
+    max_score: float
+    ltm_score: float | None
+
+
+class TestResults(TestGroup):
+    """All tests. ``recorded_score`` is the sum of the scores recorded in an imported run.
+
+    ``differing`` are the ids of tests whose new score differs from the recorded one, ``not_recomputed`` of those
+    without a new score. ``benchmark_cost_usd`` is the cost of judging and role play, which the agent's ``cost_usd``
+    excludes.
+    """
+
+    by_dataset: dict[str, TestGroup]
+    recorded_score: float | None
+    differing: tuple[str, ...]
+    not_recomputed: tuple[str, ...]
+    benchmark_cost_usd: float | None
+
+
+class AdjustedResults(Frozen):
+    """The score by the corrected answer key.
+
+    ``corrected`` rows have a correction, ``changed`` rows a different outcome than by the published key. Rows
+    without any correct answer are ``left_out``.
+    """
+
+    corrected: int
+    changed: int
+    left_out: int
+    graded: int
+    correct: int
+    accuracy: float | None
+    ci95: Interval | None
+    evidence_in_prompt: float | None
+
+
+class Latency(Frozen):
+    """Medians and 95th percentiles."""
+
+    recall_p50: float | None
+    recall_p95: float | None
+    model_p50: float | None
+    model_p95: float | None
+
+
+class ExtractionResults(Frozen):
+    """The calls of a model that extracts candidate facts, which the answers' figures exclude.
+
+    A reply from the cache counts with its original cost, and as ``reused``. ``cost_usd`` is null if a price is
+    unknown. ``error`` is the most common error.
+    """
+
+    model: str
+    calls: int
+    reused: int
+    errors: int
+    error: str | None
+    facts: int
+    tokens: Tokens
+    cost_usd: float | None
+
+
+class EvidenceByAnswer(Frozen):
+    """Graded questions with evidence, by whether all of it was in the prompt and whether the answer was correct."""
+
+    in_prompt_right: int
+    in_prompt_wrong: int
+    missing_right: int
+    missing_wrong: int
+
+    @property
+    def total(self) -> int:
+        return self.in_prompt_right + self.in_prompt_wrong + self.missing_right + self.missing_wrong
+
+
+class Headline(Frozen):
+    """The figures that are quoted.
+
+    ``ci95`` assumes independent questions (Wilson); ``ci95_clustered`` allows for correlation within a
+    conversation. ``closed_book_accuracy`` is that of the same model without memory on the same questions;
+    ``normalised_gain`` is (accuracy - closed book) / (1 - closed book). ``grounded_accuracy`` is the share of
+    graded questions with evidence whose answers are ``grounded``: correct, with the evidence in the prompt,
+    verbatim or distilled. ``repeats_agree`` is the share of pairs of repeats of a question with the same answer;
+    null without repeats.
+    """
+
+    accuracy: float | None
+    accuracy_without_adversarial: float | None
+    ci95: Interval | None
+    ci95_clustered: Interval | None
+    conversations: int
+    closed_book_accuracy: float | None
+    normalised_gain: float | None
+    grounded_accuracy: float | None
+    evidence_in_prompt: float | None
+    evidence_by_answer: EvidenceByAnswer | None
+    tokens_per_right: float | None
+    cost_usd_per_right: float | None
+    repeats_agree: float | None
+
+
+class Comparison(Frozen):
+    """Contestant ``a`` against ``b``. ``difference`` is a's accuracy minus b's; ``p_value`` is that of ``test``.
+
+    ``p_holm`` is adjusted for the number of pairs. ``significant`` is null if there are too few conversations for a
+    claim. ``words`` summarises the comparison in a sentence.
+    """
+
+    a: str
+    b: str
+    metric: Literal["accuracy"]
+    n: int
+    both_right: int
+    only_a: int
+    only_b: int
+    both_wrong: int
+    difference: float | None
+    ci95: Interval | None
+    p_value: float | None
+    test: Literal["mcnemar_exact", "sign_flip_exact"]
+    p_holm: float | None
+    p_mcnemar: float | None
+    p_sign_flip: float | None
+    conversations: int
+    significant: bool | None
+    words: str
+
+
 class RunFacts(Frozen):
-    """Which run it was. ``settings`` hold no secrets; times are ISO 8601."""
+    """Identifies the run. ``settings`` contain no secrets; times are ISO 8601."""
 
     id: str
     started_at: str
@@ -54,7 +338,7 @@ class RunFacts(Frozen):
 
 
 class BackendResults(Frozen):
-    """One backend through one model. ``cost_usd`` is null where the price of any reply is unknown."""
+    """One backend through one model. ``cost_usd`` is null if the price of any reply is unknown."""
 
     backend: str
     model: str
@@ -73,7 +357,7 @@ class BackendResults(Frozen):
 
 
 class KeyFacts(Frozen):
-    """The answer-key overlay: its file's name, how many corrections it holds, how many questions they touch."""
+    """The answer-key overlay: file name, number of corrections, number of questions of this run they apply to."""
 
     file: str
     corrections: int
@@ -81,10 +365,10 @@ class KeyFacts(Frozen):
 
 
 class Results(Frozen):
-    """The whole file. ``backends`` are named ``backend``, or ``backend@model`` where a run has several models.
+    """The whole file. ``backends`` are named ``backend``, or ``backend@model`` if the run has several models.
 
-    ``option_style`` says by dataset how far the writing of its options tells the answers. ``tests_written_usd`` is
-    what the model cost that wrote tests, before any memory saw them; null where none did, or no price is known.
+    ``option_style`` reports per dataset how far the style of the options reveals the answers. ``tests_written_usd``
+    is the cost of generating tests with a model; null if none were generated or no price is known.
     """
 
     schema_version: Literal[1]
@@ -97,7 +381,7 @@ class Results(Frozen):
     questions: tuple[QuestionRow, ...]
 
     def to_json(self) -> str:
-        """The file's text: keys in the order of the models, numbers rounded to six decimals, a line break last."""
+        """The text of the file: keys in the order of the models, numbers rounded to six decimals."""
         data = _rounded(self.model_dump(mode="json"))
         return json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
@@ -111,63 +395,3 @@ def _rounded(value: Any) -> Any:
         case dict():
             return {key: _rounded(entry) for key, entry in value.items()}
     return value
-
-
-def contestants_of(rows: Sequence[QuestionRow]) -> dict[str, list[QuestionRow]]:
-    """The rows of each backend, by its name in results, in the order of their first rows."""
-    models = {row.model for row in rows} - {AGENT_MODEL}
-    by_name: dict[str, list[QuestionRow]] = {}
-    for row in rows:
-        name = f"{row.backend}@{row.model}" if len(models) > 1 else row.backend
-        by_name.setdefault(name, []).append(row)
-    return by_name
-
-
-def build_results(
-    run: RunFacts,
-    rows: Sequence[QuestionRow],
-    option_style: Mapping[str, OptionStyle] | None = None,
-    answer_key: KeyFacts | None = None,
-    extractions: Mapping[str, Sequence[Extraction]] | None = None,
-    tests_written_usd: float | None = None,
-) -> Results:
-    """The results of a run, from its rows in the order in which they shall stand in the file.
-
-    ``extractions`` maps a backend to the calls of its extractor.
-    """
-    by_name = contestants_of(rows)
-    return Results(
-        schema_version=1,
-        run=run,
-        backends={
-            name: _backend(its_rows, (extractions or {}).get(its_rows[0].backend, ()))
-            for name, its_rows in by_name.items()
-        },
-        comparisons=compare_pairs(pairs_within(by_name)),
-        option_style=dict(option_style or {}),
-        answer_key=answer_key,
-        tests_written_usd=tests_written_usd,
-        questions=tuple(rows),
-    )
-
-
-def _backend(rows: Sequence[QuestionRow], extractions: Sequence[Extraction]) -> BackendResults:
-    choice = [row for row in rows if row.kind == "choice"]
-    recall = [row for row in rows if row.kind == "recall"]
-    tests = [row for row in rows if row.kind == "test"]
-    return BackendResults(
-        backend=rows[0].backend,
-        model=rows[0].model,
-        accuracy=group_of(rows).accuracy,
-        multiple_choice=multiple_choice_of(choice) if choice else None,
-        recall=recall_of(recall) if recall else None,
-        tests=tests_of(tests) if tests else None,
-        retrieval=retrieval_of(rows),
-        failures=failures_of(rows),
-        tokens=tokens_of(rows),
-        cost_usd=cost_of(rows),
-        latency_ms=latency_of(rows),
-        headline=headline_of(rows),
-        adjusted=adjusted_of(rows),
-        extraction=extraction_of(extractions),
-    )

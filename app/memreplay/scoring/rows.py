@@ -1,4 +1,4 @@
-"""From events to rows of the results: one per answer, one per finished test."""
+"""Build the rows of the results from events: one per answer, one per finished test."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from memory_backends.base import Hit
 from memreplay.conversations.models import Conversation, Question
+from memreplay.engine.answers import CUTOFFS
 from memreplay.engine.events import (
     AgentReplied,
     AnswerScored,
@@ -16,12 +17,12 @@ from memreplay.engine.events import (
     ReplyReceived,
     TestScored,
 )
-from memreplay.grading.score import Outcome, RetrievalScore
+from memreplay.grading import Outcome, RetrievalScore
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import Reply
 from memreplay.scoring.answer_key import Adjusted
 from memreplay.scoring.attribution import Attribution
-from memreplay.scoring.sections import HitRow, QuestionRow, Tokens
+from memreplay.scoring.results import ANSWER_METRICS, HitRow, QuestionRow, Tokens, recall_field
 from memreplay.scoring.statistics import mean
 
 MAX_SCORE = 1.0
@@ -37,9 +38,9 @@ def question_row(
     closed_book_correct: bool | None = None,
     adjusted: Adjusted | None = None,
 ) -> QuestionRow:
-    """The row. Where memory could not be read no model was asked, and retrieval is not counted.
+    """Build the row of an answer. If memory could not be read, no model was called and retrieval is not scored.
 
-    What a call took that ended in an error is null, unless the reply tells it all the same.
+    Tokens and duration of a failed call are null unless the reply reports them.
     """
     reply, score = received.reply, scored.score
     model_was_asked = bool(asked.prompt)
@@ -63,14 +64,12 @@ def question_row(
         correct_index=question.correct_index,
         score=score.score,
         max_score=MAX_SCORE,
-        recorded_score=None,
         outcome=score.outcome,
         reply=reply.text,
         error=reply.error,
         evidence=question.evidence,
         evidence_role=question.evidence_role,
         hits=tuple(map(_hit_row, asked.hits)),
-        recall_at_10=recall_at.get(10),
         evidence_in_prompt=retrieval.evidence_in_prompt,
         failure=attribution.label if attribution else None,
         tokens=_tokens(reply) if model_was_asked and is_counted and asked.model != AGENT_MODEL else None,
@@ -81,11 +80,6 @@ def question_row(
         location=question.info_location,
         salience=question.salience,
         category=question.category,
-        exact_match=score.exact_match,
-        entity_recall=score.entity_recall,
-        f1=score.f1,
-        recall_at_1=recall_at.get(1),
-        recall_at_5=recall_at.get(5),
         reciprocal_rank=retrieval.reciprocal_rank,
         failure_loss=attribution.loss if attribution else None,
         failure_detail=attribution.detail if attribution else None,
@@ -94,6 +88,8 @@ def question_row(
         adjusted=adjusted,
         earlier_questions=reply.earlier_questions,
         earlier_conversations=reply.earlier_conversations,
+        **{metric: getattr(score, metric) for metric in ANSWER_METRICS},
+        **{recall_field(k): recall_at.get(k) for k in CUTOFFS},
     )
 
 
@@ -114,7 +110,7 @@ def _hit_row(hit: Hit) -> HitRow:
 
 
 TEST_KINDS = ("agent_replied", "benchmark_model_asked", "test_scored")
-"""The events that the rows are made from."""
+"""The events from which the rows of tests are built."""
 
 _EQUAL = 1e-6
 _FULL_MARKS = 1 - _EQUAL
@@ -123,7 +119,7 @@ _REPEAT = re.compile(r"#\d+")
 
 
 def rows_of_tests(conversation: Conversation, events: Iterable[ReplayEvent]) -> list[QuestionRow]:
-    """The rows of a conversation's tests, by dataset and then by id: whichever was over first."""
+    """Build the rows of a conversation's tests, sorted by dataset and id, not by time."""
     kept = list(events)
     replies = [event for event in kept if isinstance(event, AgentReplied)]
     asked = [event for event in kept if isinstance(event, BenchmarkModelAsked)]
@@ -140,14 +136,14 @@ def rows_of_tests(conversation: Conversation, events: Iterable[ReplayEvent]) -> 
 
 
 def cost_of_writing(events: Iterable[ReplayEvent]) -> float | None:
-    """What the model cost that wrote the tests: its calls are of no test. None where no cost is known."""
+    """The cost of generating the tests: the model calls outside of any test. None if no cost is known."""
     calls = [event for event in events if isinstance(event, BenchmarkModelAsked) and not event.test_id]
     costs = [call.cost_usd for call in calls if call.cost_usd is not None]
     return sum(costs) if costs else None
 
 
 def outcome_of_test(scored: TestScored) -> Outcome:
-    """Correct at full score, wrong below. What nobody could grade is an error and not a wrong answer."""
+    """Correct at full score, wrong below. An ungraded test is an error, not a wrong answer."""
     score = scored.recorded_score if scored.score is None else scored.score
     if score is None:
         return "error"
@@ -155,13 +151,13 @@ def outcome_of_test(scored: TestScored) -> Outcome:
 
 
 def place_of_test(scored: TestScored) -> tuple[str, list[tuple[int, str]]]:
-    """By dataset, and then by id with numbers as numbers."""
+    """Sort key: dataset, then id in natural order."""
     parts = _DIGITS.split(scored.test_id)
     return scored.dataset, [(int(part) if place % 2 else 0, part) for place, part in enumerate(parts)]
 
 
 def differs_from_record(scored: TestScored) -> bool:
-    """Whether a test has a score on record and we come to another."""
+    """Whether the recorded and the new score of a test differ."""
     if scored.score is None or scored.recorded_score is None:
         return False
     return abs(scored.score - scored.recorded_score) > _EQUAL
@@ -190,39 +186,15 @@ def _row(
         question="\n".join(scored.questions),
         expected=scored.expected,
         predicted="\n".join(scored.responses),
-        predicted_index=None,
-        correct_index=None,
         score=scored.score,
         max_score=scored.max_score,
         recorded_score=scored.recorded_score,
         outcome=outcome,
         reply="\n".join(scored.responses),
         error=scored.ungraded,
-        evidence=(),
-        evidence_role=None,
-        hits=(),
-        recall_at_10=None,
-        evidence_in_prompt=None,
-        failure=None,
-        failure_loss=None,
-        failure_detail=None,
-        failure_ranks={},
-        closed_book_correct=None,
-        adjusted=None,
         tokens=_test_tokens(answered) if answered else None,
         cost_usd=sum(cost or 0.0 for cost in costs) if costs and None not in costs else None,
         ms=mean([reply.ms for reply in answered]),
-        recall_ms=None,
-        other_type=None,
-        location=None,
-        salience=None,
-        category=None,
-        exact_match=None,
-        entity_recall=None,
-        f1=None,
-        recall_at_1=None,
-        recall_at_5=None,
-        reciprocal_rank=None,
         reasoning=scored.reasoning,
         distance_tokens=scored.distance_tokens,
         benchmark_cost_usd=sum(benchmark) if benchmark else None,
@@ -230,7 +202,7 @@ def _row(
 
 
 def _name_and_repeat(conversation: Conversation, scored: TestScored) -> tuple[str, int]:
-    """The conversation without whose it is, and its repeat from 0: rows of one test stand beside each other."""
+    """The conversation's name without backend and model, and the 0-based repeat."""
     for owner in (f"@{scored.backend}@{scored.model}", f"@{scored.backend}"):
         name, found, mark = conversation.id.rpartition(owner)
         if found and (not mark or _REPEAT.fullmatch(mark)):

@@ -1,4 +1,4 @@
-"""What changed from one run to another, question by question."""
+"""Compare two runs question by question."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pydantic import BaseModel, ConfigDict
 
 from memreplay.conversations.models import Frozen
 from memreplay.errors import UsageError
-from memreplay.grading.score import Outcome
-from memreplay.llm import AGENT_MODEL
-from memreplay.scoring.comparisons import Comparison, Key, Pair, compare_pairs, verdicts_of
+from memreplay.grading import Outcome
+from memreplay.scoring.comparisons import Key, Pair, compare_pairs, contestants_of, verdicts_of
+from memreplay.scoring.results import Comparison
 
 Kind = Literal["lost", "gained", "error", "other_failure", "other_answer"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""In the order in which changes are told: right to wrong, wrong to right, an error on one side, wrong (or right)
-for another reason, and another answer that is as right or wrong as the first."""
+"""In the order of reporting: correct to wrong, wrong to correct, an error on one side, the same outcome for a
+different reason, and a different answer with the same outcome."""
 
 
 class AnswerRow(BaseModel):
-    """A row of results as far as runs are compared by it; rows of older versions may lack the last."""
+    """The part of a results row by which runs are compared. Older versions lack ``failure``."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -39,7 +39,7 @@ class AnswerRow(BaseModel):
 
 
 class Change(Frozen):
-    """A question that the two runs answered otherwise. ``was`` and ``now`` are what they said."""
+    """A question that the two runs answered differently. ``was`` and ``now`` are the answers or errors."""
 
     kind: Kind
     contestant: str
@@ -57,8 +57,8 @@ class Change(Frozen):
 class RunComparison(Frozen):
     """Two runs, paired by question. ``a`` is the first run in ``comparisons``, ``b`` the second.
 
-    ``unpaired`` are contestants of either run that the other has no partner for; ``alike`` counts the answers that
-    did not change.
+    ``unpaired`` are contestants of either run without a partner in the other; ``alike`` counts the unchanged
+    answers.
     """
 
     comparisons: tuple[Comparison, ...]
@@ -73,13 +73,13 @@ Rows = Sequence[AnswerRow]
 def compare_runs(first: Rows, second: Rows) -> RunComparison:
     """Pair two runs on the questions that both asked.
 
-    A backend is paired with itself, through the same model where it has several; where each run has one contestant
-    only, these two are paired whatever they are.
+    A backend is paired with itself, with the same model if it has several. If each run has only one contestant,
+    these two are paired whatever they are.
 
     Raises:
         UsageError: there is nothing to pair.
     """
-    a, b = _contestants(first), _contestants(second)
+    a, b = contestants_of(first), contestants_of(second)
     partners = _partners(a, b)
     pairs, changes, alike = [], [], 0
     for name_a, name_b in partners:
@@ -105,22 +105,13 @@ def compare_runs(first: Rows, second: Rows) -> RunComparison:
     )
 
 
-def _contestants(rows: Rows) -> dict[str, list[AnswerRow]]:
-    contestants: dict[str, list[AnswerRow]] = {}
-    models = {row.model for row in rows} - {AGENT_MODEL}
-    for row in rows:
-        name = f"{row.backend}@{row.model}" if len(models) > 1 else row.backend
-        contestants.setdefault(name, []).append(row)
-    return contestants
-
-
 def _partners(a: Mapping[str, Rows], b: Mapping[str, Rows]) -> list[tuple[str, str]]:
     if len(a) == len(b) == 1:
         return [(next(iter(a)), next(iter(b)))]
     by_name = [(name, name) for name in a if name in b]
     if by_name:
         return by_name
-    # One run has several models and the other has one: they meet where backend and model are the same.
+    # One run has several models and the other has one: pair equal backends and models.
     found = {(rows[0].backend, rows[0].model): name for name, rows in b.items()}
     identities = ((name, (rows[0].backend, rows[0].model)) for name, rows in a.items())
     return [(name, found[identity]) for name, identity in identities if identity in found]

@@ -1,4 +1,7 @@
-"""Intervals, quantiles, and exact tests for two backends on the same questions."""
+"""Intervals, quantiles, and exact tests for two backends on the same questions.
+
+SciPy would take 0.7 s (``scipy.special``) to 1.6 s (``scipy.stats``) to import, and offers only part of this.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,9 @@ T_975 = (
 
 
 def t_quantile(freedom: int) -> float:
-    """The 0.975 quantile of Student's t, right to three decimals.
+    """The 0.975 quantile of Student's t, accurate to three decimals.
 
-    From a table up to 30 degrees of freedom, above by the expansion of Cornish and Fisher to the second order.
+    From a table up to 30 degrees of freedom, beyond that by the second-order expansion of Cornish and Fisher.
     """
     if freedom <= len(T_975):
         return T_975[freedom - 1]
@@ -33,7 +36,7 @@ def wilson_interval(successes: float, trials: float, z: float = Z_95) -> tuple[f
 
     Wilson, E. B. (1927), "Probable inference, the law of succession, and statistical inference", JASA 22, 209–212:
     ``(p + z²/2n ± z·sqrt(p(1 − p)/n + z²/4n²)) / (1 + z²/n)``. It stays within 0..1 and holds at 0 and n successes.
-    Trials that are not independent go in as an effective number of them, which need not be whole.
+    For dependent trials pass their effective number, which may be fractional.
     """
     if trials == 0:
         return None
@@ -45,12 +48,12 @@ def wilson_interval(successes: float, trials: float, z: float = Z_95) -> tuple[f
 
 
 def jackknife_variance(clusters: Sequence[tuple[int, int]]) -> float:
-    """The variance of a ratio of sums, from what becomes of it when each of at least two clusters is left out.
+    """The delete-one-cluster jackknife variance of a ratio of sums; needs at least two clusters.
 
     ``clusters`` are the sum and the size of each; the ratio is that of all sums to all sizes. (C − 1)/C times the
     squared distances from the ratio of all: CV3 in MacKinnon, Nielsen and Webb (2023), "Cluster-robust inference: a
-    guide to empirical practice", Journal of Econometrics 232, 272–299. It stays honest where clusters are few and
-    of unequal size; where they are of one size it is the variance of their mean.
+    guide to empirical practice", Journal of Econometrics 232, 272–299. It remains reliable for few clusters of
+    unequal size; for clusters of equal size it is the variance of their mean.
     """
     total, size = sum(part for part, _ in clusters), sum(size for _, size in clusters)
     without = [(total - part) / (size - its_size) for part, its_size in clusters]
@@ -58,12 +61,12 @@ def jackknife_variance(clusters: Sequence[tuple[int, int]]) -> float:
 
 
 def clustered_interval(clusters: Sequence[tuple[int, int]]) -> tuple[float, float] | None:
-    """The 95 % interval of a rate whose trials come in clusters: questions of the same conversation.
+    """The 95 % interval of a rate whose trials are clustered, such as questions of the same conversation.
 
     ``clusters`` are successes and trials of each. The ratio of the clustered to the binomial variance of the rate
-    is the design effect, never taken below 1. Wilson's interval at the effective number of trials, with Student's t
-    of C − 1 degrees of freedom, after Korn and Graubard (1998), "Confidence intervals for proportions with small
-    expected number of positive counts estimated from survey data", Survey Methodology 24, 193–201. None below two
+    is the design effect, at least 1. Wilson's interval at the effective number of trials, with Student's t of C − 1
+    degrees of freedom, after Korn and Graubard (1998), "Confidence intervals for proportions with small expected
+    number of positive counts estimated from survey data", Survey Methodology 24, 193–201. None for fewer than two
     clusters.
     """
     filled = [(right, trials) for right, trials in clusters if trials]
@@ -97,9 +100,9 @@ def mean(values: Sequence[float]) -> float | None:
 
 
 def mcnemar_exact(b: int, c: int) -> float:
-    """The two-sided p-value that questions on which two contestants disagree fall to either side equally often.
+    """The two-sided p-value of the hypothesis that disagreements favour both contestants equally often.
 
-    Twice the smaller tail of Binomial(b + c, 1/2), at most 1; 1 where they never disagree. McNemar, Q. (1947),
+    Twice the smaller tail of Binomial(b + c, 1/2), at most 1; 1 if they never disagree. McNemar, Q. (1947),
     "Note on the sampling error of the difference between correlated proportions or percentages", Psychometrika 12.
     """
     n = b + c
@@ -111,11 +114,11 @@ def mcnemar_exact(b: int, c: int) -> float:
 
 
 def sign_flip_exact(differences: Sequence[int]) -> float:
-    """The two-sided p-value that each conversation could as well have favoured the other contestant.
+    """The two-sided p-value of the hypothesis that each conversation favours either contestant equally.
 
-    ``differences`` are, for each conversation, the questions only the first has right less those only the second
-    has. The p-value is the share of all ways to flip their signs whose sum is at least as far from 0 as the one
-    seen. Since the sums are integers, all 2^C ways are counted exactly by convolution, for any number C of
+    ``differences`` are, for each conversation, the number of questions only the first has right minus the number
+    only the second has right. The p-value is the share of all sign flips whose sum is at least as far from 0 as the
+    observed one. As the sums are integers, all 2^C flips are counted exactly by convolution, for any number C of
     conversations. Fisher, R. A. (1935), The Design of Experiments, section 21.
     """
     seen = abs(sum(differences))
@@ -131,7 +134,7 @@ def sign_flip_exact(differences: Sequence[int]) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values adjusted for their number, in the order given.
+    """Adjust p-values for multiple comparisons, keeping their order.
 
     Holm, S. (1979), "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics
     6: the i-th smallest of m is multiplied by m − i + 1, is never below the one before, and at most 1.
@@ -146,7 +149,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def paired_interval(b: int, c: int, n: int) -> tuple[float, float] | None:
-    """The 95 % interval of the difference of two rates over ``n`` questions; None without any.
+    """The 95 % interval of the difference of two rates over ``n`` questions; None if ``n`` is 0.
 
     Agresti, A. and Min, Y. (2005), "Simple improved confidence intervals for comparing matched proportions",
     Statistics in Medicine 24, 729–740: Wald's interval after half a question is added to each cell of the table.
@@ -160,10 +163,12 @@ def paired_interval(b: int, c: int, n: int) -> tuple[float, float] | None:
 
 
 def clustered_difference_interval(clusters: Sequence[tuple[int, int]]) -> tuple[float, float] | None:
-    """The same where questions come in conversations: the standard error is the jackknife's over conversations.
+    """The interval of :func:`paired_interval` for questions clustered by conversation, with a jackknife standard
+    error.
 
-    ``clusters`` are, for each conversation, the questions only the first has right less those only the second has,
-    and its number of questions. Student's t with C − 1 degrees of freedom; None with fewer than two conversations.
+    ``clusters`` are, for each conversation, the number of questions only the first has right minus the number only
+    the second has right, and the number of questions. Student's t with C − 1 degrees of freedom; None with fewer
+    than two conversations.
     """
     filled = [(difference, size) for difference, size in clusters if size]
     if len(filled) < 2:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from memory_backends.base import MemoryDescription
 from memory_backends.stores.trace import (
     AppendChange,
     MemoryOperation,
@@ -25,11 +26,9 @@ from memory_backends.stores.trace import (
     WriteChange,
 )
 from memreplay.conversations.models import Conversation
-from memreplay.engine.events import Observed, PromotionDecided, ReplayEvent, StoreOperated
+from memreplay.engine.events import ConversationOpened, Observed, PromotionDecided, ReplayEvent, StoreOperated
 from memreplay.timeline.fold import MISSING, parts_of, patched
 from memreplay.timeline.timeline import Answer
-
-_WORKING_STATE = "personal_state:"
 
 
 class MemoryHistory(Protocol):
@@ -89,7 +88,9 @@ class StoredMemory:
         self._values: dict[tuple[str, str], str] = {}
         self._pieces: dict[str, list[Item]] = defaultdict(list)
         self._states: dict[str, _State] = {}
-        for event in events:
+        self._memory = MemoryDescription()
+        # What a memory does while it is opened precedes the event that describes it.
+        for event in sorted(events, key=lambda event: not isinstance(event, ConversationOpened)):
             self._apply(event)
         self.items: tuple[Item, ...] = (
             *self._points.values(),
@@ -108,6 +109,8 @@ class StoredMemory:
 
     def _apply(self, event: ReplayEvent) -> None:
         match event:
+            case ConversationOpened():
+                self._memory = event.memory
             case Observed():
                 self.is_recorded = True
                 self.observed.update(event.turns)
@@ -139,7 +142,7 @@ class StoredMemory:
                 self._pieces[key].append(Item(text, turns))
             case RemoveChange(ids=ids):
                 self._remove(key, ids)
-            case WriteChange() | PatchChange() if key.startswith(_WORKING_STATE):
+            case WriteChange() | PatchChange() if self._memory.store_of(key).is_scratch:
                 pass
             case WriteChange(value=str(text)):
                 self._pieces[key] = [Item(text, turns)]
@@ -159,11 +162,12 @@ class StoredMemory:
             linked = frozenset(map(str, named))
         else:
             linked = turns | before.turns if before is not None and not before.removed else turns
+        marked = self._memory.store_of(key).superseded_field
         value = payload.get("value")
         if isinstance(value, str):
             self._values[place] = value
         self._points[place] = Item(
-            "\n".join(leaves_of(payload)), linked, superseded=payload.get("superseded_by") is not None
+            "\n".join(leaves_of(payload)), linked, superseded=marked is not None and payload.get(marked) is not None
         )
 
     def _remove(self, key: str, ids: Sequence[str]) -> None:

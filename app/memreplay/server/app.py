@@ -1,9 +1,12 @@
-"""A memory of ours as an HTTP service, for benchmark runners that drive an agent.
+"""The HTTP server of a backend, for benchmark runners that drive an agent.
 
-``POST /run_turn`` takes a ``BenchmarkTurnPayload`` and gives ``{"reply", "session"}``; ``?session=ID`` says which
-conversation, else there is one for all. ``POST /sessions`` makes a fresh one, with ``{"copy_of": ID}`` one that
-remembers what that does; ``GET /sessions`` lists them, ``DELETE /sessions/ID`` ends one. ``GET /memory_state``
-shows the stores, ``GET /health`` that there is somebody. An error is ``{"error": sentence}`` with its status.
+- ``POST /run_turn`` takes a ``BenchmarkTurnPayload`` and returns ``{"reply", "session"}``. ``?session=ID`` selects
+  the conversation, otherwise the default session is used.
+- ``POST /sessions`` creates an empty session, with ``{"copy_of": ID}`` a copy of another. ``GET /sessions`` lists
+  them, ``DELETE /sessions/ID`` ends one.
+- ``GET /memory_state`` returns the content of the stores, ``GET /health`` the server's status.
+
+Errors are ``{"error": sentence}`` with a status code.
 """
 
 from __future__ import annotations
@@ -25,15 +28,15 @@ from memory_backends.records import BenchmarkTurnPayload
 from memreplay import __version__
 from memreplay.server.session import Limits, Reader, ServedSession
 
-MOST_BYTES: Final = 16 * 1024 * 1024
-"""Of a request: a history of several million tokens."""
-MOST_SESSIONS: Final = 64
+MAX_REQUEST_BYTES: Final = 16 * 1024 * 1024
+"""The largest request: a history of several million tokens."""
+MAX_SESSIONS: Final = 64
 SECONDS_TO_STOP: Final = 10.0
 DEFAULT_SESSION: Final = "default"
 
 
-class SessionWanted(BaseModel):
-    """What ``POST /sessions`` may say."""
+class SessionRequest(BaseModel):
+    """The body of ``POST /sessions``."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -41,7 +44,7 @@ class SessionWanted(BaseModel):
 
 
 class BackendServer:
-    """Serves one memory architecture to any number of conversations. ``make`` gives a new memory."""
+    """Serves one memory architecture to any number of conversations. ``make`` creates a memory."""
 
     def __init__(self, name: str, make: Callable[[], MemoryBackend], reader: Reader, limits: Limits) -> None:
         self.run_id = uuid4().hex[:12]
@@ -50,12 +53,12 @@ class BackendServer:
         self._reader = reader
         self._limits = limits
         self._sessions: dict[str, ServedSession] = {}
-        self._opening = asyncio.Lock()
+        self._open_lock = asyncio.Lock()
 
     def application(self, host: str, token: str | None) -> web.Application:
-        """The service as ``host`` may serve it: with a token only to those who have it."""
+        """The web application. With a token it serves only clients that send it, else only this machine."""
         application = web.Application(
-            client_max_size=MOST_BYTES, middlewares=[_told_in_json, _allowed(host, token)]
+            client_max_size=MAX_REQUEST_BYTES, middlewares=[_errors_in_json, _authorize(host, token)]
         )
         application.add_routes(
             [
@@ -71,7 +74,7 @@ class BackendServer:
         return application
 
     async def _run_turn(self, request: web.Request) -> web.Response:
-        payload = await _read(request, BenchmarkTurnPayload)
+        payload = await _parse_body(request, BenchmarkTurnPayload)
         id_ = request.query.get("session", DEFAULT_SESSION)
         session = await self._session(id_)
         reply = await session.run_turn(payload)
@@ -84,13 +87,13 @@ class BackendServer:
         return web.json_response((await session.snapshot()).model_dump(mode="json"))
 
     async def _new_session(self, request: web.Request) -> web.Response:
-        wanted = await _read(request, SessionWanted) if request.can_read_body else SessionWanted()
-        source = None if wanted.copy_of is None else self._known(wanted.copy_of)
+        body = await _parse_body(request, SessionRequest) if request.can_read_body else SessionRequest()
+        source = None if body.copy_of is None else self._existing(body.copy_of)
         id_ = uuid4().hex[:12]
-        session = await self._opened(id_)
+        session = await self._open_session(id_)
         if source is not None:
-            await session.take_over(source)
-        return web.json_response({"session": id_, "copy_of": wanted.copy_of}, status=201)
+            await session.copy_from(source)
+        return web.json_response({"session": id_, "copy_of": body.copy_of}, status=201)
 
     async def _list_sessions(self, request: web.Request) -> web.Response:
         listed = [{"session": id_, "turns": session.turns} for id_, session in self._sessions.items()]
@@ -98,7 +101,7 @@ class BackendServer:
 
     async def _end_session(self, request: web.Request) -> web.Response:
         id_ = request.match_info["id"]
-        session = self._known(id_)
+        session = self._existing(id_)
         del self._sessions[id_]
         await session.close("resolved")
         return web.Response(status=204)
@@ -107,21 +110,19 @@ class BackendServer:
         return web.json_response({"status": "ok", "backend": self._name, "memreplay": __version__})
 
     async def _session(self, id_: str) -> ServedSession:
-        async with self._opening:
+        async with self._open_lock:
             if id_ == DEFAULT_SESSION and id_ not in self._sessions:
-                return await self._opened(id_)
-        return self._known(id_)
+                return await self._open_session(id_)
+        return self._existing(id_)
 
-    def _known(self, id_: str) -> ServedSession:
+    def _existing(self, id_: str) -> ServedSession:
         if id_ not in self._sessions:
-            raise _error(web.HTTPNotFound, "there is no such session; POST /sessions makes one")
+            raise _error(web.HTTPNotFound, "unknown session; POST /sessions creates one")
         return self._sessions[id_]
 
-    async def _opened(self, id_: str) -> ServedSession:
-        if len(self._sessions) >= MOST_SESSIONS:
-            raise _error(
-                web.HTTPTooManyRequests, f"{MOST_SESSIONS} sessions are open; DELETE /sessions/ID ends one"
-            )
+    async def _open_session(self, id_: str) -> ServedSession:
+        if len(self._sessions) >= MAX_SESSIONS:
+            raise _error(web.HTTPTooManyRequests, f"{MAX_SESSIONS} sessions are open; DELETE /sessions/ID ends one")
         session = ServedSession(self._make(), self._reader, self._limits)
         self._sessions[id_] = session
         try:
@@ -138,18 +139,18 @@ class BackendServer:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address can be reached from this machine alone."""
+    """Whether an address can be reached only from this machine."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host == "localhost"
 
 
-def _allowed(host: str, token: str | None) -> Middleware:
-    """Lets in who has the token. Without one, only who calls this machine by a name of its own.
+def _authorize(host: str, token: str | None) -> Middleware:
+    """Admit clients with the token. Without a token, admit requests to a loopback name or to ``host`` only.
 
-    A web page that a browser on this machine shows could else talk to the service under a name that its author
-    points here.
+    The check of the name prevents DNS rebinding: a web page in a local browser could otherwise reach the service
+    under a domain that its author points to this machine.
     """
 
     @web.middleware
@@ -168,12 +169,12 @@ def _allowed(host: str, token: str | None) -> Middleware:
 
 
 @web.middleware
-async def _told_in_json(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Every error is a sentence in JSON."""
+async def _errors_in_json(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Turn every error into a JSON object with one sentence."""
     try:
         return await handler(request)
     except web.HTTPRequestEntityTooLarge:
-        return web.json_response({"error": f"a request has at most {MOST_BYTES:,} bytes"}, status=413)
+        return web.json_response({"error": f"a request may have at most {MAX_REQUEST_BYTES:,} bytes"}, status=413)
     except web.HTTPException as error:
         if error.content_type == "application/json":
             raise
@@ -182,8 +183,8 @@ async def _told_in_json(request: web.Request, handler: Handler) -> web.StreamRes
         return web.json_response({"error": str(error)}, status=500)
 
 
-async def _read(request: web.Request, kind: type[Any]) -> Any:
-    """The request's body as one of these; JSON only, which no form of a foreign web page can send."""
+async def _parse_body(request: web.Request, kind: type[Any]) -> Any:
+    """Parse the body of a request as ``kind``. Only JSON is accepted, which no HTML form of a web page can send."""
     if request.content_type != "application/json":
         raise _error(web.HTTPUnsupportedMediaType, "expected application/json")
     try:

@@ -1,4 +1,4 @@
-"""One conversation with a served memory, driven turn by turn from outside."""
+"""One conversation with a served memory, driven turn by turn by a client."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HEADING = re.compile(r"\[(\d{1,2}) ([A-Z][a-z]+) (\d{1,4}), (\d\d):(\d\d)\]")
 
 @dataclass(frozen=True)
 class TranscriptMessage:
-    """A message of a transcript. ``begins_session`` marks one that stands under a date line."""
+    """A message of a transcript. ``begins_session`` marks one that follows a date line."""
 
     role: Role
     label: str
@@ -33,10 +33,10 @@ class TranscriptMessage:
 
 
 def labels_in(text: str, users_words: str = "") -> tuple[str, str] | None:
-    """The labels of user and assistant in a text that a message of the user follows.
+    """The labels of user and assistant in a text that precedes a message of the user.
 
-    ``User`` and ``AI`` where either begins a line. Else the user's is the name that stands before ``users_words``,
-    and the assistant's the next one; where none does, the assistant's is the one that spoke last. None where no
+    They are ``User`` and ``AI`` if either begins a line. Otherwise the user's is the label of ``users_words``, and
+    the assistant's the next one; if ``users_words`` does not occur, the assistant's is the last label. None if no
     line begins with a label.
     """
     names = _names_in(text)
@@ -51,7 +51,7 @@ def labels_in(text: str, users_words: str = "") -> tuple[str, str] | None:
 
 
 def _names_in(text: str) -> list[str]:
-    """What stands before a colon at the start of a line, one for each such line."""
+    """The label before a colon at the start of each line that has one."""
     lines = (line for line in text.split("\n") if date_of_heading(line) is None)
     return [match[1] for line in lines if (match := _LABEL.match(line))]
 
@@ -59,10 +59,10 @@ def _names_in(text: str) -> list[str]:
 def read_transcript(
     text: str, labels: tuple[str, str], said_at: datetime | None = None, users_words: str = ""
 ) -> list[TranscriptMessage]:
-    """The messages of a text, in order. ``said_at`` is the date that is in force where it begins.
+    """The messages of a text, in order. ``said_at`` is the date that applies at its beginning.
 
-    Lines without a label belong to the message before; before the first, they are the user's. Where the text begins
-    with ``users_words``, these are one message, whatever they look like.
+    Lines without a label continue the message before; at the beginning, they are the user's. If the text begins
+    with ``users_words``, these are one message even if they look like several.
     """
     text = text.lstrip("\n")
     date = date_of_heading(text.partition("\n")[0])
@@ -101,13 +101,13 @@ def _blocks(
 
 
 def without_heading(text: str) -> str:
-    """The text without the date line that it may begin with."""
+    """The text without a date line at its beginning."""
     heading, _, rest = text.partition("\n")
     return rest if rest and date_of_heading(heading) else text
 
 
 def date_of_heading(line: str) -> datetime | None:
-    """The date of a line such as ``[8 May 2023, 13:56]``; None of any other."""
+    """The date of a line such as ``[8 May 2023, 13:56]``; None for other lines."""
     match = _HEADING.fullmatch(line)
     if match is None or match[2] not in MONTHS:
         return None
@@ -119,96 +119,96 @@ def date_of_heading(line: str) -> datetime | None:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a turn may take of memory: at most so many hits, and tokens of context."""
+    """The most hits, and the most tokens of context, that memory may return for a turn."""
 
     top_k: int
-    budget: int
+    context_tokens: int
 
 
 Reader = Callable[[str, str], Awaitable[Reply]]
-"""What memory gave, and the message: to the reply."""
+"""Turns the context that memory returned, and the message, into a reply."""
 
 
 class ServedSession:
-    """Takes turns, one at a time.
+    """Answers turns, one at a time.
 
-    What the conversation was is said by the ``history`` of the next turn: what of it is new is observed as it
-    stands there. Where the history is left out, or does not go on from what was heard, the session's own last
-    exchange is observed instead. So a question after which nothing else is said leaves nothing in memory.
+    The ``history`` of each turn tells how the conversation went: its new part is ingested. If the history is
+    missing, or does not continue what was ingested, the session ingests its own last exchange instead. So the last
+    question of a conversation leaves nothing in memory.
     """
 
     def __init__(self, memory: MemoryBackend, reader: Reader, limits: Limits) -> None:
         self._memory = memory
         self._reader = reader
         self._limits = limits
-        self._at_work = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._history = ""
         self._labels: tuple[str, str] | None = None
-        self._labels_are_sure = False
+        self._labels_are_certain = False
         self._date: datetime | None = None
-        self._number_of_session = 1
+        self._session_number = 1
         self._exchanges: list[Exchange] = []
-        self._unheard: tuple[str, str] | None = None
+        self._pending: tuple[str, str] | None = None
         self._turns = 0
 
     @property
     def turns(self) -> int:
-        """Messages observed so far."""
+        """The number of messages ingested so far."""
         return self._turns
 
     async def open(self, namespace: Namespace) -> None:
-        """Begin empty."""
+        """Open the memory, empty."""
         await self._memory.open(namespace)
 
     async def run_turn(self, payload: BenchmarkTurnPayload) -> Reply:
-        """Hear what was said, answer the message.
+        """Ingest what was said before the message, and reply to it.
 
         Raises:
-            BackendError: the memory cannot do what it should.
+            BackendError: the memory failed.
         """
-        async with self._at_work:
+        async with self._lock:
             await self._catch_up(payload)
             recall = await self._recall(payload.message)
             reply = await self._reader(recall.context, payload.message)
             if reply.error is None:
-                self._unheard = (without_heading(payload.message), reply.text or "")
+                self._pending = (without_heading(payload.message), reply.text or "")
             return reply
 
-    async def take_over(self, other: ServedSession) -> None:
-        """Remember what another session does."""
-        async with other._at_work, self._at_work:
+    async def copy_from(self, other: ServedSession) -> None:
+        """Ingest everything that another session has ingested, and continue from its state."""
+        async with other._lock, self._lock:
             for exchange in other._exchanges:
                 await self._observe(exchange)
-            self._history, self._unheard = other._history, other._unheard
-            self._labels, self._labels_are_sure = other._labels, other._labels_are_sure
-            self._date, self._number_of_session = other._date, other._number_of_session
+            self._history, self._pending = other._history, other._pending
+            self._labels, self._labels_are_certain = other._labels, other._labels_are_certain
+            self._date, self._session_number = other._date, other._session_number
 
     async def snapshot(self) -> Snapshot:
-        """What its memory holds."""
-        async with self._at_work:
+        """The content of its memory."""
+        async with self._lock:
             return await self._memory.snapshot()
 
     async def close(self, status: ClosingStatus) -> None:
-        """The conversation is over."""
-        async with self._at_work:
+        """End the conversation."""
+        async with self._lock:
             await self._memory.close(status)
 
     async def _catch_up(self, payload: BenchmarkTurnPayload) -> None:
-        unheard, self._unheard = self._unheard, None
+        pending, self._pending = self._pending, None
         history = self._without_message(payload)
         new = self._new_in(history)
         if new is not None:
             self._history = history
-            if not self._labels_are_sure:
-                self._labels = labels_in(new, unheard[0] if unheard else "") or self._labels
-                self._labels_are_sure = unheard is not None
-            words = unheard[0] if unheard else ""
+            if not self._labels_are_certain:
+                self._labels = labels_in(new, pending[0] if pending else "") or self._labels
+                self._labels_are_certain = pending is not None
+            words = pending[0] if pending else ""
             said = read_transcript(new, self._labels or USUAL_LABELS, self._date, words)
-            await self._hear(said)
-        elif unheard is not None:
-            message, reply = unheard
+            await self._ingest(said)
+        elif pending is not None:
+            message, reply = pending
             user, assistant = self._labels or USUAL_LABELS
-            await self._hear(
+            await self._ingest(
                 [
                     TranscriptMessage("user", user, message, self._date, False),
                     TranscriptMessage("assistant", assistant, reply, self._date, False),
@@ -216,20 +216,20 @@ class ServedSession:
             )
 
     def _without_message(self, payload: BenchmarkTurnPayload) -> str:
-        """The history without the message itself, which some runners put at its end."""
+        """The history without the message itself, which some runners append to it."""
         history = payload.history.rstrip("\n")
         last = f"{(self._labels or USUAL_LABELS)[0]}: {payload.message}"
         return history.removesuffix(last) if history == last or history.endswith("\n" + last) else payload.history
 
     def _new_in(self, history: str) -> str | None:
-        """What a history adds to what was heard; None where it is left out, or does not go on from there."""
+        """The new part of a history; None if the history is missing or does not continue the ingested one."""
         if not history.strip() or not history.startswith(self._history):
             return None
         new = history[len(self._history) :]
         at_a_line = not self._history or self._history.endswith("\n") or new.startswith("\n")
         return new if at_a_line or not new else None
 
-    async def _hear(self, said: list[TranscriptMessage]) -> None:
+    async def _ingest(self, said: list[TranscriptMessage]) -> None:
         group: list[Message] = []
         for each in said:
             follows = bool(group) and group[-1].role == "assistant" and each.role == "user"
@@ -237,7 +237,7 @@ class ServedSession:
                 await self._observe(Exchange(messages=tuple(group)))
                 group = []
             if each.begins_session and self._turns + len(group) > 0:
-                self._number_of_session += 1
+                self._session_number += 1
             self._date = each.said_at
             group.append(self._message(each.role, each.label, each.text, self._turns + len(group) + 1))
         if group:
@@ -250,20 +250,20 @@ class ServedSession:
         self._turns += len(exchange.messages)
 
     async def _recall(self, message: str) -> Recall:
-        """What memory gives: for a question of ours as it does for any question, else as for an ordinary turn."""
-        top_k, budget = self._limits.top_k, self._limits.budget
+        """Recall for a question if the message is one of our question prompts, else perceive an ordinary turn."""
+        top_k, context_tokens = self._limits.top_k, self._limits.context_tokens
         asked = read_prompt(f"{HISTORY_HEADING}\n\n{message}")
         if asked is not None:
-            return await self._memory.recall(asked.question, top_k, budget)
+            return await self._memory.recall(asked.question, top_k, context_tokens)
         user = (self._labels or USUAL_LABELS)[0]
         perceived = self._message("user", user, without_heading(message), self._turns + 1)
-        return await self._memory.perceive(perceived, top_k, budget)
+        return await self._memory.perceive(perceived, top_k, context_tokens)
 
     def _message(self, role: Role, label: str, text: str, number: int) -> Message:
         return Message(
             turn_id=str(number),
             turn_number=number,
-            session=self._number_of_session,
+            session=self._session_number,
             role=role,
             label=label,
             text=text,

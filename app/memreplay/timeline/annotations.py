@@ -1,4 +1,4 @@
-"""What a user writes down beside a conversation: bookmarks with notes, and watches."""
+"""What a user adds to a conversation: bookmarks with notes, and breakpoints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memreplay.conversations.models import Frozen
 
 
 class Bookmark(Frozen):
-    """A named position. ``mark`` is what it is called, one letter or more; ``note`` may be empty."""
+    """A named position. ``mark`` is its name, of one letter or more; ``note`` may be empty."""
 
     mark: str
     turn: int
@@ -17,7 +17,7 @@ class Bookmark(Frozen):
 
 
 class SavedBreakpoint(Frozen):
-    """A watch as it was typed. ``backend`` is the architecture it looks at, None for all of them."""
+    """A breakpoint as it was typed. ``backend`` limits it to one architecture; None: all."""
 
     text: str
     backend: str | None = None
@@ -25,9 +25,9 @@ class SavedBreakpoint(Frozen):
 
 
 class Annotations(Protocol):
-    """The bookmarks and watches of one conversation.
+    """The bookmarks and breakpoints of one conversation.
 
-    ``kept_for_session_only`` says in one sentence why nothing is saved; None where it is.
+    ``kept_for_session_only`` says in one sentence why nothing is saved; None if it is saved.
     """
 
     kept_for_session_only: str | None
@@ -37,48 +37,43 @@ class Annotations(Protocol):
         ...
 
     def set_bookmark(self, bookmark: Bookmark) -> None:
-        """Keep a bookmark; another of the same mark gives way to it."""
+        """Save a bookmark; it replaces one with the same mark."""
         ...
 
     def remove_bookmark(self, mark: str) -> None:
-        """Forget a bookmark. One that is not there is forgotten already."""
+        """Remove a bookmark, if it exists."""
         ...
 
-    def watches(self) -> Sequence[SavedBreakpoint]:
-        """All watches, in the order in which they were set."""
+    def breakpoints(self) -> Sequence[SavedBreakpoint]:
+        """All breakpoints, in the order in which they were set."""
         ...
 
-    def set_breakpoints(self, watches: Sequence[SavedBreakpoint]) -> None:
-        """These and no others are the watches."""
+    def set_breakpoints(self, breakpoints: Sequence[SavedBreakpoint]) -> None:
+        """Replace all breakpoints."""
         ...
 
 
 class SessionAnnotations:
-    """Annotations that last as long as the program: for what cannot be written to. ``why`` says what cannot."""
+    """Annotations that are lost when the program ends. ``why`` says why they cannot be saved."""
 
     def __init__(
-        self, why: str | None, bookmarks: Sequence[Bookmark] = (), watches: Sequence[SavedBreakpoint] = ()
+        self, why: str | None, bookmarks: Sequence[Bookmark] = (), breakpoints: Sequence[SavedBreakpoint] = ()
     ) -> None:
         self.kept_for_session_only = why
         self._bookmarks = {bookmark.mark: bookmark for bookmark in bookmarks}
-        self._watches = tuple(watches)
+        self._breakpoints = tuple(breakpoints)
 
     def bookmarks(self) -> Sequence[Bookmark]:
-        """All bookmarks, by position."""
         return sorted(self._bookmarks.values(), key=lambda bookmark: (bookmark.turn, bookmark.mark))
 
     def set_bookmark(self, bookmark: Bookmark) -> None:
-        """Keep a bookmark; another of the same mark gives way to it."""
         self._bookmarks[bookmark.mark] = bookmark
 
     def remove_bookmark(self, mark: str) -> None:
-        """Forget a bookmark. One that is not there is forgotten already."""
         self._bookmarks.pop(mark, None)
 
-    def watches(self) -> Sequence[SavedBreakpoint]:
-        """All watches, in the order in which they were set."""
-        return self._watches
+    def breakpoints(self) -> Sequence[SavedBreakpoint]:
+        return self._breakpoints
 
-    def set_breakpoints(self, watches: Sequence[SavedBreakpoint]) -> None:
-        """These and no others are the watches."""
-        self._watches = tuple(watches)
+    def set_breakpoints(self, breakpoints: Sequence[SavedBreakpoint]) -> None:
+        self._breakpoints = tuple(breakpoints)

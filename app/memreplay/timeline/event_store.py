@@ -1,4 +1,4 @@
-"""A recording's events with what happens beside it now: questions asked by hand, which the file does not hold."""
+"""Where the events of one conversation are kept, and the summaries of them that the timeline is indexed by."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from memreplay.engine.events import (
 )
 
 _WRITES = frozenset({"write", "patch", "append", "remove", "upsert"})
-"""Kinds of changes that leave a store other than it was."""
+"""Kinds of changes that modify a store."""
 
 Read = Callable[[Any], Any]
-"""A value of an event's JSON as it is meant: a recording keeps long texts elsewhere."""
+"""Resolves a value of an event's JSON: a recording replaces long texts by references."""
 
 
-class Write(NamedTuple):
-    """What an index needs to know of a change to a store, by its ``kind``.
+class WriteSummary(NamedTuple):
+    """What an index needs of a change to a store. Which fields are set depends on its ``kind``.
 
-    ``whole``: the new value is in it. ``pointers``: the places that a state's change touched, the root for a whole
-    value. ``ids``: points written or removed. ``offset`` and ``text`` of what was appended.
+    ``whole``: it holds the complete new value. ``pointers``: JSON pointers to the places of a state that it
+    touched, the root for a complete value. ``ids``: points written or removed. ``offset`` and ``text``: what was
+    appended.
     """
 
     store: str
@@ -41,8 +42,8 @@ class Write(NamedTuple):
     text: str = ""
 
 
-class Verdict(NamedTuple):
-    """What an index needs to know of a decision on a promotion candidate."""
+class DecisionSummary(NamedTuple):
+    """What an index needs of a decision on a promotion candidate."""
 
     decision: str
     sources: tuple[str, ...]
@@ -50,24 +51,24 @@ class Verdict(NamedTuple):
     superseded_id: str | None
 
 
-class Note(NamedTuple):
-    """What an index needs to know of an event.
+class EventSummary(NamedTuple):
+    """What an index needs of an event; ``ref`` is its reference in the archive.
 
-    ``write`` is set where a store was changed, ``verdict`` where a candidate was judged.
+    ``write`` is set if the event changed a store, ``decision`` if it judged a candidate.
     """
 
     ref: int
     turn: int
     backend: str | None
     kind: str
-    write: Write | None = None
-    verdict: Verdict | None = None
+    write: WriteSummary | None = None
+    decision: DecisionSummary | None = None
 
 
-class Candidate(NamedTuple):
-    """Something that a read path gave (``missed`` is False) or ranked below the cut.
+class RankedItem(NamedTuple):
+    """Something that a read path retrieved, or ranked below the cut (``missed``).
 
-    ``turns`` are those whose words it holds, ``sources`` those that it was distilled from.
+    ``turns`` are those that it holds verbatim, ``sources`` those that it was distilled from.
     """
 
     id: str
@@ -79,39 +80,39 @@ class Candidate(NamedTuple):
 
 
 class EventArchive(Protocol):
-    """Holds the events of one conversation."""
+    """Stores the events of one conversation."""
 
     def keep(self, event: ReplayEvent) -> int:
-        """Take in what happened next; its reference."""
+        """Append an event and return its reference."""
         ...
 
     def event(self, ref: int) -> ReplayEvent:
-        """An event by its reference."""
+        """The event with this reference."""
         ...
 
     def at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
-        """Everything that one backend did at exactly this position, in order."""
+        """All events of one backend at exactly this position, in order."""
         ...
 
     def operation_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
-        """The store commands among it."""
+        """The store operations among them."""
         ...
 
     def written_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
-        """The store commands of a position that changed a store."""
+        """The operations of a position that changed a store."""
         ...
 
-    def candidates(self, ref: int) -> list[Candidate]:
-        """What the read path of a reference found; cheaper than the event."""
+    def candidates(self, ref: int) -> list[RankedItem]:
+        """What the read path with this reference found; cheaper than loading the event."""
         ...
 
-    def notes(self) -> Iterator[Note]:
-        """What there is to know of every event so far, by position and then in order."""
+    def summaries(self) -> Iterator[EventSummary]:
+        """Summaries of all events so far, by position and then in order."""
         ...
 
 
 class MemoryArchive:
-    """Events in memory: for a conversation of some hundred turns, and for tests."""
+    """Keeps events in memory: for conversations of a few hundred turns, and for tests."""
 
     def __init__(self, events: Iterable[ReplayEvent] = ()) -> None:
         self._events: list[ReplayEvent] = []
@@ -120,58 +121,50 @@ class MemoryArchive:
             self.keep(event)
 
     def keep(self, event: ReplayEvent) -> int:
-        """Take in what happened next; its reference."""
         self._events.append(event)
         if isinstance(event, BackendEvent):
             self._by_place[event.backend, event.turn].append(event)
         return len(self._events) - 1
 
     def event(self, ref: int) -> ReplayEvent:
-        """An event by its reference."""
         return self._events[ref]
 
     def at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
-        """Everything that one backend did at exactly this position, in order."""
         return self._by_place.get((backend, turn), ())
 
     def operation_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
-        """The store commands among it."""
         return [event for event in self.at(backend, turn) if isinstance(event, StoreOperated)]
 
     def written_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
-        """The store commands of a position that changed a store."""
         return [
             operation for operation in map(operation_of, self.operation_at(backend, turn)) if changes(operation)
         ]
 
-    def candidates(self, ref: int) -> list[Candidate]:
-        """What the read path of a reference found."""
-        return candidates_of(self._events[ref])
+    def candidates(self, ref: int) -> list[RankedItem]:
+        return ranked_items_of(self._events[ref])
 
-    def notes(self) -> Iterator[Note]:
-        """What there is to know of every event so far, in the order in which they were kept."""
-        return (note_of(ref, event) for ref, event in enumerate(self._events))
+    def summaries(self) -> Iterator[EventSummary]:
+        return (summarize(ref, event) for ref, event in enumerate(self._events))
 
 
-def note_of(ref: int, event: ReplayEvent) -> Note:
-    """What an index needs to know of an event."""
+def summarize(ref: int, event: ReplayEvent) -> EventSummary:
     backend = event.backend if isinstance(event, BackendEvent) else None
+    summary = EventSummary(ref, event.turn, backend, event.kind)
     match event:
         case StoreOperated(operation=operation):
-            write = write_in(operation.model_dump(), _as_it_is)
-            return Note(ref, event.turn, backend, event.kind, write=write)
+            return summary._replace(write=summarize_write(operation.model_dump(), _unchanged))
         case PromotionDecided(decision=decision):
-            return Note(ref, event.turn, backend, event.kind, verdict=verdict_in(decision.model_dump(), _as_it_is))
+            return summary._replace(decision=summarize_decision(decision.model_dump(), _unchanged))
         case _:
-            return Note(ref, event.turn, backend, event.kind)
+            return summary
 
 
-def write_in(operation: Mapping[str, Any], read: Read) -> Write | None:
-    """What the JSON form of an operation changed; None where that is nothing, or is not known."""
+def summarize_write(operation: Mapping[str, Any], read: Read) -> WriteSummary | None:
+    """What an operation in JSON form changed; None if it changed nothing, or that is unknown."""
     change = operation["change"]
     if change is None or change["kind"] not in _WRITES or operation["error"] is not None:
         return None
-    write = Write(operation["store"], read(operation["key"]), operation["phase"], change["kind"])
+    write = WriteSummary(operation["store"], read(operation["key"]), operation["phase"], change["kind"])
     match write.kind:
         case "patch":
             pointers = tuple(dict.fromkeys(read(step["path"]) for step in change["steps"]))
@@ -187,19 +180,18 @@ def write_in(operation: Mapping[str, Any], read: Read) -> Write | None:
 
 
 def operation_of(event: ReplayEvent) -> MemoryOperation:
-    """The store command that an event is about."""
     assert isinstance(event, StoreOperated)
     return event.operation
 
 
 def changes(operation: MemoryOperation) -> bool:
-    """Whether a store command left a store other than it was."""
+    """Whether an operation modified its store."""
     return operation.error is None and operation.change is not None and operation.change.kind in _WRITES
 
 
-def verdict_in(decision: Mapping[str, Any], read: Read) -> Verdict:
-    """What the JSON form of a decision says."""
-    return Verdict(
+def summarize_decision(decision: Mapping[str, Any], read: Read) -> DecisionSummary:
+    """The summary of a decision in JSON form."""
+    return DecisionSummary(
         decision["decision"],
         tuple(read(source) for source in decision["sources"]),
         read(decision["knowledge_id"]),
@@ -207,57 +199,50 @@ def verdict_in(decision: Mapping[str, Any], read: Read) -> Verdict:
     )
 
 
-def _as_it_is(value: Any) -> Any:
+def _unchanged(value: Any) -> Any:
     return value
 
 
-def candidates_of(event: ReplayEvent) -> list[Candidate]:
-    """What a read path found, best first; nothing where the event is none."""
+def ranked_items_of(event: ReplayEvent) -> list[RankedItem]:
+    """What a read path found, best first; nothing if the event is no read path."""
     if not isinstance(event, Perceived | QuestionAsked):
         return []
     return [
-        Candidate(hit.id, hit.turns, hit.sources, hit.rank, is_missed, bool(hit.text))
+        RankedItem(hit.id, hit.turns, hit.sources, hit.rank, is_missed, bool(hit.text))
         for is_missed, hits in ((False, event.hits), (True, event.missed))
         for hit in hits
     ]
 
 
 _FIRST = 1 << 62
-"""References of what is kept here begin above those of any file."""
+"""References of events kept in memory start above those of any file."""
 
 
 class OverlayArchive:
-    """Reads from an archive that takes in nothing more, and keeps what comes on top of it in memory."""
+    """A read-only archive with new events in memory: a recording, and the questions asked by hand beside it."""
 
     def __init__(self, below: EventArchive) -> None:
         self._below = below
         self._above = MemoryArchive()
 
     def keep(self, event: ReplayEvent) -> int:
-        """Take in what happened next; its reference."""
         return _FIRST + self._above.keep(event)
 
     def event(self, ref: int) -> ReplayEvent:
-        """An event by its reference."""
         return self._above.event(ref - _FIRST) if ref >= _FIRST else self._below.event(ref)
 
     def at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
-        """Everything that one backend did at exactly this position, in order."""
         below, above = self._below.at(backend, turn), self._above.at(backend, turn)
         return [*below, *above] if above else below
 
     def operation_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
-        """The store commands among it: asking leaves none."""
         return self._below.operation_at(backend, turn)
 
     def written_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
-        """The store commands of a position that changed a store."""
         return self._below.written_at(backend, turn)
 
-    def candidates(self, ref: int) -> list[Candidate]:
-        """What the read path of a reference found."""
+    def candidates(self, ref: int) -> list[RankedItem]:
         return self._below.candidates(ref)
 
-    def notes(self) -> Iterator[Note]:
-        """What there is to know of every event of the archive below."""
-        return self._below.notes()
+    def summaries(self) -> Iterator[EventSummary]:
+        return self._below.summaries()

@@ -1,4 +1,4 @@
-"""What a store held at a position of the cursor, folded from its recorded changes."""
+"""The content of a store at any position of the cursor, folded from its recorded changes."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from memory_backends.stores.trace import (
 )
 
 
-class Missing:
-    """There is nothing at this place, or at this position."""
+class MissingValue:
+    """The type of :data:`MISSING`: nothing exists at this place, or at this position."""
 
     def __repr__(self) -> str:
         return "MISSING"
 
 
-MISSING: Final = Missing()
+MISSING: Final = MissingValue()
 
 Path = tuple[str, ...]
-"""From the root of a value to a place in it: names of fields, and indexes of items as text."""
+"""The way from the root of a value to a place in it: field names, and item indexes as strings."""
 
 
 def parts_of(pointer: str) -> Path:
@@ -46,7 +46,7 @@ def pointer_of(path: Sequence[str]) -> str:
 
 
 def value_in(value: Any, path: Sequence[str]) -> Any:
-    """What stands at a place; :data:`MISSING` where there is no such place."""
+    """The value at a place; :data:`MISSING` if the place does not exist."""
     for part in path:
         if isinstance(value, Mapping):
             value = value.get(part, MISSING)
@@ -58,7 +58,7 @@ def value_in(value: Any, path: Sequence[str]) -> Any:
 
 
 def patched(value: Any, steps: Iterable[PatchStep]) -> Any:
-    """The value after the steps of a patch. Parts that they do not touch are shared with the old one."""
+    """The value after a patch. It shares the parts that the patch does not touch with the old value."""
     for step in steps:
         value = _stepped(value, parts_of(step.path), step)
     return value
@@ -90,19 +90,17 @@ def _stepped(value: Any, path: Path, step: PatchStep) -> Any:
     return fields
 
 
-__all__ = ["MISSING", "ChangeLoader", "CollectionHistory", "Missing", "StateHistory"]
-
 ChangeLoader = Callable[[int], Change | None]
-"""The change that a reference stands for."""
+"""Loads the change of the event with this reference."""
 
 StateChange = WriteChange | PatchChange | RemoveChange
 
 _VALUES_KEPT = 256
-"""Folded values that one history remembers; they share what is equal in them."""
+"""Folded values that one history caches; they share unchanged parts."""
 
 
 class StateHistory:
-    """The values of one Redis key that holds a JSON state, and which write touched which place in it."""
+    """The values of one key that holds a JSON state, and which write touched which place in it."""
 
     def __init__(self, load: ChangeLoader) -> None:
         self.turns = array("I")
@@ -117,9 +115,9 @@ class StateHistory:
         return len(self.turns)
 
     def add(self, turn: int, ref: int, pointers: Iterable[str], *, whole: bool) -> None:
-        """Take in the next change and the places that it touched; positions never go back.
+        """Append a change and the places that it touched; positions never decrease.
 
-        It is ``whole`` where the new value can be read from it alone.
+        A change is ``whole`` if it holds the complete new value.
         """
         number = len(self.turns)
         self.turns.append(turn)
@@ -137,15 +135,15 @@ class StateHistory:
         return self.count_until(turn) > self.count_until(turn - 1)
 
     def count_until(self, turn: int) -> int:
-        """How many writes there were up to and including ``turn``."""
+        """The number of writes up to and including ``turn``."""
         return bisect_right(self.turns, turn)
 
     def value_at(self, turn: int) -> Any:
-        """The value after everything up to and including ``turn``; :data:`MISSING` where there is none."""
+        """The value after all writes up to and including ``turn``; :data:`MISSING` if there is none."""
         return self.value_after(self.count_until(turn) - 1)
 
     def value_after(self, number: int) -> Any:
-        """The value after the write of this 0-based number; :data:`MISSING` before the first."""
+        """The value after the write with this 0-based number; :data:`MISSING` before the first."""
         start = number
         while start >= 0 and start not in self._values and not self._whole[start]:
             start -= 1
@@ -161,15 +159,15 @@ class StateHistory:
         return value
 
     def change(self, number: int) -> StateChange:
-        """The write of this 0-based number."""
+        """The write with this 0-based number."""
         return cast(StateChange, self._load(self.refs[number]))
 
     def writes_at(self, path: Path) -> array[int]:
-        """Numbers of the writes that had a step for exactly this place; the root's are the whole values."""
+        """Numbers of the writes that changed exactly this place; for the root, of those that replaced the value."""
         return self._at.get(pointer_of(path), array("I"))
 
     def writes_within(self, path: Path) -> array[int]:
-        """Numbers of the writes that had a step for this place or one inside it."""
+        """Numbers of the writes that changed this place or one inside it."""
         return self._within.get(pointer_of(path), array("I"))
 
     def _whole_value(self, number: int) -> Any:
@@ -195,7 +193,7 @@ def _with_parents(pointer: str) -> tuple[str, ...]:
 
 
 class CollectionHistory:
-    """The points of one Qdrant collection."""
+    """The points of one collection."""
 
     def __init__(self, load: ChangeLoader) -> None:
         self._load = load
@@ -207,14 +205,14 @@ class CollectionHistory:
         self._writes_of: dict[str, array[int]] = {}
 
     def add(self, turn: int, ref: int, ids: Sequence[str]) -> None:
-        """Points were written, in this order."""
+        """Append an upsert of points, in this order."""
         for place, id_ in enumerate(ids):
             self._ids.add(id_)
             self._writes_of.setdefault(id_, array("I")).append(len(self._turns))
             self._note(turn, ref, place)
 
     def remove(self, turn: int, ref: int, ids: Sequence[str]) -> None:
-        """These points were removed; all of them, where none is named."""
+        """Append a removal of points; without ids, of all points."""
         self._ids = self._ids - set(ids) if ids else set()
         self._note(turn, ref, -1)
 
@@ -225,7 +223,7 @@ class CollectionHistory:
         self._counts.append(len(self._ids))
 
     def count_at(self, turn: int) -> int:
-        """How many points there are."""
+        """The number of points."""
         index = bisect_right(self._turns, turn)
         return self._counts[index - 1] if index else 0
 
@@ -235,7 +233,7 @@ class CollectionHistory:
         return [self._point(number) for number in range(first, last) if self._places[number] >= 0]
 
     def points_at(self, turn: int) -> dict[str, Mapping[str, Any]]:
-        """All points, each id to its payload. Costs what was ever written."""
+        """The payloads of all points by id. It loads everything that was ever written."""
         points: dict[str, Mapping[str, Any]] = {}
         for number in range(bisect_right(self._turns, turn)):
             change = self._load(self._refs[number])
@@ -248,13 +246,13 @@ class CollectionHistory:
         return points
 
     def writes_of(self, point_id: str, turn: int) -> list[tuple[int, int, StoredPoint]]:
-        """Every write of a point up to a position, oldest first: position, reference, and the point as written."""
+        """Every write of a point up to a position, oldest first: position, reference and the written point."""
         numbers = self._writes_of.get(point_id, array("I"))
         wanted = (number for number in numbers if self._turns[number] <= turn)
         return [(self._turns[number], self._refs[number], self._point(number)) for number in wanted]
 
     def write_turns_of(self, point_id: str) -> list[int]:
-        """The positions at which a point was written, without loading what was written."""
+        """The positions at which a point was written; loads no point."""
         return [self._turns[number] for number in self._writes_of.get(point_id, ())]
 
     def _point(self, number: int) -> StoredPoint:
@@ -268,7 +266,7 @@ Item = TypeVar("Item")
 
 
 class LazySequence(Sequence[Item], Generic[Key, Item]):
-    """One item for each key, made by ``make`` each time it is looked at. Equal to any sequence of equal items."""
+    """One item per key, created by ``make`` on each access. It equals any sequence of equal items."""
 
     def __init__(self, keys: Sequence[Key], make: Callable[[Key], Item]) -> None:
         self._keys, self._make = keys, make
@@ -294,11 +292,11 @@ class LazySequence(Sequence[Item], Generic[Key, Item]):
 
 
 Piece = tuple[int, str]
-"""The position at which something was appended, and the text."""
+"""The position of an append, and its text."""
 
 
 class LogHistory:
-    """The appended pieces of one log. They are kept whole: together they are as long as what was said."""
+    """The pieces appended to one log. They stay in memory: together they are as long as the conversation."""
 
     def __init__(self) -> None:
         self._turns = array("I")
@@ -310,10 +308,10 @@ class LogHistory:
         self.size = 0
 
     def add(self, turn: int, ref: int, offset: int, text: str) -> None:
-        """Take in the next append. A gap between offset and size would be a lost write.
+        """Append a piece.
 
         Raises:
-            ValueError: the append does not start where the log ended.
+            ValueError: the offset is not the size of the log, so a write was lost.
         """
         if offset != self.size:
             raise ValueError(f"append at byte {offset} of a log of {self.size} bytes")
@@ -321,8 +319,8 @@ class LogHistory:
         self._note(turn, ref, text)
 
     def clear(self, turn: int, ref: int) -> None:
-        """The key was removed: what is appended from now on begins a new text."""
-        # The entry of a removal begins a text that has no piece yet.
+        """Append the removal of the key: later pieces start a new text."""
+        # The entry of the removal itself holds no piece of the new text.
         self._start, self.size = len(self._turns) + 1, 0
         self._note(turn, ref, "")
 
@@ -338,25 +336,25 @@ class LogHistory:
         return bisect_right(self._turns, turn) > bisect_right(self._turns, turn - 1)
 
     def pieces_at(self, turn: int) -> Sequence[Piece]:
-        """The pieces that the text has at ``turn``: a view, whatever their number."""
+        """The pieces of the text at ``turn``, as a view that copies nothing."""
         turns, pieces = self._turns, self._pieces
         return LazySequence(self._there_at(turn), lambda place: (turns[place], pieces[place]))
 
-    def value_at(self, turn: int) -> str | Missing:
-        """The whole text; :data:`MISSING` where nothing was appended yet."""
+    def value_at(self, turn: int) -> str | MissingValue:
+        """The whole text; :data:`MISSING` if nothing was appended yet."""
         there = self._there_at(turn)
         return "".join(self._pieces[there.start : there.stop]) if there else MISSING
 
     def size_at(self, turn: int) -> int:
-        """Bytes of the text."""
+        """The size of the text in bytes."""
         count = bisect_right(self._turns, turn)
         return self._ends[count - 1] if count else 0
 
     def writes_until(self, turn: int) -> Sequence[tuple[int, int, str]]:
-        """Position, reference and text of the appends that make up the text at ``turn``, oldest first."""
+        """Position, reference and text of each append in the text at ``turn``, oldest first."""
         return [(self._turns[at], self._refs[at], self._pieces[at]) for at in self._there_at(turn)]
 
     def _there_at(self, turn: int) -> range:
-        """Which pieces make up the text."""
+        """Indexes of the pieces in the text at ``turn``."""
         count = bisect_right(self._turns, turn)
         return range(self._starts[count - 1] if count else 0, count)

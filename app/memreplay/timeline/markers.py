@@ -1,6 +1,6 @@
-"""What is worth a tick on the timeline, by position; counted for stretches of it in a time that does not grow.
+"""Markers of notable positions on the timeline, and their counts for any range of positions in constant time.
 
-Counts are kept as running sums, so a strip of any width is painted in as many steps as it has columns.
+Counts are prefix sums, so painting a strip takes as many steps as it has columns, however long the conversation.
 """
 
 from __future__ import annotations
@@ -14,28 +14,25 @@ from itertools import pairwise
 from typing import Final, Literal, get_args
 
 from memreplay.conversations.models import Conversation
-from memreplay.timeline.event_store import Note
+from memreplay.timeline.event_store import EventSummary
 
 MarkKind = Literal[
     "evidence", "write", "promotion", "supersession", "drop", "question", "error", "bookmark", "session"
 ]
-"""``write``: the write path changed a store; what a read path notes down for itself is none. ``promotion``: a
-candidate was stored; ``drop``: it was not. ``session``: a session of the conversation starts."""
+"""``write``: the write path changed a store (the read path's own notes do not count). ``promotion``: a candidate
+was stored; ``drop``: it was not. ``session``: a session of the conversation starts."""
 
 MARK_KINDS: Final[tuple[MarkKind, ...]] = get_args(MarkKind)
 
 INTERESTING: Final[frozenset[MarkKind]] = frozenset({"evidence", "write", "promotion", "supersession", "error"})
-"""What ``]`` and ``[`` stop at."""
+"""The kinds that ``]`` and ``[`` stop at."""
 
 _KIND_OF_EVENT: Final[Mapping[str, MarkKind]] = {"backend_failed": "error", "question_asked": "question"}
 
 
 @dataclass(frozen=True)
 class Column:
-    """A stretch of the timeline, ``first`` to ``last`` position, and how many marks of each kind are in it.
-
-    Kinds without a mark are left out.
-    """
+    """The positions ``first`` to ``last``, and the number of marks of each kind in them, without zeros."""
 
     first: int
     last: int
@@ -44,7 +41,7 @@ class Column:
 
 @dataclass(frozen=True)
 class SessionStart:
-    """The position of a session's first turn. ``date`` is the conversation's own, None where it has none."""
+    """The position of a session's first turn. ``date`` comes from the conversation; None for undated ones."""
 
     turn: int
     number: int
@@ -52,7 +49,7 @@ class SessionStart:
 
 
 class _Tally:
-    """Marks of one kind: how many at each position, running sums, and the positions that have any."""
+    """Marks of one kind: counts by position, their prefix sums, and the positions with any."""
 
     def __init__(self) -> None:
         self._counts = array("I", [0])
@@ -70,7 +67,7 @@ class _Tally:
             insort(self.positions, turn)
 
     def between(self, first: int, last: int) -> int:
-        """Marks from ``first`` to ``last``, both included."""
+        """The number of marks from ``first`` to ``last``, both included."""
         return self._until(last) - self._until(first - 1)
 
     def _until(self, turn: int) -> int:
@@ -81,7 +78,7 @@ class _Tally:
 
 
 class Markers:
-    """All marks of one conversation, as far as it was played. Evidence is known from the start, sessions mostly."""
+    """All marks of one conversation, as far as it was played. Evidence and sessions are marked from the start."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
@@ -94,18 +91,17 @@ class Markers:
         for number in sorted(known[turn].number for turn in evidence):
             self._tallies["evidence"].add(number)
 
-    def apply(self, note: Note) -> None:
-        """Mark what happened."""
-        for kind in _kinds_of(note):
-            self._tallies[kind].add(note.turn)
+    def apply(self, summary: EventSummary) -> None:
+        for kind in _kinds_of(summary):
+            self._tallies[kind].add(summary.turn)
 
     def begin_session(self, turn: int, number: int, date: datetime | None) -> None:
-        """A session that nobody knew of begins: of a conversation that comes about while it is played."""
+        """Add a session to a conversation that grows while it is played."""
         self.sessions = (*self.sessions, SessionStart(turn, number, date))
         self._tallies["session"].add(turn)
 
     def set_bookmarks(self, turns: Iterable[int]) -> None:
-        """These and no others are the bookmarks."""
+        """Replace all bookmarks."""
         self._tallies["bookmark"] = _Tally()
         for turn in sorted(turns):
             self._tallies["bookmark"].add(turn)
@@ -115,7 +111,7 @@ class Markers:
         return self._counts(turn, turn, MARK_KINDS)
 
     def columns(self, width: int, last: int, kinds: Collection[MarkKind] = MARK_KINDS) -> list[Column]:
-        """Positions 0 to ``last`` in ``width`` columns of equal share; fewer columns where there are fewer."""
+        """Positions 0 to ``last`` in at most ``width`` columns of equal share."""
         total = last + 1
         width = max(1, min(width, total))
         edges = [index * total // width for index in range(width + 1)]
@@ -145,22 +141,22 @@ class Markers:
 
 
 def column_of(turn: int, columns: int, last: int) -> int:
-    """The 0-based column of a strip of so many columns that a position stands in."""
+    """The 0-based column of a position, in a strip of ``columns`` columns for positions 0 to ``last``."""
     total = last + 1
     columns = max(1, min(columns, total))
     return max(0, min(columns - 1, ((min(turn, last) + 1) * columns - 1) // total))
 
 
-def _kinds_of(note: Note) -> Iterable[MarkKind]:
-    if note.write is not None:
-        if note.write.phase != "perceive":
+def _kinds_of(summary: EventSummary) -> Iterable[MarkKind]:
+    if summary.write is not None:
+        if summary.write.phase != "perceive":
             yield "write"
-    elif note.verdict is not None:
-        yield "promotion" if note.verdict.decision in ("ADD", "UPDATE") else "drop"
-        if note.verdict.superseded_id is not None:
+    elif summary.decision is not None:
+        yield "promotion" if summary.decision.decision in ("ADD", "UPDATE") else "drop"
+        if summary.decision.superseded_id is not None:
             yield "supersession"
-    elif note.kind in _KIND_OF_EVENT:
-        yield _KIND_OF_EVENT[note.kind]
+    elif summary.kind in _KIND_OF_EVENT:
+        yield _KIND_OF_EVENT[summary.kind]
 
 
 def _session_starts(conversation: Conversation) -> tuple[SessionStart, ...]:

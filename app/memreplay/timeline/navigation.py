@@ -1,4 +1,4 @@
-"""Where the cursor goes: to what is interesting, by session, and as often as a count says. Pure, like all moves."""
+"""Cursor moves, as pure functions: to interesting positions, by session, and repeated by a count."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from memreplay.timeline.markers import INTERESTING, MarkKind
 from memreplay.timeline.timeline import Timeline
 
 Move = Callable[[int], int | None]
-"""From a position to the next one; None where there is none in that direction."""
+"""From a position to the next one; None if there is none in that direction."""
 
 
 def repeated(move: Move, cursor: int, count: int) -> int | None:
-    """A move made ``count`` times; as far as it goes where there are fewer. None where it goes nowhere."""
+    """Repeat a move ``count`` times, or as often as possible. None if the first move is not possible."""
     reached = None
     for _ in range(count):
         further = move(cursor)
@@ -24,25 +24,25 @@ def repeated(move: Move, cursor: int, count: int) -> int | None:
 
 
 def next_interesting(timeline: Timeline, cursor: int, kinds: Collection[MarkKind] = INTERESTING) -> int | None:
-    """The next position, up to the last that was reached, at which something happened."""
+    """The next position, up to the last one reached, with a mark of these kinds."""
     found = timeline.marks.next(cursor, kinds)
     return found if found is not None and found <= timeline.reached else None
 
 
 def previous_interesting(timeline: Timeline, cursor: int, kinds: Collection[MarkKind] = INTERESTING) -> int | None:
-    """The previous such position."""
+    """The previous position with a mark of these kinds."""
     return timeline.marks.previous(cursor, kinds)
 
 
 def next_session(timeline: Timeline, cursor: int) -> int | None:
-    """The first turn of the next session. It may lie beyond what was played of a live conversation."""
+    """The first turn of the next session. In a live conversation it may not be played yet."""
     starts = [start.turn for start in timeline.marks.sessions]
     index = bisect_right(starts, cursor)
     return starts[index] if index < len(starts) else None
 
 
 def previous_session(timeline: Timeline, cursor: int) -> int | None:
-    """The first turn of this session; of the one before, where the cursor stands on it."""
+    """The first turn of this session, or of the previous one if the cursor is already on it."""
     starts = [start.turn for start in timeline.marks.sessions]
     index = bisect_left(starts, cursor)
     return starts[index - 1] if index else None

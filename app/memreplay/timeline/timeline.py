@@ -1,4 +1,4 @@
-"""A conversation's events, indexed by position: what every panel reads."""
+"""The events of one conversation, indexed by position. Every panel reads it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory_backends.base import Snapshot
+from memory_backends.base import MemoryDescription, Snapshot
 from memory_backends.stores.trace import Change, Extraction, MemoryOperation, PromotionDecision
 from memreplay.conversations.exchanges import exchanges_of
 from memreplay.conversations.models import Conversation, Question
-from memreplay.engine.agent_session import grown
 from memreplay.engine.events import (
     AnswerScored,
     BackendFailed,
     ClockSet,
+    ConversationOpened,
     FactsExtracted,
     MessageSaid,
     Perceived,
@@ -26,16 +26,24 @@ from memreplay.engine.events import (
     StoreOperated,
     TestBegan,
     TestScored,
+    extended,
 )
-from memreplay.timeline.event_store import EventArchive, MemoryArchive, Note, Write, note_of, operation_of
+from memreplay.timeline.event_store import (
+    EventArchive,
+    EventSummary,
+    MemoryArchive,
+    WriteSummary,
+    operation_of,
+    summarize,
+)
 from memreplay.timeline.fold import MISSING, CollectionHistory, LazySequence, LogHistory, Piece, StateHistory
-from memreplay.timeline.ledger import Ledger, Track
+from memreplay.timeline.ledger import Ledger, PositionIndex
 from memreplay.timeline.markers import Markers
 
 
 @dataclass(frozen=True)
 class AskKey:
-    """Which ask an event belongs to."""
+    """Identifies one ask: a question put once to one backend through one model."""
 
     backend: str
     model: str
@@ -47,21 +55,20 @@ class AskKey:
 
 @dataclass
 class Answer:
-    """One ask as far as it has come: asked, replied, scored."""
+    """One ask, as far as it has got: asked, replied, scored."""
 
     asked: QuestionAsked
     received: ReplyReceived | None = None
     scored: AnswerScored | None = None
 
 
-class Asks:
-    """All asks of a conversation, in the order in which they were asked."""
+class AnswerIndex:
+    """The answers of a conversation by their ask, in the order in which they were asked."""
 
     def __init__(self) -> None:
         self._answers: dict[AskKey, Answer] = {}
 
     def apply(self, event: QuestionAsked | ReplyReceived | AnswerScored) -> None:
-        """An ask that begins, or what came of one that has begun."""
         match event:
             case QuestionAsked():
                 self._answers[ask_key(event)] = Answer(asked=event)
@@ -75,17 +82,15 @@ class Asks:
 
 
 def ask_key(event: QuestionAsked | ReplyReceived | AnswerScored) -> AskKey:
-    """The ask of an event."""
     return AskKey(event.backend, event.model, event.question_id, event.repeat, event.turn, event.by_hand)
 
 
 class Timeline:
-    """The events of one conversation, and what each store held at each position.
+    """The events of one conversation, and the content of each store at each position.
 
-    The conversation of a run of tests grows with them; ``tests`` are its tests' beginnings and scores.
-
-    Events are appended in the order in which they happened. ``reached`` is the last position with an event:
-    the frontier of a live replay, the end of a finished one. ``marks`` are what is worth a tick at a position.
+    Append events in the order in which they happened. ``reached`` is the last position with an event: the frontier
+    of a live replay, the end of a finished one. In a run of tests the conversation grows with its events, and
+    ``tests`` holds the start and the score of each test.
     """
 
     def __init__(
@@ -99,91 +104,105 @@ class Timeline:
         self._states: dict[str, dict[str, StateHistory]] = defaultdict(dict)
         self._logs: dict[str, dict[str, LogHistory]] = defaultdict(dict)
         self._collections: dict[str, dict[str, CollectionHistory]] = defaultdict(dict)
-        self._perceived: dict[str, Track] = defaultdict(Track)
-        self._extracted: dict[str, Track] = defaultdict(Track)
-        self._failed: dict[str, Track] = defaultdict(Track)
+        self._perceived: dict[str, PositionIndex] = defaultdict(PositionIndex)
+        self._extracted: dict[str, PositionIndex] = defaultdict(PositionIndex)
+        self._failed: dict[str, PositionIndex] = defaultdict(PositionIndex)
+        self._store_labels: dict[str, dict[str, str]] = defaultdict(dict)
+        self._opened: dict[str, int] = {}
+        self._descriptions: dict[int, MemoryDescription] = {}
         self._ledgers: dict[str, Ledger] = {}
-        self._asks = Asks()
+        self._answers = AnswerIndex()
         self.tests: list[TestBegan | TestScored] = []
         self._observed: dict[int, dict[str, int]] = {}
-        for note in self.archive.notes():
-            self._take_in(note)
+        for summary in self.archive.summaries():
+            self._index(summary)
         for event in events:
             self.append(event)
 
     @property
     def last_turn(self) -> int:
-        """Number of turns of the conversation."""
+        """The number of turns of the conversation."""
         return len(self.conversation.turns)
 
     def rest_in(self, archive: EventArchive) -> None:
-        """Let all events that are still to come rest there. Nothing may have happened yet."""
+        """Store all further events in this archive. No event may have been appended yet."""
         assert not self.backends
         self.archive = archive
 
     def append(self, event: ReplayEvent) -> None:
-        """Take in what happened next."""
-        self._take_in(note_of(self.archive.keep(event), event))
+        self._index(summarize(self.archive.keep(event), event))
 
-    def _take_in(self, note: Note) -> None:
-        self.reached = max(self.reached, note.turn)
-        if note.backend is None:
+    def _index(self, summary: EventSummary) -> None:
+        self.reached = max(self.reached, summary.turn)
+        if summary.backend is None:
             return
-        if note.backend not in self.backends:
-            self.backends.append(note.backend)
-        self.marks.apply(note)
-        match note.kind:
+        if summary.backend not in self.backends:
+            self.backends.append(summary.backend)
+        self.marks.apply(summary)
+        match summary.kind:
             case "store_operated":
-                if note.write is not None:
-                    self._fold(note, note.backend, note.write)
+                if summary.write is not None:
+                    self._fold(summary, summary.backend, summary.write)
             case "promotion_decided":
-                assert note.verdict is not None
-                self._ledger(note.backend).add(note.turn, note.ref, note.verdict)
+                assert summary.decision is not None
+                self._ledger(summary.backend).add(summary.turn, summary.ref, summary.decision)
+            case "conversation_opened":
+                self._opened[summary.backend] = summary.ref
             case "perceived":
-                self._perceived[note.backend].add(note.turn, note.ref)
+                self._perceived[summary.backend].add(summary.turn, summary.ref)
             case "facts_extracted":
-                self._extracted[note.backend].add(note.turn, note.ref)
+                self._extracted[summary.backend].add(summary.turn, summary.ref)
             case "backend_failed":
-                self._failed[note.backend].add(note.turn, note.ref)
-            case "question_asked" | "reply_received" | "answer_scored":
-                self._take_in_whole(self.archive.event(note.ref))
-            case "message_said" | "clock_set" | "test_began" | "test_scored":
-                self._take_in_whole(self.archive.event(note.ref))
+                self._failed[summary.backend].add(summary.turn, summary.ref)
+            case (
+                "question_asked"
+                | "reply_received"
+                | "answer_scored"
+                | "message_said"
+                | "clock_set"
+                | "test_began"
+                | "test_scored"
+            ):
+                self._index_whole(self.archive.event(summary.ref))
             case _:
                 pass
 
-    def _fold(self, note: Note, backend: str, write: Write) -> None:
+    def _fold(self, summary: EventSummary, backend: str, write: WriteSummary) -> None:
         key = write.key
-        match write.store, write.kind:
-            case "redis", "append":
-                self._logs[backend].setdefault(key, LogHistory()).add(note.turn, note.ref, write.offset, write.text)
-            case "redis", "remove" if key in self._logs[backend]:
-                self._logs[backend][key].clear(note.turn, note.ref)
-                if key in self._states[backend]:
-                    self._states[backend][key].add(note.turn, note.ref, write.pointers, whole=write.whole)
-            case "redis", _:
-                history = self._states[backend].get(key)
-                if history is None:
-                    history = self._states[backend][key] = StateHistory(self.change)
-                history.add(note.turn, note.ref, write.pointers, whole=write.whole)
-            case _:
+        self._store_labels[backend][key] = write.store
+        match write.kind:
+            case "append":
+                self._logs[backend].setdefault(key, LogHistory()).add(
+                    summary.turn, summary.ref, write.offset, write.text
+                )
+            case "upsert" | "remove" if write.kind == "upsert" or write.ids:
                 points = self._collections[backend].get(key)
                 if points is None:
                     points = self._collections[backend][key] = CollectionHistory(self.change)
                 change = points.remove if write.kind == "remove" else points.add
-                change(note.turn, note.ref, write.ids)
+                change(summary.turn, summary.ref, write.ids)
+            case "remove" if key in self._logs[backend]:
+                self._logs[backend][key].clear(summary.turn, summary.ref)
+                if key in self._states[backend]:
+                    self._states[backend][key].add(summary.turn, summary.ref, write.pointers, whole=write.whole)
+            case _:
+                history = self._states[backend].get(key)
+                if history is None:
+                    history = self._states[backend][key] = StateHistory(self.change)
+                history.add(summary.turn, summary.ref, write.pointers, whole=write.whole)
 
-    def _take_in_whole(self, event: ReplayEvent) -> None:
+    def _index_whole(self, event: ReplayEvent) -> None:
         match event:
             case QuestionAsked() | ReplyReceived() | AnswerScored():
-                self._asks.apply(event)
+                self._answers.apply(event)
             case MessageSaid(message=said):
                 turns = self.conversation.turns
-                self.conversation = grown(self.conversation, event)
+                self.conversation = extended(self.conversation, event)
+                self._observed.pop(said.session, None)
                 if not turns or turns[-1].session != said.session:
                     self.marks.begin_session(said.number, said.session, self.conversation.date_of(said))
             case ClockSet():
-                self.conversation = grown(self.conversation, event)
+                self.conversation = extended(self.conversation, event)
             case TestBegan() | TestScored():
                 self.tests.append(event)
             case _:
@@ -192,39 +211,50 @@ class Timeline:
     def _ledger(self, backend: str) -> Ledger:
         return self._ledgers.setdefault(backend, Ledger(self._decision))
 
+    def description(self, backend: str) -> MemoryDescription:
+        """What a memory says of its stores and panels; the default until it was opened."""
+        ref = self._opened.get(backend)
+        if ref is None:
+            return MemoryDescription()
+        if ref not in self._descriptions:
+            event = self.archive.event(ref)
+            assert isinstance(event, ConversationOpened)
+            self._descriptions[ref] = event.memory
+        return self._descriptions[ref]
+
     # ---- what stands at a position -------------------------------------------------------------------------
 
     def events_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
-        """Everything that one backend did at exactly this position, in order."""
+        """All events of one backend at exactly this position, in order."""
         return self.archive.at(backend, turn)
 
     def operations_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
-        """The store commands of one backend at exactly this position, in order, loaded as they are read."""
+        """The store operations of one backend at exactly this position, in order, loaded on access."""
         return LazySequence(self.archive.operation_at(backend, turn), operation_of)
 
     def failures_at(self, backend: str, turn: int) -> list[BackendFailed]:
-        """What one backend could not do at exactly this position."""
+        """The failures of one backend at exactly this position."""
         events = (self.archive.event(ref) for ref in self._failed[backend].refs_at(turn))
         return [event for event in events if isinstance(event, BackendFailed)]
 
     def state_keys(self, backend: str) -> list[str]:
-        """Redis keys of one backend that hold a JSON state at some position, in order of their first write."""
+        """Keys of one backend that hold a JSON state at some position, in order of their first write."""
         return list(self._states[backend])
 
     def state(self, backend: str, key: str) -> StateHistory:
-        """The history of a state; empty where there is no such key."""
+        """The history of a state; empty for an unknown key."""
         return self._states[backend].get(key) or StateHistory(self.change)
 
     def state_at(self, backend: str, key: str, turn: int) -> Any:
-        """The value of a state; :data:`~memreplay.timeline.fold.MISSING` where the key does not exist yet."""
+        """The value of a state; :data:`~memreplay.timeline.fold.MISSING` if the key does not exist yet."""
         return self.state(backend, key).value_at(turn)
 
     def log_keys(self, backend: str) -> list[str]:
-        """Redis keys of one backend that hold a log."""
+        """Keys of one backend that hold a log."""
         return list(self._logs[backend])
 
     def log(self, backend: str, key: str) -> LogHistory:
-        """The history of a log; empty where there is no such key."""
+        """The history of a log; empty for an unknown key."""
         return self._logs[backend].get(key) or LogHistory()
 
     def log_at(self, backend: str, key: str, turn: int) -> Sequence[Piece]:
@@ -236,7 +266,7 @@ class Timeline:
         return self.log(backend, key).size_at(turn)
 
     def collections(self, backend: str) -> list[str]:
-        """Qdrant collections of one backend."""
+        """Collections of points of one backend."""
         return list(self._collections[backend])
 
     def collection(self, backend: str, name: str) -> CollectionHistory:
@@ -244,12 +274,12 @@ class Timeline:
         return self._collections[backend].get(name) or CollectionHistory(self.change)
 
     def perceived_at(self, backend: str, turn: int) -> Perceived | None:
-        """The latest read path of an ordinary turn, at or before this position."""
+        """The latest read path of an ordinary turn at or before this position."""
         ref = self._perceived[backend].latest(turn)
         return None if ref is None else self.perceived(ref)
 
-    def perceived_track(self, backend: str) -> Track:
-        """Where all read paths of ordinary turns are."""
+    def perceived_index(self, backend: str) -> PositionIndex:
+        """The positions and references of all read paths of ordinary turns."""
         return self._perceived[backend]
 
     def perceived(self, ref: int) -> Perceived:
@@ -259,11 +289,11 @@ class Timeline:
         return event
 
     def ledger(self, backend: str) -> Ledger:
-        """The promotion ledger of one backend."""
-        return self._ledger(backend)
+        """The promotion decisions of one backend."""
+        return self._ledgers.setdefault(backend, Ledger(self._decision))
 
     def change(self, ref: int) -> Change | None:
-        """What the operation of a reference changed."""
+        """The change made by the operation with this reference."""
         event = self.archive.event(ref)
         assert isinstance(event, StoreOperated)
         return event.operation.change
@@ -280,29 +310,34 @@ class Timeline:
 
     def snapshot_at(self, backend: str, turn: int) -> Snapshot:
         """All that the stores of one backend held, folded: equal to what :meth:`snapshot` read there."""
-        redis: dict[str, Any] = {key: history.value_at(turn) for key, history in self._states[backend].items()}
+        held: dict[str, Any] = {key: history.value_at(turn) for key, history in self._states[backend].items()}
         for key, log in self._logs[backend].items():
-            # A key that held a text and then a state has a history of either kind.
+            # A key that held first a log and then a state has a history of each kind.
             if (text := log.value_at(turn)) is not MISSING:
-                redis[key] = text
-        return Snapshot(
-            redis={key: value for key, value in redis.items() if value is not MISSING},
-            qdrant={name: history.points_at(turn) for name, history in self._collections[backend].items()},
-        )
+                held[key] = text
+        values: dict[str, dict[str, Any]] = defaultdict(dict)
+        points: dict[str, dict[str, Any]] = defaultdict(dict)
+        labels = self._store_labels[backend]
+        for key, value in held.items():
+            if value is not MISSING:
+                values[labels[key]][key] = value
+        for name, history in self._collections[backend].items():
+            points[labels[name]][name] = history.points_at(turn)
+        return Snapshot(values=values, points=points)
 
     # ---- questions and answers --------------------------------------------------------------------------------
 
     def answers(self) -> Iterator[Answer]:
-        """All asks so far, in the order in which they were asked."""
-        return iter(self._asks)
+        """All answers so far, in the order in which they were asked."""
+        return iter(self._answers)
 
     def observed_at(self, turn_id: str) -> int | None:
-        """The position at which memory is told of a turn: where its exchange ends. None for an unknown turn."""
+        """The position at which memory ingests a turn: the end of its exchange. None for an unknown turn."""
         turn = self.conversation.turns_by_id.get(turn_id)
         return None if turn is None else self._observed_in(turn.session)[turn_id]
 
     def _observed_in(self, session: int) -> dict[str, int]:
-        """Where each turn of a session is observed: an exchange never crosses a session."""
+        """The position at which each turn of a session is ingested: an exchange never crosses a session."""
         if session not in self._observed:
             turns = tuple(turn for turn in self.conversation.turns if turn.session == session)
             exchanges = exchanges_of(self.conversation.model_copy(update={"turns": turns}))

@@ -24,8 +24,8 @@ _SECONDS_FOR_IDLE_THREADS = 0.2
 def run_tui(launch: Launch) -> None:
     """Open the app and stay in it until the user leaves.
 
-    Leaving is immediate. By then everything is recorded, but a thread may still be loading a model library, and
-    Python would wait for it: then the process ends here and now.
+    By then everything is recorded, but a thread may still be loading a model library. Python would wait for that
+    thread, so the process exits without it.
     """
     from memreplay.tui.app import INTERRUPTED, MemreplayApp
 
@@ -34,7 +34,7 @@ def run_tui(launch: Launch) -> None:
     loop = asyncio.new_event_loop()
     loop.set_default_executor(executor)
     asyncio.set_event_loop(loop)
-    _heed_signals(loop, app)
+    _leave_on_signals(loop, app)
     if sys.__stdin__ is not None:
         when_terminal_goes(sys.__stdin__.fileno(), lambda: _leave(loop, app), INTERRUPTED)
     try:
@@ -50,15 +50,14 @@ def run_tui(launch: Launch) -> None:
         sys.exit(app.return_code)
 
 
-def _heed_signals(loop: asyncio.AbstractEventLoop, app: MemreplayApp) -> None:
-    """Asked from outside to end, or without its terminal, it leaves as it does by its own key."""
+def _leave_on_signals(loop: asyncio.AbstractEventLoop, app: MemreplayApp) -> None:
     for name in ("SIGTERM", "SIGHUP"):
         with suppress(AttributeError, NotImplementedError):
             loop.add_signal_handler(getattr(signal, name), app.leave)
 
 
 def _leave(loop: asyncio.AbstractEventLoop, app: MemreplayApp) -> None:
-    with suppress(RuntimeError):  # it is over already
+    with suppress(RuntimeError):  # the loop is closed
         loop.call_soon_threadsafe(app.leave_without_terminal)
 
 

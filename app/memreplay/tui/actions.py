@@ -1,4 +1,4 @@
-"""Every action of every screen, in one table: the bindings, the help screen and the palette are made from it."""
+"""Every action of every screen, in one table: the source of the bindings, the help screen and the palette."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ PLACES: Final[dict[Place, str]] = {
 class Action:
     """Something that the user can do.
 
-    ``call`` is the Textual action, ``keys`` what triggers it, ``label`` its word in the footer (none: it is not
-    shown there), ``description`` a sentence for help and palette.
+    ``call`` is the Textual action, ``label`` its footer label (an empty one hides it there), ``description`` a
+    sentence for help and palette.
     """
 
     place: Place
@@ -44,85 +44,83 @@ class Action:
 
     @property
     def id(self) -> str:
-        """What a key map names it by."""
+        """The name of the action in a key map."""
         return f"{self.place}.{self.call}"
 
     @property
     def is_count(self) -> bool:
-        """Whether it only begins a count, which means nothing by itself."""
+        """Whether the key is only the start of a count."""
         return self.description == _COUNT
 
 
-_COUNT = "A count before a movement, as in vim: 10. goes ten turns on, 25G to turn 25."
+_COUNT = "A count before a movement, as in vim: 10. steps ten turns, 25G goes to turn 25."
+
+
+def _common(place: Place, *, export: str, quit: str) -> tuple[Action, ...]:
+    """The actions that most screens share, with their footer labels."""
+    return (
+        Action(place, "export", ("e",), export, "Export the screen as an SVG file."),
+        Action(place, "help", ("?",), "help", "Show all keys."),
+        Action(place, "app.quit", ("q",), quit, "Quit."),
+    )
+
+
+def _architecture(number: int, ordinal: str) -> Action:
+    return Action("replay", f"digit({number})", (str(number),), "", f"Show and focus the {ordinal} architecture.")
+
 
 ACTIONS: Final[tuple[Action, ...]] = (
-    Action("replay", "step", (".", "space"), "step", "One turn on; at the live frontier, play the next turn."),
-    Action("replay", "back", (",",), "back", "One turn back. Nothing is executed again."),
-    Action("replay", "play", ("p",), "play", "Play on by itself; again: four times, sixteen times as fast, pause."),
-    Action("replay", "last", ("G",), "all", "To the end; live: play all that is left, then ask the questions."),
-    Action("replay", "first", ("g",), "", "To the beginning."),
-    Action(
-        "replay", "next_eventful", ("]",), "", "To the next turn with a write, a promotion, evidence or an error."
-    ),
-    Action("replay", "previous_eventful", ("[",), "", "To the previous such turn."),
-    Action("replay", "next_session", ("}",), "", "To the next session."),
-    Action("replay", "previous_session", ("{",), "", "To the beginning of this session, or the one before."),
-    Action("replay", "go_to", ("ctrl+g",), "", "To a turn by its number."),
+    Action("replay", "step", (".", "space"), "step", "Step one turn; at the live frontier, play one."),
+    Action("replay", "back", (",",), "back", "Step back one turn. Nothing is executed again."),
+    Action("replay", "play", ("p",), "play", "Play; press again for 4×, then 16× speed, then pause."),
+    Action("replay", "last", ("G",), "all", "Go to the end; live: play everything left, then ask the questions."),
+    Action("replay", "first", ("g",), "", "Go to the beginning."),
     Action(
         "replay",
-        "write",
-        ("w",),
-        "who",
-        "Who wrote this? To the turn and the command that wrote the selected line.",
+        "next_eventful",
+        ("]",),
+        "",
+        "Go to the next turn with a write, promotion, evidence or error.",
     ),
-    Action("replay", "return", ("backspace",), "", "Back to where you jumped from."),
+    Action("replay", "previous_eventful", ("[",), "", "Go to the previous such turn."),
+    Action("replay", "next_session", ("}",), "", "Go to the next session."),
+    Action("replay", "previous_session", ("{",), "", "Go to the start of this or the previous session."),
+    Action("replay", "go_to", ("ctrl+g",), "", "Go to a turn by number."),
+    Action("replay", "write", ("w",), "who", "Who wrote this? Go to the command that wrote the selected line."),
+    Action("replay", "return", ("backspace",), "", "Return to where you jumped from."),
     Action(
         "replay",
         "biography",
         ("f",),
         "",
-        "The biography of the fact: the whole way of this turn through each memory.",
+        "Show the biography of a fact: the path of this turn through each memory.",
     ),
     Action(
         "replay",
         "compare",
         ("d",),
         "",
-        "What changed: since the turn before, a bookmark, against another architecture, or off.",
+        "Diff against the previous turn, a bookmark, another architecture, or nothing.",
     ),
-    Action("replay", "beside", ("D",), "", "Before and after of the focused state, side by side."),
-    Action("replay", "next_page", ("v",), "page", "The next page of panels: memory, retrieval, trace."),
-    Action("replay", "significance", ("s",), "", "Colour the conversation by significance, or not."),
+    Action("replay", "beside", ("D",), "", "Show the focused state before and after, side by side."),
+    Action("replay", "next_page", ("v",), "page", "Show the next page of panels: memory, retrieval, trace."),
+    Action("replay", "significance", ("s",), "", "Colour the conversation by significance, or stop doing so."),
+    Action("replay", "watch", ("b",), "", "Set a breakpoint on a key, a path in a state, a turn's text or a hit."),
+    Action("replay", "watches", ("B",), "", "List the breakpoints."),
     Action(
-        "replay",
-        "watch",
-        ("b",),
-        "",
-        "Break on a condition: a key, a place in a state, a turn's text, something retrieved.",
+        "replay", "continue", ("c",), "", "Continue to the next breakpoint; a live run plays until it hits one."
     ),
-    Action("replay", "watches", ("B",), "", "The list of watches."),
+    Action("replay", "continue_back", ("C",), "", "Go back to the previous turn that hits a breakpoint."),
+    Action("replay", "search", ("/",), "search", "Search all messages, states, hits and prompts."),
+    Action("replay", "next_match", ("n",), "", "Go to the next match."),
+    Action("replay", "previous_match", ("N",), "", "Go to the previous match."),
     Action(
-        "replay", "continue", ("c",), "", "On to the next turn at which a watch stops; a live run plays until then."
+        "replay", "bookmark", ("m",), "", "Bookmark this turn, with a note; an empty name removes the bookmark."
     ),
-    Action("replay", "continue_back", ("C",), "", "Back to the previous turn at which a watch stops."),
-    Action("replay", "search", ("/",), "search", "Search messages, states, hits and prompts of the whole session."),
-    Action("replay", "next_match", ("n",), "", "The next match."),
-    Action("replay", "previous_match", ("N",), "", "The previous match."),
-    Action(
-        "replay",
-        "bookmark",
-        ("m",),
-        "",
-        "Bookmark this turn, with a note; an empty name removes the bookmark here.",
-    ),
-    Action("replay", "bookmarks", ("apostrophe",), "", "The list of bookmarks, to go to one."),
-    Action("replay", "ask", ("a",), "ask", "Ask a question of every architecture as memory stands here."),
-    Action("replay", "stop", ("x",), "", "Stop what is being played or asked."),
-    Action("replay", "digit(1)", ("1",), "", "Show and focus the first architecture."),
-    Action("replay", "digit(2)", ("2",), "", "Show and focus the second architecture."),
-    Action("replay", "digit(3)", ("3",), "", "Show and focus the third architecture."),
-    Action("replay", "digit(4)", ("4",), "", "Show and focus the fourth architecture."),
-    Action("replay", "digit(5)", ("5",), "", "Show and focus the fifth architecture."),
+    Action("replay", "bookmarks", ("apostrophe",), "", "List the bookmarks, to go to one."),
+    Action("replay", "ask", ("a",), "ask", "Ask every architecture a question about its memory at this turn."),
+    Action("replay", "stop", ("x",), "", "Stop playing or asking."),
+    *map(_architecture, range(1, 6), ("first", "second", "third", "fourth", "fifth")),
     *(Action("replay", f"digit({digit})", (str(digit),), "", _COUNT) for digit in (6, 7, 8, 9, 0)),
     Action("replay", "app.focus_next", ("tab",), "", "Focus the next panel."),
     Action("replay", "enlarge", ("+",), "", "Enlarge the focused panel; escape returns."),
@@ -131,104 +129,88 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "results",
         ("r",),
         "results",
-        "Every question with every architecture's answer; of a run of tests, every test.",
+        "Show every question with every answer; for a run of tests, every test.",
     ),
-    Action("replay", "run", ("R",), "", "Every question of every conversation of the run that this one is of."),
+    Action("replay", "run", ("R",), "", "Show every question of every conversation in this run."),
     Action("replay", "export", ("e",), "", "Export the screen as an SVG file."),
-    Action("replay", "help", ("?",), "help", "All keys."),
-    Action("replay", "leave", ("escape",), "", "Back to the start screen."),
-    Action("replay", "app.quit", ("q",), "quit", "Quit. A live run is kept as interrupted."),
+    Action("replay", "help", ("?",), "help", "Show all keys."),
+    Action("replay", "leave", ("escape",), "", "Return to the start screen."),
+    Action("replay", "app.quit", ("q",), "quit", "Quit. A live run is saved as interrupted."),
     Action("panel", "select_next", ("down", "j"), "", "Select the next line that leads somewhere."),
     Action("panel", "select_previous", ("up", "k"), "", "Select the previous such line."),
     Action(
-        "panel",
-        "follow",
-        ("enter",),
-        "",
-        "Follow the selected line: to its turn, its answer, or the command that wrote it.",
+        "panel", "follow", ("enter",), "", "Follow the line to its turn, its answer, or the command that wrote it."
     ),
-    Action("results", "next", ("down", "j"), "", "The next question."),
-    Action("results", "previous", ("up", "k"), "", "The previous question."),
-    Action("results", "next_answer", ("right", "l"), "", "The next architecture's answer."),
-    Action("results", "previous_answer", ("left", "h"), "", "The previous architecture's answer."),
-    Action("results", "why", ("enter", "y"), "why", "Why the answer pointed at is what it is."),
+    Action("results", "next", ("down", "j"), "", "Select the next question."),
+    Action("results", "previous", ("up", "k"), "", "Select the previous question."),
+    Action("results", "next_answer", ("right", "l"), "", "Select the next architecture's answer."),
+    Action("results", "previous_answer", ("left", "h"), "", "Select the previous architecture's answer."),
+    Action("results", "why", ("enter", "y"), "why", "Explain the selected answer."),
     Action(
-        "results", "filter", ("f",), "filter", "Only questions of one failure, or those that memories disagree on."
+        "results",
+        "filter",
+        ("f",),
+        "filter",
+        "Show only questions with one failure, or those memories disagree on.",
     ),
-    Action("results", "jump", ("t",), "evidence", "Into the replay, at the turn that holds the answer."),
-    Action("results", "run", ("R",), "whole run", "Every question of the whole run, in all its conversations."),
-    Action("results", "leave", ("escape", "r"), "replay", "Back to the replay."),
-    Action("results", "export", ("e",), "svg", "Export the screen as an SVG file."),
-    Action("results", "help", ("?",), "help", "All keys."),
-    Action("results", "app.quit", ("q",), "quit", "Quit."),
-    Action("run", "next", ("down", "j"), "", "The next question, or the first of the next conversation."),
-    Action("run", "previous", ("up", "k"), "", "The previous question of the run."),
-    Action("run", "next_answer", ("right", "l"), "", "The next architecture's answer."),
-    Action("run", "previous_answer", ("left", "h"), "", "The previous architecture's answer."),
-    Action("run", "why", ("enter", "y"), "why", "Why the answer pointed at is what it is; escape leads back here."),
+    Action("results", "jump", ("t",), "evidence", "Open the replay at the evidence of this question."),
+    Action("results", "run", ("R",), "whole run", "Show every question of the whole run, in all conversations."),
+    Action("results", "leave", ("escape", "r"), "replay", "Return to the replay."),
+    *_common("results", export="svg", quit="quit"),
+    Action("run", "next", ("down", "j"), "", "Select the next question, across conversations."),
+    Action("run", "previous", ("up", "k"), "", "Select the previous question of the run."),
+    Action("run", "next_answer", ("right", "l"), "", "Select the next architecture's answer."),
+    Action("run", "previous_answer", ("left", "h"), "", "Select the previous architecture's answer."),
+    Action("run", "why", ("enter", "y"), "why", "Explain the selected answer; escape returns here."),
     Action(
-        "run", "filter", ("f",), "filter", "Only questions of one failure, or of disagreement, in the whole run."
+        "run", "filter", ("f",), "filter", "Show only questions of the run with one failure, or with disagreement."
     ),
-    Action(
-        "run",
-        "jump",
-        ("t",),
-        "evidence",
-        "Into the replay of the question's conversation, at its evidence.",
-    ),
-    Action("run", "leave", ("escape", "R"), "back", "Back."),
-    Action("run", "export", ("e",), "svg", "Export the screen as an SVG file."),
-    Action("run", "help", ("?",), "help", "All keys."),
-    Action("run", "app.quit", ("q",), "quit", "Quit."),
-    Action("tests", "next", ("down", "j"), "", "The next test."),
-    Action("tests", "previous", ("up", "k"), "", "The previous test."),
-    Action("tests", "to_score", ("enter", "t"), "score", "Into the replay, where the test was scored."),
-    Action("tests", "to_beginning", ("b",), "beginning", "Into the replay, where the test begins."),
-    Action("tests", "leave", ("escape", "r"), "replay", "Back to the replay."),
-    Action("tests", "export", ("e",), "svg", "Export the screen as an SVG file."),
-    Action("tests", "help", ("?",), "help", "All keys."),
-    Action("tests", "app.quit", ("q",), "quit", "Quit."),
+    Action("run", "jump", ("t",), "evidence", "Open the replay of the conversation at the question's evidence."),
+    Action("run", "leave", ("escape", "R"), "back", "Go back."),
+    *_common("run", export="svg", quit="quit"),
+    Action("tests", "next", ("down", "j"), "", "Select the next test."),
+    Action("tests", "previous", ("up", "k"), "", "Select the previous test."),
+    Action("tests", "to_score", ("enter", "t"), "score", "Open the replay where the test was scored."),
+    Action("tests", "to_beginning", ("b",), "beginning", "Open the replay where the test begins."),
+    Action("tests", "leave", ("escape", "r"), "replay", "Return to the replay."),
+    *_common("tests", export="svg", quit="quit"),
     Action(
         "why",
         "write",
         ("w",),
         "the write",
-        "To the write: of the selected line, or that which should have been there.",
+        "Go to the write of the selected line, or to where it should have happened.",
     ),
+    Action("why", "next_architecture", ("right", "l"), "next", "Explain the next architecture's answer."),
     Action(
-        "why", "next_architecture", ("right", "l"), "next", "The same question, answered by the next architecture."
+        "why", "previous_architecture", ("left", "h"), "previous", "Explain the previous architecture's answer."
     ),
-    Action("why", "previous_architecture", ("left", "h"), "previous", "The same, by the previous architecture."),
+    Action("why", "biography", ("f",), "biography", "Show the biography of the fact in this memory."),
+    Action("why", "app.focus_next", ("tab",), "prompt", "Switch between explanation and prompt."),
+    Action("why", "leave", ("escape", "backspace"), "back", "Go back."),
+    *_common("why", export="", quit=""),
+    Action("biography", "write", ("w",), "the write", "Open the replay at the turn of the selected step."),
+    Action("biography", "next_architecture", ("right", "l"), "next", "Show the fact in the next architecture."),
     Action(
-        "why", "biography", ("f",), "biography", "The biography of the fact: its whole way through this memory."
+        "biography", "previous_architecture", ("left", "h"), "previous", "Show it in the previous architecture."
     ),
-    Action("why", "app.focus_next", ("tab",), "prompt", "Focus the prompt, or what is said of it."),
-    Action("why", "leave", ("escape", "backspace"), "back", "Back."),
-    Action("why", "export", ("e",), "", "Export the screen as an SVG file."),
-    Action("why", "help", ("?",), "help", "All keys."),
-    Action("why", "app.quit", ("q",), "", "Quit."),
-    Action("biography", "write", ("w",), "the write", "To the turn of the selected step in the replay."),
-    Action("biography", "next_architecture", ("right", "l"), "next", "The same fact in the next architecture."),
-    Action("biography", "previous_architecture", ("left", "h"), "previous", "The same fact in the previous one."),
-    Action("biography", "leave", ("escape", "backspace"), "back", "Back."),
+    Action("biography", "leave", ("escape", "backspace"), "back", "Go back."),
     Action("biography", "export", ("e",), "", "Export the screen as an SVG file."),
-    Action("biography", "help", ("?",), "help", "All keys."),
-    Action("compare", "next", ("down", "j"), "", "The next question."),
-    Action("compare", "previous", ("up", "k"), "", "The previous question."),
+    Action("biography", "help", ("?",), "help", "Show all keys."),
+    Action("compare", "next", ("down", "j"), "", "Select the next question."),
+    Action("compare", "previous", ("up", "k"), "", "Select the previous question."),
     Action("compare", "open_left", ("1",), "open the first", "Open the first recording at this question."),
     Action("compare", "open_right", ("2",), "open the second", "Open the second recording at this question."),
-    Action("compare", "leave", ("escape",), "back", "Back."),
-    Action("compare", "export", ("e",), "", "Export the screen as an SVG file."),
-    Action("compare", "help", ("?",), "help", "All keys."),
-    Action("compare", "app.quit", ("q",), "quit", "Quit."),
+    Action("compare", "leave", ("escape",), "back", "Go back."),
+    *_common("compare", export="", quit="quit"),
     Action("start", "filter", ("/",), "filter", "Filter the conversations."),
     Action("start", "start", ("ctrl+s",), "start", "Start a live replay of the highlighted conversation."),
-    Action("start", "run", ("R",), "whole run", "Every question of the highlighted recording, in one list."),
-    Action("start", "help", ("?",), "help", "All keys."),
+    Action("start", "run", ("R",), "whole run", "List every question of the highlighted recording."),
+    Action("start", "help", ("?",), "help", "Show all keys."),
     Action("start", "app.quit", ("q",), "quit", "Quit."),
-    Action("pick", "leave", ("escape",), "back", "Choose nothing."),
-    Action("prompt", "leave", ("escape",), "back", "Type nothing."),
-    Action("help", "leave", ("escape", "q", "?"), "back", "Back."),
+    Action("pick", "leave", ("escape",), "back", "Cancel."),
+    Action("prompt", "leave", ("escape",), "back", "Cancel."),
+    Action("help", "leave", ("escape", "q", "?"), "back", "Go back."),
 )
 
 
@@ -251,7 +233,7 @@ def actions_of(place: Place) -> Iterator[Action]:
 
 
 def bindings_of(place: Place) -> list[BindingType]:
-    """The bindings of a screen: the first key of an action stands in the footer, the others work as well."""
+    """The bindings of a screen. The footer shows the first key of each action; the others work too."""
     return [
         Binding(
             ",".join("comma" if key == "," else key for key in action.keys),
@@ -267,5 +249,5 @@ def bindings_of(place: Place) -> list[BindingType]:
 
 
 def shown_key(key: str) -> str:
-    """A key as it is printed."""
+    """A key as shown on the screen."""
     return _SHOWN.get(key, key)

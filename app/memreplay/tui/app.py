@@ -1,10 +1,11 @@
-"""The app: opens what was asked for, and makes sure that a live run is ended properly."""
+"""The app: opens screens, and ends a live run properly when the user leaves."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -25,31 +26,32 @@ from memreplay.tui.screens.start import StartScreen
 if TYPE_CHECKING:
     from memreplay.conversations.models import Conversation
     from memreplay.tui.live import LiveRun
+    from memreplay.tui.screens.replay import ReplayScreen
     from memreplay.tui.sources import ReplaySource
 
-_SECONDS_A_TURN = 0.8
+_SECONDS_PER_TURN = 0.8
 INTERRUPTED = 130
 _SCREENS = ("memreplay.recording.reader", "memreplay.tui.screens.replay", "memreplay.tui.screens.compare")
 
 
 class MemreplayApp(App[None]):
-    """memreplay in a terminal. ``seconds_a_turn`` is how long playing stays at a turn."""
+    """memreplay in a terminal. ``seconds_a_turn`` is how long autoplay stays at a turn."""
 
     TITLE = "memreplay"
     CSS_PATH = "memreplay.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "quit", "Quit", show=False, priority=True)]
 
-    def __init__(self, launch: Launch, seconds_a_turn: float = _SECONDS_A_TURN) -> None:
+    def __init__(self, launch: Launch, seconds_a_turn: float = _SECONDS_PER_TURN) -> None:
         super().__init__()
         self._launch = launch
         self._start = StartScreen(launch)
-        self._seconds_a_turn = seconds_a_turn
+        self._seconds_per_turn = seconds_a_turn
         self._run: LiveRun | None = None
         self._leaving = asyncio.Lock()
         self._by_hand: tuple[ReplaySource, RunHandle] | None = None
 
     def on_mount(self) -> None:
-        """The start screen lies under everything; what was asked for is opened over it."""
+        """Open the start screen, and over it what the command line asked for."""
         self.set_keymap(dict(self._launch.keys))
         self.push_screen(self._start)
         if self._launch.recording is not None and self._launch.against is not None:
@@ -59,7 +61,7 @@ class MemreplayApp(App[None]):
         elif self._launch.conversation is not None:
             self._open_conversation(self._launch.conversation, self._launch.backends, self._launch.model)
         elif self._launch.one_of:
-            self._open_one_of(self._launch.one_of)
+            self._open_launched(self._launch.one_of)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Every action of the screen, and the themes."""
@@ -84,45 +86,45 @@ class MemreplayApp(App[None]):
 
     @work(group="opening", exclusive=True)
     async def _open_recording(self, path: Path) -> None:
-        try:
-            await _loaded(*_SCREENS)
-            from memreplay.tui.sources import recorded, recorded_conversations
-
-            ids = await asyncio.to_thread(recorded_conversations, path)
-            chosen = await self._choose(f"conversations in {path.name}", ids)
+        await _loaded(*_SCREENS)
+        with self._reporting_errors():
+            chosen = await self._choose_recorded(path, f"conversations in {path.name}")
             if chosen is not None:
-                source = await asyncio.to_thread(recorded, path, ids[chosen])
-                self._show(source)
-        except MemreplayError as error:
-            self._start.say(str(error), trouble=True)
+                self._open_replay(chosen)
 
     @work(group="opening", exclusive=True)
     async def _open_compared(self, left: Path, right: Path) -> None:
         await _loaded(*_SCREENS)
         from memreplay.tui.screens.compare import CompareScreen, Opened
-        from memreplay.tui.sources import recorded, recorded_conversations
 
         opened = []
-        try:
-            for path, place in ((left, "the first"), (right, "to hold against it")):
-                ids = await asyncio.to_thread(recorded_conversations, path)
-                chosen = await self._choose(f"{place}: conversations in {path.name}", ids)
-                if chosen is None:
-                    break
-                name = path.name if left != right else ids[chosen].partition("@")[2] or ids[chosen]
-                opened.append(Opened(name, await asyncio.to_thread(recorded, path, ids[chosen])))
-        except MemreplayError as error:
-            self._start.say(str(error), trouble=True)
-        if len(opened) == 2:
+        with self._reporting_errors():
+            for path, place in ((left, "the first"), (right, "the second")):
+                source = await self._choose_recorded(path, f"{place}: conversations in {path.name}")
+                if source is None:
+                    return
+                id_ = source.timeline.conversation.id
+                opened.append(Opened(path.name if left != right else id_.partition("@")[2] or id_, source))
             self.push_screen(CompareScreen(*opened))
+
+    async def _choose_recorded(self, path: Path, title: str) -> ReplaySource | None:
+        from memreplay.tui.sources import recorded, recorded_conversations
+
+        ids = await asyncio.to_thread(recorded_conversations, path)
+        chosen = await self._choose(title, ids)
+        return None if chosen is None else await asyncio.to_thread(recorded, path, ids[chosen])
 
     @on(OneOfTwoWanted)
     def _one_of_two_wanted(self, message: OneOfTwoWanted) -> None:
-        from memreplay.tui.screens.replay import ReplayScreen
-
-        screen = ReplayScreen(message.source, self._seconds_a_turn, partial(self._assembly_for, message.source))
+        screen = self._replay(message.source)
         self.push_screen(screen)
         screen.call_after_refresh(screen.move_to, message.position)
+
+    @on(VisitWanted)
+    def _visit_wanted(self, message: VisitWanted) -> None:
+        screen = self._replay(message.source)
+        self.push_screen(screen)
+        screen.call_after_refresh(screen.go, message.destination)
 
     @on(RunWanted)
     @work(group="opening", exclusive=True)
@@ -132,104 +134,100 @@ class MemreplayApp(App[None]):
 
         self.push_screen(RunScreen(message.path))
 
-    @on(VisitWanted)
-    def _visit_wanted(self, message: VisitWanted) -> None:
-        """Escape leads back to where the user came from."""
-        from memreplay.tui.screens.replay import ReplayScreen
-
-        source = message.source
-        screen = ReplayScreen(source, self._seconds_a_turn, partial(self._assembly_for, source))
-        self.push_screen(screen)
-        screen.call_after_refresh(screen.go, message.destination)
-
     @work(group="opening", exclusive=True)
     async def _open_dataset(self, dataset: str, backends: Sequence[str], model: str) -> None:
-        try:
+        with self._reporting_errors():
             conversations = await asyncio.to_thread(self._launch.load, dataset)
-        except MemreplayError as error:
-            self._start.say(str(error), trouble=True)
-            return
-        chosen = await self._choose(f"conversations in {dataset}", _names(conversations))
-        if chosen is not None:
-            self._open_conversation(conversations[chosen], backends, model)
+            await self._open_one_of(f"conversations in {dataset}", conversations, backends, model)
 
     @work(group="opening", exclusive=True)
-    async def _open_one_of(self, conversations: Sequence[Conversation]) -> None:
-        chosen = await self._choose("which one shall be played?", _names(conversations))
+    async def _open_launched(self, conversations: Sequence[Conversation]) -> None:
+        await self._open_one_of("which conversation?", conversations, self._launch.backends, self._launch.model)
+
+    async def _open_one_of(
+        self, title: str, conversations: Sequence[Conversation], backends: Sequence[str], model: str
+    ) -> None:
+        names = [f"{conversation.id}  {_extent(conversation)}" for conversation in conversations]
+        chosen = await self._choose(title, names)
         if chosen is not None:
-            self._open_conversation(conversations[chosen], self._launch.backends, self._launch.model)
+            self._open_conversation(conversations[chosen], backends, model)
 
     @work(group="assembling", exclusive=True)
     async def _open_conversation(self, conversation: Conversation, backends: Sequence[str], model: str) -> None:
         if conversation.conversing and len(backends) > 1:
-            # What a memory makes the agent say decides what it is told next: each has a conversation of its own.
-            chosen = await self._choose("which memory shall converse?", backends)
+            # What a memory makes the agent say decides what it is told next, so each needs its own conversation.
+            chosen = await self._choose("which memory should converse?", backends)
             if chosen is None:
                 return
             backends = [backends[chosen]]
+        await _loaded("memreplay.runtime.run", *_SCREENS)
+        from memreplay.tui.sources import ReplaySource
+
+        with self._reporting_errors():
+            handle = self._launch.assemble(backends, model)
+            self._open_replay(ReplaySource.live(conversation, handle))
+
+    @contextmanager
+    def _reporting_errors(self) -> Iterator[None]:
         try:
-            await _loaded("memreplay.runtime.run", *_SCREENS)
-            assembly = self._launch.assemble(backends, model)
+            yield
         except MemreplayError as error:
             self._start.say(str(error), trouble=True)
-        else:
-            from memreplay.tui.sources import ReplaySource
-
-            self._show(ReplaySource.live(conversation, assembly))
 
     async def _choose(self, title: str, names: Sequence[str]) -> int | None:
         if len(names) == 1:
             return 0
         return await self.push_screen_wait(PickScreen(title, names))
 
-    def _show(self, source: ReplaySource) -> None:
+    def _open_replay(self, source: ReplaySource) -> None:
+        self._start.say("")
+        screen = self._replay(source)
+        self._run = screen.player.run if screen.player is not None else None
+        self.push_screen(screen, self._replay_closed)
+
+    def _replay(self, source: ReplaySource) -> ReplayScreen:
         from memreplay.tui.screens.replay import ReplayScreen
 
-        self._start.say("")
-        screen = ReplayScreen(source, self._seconds_a_turn, partial(self._assembly_for, source))
-        self._run = screen.player.run if screen.player is not None else None
-        self.push_screen(screen, self._left)
+        return ReplayScreen(source, self._seconds_per_turn, partial(self._handle_for, source))
 
-    def _assembly_for(self, source: ReplaySource) -> RunHandle:
-        """What answers a question asked by hand: the run's own stores while it lasts, else fresh ones."""
-        if source.assembly is not None and self._run is not None and not self._run.over:
-            return source.assembly
+    def _handle_for(self, source: ReplaySource) -> RunHandle:
+        """The run that answers a question asked by hand: the live run while it lasts, else a fresh one."""
+        if source.handle is not None and self._run is not None and not self._run.over:
+            return source.handle
         if self._by_hand is None or self._by_hand[0] is not source:
             self._by_hand = source, self._launch.assemble(source.backends, self._launch.model)
         return self._by_hand[1]
 
     # ---- leaving -------------------------------------------------------------------------------------------
 
-    def _left(self, _: None) -> None:
-        self._abandon()
+    def _replay_closed(self, _: None) -> None:
+        self._save_run()
 
     @work(group="leaving")
-    async def _abandon(self) -> None:
-        run = await self._keep()
-        if run is not None and run.assembly.recording_path is not None:
-            self._start.say(f"Kept as far as it went: {run.assembly.recording_path}")
+    async def _save_run(self) -> None:
+        run = await self._interrupt()
+        if run is not None and run.handle.recording_path is not None:
+            self._start.say(f"The interrupted run is saved: {run.handle.recording_path}")
 
     async def action_quit(self) -> None:
-        """Leave at once; a live run is kept as interrupted."""
-        await self._end(0)
+        """Quit; a live run is recorded as interrupted."""
+        await self._interrupt()
+        self.exit()
 
     @work(group="leaving")
     async def leave(self) -> None:
-        """Leave because the system wants it."""
-        await self._end(INTERRUPTED)
+        """Quit because of a signal."""
+        await self._interrupt()
+        self.exit(return_code=INTERRUPTED)
 
     @work(group="leaving")
     async def leave_without_terminal(self) -> None:
-        """End here and now, when the run is kept: there is nothing left to restore, and nobody to write to."""
-        await self._keep()
+        """Exit without restoring the terminal, which is gone."""
+        await self._interrupt()
         os._exit(INTERRUPTED)
 
-    async def _end(self, code: int) -> None:
-        await self._keep()
-        self.exit(return_code=code)
-
-    async def _keep(self) -> LiveRun | None:
-        """Keep a live run that goes on, as interrupted: the run, if there was one. Who leaves meanwhile waits."""
+    async def _interrupt(self) -> LiveRun | None:
+        """Interrupt the live run and return it, if there is one. Concurrent calls wait until this is done."""
         async with self._leaving:
             run, self._run = self._run, None
             if run is None or run.over:
@@ -238,15 +236,11 @@ class MemreplayApp(App[None]):
             return run
 
 
-def _names(conversations: Sequence[Conversation]) -> list[str]:
-    return [f"{conversation.id}  {_extent(conversation)}" for conversation in conversations]
-
-
 def _extent(conversation: Conversation) -> str:
     return "tests that converse" if conversation.conversing else f"{len(conversation.turns)} turns"
 
 
 async def _loaded(*modules: str) -> None:
-    """Import modules in a thread: no first paint needs them, and the screen stays alive meanwhile."""
+    """Import modules in a thread, after the first paint, so that the screen stays responsive."""
     for name in modules:
         await asyncio.to_thread(import_module, name)

@@ -1,4 +1,4 @@
-"""A list as a document: a block an item, one of which is pointed at."""
+"""Documents made of blocks of rows, and their layout at one width. No screen is needed for them."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ _MEASURED_AT_ONCE = 100
 
 
 class Document(Protocol):
-    """Blocks of rows. The height of a block, and its guess, depend on nothing but its index and the width."""
+    """Blocks of rows. The height of a block, and the guess of it, depend only on its index and the width."""
 
     def __len__(self) -> int:
-        """How many blocks there are now."""
+        """The current number of blocks."""
         ...
 
     def height(self, index: int, width: int) -> int:
-        """Rows that a block takes."""
+        """The exact number of rows of a block."""
         ...
 
     def guess(self, index: int, width: int) -> int:
-        """About as many rows as a block takes, without laying it out."""
+        """An estimate of the height that needs no layout."""
         ...
 
     def rows(self, index: int, width: int) -> Sequence[Row]:
-        """The rows of a block, exactly as many as its height."""
+        """The rows of a block, as many as its height."""
         ...
 
     def subject(self, index: int) -> Hashable | None:
-        """What can be followed from a block; None where there is nothing to follow."""
+        """What a block leads to; None if it leads nowhere."""
         ...
 
 
 class LinesDocument:
-    """Lines, each a block. They never change: new content is a new document. Equal lines are equal documents."""
+    """Lines, each a block. Immutable: new content is a new document, and equal lines make equal documents."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self.lines = tuple(lines)
@@ -55,29 +55,26 @@ class LinesDocument:
     __hash__ = None  # type: ignore[assignment]
 
     def height(self, index: int, width: int) -> int:
-        """Rows that a line takes."""
         return len(self._wrap(index, width))
 
     def guess(self, index: int, width: int) -> int:
-        """Exactly as many: lines are wrapped once, and few."""
+        """The exact height: there are few lines, and each is wrapped once."""
         return self.height(index, width)
 
     def rows(self, index: int, width: int) -> Sequence[Row]:
-        """The rows of a line."""
         return self._wrap(index, width)
 
     def subject(self, index: int) -> Hashable | None:
-        """What a line is about."""
         return self.lines[index].about
 
     def _wrapped(self, index: int, width: int) -> tuple[Row, ...]:
         return tuple(wrap(self.lines[index], width))
 
 
-class MadeDocument:
-    """Blocks of lines that are made when they are looked at: of what is slow to load, and much of it unseen.
+class LazyDocument:
+    """Blocks of lines that are made when they are first shown: for content that is slow to load.
 
-    ``make`` gives the lines of a block by its index, ``guessed`` is about the rows of each.
+    ``make`` returns the lines of a block by its index, ``guessed`` is the typical height of a block.
     """
 
     def __init__(self, count: int, make: Callable[[int], Sequence[Line]], guessed: int) -> None:
@@ -90,19 +87,15 @@ class MadeDocument:
         return self._count
 
     def height(self, index: int, width: int) -> int:
-        """Rows that a block takes."""
         return len(self._laid_out(index, width))
 
     def guess(self, index: int, width: int) -> int:
-        """The same for all."""
         return self._guessed
 
     def rows(self, index: int, width: int) -> Sequence[Row]:
-        """The rows of a block."""
         return self._laid_out(index, width)
 
     def subject(self, index: int) -> Hashable | None:
-        """There is nothing to follow."""
         return None
 
     def _lay_out(self, index: int, width: int) -> tuple[Row, ...]:
@@ -110,10 +103,10 @@ class MadeDocument:
 
 
 class Layout:
-    """Where the blocks of a document start at one width. It grows as the document grows.
+    """Where the blocks of a document start at one width. It grows with the document.
 
-    To lay out tens of thousands of blocks takes seconds. So the heights of all but the first are guessed until they
-    are looked at, or :meth:`measure` is asked to make sure of them; then what comes after them moves.
+    Laying out tens of thousands of blocks takes seconds. So all heights but the first hundred are guesses until
+    :meth:`measure` replaces them with exact ones; then the blocks below move.
     """
 
     def __init__(self, document: Document, width: int) -> None:
@@ -125,11 +118,11 @@ class Layout:
 
     @property
     def total(self) -> int:
-        """Rows of all blocks there are now."""
+        """The number of rows of all blocks."""
         return self.start(len(self.document))
 
     def start(self, index: int) -> int:
-        """The first row of a block; that of the block after the last is the number of rows."""
+        """The first row of a block. For the block after the last it is the number of rows."""
         for block in range(len(self._heights), index):
             exact = block < _MEASURED_AT_ONCE
             take = self.document.height if exact else self.document.guess
@@ -139,7 +132,7 @@ class Layout:
         return self._starts[index]
 
     def measure(self, block: int, *, before: int, after: int) -> None:
-        """Make sure of the heights of a block and of those around it: so many rows before it and from it on."""
+        """Measure the blocks that cover ``before`` rows above a block and ``after`` rows from its top."""
         count = len(self.document)
         self.start(count)
         lowest = len(self._heights)
@@ -148,13 +141,13 @@ class Layout:
             for place in places:
                 if seen >= rows:
                     break
-                if self._made_sure(place):
+                if self._is_remeasured(place):
                     lowest = min(lowest, place)
                 seen += self._heights[place]
         self._starts[lowest:] = array("Q", accumulate(self._heights[lowest:], initial=self._starts[lowest]))
 
-    def _made_sure(self, block: int) -> bool:
-        """Whether the height of a block is another than was guessed."""
+    def _is_remeasured(self, block: int) -> bool:
+        """Measure a block, and report whether its height differs from the guess."""
         if self._is_exact[block]:
             return False
         guessed, self._heights[block] = self._heights[block], self.document.height(block, self.width)
@@ -162,13 +155,13 @@ class Layout:
         return guessed != self._heights[block]
 
     def block_at(self, row: int) -> int | None:
-        """The block that a row belongs to; None below the last."""
+        """The block that a row belongs to; None below the last row."""
         if not 0 <= row < self.total:
             return None
         return bisect_right(self._starts, row, hi=len(self.document) + 1) - 1
 
     def rows_from(self, row: int, count: int) -> list[Row | None]:
-        """So many rows from one on; None for those below the last."""
+        """``count`` rows starting at ``row``; None below the last row."""
         block = self.block_at(row)
         rows: list[Row | None] = []
         if block is not None:
@@ -180,12 +173,12 @@ class Layout:
         return [*rows, *[None] * (count - len(rows))]
 
 
-SIGN: Final = 2
-"""Cells at the left of every row, where the item that is pointed at has its sign."""
+_MARGIN: Final = 2
+"""Cells at the left of every row; the selected item has its sign there."""
 
 
-class ListedDocument(ABC):
-    """What lists have in common. ``cursor`` is the place of the item that is pointed at, from 0."""
+class ListDocument(ABC):
+    """A list, one block per item. ``cursor`` is the 0-based index of the selected item."""
 
     def __init__(self) -> None:
         self.cursor = 0
@@ -196,32 +189,29 @@ class ListedDocument(ABC):
 
     @abstractmethod
     def lay_out(self, index: int, width: int, column: int | None) -> Sequence[Row]:
-        """The rows of an item, at least one, in so many cells; ``column`` is the part pointed at, if any is."""
+        """The rows of an item, at least one; ``column`` is the selected part, None if the item is not selected."""
 
     @property
     def column(self) -> int:
-        """Which part of the item is pointed at."""
+        """The selected part of the selected item."""
         return 0
 
     def height(self, index: int, width: int) -> int:
-        """Rows that an item takes, with the empty one below it."""
         return len(self._laid_out(index, width, None))
 
     def guess(self, index: int, width: int) -> int:
-        """Exactly as many."""
         return self.height(index, width)
 
     def rows(self, index: int, width: int) -> Sequence[Row]:
-        """The rows of an item, with its sign where it is pointed at."""
         return self._laid_out(index, width, self.column if index == self.cursor else None)
 
     def subject(self, index: int) -> None:
-        """Nothing: the screen moves through the list by keys of its own."""
+        """None: a screen with a list has keys of its own."""
         return
 
     def _with_sign(self, index: int, width: int, column: int | None) -> tuple[Row, ...]:
         here = column is not None
-        first, *rest = self.lay_out(index, width - SIGN, column)
+        first, *rest = self.lay_out(index, width - _MARGIN, column)
         fill: Tone | None = "current" if here else None
         return (
             Row((Span("▶ " if here else "  ", "accent"), *first.spans), fill),

@@ -18,87 +18,67 @@ if TYPE_CHECKING:
 
 
 class ListedDataset(Protocol):
-    """A dataset that can be picked."""
+    """A dataset on the start screen, with one line on what it holds."""
 
     @property
-    def id(self) -> str:
-        """What it is called, and loaded by."""
-        ...
+    def id(self) -> str: ...
 
     @property
-    def description(self) -> str:
-        """One line on what it holds."""
-        ...
+    def description(self) -> str: ...
 
 
 class PublicSettings(Protocol):
-    """Settings that can be shown."""
-
     def public(self) -> dict[str, Any]:
-        """Names to values, without secrets."""
-        ...
+        """The settings by name, without secrets."""
 
 
 class RunHandle(Protocol):
-    """Everything that a live run needs, as :class:`memreplay.runtime.run.Run` has it."""
+    """What the screens need of a :class:`memreplay.runtime.run.Run`."""
 
     models: tuple[str, ...]
     backend_names: tuple[str, ...]
 
     @property
-    def settings(self) -> PublicSettings:
-        """What the run was asked to be."""
-        ...
+    def settings(self) -> PublicSettings: ...
 
     @property
-    def recording_path(self) -> Path | None:
-        """Where the run is recorded."""
-        ...
+    def recording_path(self) -> Path | None: ...
 
     def start_session(
         self, conversation: Conversation, emit: Callable[[ReplayEvent], None]
     ) -> ReplaySession | AgentSession:
-        """A session of one conversation; every event is recorded before it is passed on."""
-        ...
+        """A session of one conversation. Events are recorded before ``emit`` receives them."""
 
     def side_session(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> Probe:
-        """Memories of their own, to be asked at any position."""
-        ...
+        """Separate memories, which can be asked at any position."""
 
     def live_archive(self, conversation: Conversation) -> EventArchive:
-        """Where the events of a started session rest; they are given to it in the order of their recording."""
-        ...
+        """Reads back the events of a started session, given to it in the order of their recording."""
 
     async def warm_up(self) -> None:
-        """Load what is slow to load, in threads."""
-        ...
+        """Load models in threads."""
 
     async def check(self) -> None:
-        """Make sure of every server and key."""
-        ...
+        """Raise an error if a server or key is missing."""
 
     def try_again(self) -> None:
-        """Ask models again that were given up: what was wrong may have been mended since."""
-        ...
+        """Use models again that were given up as unavailable."""
 
     def annotations(self, conversation_id: str) -> Annotations:
-        """Bookmarks and watches of the conversation, saved in the run's recording."""
-        ...
+        """Bookmarks and breakpoints of a conversation, saved in the recording."""
 
     async def finish(self, status: Literal["finished", "interrupted"]) -> None:
-        """End the run in the recording and let go of everything."""
-        ...
+        """End the run in the recording and release all resources."""
 
 
 @dataclass(frozen=True)
 class Launch:
     """What the start screen offers, and what to open instead of it.
 
-    ``conversation`` goes straight into a live replay, as does what is picked from ``one_of``; ``recording`` into
-    the newest run of a recording; with ``against`` the two recordings are compared. ``keys`` maps ids of actions to
-    keys, separated by commas.
-    ``datasets`` and ``recordings`` (the shipped demo first) are read after the first paint, in a thread; so is
-    ``load``. ``assemble`` takes names of backends and a model.
+    ``conversation`` opens a live replay, as does the one picked from ``one_of``; ``recording`` opens its newest
+    run, and compares it with that of ``against`` if given. ``keys`` maps action ids to comma-separated keys.
+    ``datasets``, ``recordings`` (the shipped demo first) and ``load`` are called in a thread after the first paint.
+    ``assemble`` takes backend names and a model.
     """
 
     datasets: Callable[[], Sequence[ListedDataset]]

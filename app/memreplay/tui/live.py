@@ -1,4 +1,4 @@
-"""A live run as the screens see it: what to play next, what to ask next, and how to leave. It knows no screen."""
+"""A live run without a screen: playing turns, asking questions, and leaving."""
 
 from __future__ import annotations
 
@@ -8,39 +8,41 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from memreplay.engine.events import AnswerScored, ReplayEvent
 from memreplay.llm.rate_limiter import StoppedError
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.launch import RunHandle
 
 if TYPE_CHECKING:
     from memreplay.engine.agent_session import AgentSession
-    from memreplay.engine.events import ReplayEvent
     from memreplay.engine.session import Ask, ReplaySession
 
     Session = ReplaySession | AgentSession
 
-_ASKS_AT_ONCE = 4
+_CONCURRENT_ASKS = 4
 _LONGEST_WAIT_TO_LEAVE = 1.0
 
 
 class LiveRun:
-    """Plays one conversation through an assembly, as far as it is told to.
+    """Plays one conversation up to ``target``, a position that may be raised while playing.
 
-    ``target`` is the position to play to; it may be raised while playing. :meth:`stop` ends the work between two
-    turns, since a turn that is half played would be a memory that half heard it.
+    :meth:`stop` takes effect between two turns: half a turn would leave a memory that ingested only half of it.
+    ``answered`` counts the scheduled ``asks`` (questions × architectures × models) that have a score.
     """
 
-    def __init__(self, assembly: RunHandle, timeline: Timeline, emit: Callable[[ReplayEvent], None]) -> None:
-        self.assembly = assembly
-        self.conversation = timeline.conversation
-        self._timeline = timeline
+    def __init__(self, handle: RunHandle, timeline: Timeline, emit: Callable[[ReplayEvent], None]) -> None:
+        self.handle = handle
         self.target = 0
         self.over = False
+        self.asks = 0
+        self.answered = 0
+        self._conversation = timeline.conversation
+        self._timeline = timeline
         self._emit = emit
         self._session: Session | None = None
         self._stopping = False
         self._asking: asyncio.Task[None] | None = None
-        self._at_work = asyncio.Lock()
+        self._working = asyncio.Lock()
 
     @property
     def position(self) -> int:
@@ -49,49 +51,43 @@ class LiveRun:
 
     @property
     def end(self) -> int:
-        """The last turn that there will be; while tests converse nobody knows, and it is beyond all bounds."""
-        return sys.maxsize if self.conversation.conversing else len(self.conversation.turns)
+        """The last turn; while tests converse it is unknown, and larger than any position."""
+        return sys.maxsize if self._conversation.conversing else len(self._conversation.turns)
 
     @property
     def tests_are_over(self) -> bool:
-        """Whether tests conversed and have nothing more to say."""
-        return self.conversation.conversing and self._session is not None and self._session.finished
-
-    @property
-    def number_of_asks(self) -> int:
-        """Questions, times architectures, times models."""
-        return len(self._session.asks()) if self._session else 0
+        """Whether this is a run of tests and all of them are finished."""
+        return self._conversation.conversing and self._session is not None and self._session.finished
 
     async def play(self, played: Callable[[int], None]) -> None:
-        """Play to the target, telling each position that was reached.
+        """Play to the target, reporting each position.
 
         Raises:
-            MemreplayError: a server, a key or the recording is not to be had.
-            ModelUnavailableError: a model that replies, judges or reads facts cannot be asked.
+            MemreplayError: a server, a key or the recording is not available.
+            ModelUnavailableError: a model that replies, judges or extracts facts is not available.
         """
-        async with self._at_work:
-            self._stopping = False
-            self.assembly.try_again()
-            session = await self._opened()
+        async with self._working:
+            session = await self._start()
             while not self._stopping and not session.finished and session.position < self.target:
                 await session.step()
                 played(session.position)
-                # Embedded stores never wait for anything: without this the screen would stand still.
+                # Embedded stores never yield to the event loop, which would freeze the screen.
                 await asyncio.sleep(0)
             self.target = session.position
 
-    async def ask(self, timeline: Timeline) -> bool:
-        """Ask every scheduled question that has no scored answer yet. False where :meth:`stop` came first.
+    async def ask(self) -> bool:
+        """Ask every scheduled question that has no scored answer yet. False if :meth:`stop` interrupted it.
 
         Raises:
             MemreplayError: the recording cannot be written.
-            ModelUnavailableError: a model cannot be asked; what it was to be asked can be asked later.
+            ModelUnavailableError: a model is not available; its questions can be asked later.
         """
-        async with self._at_work:
-            self._stopping = False
-            self.assembly.try_again()
-            session = await self._opened()
-            self._asking = asyncio.create_task(self._ask_all(session, _missing(session, timeline)))
+        async with self._working:
+            session = await self._start()
+            asks = session.asks()
+            missing = _without_score(asks, self._timeline)
+            self.asks, self.answered = len(asks), len(asks) - len(missing)
+            self._asking = asyncio.create_task(self._ask_all(session, missing))
             try:
                 await self._asking
             except asyncio.CancelledError:
@@ -103,68 +99,75 @@ class LiveRun:
         return True
 
     async def _ask_all(self, session: Session, asks: Sequence[Ask]) -> None:
-        gate = asyncio.Semaphore(_ASKS_AT_ONCE)
-        halted: list[StoppedError] = []
+        limit = asyncio.Semaphore(_CONCURRENT_ASKS)
+        stopped: list[StoppedError] = []
 
         async def one(ask: Ask) -> None:
-            async with gate:
+            async with limit:
                 try:
                     await session.ask(ask.question, ask.backend, ask.model)
                 except StoppedError as error:
-                    halted.append(error)
+                    stopped.append(error)
 
         async with asyncio.TaskGroup() as group:
             for ask in asks:
                 group.create_task(one(ask))
-        for error in halted:
+        for error in stopped:
             raise error
 
     async def complete(self) -> None:
-        """End the run: the conversation is resolved in every memory, the recording finished."""
-        async with self._at_work:
+        """End the run: resolve the conversation in every memory and finish the recording."""
+        async with self._working:
             self.over = True
             if self._session is not None:
                 await self._session.close("resolved")
-            await self.assembly.finish("finished")
+            await self.handle.finish("finished")
 
     def stop(self) -> None:
-        """Play no further turn, and let go of the calls under way."""
+        """Play no further turn, and cancel the questions under way."""
         self._stopping = True
         if self._asking is not None:
             self._asking.cancel()
 
     async def abandon(self) -> None:
-        """Leave: the conversation is cancelled in every memory, and the run interrupted in its recording.
+        """Leave: cancel the conversation in every memory and mark the recorded run as interrupted.
 
-        It waits for the turn under way, but not for long.
+        This waits for the current turn, but not for long.
         """
         if self.over:
             return
         self.over = True
         self.stop()
         with suppress(TimeoutError):
-            async with asyncio.timeout(_LONGEST_WAIT_TO_LEAVE), self._at_work:
+            async with asyncio.timeout(_LONGEST_WAIT_TO_LEAVE), self._working:
                 if self._session is not None:
                     await self._session.close("cancelled")
         with suppress(TimeoutError):
             async with asyncio.timeout(_LONGEST_WAIT_TO_LEAVE):
-                await self.assembly.finish("interrupted")
+                await self.handle.finish("interrupted")
 
-    async def _opened(self) -> Session:
+    async def _start(self) -> Session:
+        """Get ready to play or ask; the first time, open the session."""
+        self._stopping = False
+        self.handle.try_again()
         if self._session is None:
-            await self.assembly.check()
-            session = self.assembly.start_session(self.conversation, self._emit)
-            self._timeline.rest_in(self.assembly.live_archive(self.conversation))
+            await self.handle.check()
+            session = self.handle.start_session(self._conversation, self._observe)
+            self._timeline.rest_in(self.handle.live_archive(self._conversation))
             await session.open()
             self._session = session
         return self._session
 
+    def _observe(self, event: ReplayEvent) -> None:
+        if isinstance(event, AnswerScored):
+            self.answered += 1
+        self._emit(event)
 
-def _missing(session: Session, timeline: Timeline) -> list[Ask]:
-    """The asks that have no scored answer yet."""
+
+def _without_score(asks: Sequence[Ask], timeline: Timeline) -> list[Ask]:
     scored = {
         (answer.asked.question_id, answer.asked.backend, answer.asked.model)
         for answer in timeline.answers()
         if answer.scored is not None and not answer.asked.by_hand
     }
-    return [ask for ask in session.asks() if (ask.question.id, ask.backend, ask.model) not in scored]
+    return [ask for ask in asks if (ask.question.id, ask.backend, ask.model) not in scored]

@@ -1,4 +1,4 @@
-"""What a screen asks of the app, and where it sends the user when it closes."""
+"""Where a screen sends the user when it closes, and what it asks the app to open."""
 
 from __future__ import annotations
 
@@ -11,26 +11,19 @@ from textual.message import Message
 if TYPE_CHECKING:
     from memreplay.conversations.models import Question
     from memreplay.tui.sources import ReplaySource
-    from memreplay.tui.subjects import DecisionSubject, WrittenSubject
+    from memreplay.tui.subjects import DecisionSubject
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The turn that holds the answer of a question."""
+    """The first turn that holds the answer of a question."""
 
     question: Question
 
 
 @dataclass(frozen=True)
-class WriteOf:
-    """The command that wrote something."""
-
-    subject: WrittenSubject
-
-
-@dataclass(frozen=True)
 class Hearing:
-    """Where one architecture was told of a turn: what it wrote then, or should have written. ``note`` says more."""
+    """Where an architecture ingested a turn, and wrote it or failed to. ``note`` explains the jump."""
 
     backend: str
     turn_id: str
@@ -39,7 +32,7 @@ class Hearing:
 
 @dataclass(frozen=True)
 class Decision:
-    """Where a promotion candidate was judged, and the line that tells of it. ``note`` says more."""
+    """Where a promotion candidate was judged, and its line there. ``note`` explains the jump."""
 
     subject: DecisionSubject
     note: str = ""
@@ -47,7 +40,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Position:
-    """A position of the cursor; with an architecture, that one in focus."""
+    """A position of the cursor, and the architecture to focus. ``note`` explains the jump."""
 
     turn: int
     backend: str | None = None
@@ -64,33 +57,30 @@ class Life:
 
 @dataclass(frozen=True)
 class WholeRun:
-    """Every question of the run that a conversation was replayed in."""
+    """The results of all conversations of the run."""
 
 
-Destination = WholeRun | Decision | Life | Evidence | WriteOf | Hearing | Position
+Destination = WholeRun | Decision | Life | Evidence | Hearing | Position
 
 
+@dataclass
 class OneOfTwoWanted(Message):
-    """One of two recordings that are compared is to be looked at, at a position."""
+    """Open one of two compared recordings at a position."""
 
-    def __init__(self, source: ReplaySource, position: int) -> None:
-        super().__init__()
-        self.source = source
-        self.position = position
+    source: ReplaySource
+    position: int
 
 
+@dataclass
 class RunWanted(Message):
-    """Every question of a recording's newest run is to be listed."""
+    """Open the results of a recording's newest run."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.path = path
+    path: Path
 
 
+@dataclass
 class VisitWanted(Message):
-    """A place in a recorded conversation is to be looked at."""
+    """Open a recorded conversation at a place."""
 
-    def __init__(self, source: ReplaySource, destination: Destination) -> None:
-        super().__init__()
-        self.source = source
-        self.destination = destination
+    source: ReplaySource
+    destination: Destination

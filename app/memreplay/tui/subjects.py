@@ -1,11 +1,11 @@
-"""From a line on the screen to the command that wrote what it shows. It knows no screen."""
+"""What a line on the screen is about, and the store command that wrote it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memory_backends.base import Hit
-from memory_backends.stores.trace import PromotionDecision, Store
+from memory_backends.base import DATASET, Hit
+from memory_backends.stores.trace import PromotionDecision
 from memreplay.debugger.provenance import Origin, hit_written_by, point_written_by, value_written_by
 from memreplay.engine.events import StoreOperated
 from memreplay.timeline.timeline import AskKey, Timeline
@@ -13,14 +13,12 @@ from memreplay.timeline.timeline import AskKey, Timeline
 
 @dataclass(frozen=True)
 class TurnSubject:
-    """A turn of the conversation."""
-
     turn_id: str
 
 
 @dataclass(frozen=True)
 class PositionSubject:
-    """A position of the cursor at which something of one architecture happened."""
+    """A cursor position at which something happened in one architecture."""
 
     turn: int
     backend: str
@@ -28,7 +26,7 @@ class PositionSubject:
 
 @dataclass(frozen=True)
 class DecisionSubject:
-    """What became of a promotion candidate at ``turn``. ``knowledge_id`` is the point it went to, if it did."""
+    """The decision on a promotion candidate at ``turn``. ``knowledge_id`` is the point written, if any."""
 
     backend: str
     turn: int
@@ -37,13 +35,12 @@ class DecisionSubject:
 
     @classmethod
     def of(cls, backend: str, turn: int, decision: PromotionDecision) -> DecisionSubject:
-        """The subject of a decision."""
         return cls(backend, turn, decision.candidate_id, decision.knowledge_id)
 
 
 @dataclass(frozen=True)
 class ValueSubject:
-    """A place in a JSON state: the names and indexes that lead to it from the root."""
+    """A value in a JSON state: the keys and indexes that lead to it from the root."""
 
     backend: str
     key: str
@@ -52,7 +49,7 @@ class ValueSubject:
 
 @dataclass(frozen=True)
 class PieceSubject:
-    """A piece of a log that only grows, by its 0-based number."""
+    """An appended piece of a log, by its 0-based index."""
 
     backend: str
     key: str
@@ -61,55 +58,52 @@ class PieceSubject:
 
 @dataclass(frozen=True)
 class StoredSubject:
-    """Something that was stored, by its id and place: a point, a slot, a stretch of a log.
+    """A stored item, by id and place: a point, a slot or a stretch of a log.
 
-    ``turns`` are those whose words stand in it. ``place`` is empty where it is a point of any collection.
+    ``turns`` are the turns that it holds verbatim. An empty ``place`` means any collection.
     """
 
     backend: str
-    store: Store
     place: str
     id: str
     turns: tuple[str, ...]
 
     @classmethod
     def of_hit(cls, backend: str, hit: Hit) -> StoredSubject | TurnSubject:
-        """What a hit was found in; a hit of the dataset itself is a turn."""
-        if hit.store == "dataset":
+        """The stored item of a hit; a hit of the dataset itself is a turn."""
+        if hit.store == DATASET:
             return TurnSubject((*hit.turns, *hit.sources, "")[0])
-        return cls(backend, hit.store, hit.place, hit.id, hit.turns)
+        return cls(backend, hit.place, hit.id, hit.turns)
 
     def as_hit(self) -> Hit:
-        """A hit on it, without its text and rank."""
-        return Hit(id=self.id, store=self.store, place=self.place, rank=1, score=None, text="", turns=self.turns)
+        """A hit on this item, with neither text nor a real rank."""
+        return Hit(id=self.id, store="", place=self.place, rank=1, score=None, text="", turns=self.turns)
 
 
 @dataclass(frozen=True)
 class PromptSubject:
-    """A line of the prompt that is looked at, which memory gave."""
+    """A line of the shown prompt that came from memory."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class AnswerSubject:
-    """One answer of one architecture."""
-
     key: AskKey
 
 
 WrittenSubject = ValueSubject | PieceSubject | StoredSubject
-"""What some command wrote into a store."""
+"""Something that a command wrote into a store."""
 
 
 def origin_of(timeline: Timeline, subject: WrittenSubject, turn: int) -> Origin | None:
-    """The last write at or before a position that made a thing what it is there; None where none is on record."""
+    """The last write to a subject at or before a position; None if none is recorded."""
     match subject:
         case ValueSubject(backend, key, path):
             return value_written_by(timeline, backend, key, path, turn)
         case PieceSubject(backend, key, number):
             return _append_of(timeline, backend, key, number, turn)
-        case StoredSubject(backend, "qdrant", "", point_id):
+        case StoredSubject(backend, "", point_id):
             written = [
                 origin
                 for name in timeline.collections(backend)
@@ -121,7 +115,7 @@ def origin_of(timeline: Timeline, subject: WrittenSubject, turn: int) -> Origin 
 
 
 def _append_of(timeline: Timeline, backend: str, key: str, number: int, turn: int) -> Origin | None:
-    """The append that a piece of a log is, by its 0-based number."""
+    """The append that wrote a piece of a log, by its 0-based index."""
     appends = timeline.log(backend, key).writes_until(turn)
     if number >= len(appends):
         return None
@@ -131,7 +125,7 @@ def _append_of(timeline: Timeline, backend: str, key: str, number: int, turn: in
 
 
 def origin_words(origin: Origin) -> str:
-    """A write in one line: turn, command, place, who did it, on account of which turns, and how long it took."""
+    """A write as a sentence: turn, actor, source turns, command, key and duration."""
     operation = origin.operation
     because = f" because of turn {', '.join(operation.turns)}" if operation.turns else ""
     return (

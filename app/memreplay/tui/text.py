@@ -1,7 +1,7 @@
-"""Text as rows of terminal cells: made harmless, wrapped by cell width, toned. No screen is needed for it.
+"""Text as rows of terminal cells: escaped, wrapped by cell width, toned. No screen is needed for it.
 
-Everything that comes out of a conversation or a store passes through :func:`visible` before it reaches a row. A
-row is plain text in spans; a span's tone is a name that the style sheet turns into colour, never markup.
+All text from a conversation or a store passes through :func:`visible` before it reaches a row. A row is plain text
+in spans; the tone of a span is a name that the style sheet maps to a colour, never markup.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TONES: Final[tuple[Tone, ...]] = get_args(Tone)
 _TAB = "    "
 _CONTROL = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
-    # A joiner that joins nothing would join itself to what is drawn beside it.
+    # A dangling joiner would join with whatever is drawn beside it.
     "|(?<![^\x00-\x7f\\s\u200d])\u200d|\u200d(?![^\x00-\x7f\\s\u200d])"
 )
 _TOKEN = re.compile(r"\s+|\S+")
@@ -57,14 +57,13 @@ class Span:
 
 @dataclass(frozen=True)
 class Row:
-    """One row on the screen. ``fill`` tones the whole row, also where no text stands."""
+    """One row on the screen. ``fill`` tones the whole row, including cells without text."""
 
     spans: tuple[Span, ...] = ()
     fill: Tone | None = None
 
     @property
     def text(self) -> str:
-        """The row without its tones."""
         return "".join(span.text for span in self.spans)
 
 
@@ -72,8 +71,8 @@ class Row:
 class Line:
     """One line before it is wrapped.
 
-    ``hang`` is how many cells the rows after the first are indented; ``most`` is how many rows it may take, the
-    last of them ending in an ellipsis; ``fill`` tones the whole rows; ``about`` is what can be followed from it.
+    ``hang`` is the indent of the rows after the first, in cells; ``most`` is the maximum number of rows, the last
+    of which ends in an ellipsis; ``fill`` tones the whole rows; ``about`` is what the line leads to.
     """
 
     spans: tuple[Span, ...]
@@ -84,15 +83,15 @@ class Line:
 
 
 def cells(text: str) -> int:
-    """Cells that a text takes which passed through :func:`visible`."""
+    """The width in cells of a text that passed through :func:`visible`."""
     return len(text) if text.isascii() else cell_len(text)
 
 
 def visible(text: str) -> str:
-    """The text with every character that would act on a terminal replaced by one that shows.
+    """Replace every character that would act on a terminal with a visible one.
 
-    Line breaks stay, a tab becomes four spaces, ESC becomes ␛ and its like, direction marks and other invisible
-    controls become their code point in angle quotes.
+    Line breaks stay, a tab becomes four spaces, C0 controls become their picture (ESC becomes ␛), and direction
+    marks and other invisible controls become their code point in angle quotes.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -112,7 +111,7 @@ def _shown(match: re.Match[str]) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text made harmless and put on one line: a line break shows as ⏎."""
+    """The visible text on one line: a line break shows as ⏎."""
     return visible(text).replace("\n", " ⏎ ")
 
 
@@ -129,14 +128,14 @@ def line(
 
 
 def paragraphs(text: str, tone: Tone = "plain", *, indent: int = 0, most: int | None = None) -> list[Line]:
-    """A text from outside as lines, one for each of its own, indented."""
+    """A text as indented lines, one per line of its own."""
     margin = Span(" " * indent, tone)
     lines = [Line((margin, Span(part, tone)), hang=indent, most=most) for part in visible(text).split("\n")]
     return lines if most is None else lines[:most]
 
 
 def clip(text: str, width: int) -> str:
-    """The text cut to a width in cells, with an ellipsis where something is gone."""
+    """The text cut to a width in cells, with an ellipsis if it was longer."""
     if cells(text) <= width:
         return text
     if width <= 1:
@@ -145,18 +144,18 @@ def clip(text: str, width: int) -> str:
 
 
 def pad(text: str, width: int) -> str:
-    """The text clipped and filled with spaces to exactly a width in cells."""
+    """The text clipped, or padded with spaces, to exactly a width in cells."""
     clipped = clip(text, width)
     return clipped + " " * (width - cells(clipped))
 
 
 def width_of(spans: Iterable[Span]) -> int:
-    """Cells that the spans take."""
+    """The width of the spans in cells."""
     return sum(cells(span.text) for span in spans)
 
 
 def wrap(source: Line, width: int) -> list[Row]:
-    """The rows of a line in a given width, broken at white space, and within a word only where it is too long."""
+    """The rows of a line at a width, broken at white space, and within a word only if it is too long."""
     width = max(width, 4)
     if width_of(source.spans) <= width:
         return [Row(source.spans, source.fill)]
@@ -165,7 +164,7 @@ def wrap(source: Line, width: int) -> list[Row]:
 
 @lru_cache(maxsize=4096)
 def _broken(source: Line, width: int) -> tuple[Row, ...]:
-    """The rows of a line that is too long for one. Most lines of a panel are those of the position before."""
+    """The rows of a line that needs several. Cached: most lines of a panel repeat from one position to the next."""
     hang = min(source.hang, width // 2)
     margin = [Span(" " * hang)] if hang else []
     rows: list[list[Span]] = [[]]
@@ -197,19 +196,18 @@ def _broken(source: Line, width: int) -> tuple[Row, ...]:
     return tuple(Row(tuple(_joined(row)), source.fill) for row in rows)
 
 
-def about_rows(text: str, width: int) -> int:
-    """About as many rows as a text from outside takes."""
+def estimated_rows(text: str, width: int) -> int:
+    """An estimate of the rows that a text takes at a width."""
     return len(text) // max(width, 1) + text.count("\n") + 1
 
 
 def wrapped(lines: Iterable[Line], width: int) -> list[Row]:
-    """The rows of several lines."""
     return [row for source in lines for row in wrap(source, width)]
 
 
-def beside(cells: Sequence[Sequence[Line]], widths: Sequence[int], gap: int = 2) -> list[Row]:
+def beside(blocks: Sequence[Sequence[Line]], widths: Sequence[int], gap: int = 2) -> list[Row]:
     """Columns of lines side by side, each wrapped to its width."""
-    columns = [wrapped(cell, width) for cell, width in zip(cells, widths, strict=True)]
+    columns = [wrapped(block, width) for block, width in zip(blocks, widths, strict=True)]
     space = Span(" " * gap)
     rows: list[Row] = []
     for index in range(max((len(column) for column in columns), default=0)):
@@ -228,7 +226,7 @@ def _tokens(spans: Sequence[Span]) -> Iterator[tuple[str, Tone]]:
 
 
 def _pieces(word: str, first: int, rest: int) -> Iterator[str]:
-    """A word in pieces: the first as wide as there is room left, the others a row wide."""
+    """A word in pieces: the first fills the rest of the current row, the others a row each."""
     if cells(word) <= rest:
         yield word
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from memory_backends.hybrid.reading import clean_value
+from memory_backends.hybrid.rules.matching import clean_value
 from memory_backends.hybrid.rules.pattern import PROPER
 
 _MARKER = re.compile(

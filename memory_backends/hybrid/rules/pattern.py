@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from memory_backends.text import ENGLISH_MONTHS, SPANISH_MONTHS, any_of
+
 CAP = r"(?!I\b)[A-ZÀ-ÖØ-Þ][\w'’&-]*"
 """A capitalised word; the pronoun *I* is none."""
 
@@ -16,10 +18,7 @@ PERSON = rf"{CAP}(?:\ {CAP}){{0,2}}"
 
 QUOTED = r"[\"“«][^\"”»\n]{2,80}[\"”»]|`[^`\n]{2,80}`"
 
-MONTH = (
-    r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
-    r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre)"
-)
+MONTH = any_of([*map(str.capitalize, ENGLISH_MONTHS), *SPANISH_MONTHS])
 WEEKDAY = r"(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|lunes|martes|miércoles|jueves|viernes|sábado|domingo)"
 CLOCK = r"(?:[01]?\d|2[0-3])(?::[0-5]\d)(?:\s?[ap]\.?m\b)?|\b1?\d\s?[ap]m\b"
 DATE = (

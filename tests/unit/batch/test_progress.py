@@ -1,4 +1,4 @@
-"""What a person watching a batch is told."""
+"""What the progress display of a batch shows."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from memreplay.batch.progress import TableProgress, Tally, spoken
+from memreplay.batch.progress import TableProgress, Tally, duration
 from memreplay.engine.events import AnswerScored, ReplyReceived
-from memreplay.grading.score import Outcome, RetrievalScore, Score
+from memreplay.grading import Outcome, RetrievalScore, Score
 from memreplay.llm.model import Reply
 from memreplay.text import dollars
 
@@ -21,16 +21,16 @@ def answered(
     reply: Reply,
     *,
     backend: str = "rag",
-    carried: bool = False,
+    resumed: bool = False,
 ) -> None:
     ask = {"conversation": "c", "turn": 1, "backend": backend, "model": "m", "question_id": f"q{place}"}
     received = ReplyReceived(**ask, reply=reply)
     scored = AnswerScored(**ask, score=Score(outcome=outcome, score=1.0), retrieval=RetrievalScore())
-    if carried:
-        progress.carried_over(received, scored)
+    if resumed:
+        progress.add_recorded(received, scored)
     else:
-        progress.saw(received)
-        progress.saw(scored)
+        progress.observe(received)
+        progress.observe(scored)
 
 
 def shown(progress: TableProgress) -> str:
@@ -51,17 +51,17 @@ def test_the_table_has_a_row_a_backend_with_right_so_far_errors_and_cost() -> No
 
 def test_what_other_runs_paid_is_not_paid_again_and_what_this_run_paid_before_is_counted() -> None:
     progress = TableProgress({("rag", "m"): 3})
-    answered(progress, 0, "correct", Reply(text="1", cost_usd=0.25), carried=True)
+    answered(progress, 0, "correct", Reply(text="1", cost_usd=0.25), resumed=True)
     answered(progress, 1, "correct", Reply(text="1", cost_usd=5.0, reused=True))
     whole = progress.overall
-    assert (whole.cost, whole.asked, whole.reused, whole.carried) == ("$0.250", 0, 1, 1)
+    assert (whole.cost, whole.asked, whole.reused, whole.resumed) == ("$0.250", 0, 1, 1)
 
 
 def test_an_unknown_price_is_not_nothing() -> None:
     tally = Tally(2)
-    tally.add("correct", Reply(text="1", cost_usd=None), carried=False)
+    tally.add("correct", Reply(text="1", cost_usd=None), resumed=False)
     assert tally.cost == "unknown"
-    tally.add("correct", Reply(text="1", cost_usd=0.5), carried=False)
+    tally.add("correct", Reply(text="1", cost_usd=0.5), resumed=False)
     assert tally.cost == "$0.500+"
 
 
@@ -77,16 +77,16 @@ def test_a_price_that_is_next_to_nothing_is_not_shown_as_nothing() -> None:
 
 
 def test_the_rate_is_of_this_process_alone() -> None:
-    tally = Tally(100, done=60, carried=50)
+    tally = Tally(100, done=60, resumed=50)
     assert tally.rate(5.0) == 2.0
-    assert [spoken(seconds) for seconds in (45, 200, 3900)] == ["45 s", "3:20", "1:05:00"]
+    assert [duration(seconds) for seconds in (45, 200, 3900)] == ["45 s", "3:20", "1:05:00"]
 
 
-def test_no_time_left_is_told_until_a_rate_can_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_time_left_is_shown_until_there_is_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
     monkeypatch.setattr("memreplay.batch.progress.monotonic", lambda: clock[0])
     progress = TableProgress({("rag", "m"): 12})
-    answered(progress, 0, "correct", Reply(text="1"), carried=True)
+    answered(progress, 0, "correct", Reply(text="1"), resumed=True)
     clock[0] = 190.0
     answered(progress, 1, "correct", Reply(text="1"))
     clock[0] = 190.1

@@ -19,9 +19,10 @@ from memreplay.batch.tables import (
 from memreplay.batch.writers import as_csv, as_markdown
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.model import Reply
+from memreplay.scoring.aggregates import build_results
 from memreplay.scoring.attribution import LABELS
 from memreplay.scoring.option_style import option_style
-from memreplay.scoring.results import KeyFacts, QuestionRow, Results, RunFacts, build_results
+from memreplay.scoring.results import KeyFacts, QuestionRow, Results, RunFacts
 from tests.unit.scoring.samples import choice, hit, recall, reply, row
 
 RUN = RunFacts(
@@ -84,7 +85,7 @@ def test_markdown_has_the_tables_the_words_and_what_was_run() -> None:
     assert "- rag is ahead of full\\_context on this one question by 100.0 points" in text
     assert "Run r1, started 2026-01-01T00:00:00.000Z" in text
     assert "- *accuracy*: share of graded answers that are right\n" in text
-    assert "- *cut*: wrong: found, and cut from the prompt by the budget\n" in text and "*stale*" not in text
+    assert "- *cut*: wrong: retrieved, then cut from the prompt by the budget\n" in text and "*stale*" not in text
 
 
 def test_markdown_of_a_hostile_name_makes_no_markup_and_mentions_nobody() -> None:
@@ -128,15 +129,15 @@ def test_the_commonest_reasons_of_errors_stand_below_the_table() -> None:
     assert "--retry-errors" in sentence
 
 
-def test_an_extractor_that_failed_is_told_below_the_table() -> None:
+def test_an_extractor_that_failed_is_reported_below_the_table() -> None:
     rows = [row(choice(), reply("3"), backend="hybrid")]
     calls = [Extraction(model="m", turns=("1",), error=error) for error in ("down", None, "down")]
     (sentence,) = remarks(build_results(RUN, rows, extractions={"hybrid": calls}))
-    assert sentence.startswith("extraction: 2 of 3 exchanges of hybrid went unread by m") and "down" in sentence
+    assert sentence.startswith("extraction: m failed on 2 of 3 exchanges of hybrid") and "down" in sentence
     assert remarks(build_results(RUN, rows, extractions={"hybrid": calls[1:2]})) == []
 
 
-def test_evidence_that_the_dataset_does_not_name_is_told_with_how_to_join_it() -> None:
+def test_missing_evidence_is_reported_with_how_to_join_it() -> None:
     rows = [row(choice(), reply("0"), backend=name) for name in ("rag", "hybrid")]
     unnamed = [each.model_copy(update={"failure": "no_evidence"}) for each in rows]
     assert any("for 1 of the questions" in s and "--evidence" in s for s in remarks(results_of(*unnamed)))

@@ -1,4 +1,4 @@
-"""Ways of spoiling a sample, for tables of faults."""
+"""Ways of spoiling a sample, for tables of errors."""
 
 from __future__ import annotations
 

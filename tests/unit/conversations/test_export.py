@@ -70,7 +70,7 @@ def test_what_the_format_cannot_hold_is_named(tmp_path: Path) -> None:
     rows = written_lines(tmp_path / "rows.jsonl", [mc10_row(0), mc10_row(4)])
     lost = " · ".join(lost_in_export(loaded(rows)))
     for phrase in (
-        "1 questions whose right answer",
+        "1 questions whose correct answer",
         "options of 1",
         "3 sessions",
         "dates",

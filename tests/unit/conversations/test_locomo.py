@@ -151,7 +151,7 @@ def test_several_conversations_lie_in_one_file(tmp_path: Path) -> None:
         (with_value(True, "qa", 0, "answer"), "/0/qa/0/answer", "is true"),
     ],
 )
-def test_a_fault_is_named_with_its_place(tmp_path: Path, spoil: Spoil, pointer: str, problem: str) -> None:
+def test_an_error_is_reported_with_its_place(tmp_path: Path, spoil: Spoil, pointer: str, problem: str) -> None:
     sample = locomo_sample()
     spoil(sample)
     with pytest.raises(DatasetError) as caught:

@@ -204,7 +204,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("spoil", "pointer", "problem"), FAULTS)
-def test_a_fault_is_named_with_its_place(tmp_path: Path, spoil: Spoil, pointer: str, problem: str) -> None:
+def test_an_error_is_reported_with_its_place(tmp_path: Path, spoil: Spoil, pointer: str, problem: str) -> None:
     row = mc10_row()
     spoil(row)
     with pytest.raises(DatasetError) as caught:
@@ -215,7 +215,7 @@ def test_a_fault_is_named_with_its_place(tmp_path: Path, spoil: Spoil, pointer: 
     assert (caught.value.pointer, caught.value.problem) == (f"/0/{pointer}", problem)
 
 
-def test_the_line_of_a_fault_counts_blank_lines_too(tmp_path: Path) -> None:
+def test_the_line_of_an_error_counts_blank_lines_too(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(f"{json.dumps(mc10_row(0))}\n\n{json.dumps(mc10_row(1, choices=[]))}\n", encoding="utf-8")
     with pytest.raises(DatasetError) as caught:

@@ -19,7 +19,7 @@ from memreplay.conversations.formats.test_conversation import BANDS
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import load
 from memreplay.errors import DatasetError
-from memreplay.text import stands_in
+from memreplay.text import occurs_in
 from tests.unit.conversations.samples import Json, longmemeval_entry, mc10_row, written, written_lines
 
 # How long a file takes to write and read says nothing where tests run side by side.
@@ -90,7 +90,7 @@ def test_derived_evidence_lies_in_key_turns_of_the_location_and_holds_an_entity(
         for turn in (conversation.turns_by_id[turn_id] for turn_id in question.evidence):
             assert turn.number in BANDS[question.info_location]
             assert turn.key_info is not None and turn.key_info.contains_key_info
-            assert any(stands_in(entity, turn.text) for entity in entities)
+            assert any(occurs_in(entity, turn.text) for entity in entities)
 
 
 SPOKEN = st.lists(st.tuples(st.booleans(), TEXT), min_size=1, max_size=5)

@@ -102,7 +102,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("spoil", "pointer", "problem"), FAULTS)
-def test_a_fault_is_named_with_its_place(tmp_path: Path, spoil: Spoil, pointer: str, problem: str) -> None:
+def test_an_error_is_reported_with_its_place(tmp_path: Path, spoil: Spoil, pointer: str, problem: str) -> None:
     data = boat_conversation()
     spoil(data)
     path = written(tmp_path / "boat.json", data)

@@ -56,7 +56,7 @@ def test_a_folder_gives_tests_with_the_arguments_of_its_configuration(tmp_path):
     dataset = test.dataset_generator
     assert (test.unique_id, dataset.memory_span, dataset.colour_changes) == ("Colours - 4", 700, 5)
     assert benchmark.config == RunConfig("Small", True, (frozenset({"colours", "jokes"}),))
-    assert benchmark.notes == ("The dataset Colours does not know volume: left out",)
+    assert benchmark.notes == ("The dataset Colours has no argument volume: ignored",)
     assert test.waits[0]["time"] == timedelta(days=1, hours=1, minutes=1, seconds=1)
 
 
@@ -66,9 +66,9 @@ def test_a_dataset_without_a_class_is_run_and_not_graded(tmp_path):
     benchmark = load_definitions(folder)
     end = run(benchmark.tests).ended["Elsewhere - 4"]
 
-    assert "no class here" in benchmark.notes[0]
+    assert "not available" in benchmark.notes[0]
     assert (end.score, end.responses) == (None, ("Noted.",))
-    assert "no class here" in end.ungraded
+    assert "not available" in end.ungraded
 
 
 def test_a_test_without_script_and_class_is_left_out_with_a_note(tmp_path):

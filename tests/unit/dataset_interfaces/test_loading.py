@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import compileall
 import pickle
 import sys
+import traceback
 
 import pytest
 
@@ -53,6 +55,59 @@ def test_a_dataset_imports_its_siblings(tmp_path, line):
     assert "words" not in sys.modules
 
 
+def test_a_sibling_can_be_imported_when_a_method_runs(tmp_path):
+    written(tmp_path, "words.py", "WORD = 'late'")
+    body = BODY.format(name="Mine").replace("        script =", "        from words import WORD\n        script =")
+    dataset = create_dataset(load_dataset_class(str(written(tmp_path, "mine.py", HEAD + body))))
+
+    assert dataset.generate_examples(1)[0].script[0] == "late"
+
+
+def test_siblings_may_import_each_other_in_a_circle(tmp_path):
+    written(tmp_path, "words.py", "import json, more as others\ndef word():\n    return json.loads(others.TEXT)")
+    written(tmp_path, "more.py", "import words\nTEXT = '\"both\"'\ndef again():\n    return words.word()")
+    line = "from more import again\nWORD = again()"
+    path = written(tmp_path, "mine.py", HEAD + line + BODY.format(name="Mine"))
+
+    (test,) = create_dataset(load_dataset_class(str(path))).generate_examples(1)
+
+    assert test.script[0] == "both"
+
+
+def test_bytecode_of_a_sibling_from_another_run_is_not_used(tmp_path):
+    compileall.compile_file(str(written(tmp_path, "words.py", "import more\nWORD = more.WORD")), quiet=1)
+    written(tmp_path, "more.py", "WORD = 'fresh'")
+    path = written(tmp_path, "mine.py", HEAD + "from words import WORD" + BODY.format(name="Mine"))
+
+    assert create_dataset(load_dataset_class(str(path))).generate_examples(1)[0].script[0] == "fresh"
+
+
+@pytest.mark.parametrize("package", ["yaml", "datasets", "memreplay"])
+def test_a_package_in_the_folder_shadows_no_installed_one(tmp_path, package, monkeypatch):
+    installed = tmp_path / "installed"
+    if package == "datasets":
+        written(installed / package, "__init__.py", "")
+        monkeypatch.syspath_prepend(installed)
+    written(tmp_path / "mine" / package, "__init__.py", "raise SystemError")
+    line = f"import {package}\nWORD = {package}.__file__"
+    path = written(tmp_path / "mine", "mine.py", HEAD + line + BODY.format(name="Mine"))
+
+    (test,) = create_dataset(load_dataset_class(str(path))).generate_examples(1)
+
+    assert not test.script[0].startswith(str(tmp_path / "mine"))
+    sys.modules.pop("datasets", None)
+
+
+def test_a_traceback_shows_the_line_of_the_file(tmp_path):
+    written(tmp_path, "words.py", "WORD = 'w'")
+    path = written(tmp_path, "mine.py", '"""Doc."""\n\nimport words, json\n\n1 / 0')
+
+    with pytest.raises(UsageError) as raised:
+        load_dataset_class(str(path))
+
+    assert traceback.extract_tb(raised.value.__cause__.__traceback__)[-1].lineno == 5
+
+
 def test_files_of_the_same_name_in_two_folders_do_not_meet(tmp_path):
     words = []
     for folder in ("one", "two"):
@@ -94,6 +149,15 @@ def test_only_the_named_file_is_executed(tmp_path):
     load_dataset_class(str(path))
 
     assert not (tmp_path / "executed").exists()
+
+
+@pytest.mark.parametrize("named", ["mine.py", "mine.py:Mine"])
+def test_a_class_with_a_callback_alone_is_told_what_is_missing(tmp_path, named):
+    body = BODY.format(name="Mine").replace("evaluate_correct", "continual_evaluation_callback")
+    written(tmp_path, "mine.py", HEAD + "WORD = 'w'" + body)
+
+    with pytest.raises(UsageError, match=r"Mine does not define evaluate_correct; .*callback"):
+        load_dataset_class(f"{tmp_path}/{named}")
 
 
 def test_the_class_may_be_left_out_where_there_is_one(tmp_path):
@@ -163,7 +227,7 @@ def test_data_that_cannot_be_read_is_refused_with_its_path(tmp_path, text):
 def test_tests_that_cannot_be_made_are_refused_in_a_sentence():
     dataset = create_dataset(shipped_dataset("name_list"), name_changes=10_000)
 
-    with pytest.raises(UsageError, match="NameList cannot be made"):
+    with pytest.raises(UsageError, match="NameList cannot be created"):
         make_tests(dataset, 1)
 
 

@@ -72,7 +72,7 @@ def test_a_judge_that_failed_is_part_of_the_log():
 
     again = run(made(), agent=offering, model=judge("yes"), known=failed.events)
 
-    assert failed.ended["Haggling - 0"].ungraded == "The model that judges gave no reply: down"
+    assert failed.ended["Haggling - 0"].ungraded == "The judge model gave no reply: down"
     assert again.ended == failed.ended
 
 

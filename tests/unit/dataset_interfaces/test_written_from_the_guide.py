@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import re
 from dataclasses import dataclass
+
+import pytest
 
 from memreplay.dataset_interfaces.gpt_generated import GPTGenerated
 from memreplay.dataset_interfaces.interface import (
@@ -13,7 +16,9 @@ from memreplay.dataset_interfaces.interface import (
     DynamicExample,
     TestExample,
 )
+from memreplay.dataset_interfaces.loading import make_tests
 from memreplay.dataset_interfaces.steps import CallbackDeregistered, CallbackRegistered, LlmAsked, Say, TestWaits
+from memreplay.errors import UsageError
 from tests.unit.dataset_interfaces.driving import judge, run
 
 
@@ -105,6 +110,24 @@ class InventedFacts(GPTGenerated):
     description: str = "Facts of a model."
 
 
+@dataclass
+class WithAPreamble(InventedFacts):
+    """Changes the generated examples, as GoodAI's published delayed_recall.py does."""
+
+    def generate_examples(self, num_examples):
+        rnd = random.Random(self.seed)
+        example_list = super().generate_examples(num_examples)
+        for example in example_list:
+            example.script.insert(0, "I am going to tell you facts.")
+            example.is_question.insert(0, False)
+            for i, (line, is_question) in enumerate(zip(example.script, example.is_question, strict=True)):
+                if is_question:
+                    example.script[i] = f"{rnd.choice(['One question.', 'Again:'])} {line}"
+            example.waits = []
+            example.default_waits()
+        return example_list
+
+
 def with_span(dataset):
     dataset.memory_span = 300
     return dataset
@@ -159,13 +182,47 @@ def test_a_dynamic_test_reacts_to_replies_and_asks_a_model():
     assert len(done.of(TestWaits)) == 2
 
 
-def test_a_generated_dataset_writes_its_tests_with_a_model(tmp_path):
-    prompt = tmp_path / "prompt.json"
-    prompt.write_text('{"content": "Write facts.", "question": "Ask.", "answer": "Answer."}')
+GENERATED = '```json\n{"content": ["A", "B"], "question": ["a?", "b?"], "answer": ["x", "y"]}\n```'
+
+
+@pytest.fixture
+def prompt(tmp_path):
+    path = tmp_path / "prompt.json"
+    path.write_text('{"content": "Write facts.", "question": "Ask.", "answer": "Answer."}')
+    return path
+
+
+def test_a_generated_dataset_without_a_model_names_the_option(prompt):
+    with pytest.raises(UsageError, match=r"Invented cannot be generated.* --judge MODEL"):
+        make_tests(with_span(InventedFacts(generation_file=prompt)), 1)
+
+
+def test_lines_can_be_added_to_generated_examples(prompt):
+    dataset = with_span(WithAPreamble(generation_file=prompt))
+    dataset.use_language_model(judge(GENERATED))
+
+    (test,) = dataset.generate_examples(1)
+
+    assert [wait.get("percentage_finished") for wait in test.waits] == [30, 60, 90, None]
+    assert test.script[2].endswith(" a?") and test.number_of_questions == 2
+
+
+def test_default_waits_keep_waits_that_fit_and_reject_others(prompt):
+    (test,) = with_span(PetDataset()).generate_examples(1)
+    test.waits = [{"tokens": 1}, {}, {}]
+    test.default_waits()
+
+    assert test.waits[0] == {"tokens": 1}
+
+    test.script.append("Bye.")
+    test.is_question.append(False)
+    with pytest.raises(UsageError, match="4 lines and 3 waits"):
+        test.default_waits()
+
+
+def test_a_generated_dataset_writes_its_tests_with_a_model(prompt):
     dataset = with_span(InventedFacts(generation_file=prompt))
-    dataset.use_language_model(
-        judge('```json\n{"content": ["A", "B"], "question": ["a?", "b?"], "answer": ["x", "y"]}\n```')
-    )
+    dataset.use_language_model(judge(GENERATED))
 
     (test,) = dataset.generate_examples(1)
 

@@ -6,7 +6,7 @@ import pytest
 
 from memory_backends.records import KNOWLEDGE_COLLECTION
 from memreplay.conversations.models import Conversation, Session, Turn
-from memreplay.debugger.biography import answerable_from, biographies, biography, placing_in
+from memreplay.debugger.biography import answerable_from, biographies, biography, retrieval_outcome
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.engine.events import ReplayEvent
 from memreplay.timeline.timeline import Timeline
@@ -64,7 +64,7 @@ async def test_a_superseded_fact_says_when_and_by_what() -> None:
     before, after = (biography(timeline, RetrievalIndex(timeline), "hybrid", turns[at]) for at in (0, 2))
     (old,) = [one for one in before.stored if one.place == KNOWLEDGE_COLLECTION]
     (new,) = [one for one in after.stored if one.place == KNOWLEDGE_COLLECTION]
-    assert (old.turn, old.superseded_at, old.superseded_by) == (2, 4, new.item)
+    assert (old.turn, old.superseded_at, old.successor) == (2, 4, new.item)
     assert (new.turn, new.superseded_at) == (4, None)
     slots = [one for life in (before, after) for one in life.stored if one.item == "/shared_data/user.city"]
     assert [(slot.turn, slot.superseded_at) for slot in slots] == [(2, 4), (4, None)]
@@ -73,17 +73,17 @@ async def test_a_superseded_fact_says_when_and_by_what() -> None:
 def test_the_placings_are_those_of_the_read_paths(timeline: Timeline, retrievals: RetrievalIndex) -> None:
     for turn in timeline.conversation.turns:
         life = biography(timeline, retrievals, "hybrid", turn)
-        ranks = {at: (rank, missed) for at, rank, missed in life.sightings.ranks}
+        ranks = {at: (rank, missed) for at, rank, missed in life.retrievals.ranks}
         for position in range(timeline.reached + 1):
             read = timeline.perceived_at("hybrid", position)
             if read is None or read.turn != position:
                 assert position not in ranks
                 continue
             cut = (cut for part in read.cut for cut in part.turns)
-            placing = placing_in(position, turn.id, read.hits, read.missed, cut)
-            if placing.reach == "not_found":
+            retrieval = retrieval_outcome(position, turn.id, read.hits, read.missed, cut)
+            if retrieval.reach == "not_found":
                 assert position not in ranks
-            elif placing.rank is not None:
+            elif retrieval.rank is not None:
                 assert position in ranks
         for about in life.asked:
             question = timeline.question(about.question_id)

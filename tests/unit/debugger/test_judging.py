@@ -7,7 +7,7 @@ import pytest
 from memory_backends.stores.trace import PromotionDecision, SignificanceFactors
 from memreplay.conversations.models import Question
 from memreplay.debugger.biography import decisive_judgement
-from memreplay.timeline.event_store import Verdict
+from memreplay.timeline.event_store import DecisionSummary
 from memreplay.timeline.ledger import Ledger
 
 FACTORS = SignificanceFactors(certainty=0.9, impact=0.9, age_days=0, accesses=1, age_decay=1, recency_boost=1)
@@ -42,7 +42,7 @@ def decided(candidate: str, content: str, decision: str, score: float) -> Promot
 def ledger(*entries: tuple[int, PromotionDecision]) -> Ledger:
     made = Ledger(lambda ref: entries[ref][1])
     for ref, (turn, one) in enumerate(entries):
-        made.add(turn, ref, Verdict(one.decision, one.sources, one.knowledge_id, one.superseded_id))
+        made.add(turn, ref, DecisionSummary(one.decision, one.sources, one.knowledge_id, one.superseded_id))
     return made
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from memory_backends.text import folded
 from memreplay.conversations.models import Conversation, Session, Turn
 from memreplay.debugger.search import SearchIndex
-from memreplay.text import folded
 from memreplay.timeline.timeline import Timeline
 
 

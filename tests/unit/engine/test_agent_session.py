@@ -273,7 +273,7 @@ async def test_replies_to_other_tests_are_not_taken_for_those_of_these() -> None
     known = of(await played("rag", ScriptedAgent(), Lines(lines=("Another 7.", "What?"))), AgentReplied)
     one = session([], memory("rag"), ScriptedAgent(), making(Lines(lines=CODE)), known=known)
     await one.open()
-    with pytest.raises(UsageError, match="something else at turn 2"):
+    with pytest.raises(UsageError, match="another message at turn 2"):
         await one.play()
 
 

@@ -15,10 +15,10 @@ from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import load
 from memreplay.engine.events import BackendFailed, QuestionAsked, ReplayEvent, ReplyReceived
 from memreplay.engine.remote.backend import AgentBackend, RemoteAgent
-from memreplay.engine.remote.client import MOST_BYTES, AgentAddress, AgentClient
+from memreplay.engine.remote.client import MAX_REPLY_BYTES, AgentAddress, AgentClient
 from memreplay.engine.session import ReplayPlan, ReplaySession
 from memreplay.errors import UsageError
-from memreplay.grading.score import RetrievalScore
+from memreplay.grading import RetrievalScore
 from memreplay.llm import AGENT_MODEL
 from memreplay.timeline.timeline import Timeline
 from tests.stubs.agent import StubAgent, says, stub_agent
@@ -179,7 +179,7 @@ async def test_a_turn_that_may_have_been_taken_in_is_not_said_again(
     await replay.play()
     assert len(agent.turns) == 1
     (failed,) = [event for event in replay.events if isinstance(event, BackendFailed)]
-    assert "hung up" in failed.error and failed.phase == "observe"
+    assert "closed the connection" in failed.error and failed.phase == "observe"
     scored = await replay.ask_all()
     assert {score.score.outcome for score in scored} == {"error"}
     assert len(agent.turns) == 1
@@ -193,9 +193,9 @@ async def test_a_turn_that_may_have_been_taken_in_is_not_said_again(
             "answered 500: out of memory",
         ),
         (lambda agent, request, payload: web.Response(status=401), "refuses the token"),
-        (lambda agent, request, payload: web.json_response({"reply": 7}), "holds no text"),
-        (lambda agent, request, payload: web.json_response(["x"]), "holds no text"),
-        (lambda agent, request, payload: web.Response(body=b"x" * (MOST_BYTES + 1)), "sent more than"),
+        (lambda agent, request, payload: web.json_response({"reply": 7}), "contains no text"),
+        (lambda agent, request, payload: web.json_response(["x"]), "contains no text"),
+        (lambda agent, request, payload: web.Response(body=b"x" * (MAX_REPLY_BYTES + 1)), "sent more than"),
         (lambda agent, request, payload: web.Response(status=302, headers={"Location": "/"}), "answered 302"),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 
 from memreplay.conversations.models import Question
 from memreplay.engine.answers import score_retrieval
-from memreplay.grading.score import RetrievalScore
+from memreplay.grading import RetrievalScore
 from tests.unit.scoring.samples import choice, hit
 
 SUPPORTED = choice(evidence=("D1:1", "D2:2"), evidence_role="supports")

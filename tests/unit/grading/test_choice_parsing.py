@@ -1,4 +1,4 @@
-"""Reading the index of an option from a reply, or saying that there is none to be read."""
+"""Parsing the index of an option from a reply."""
 
 from __future__ import annotations
 
@@ -164,16 +164,16 @@ def test_a_reply_that_does_not_is_unparsed_with_a_reason(reply: str) -> None:
     assert parsed.reason
 
 
-def test_a_date_is_no_index_even_where_no_option_is_that_date() -> None:
+def test_a_date_is_not_an_index_even_if_no_option_is_that_date() -> None:
     assert parse_choice("Answer: 7 May 2023", ("a", "b", "c", "d", "e", "f", "g", "h")).index is None
 
 
-def test_a_bare_number_is_an_index_even_where_options_are_numbers() -> None:
+def test_a_bare_number_is_an_index_even_if_the_options_are_numbers() -> None:
     assert parse_choice("1", ("2", "3", "1")).index == 1
     assert parse_choice("Answer: 1", ("2", "3", "1")).index == 1
 
 
-def test_two_options_of_the_same_text_cannot_be_told_apart() -> None:
+def test_two_options_with_the_same_text_are_ambiguous() -> None:
     assert parse_choice("Norway", ("Norway", "norway.")).index is None
 
 
@@ -183,7 +183,7 @@ def test_the_number_of_options_decides_what_is_in_range() -> None:
 
 
 @given(reply=st.text(max_size=200), choices=st.lists(st.text(max_size=20), max_size=12))
-def test_it_never_raises_and_never_leaves_the_range(reply: str, choices: list[str]) -> None:
+def test_it_never_raises_and_is_never_out_of_range(reply: str, choices: list[str]) -> None:
     index = parse_choice(reply, choices).index
     assert index is None or 0 <= index < len(choices)
 
@@ -205,7 +205,7 @@ def test_it_never_raises_on_what_resembles_an_answer(reply: str) -> None:
     ),
     prefix=st.sampled_from(["", "Answer: ", "The answer is ", "Option ", "Answer Index: "]),
 )
-def test_decoration_around_a_label_changes_nothing(index: int, wrapping: list[str], prefix: str) -> None:
+def test_markup_around_a_label_is_ignored(index: int, wrapping: list[str], prefix: str) -> None:
     text = str(index)
     for marks in wrapping:
         half = max(len(marks) // 2, 1) if marks in ("()", "[]", "{}", "“”", "$$") else len(marks)

@@ -1,4 +1,4 @@
-"""What a reply is worth."""
+"""Scoring replies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from memreplay.conversations.registry import load
 from memreplay.engine.answers import score_reply
-from memreplay.grading.score import Outcome
+from memreplay.grading import Outcome
 from tests.unit.scoring.samples import choice, recall, reply
 
 
@@ -23,7 +23,7 @@ from tests.unit.scoring.samples import choice, recall, reply
         ("8", "wrong", "Not answerable", 8),
     ],
 )
-def test_a_choice_is_right_where_its_index_is(
+def test_a_choice_is_correct_if_its_index_is(
     text: str, outcome: Outcome, predicted: str, index: int | None
 ) -> None:
     score = score_reply(choice(), reply(text))
@@ -70,14 +70,14 @@ def test_f1_counts_a_repeated_word_as_often_as_it_is_expected() -> None:
     assert score.f1 == pytest.approx(2 * 2 / 6)
 
 
-def test_what_a_model_thinks_before_its_answer_is_no_answer() -> None:
+def test_reasoning_before_the_answer_is_ignored() -> None:
     thought = "<think>It may be Ida and Bo, or not.</think>It was Zoe."
     assert score_reply(recall(), reply(thought)).outcome == "wrong"
     assert score_reply(recall(), reply("<think>Ida and Bo")).outcome == "unparsed"
 
 
 @pytest.mark.parametrize("text", ["I don't know.", "The conversation does not mention who comes along."])
-def test_saying_it_was_not_said_is_right_only_where_it_was_not(text: str) -> None:
+def test_an_abstention_is_correct_only_if_it_was_never_said(text: str) -> None:
     answerable, never_said = recall(), recall(abstain=True, expected="Not answerable", expected_entities=())
     wrong = score_reply(answerable, reply(text))
     assert (wrong.outcome, wrong.exact_match, wrong.entity_recall, wrong.f1) == ("wrong", False, 0.0, 0.0)
@@ -93,19 +93,19 @@ def test_a_blank_reply_is_unparsed_and_wrong(text: str | None) -> None:
         assert (score.outcome, score.score) == ("unparsed", 0.0)
 
 
-def test_an_error_is_no_wrong_answer() -> None:
+def test_an_error_is_not_a_wrong_answer() -> None:
     for question in (choice(), recall()):
         score = score_reply(question, reply(None, error="timed out"))
         assert (score.outcome, score.score, score.predicted) == ("error", None, None)
 
 
-def test_a_refusal_by_the_provider_is_wrong_and_called_so_even_where_nothing_was_said() -> None:
+def test_a_refusal_by_the_provider_is_wrong_even_if_abstaining_is_correct() -> None:
     for question in (choice(), recall(), recall(abstain=True)):
         score = score_reply(question, reply("I cannot help with that.", refused=True))
         assert (score.outcome, score.score) == ("refused", 0.0)
 
 
-def test_the_expected_answer_of_every_shipped_question_is_itself_right() -> None:
+def test_the_expected_answer_of_every_shipped_question_is_correct() -> None:
     questions = [question for conversation in load([]) for question in conversation.questions]
     assert questions
     wrong = [q.id for q in questions if score_reply(q, reply(q.expected)).outcome != "correct"]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from memory_backends.hybrid.backend import HybridBackend
-from memory_backends.hybrid.options import MECHANISMS, HybridOptionError, hybrid_options
+from memory_backends.options import MECHANISMS, MemoryOptionError, memory_options
 from memory_backends.records import (
     KNOWLEDGE_COLLECTION,
     VERBATIM_COLLECTION,
@@ -33,7 +33,7 @@ def without(resources):
     """Makes a hybrid memory with parts switched off, opened and told the talk."""
 
     async def make(*names: str, shares: tuple[str, ...] = ()) -> HybridBackend:
-        backend = HybridBackend(replace(resources, hybrid=hybrid_options(names, shares)))
+        backend = HybridBackend(replace(resources, options=memory_options(names, shares)))
         await backend.open(namespace("hybrid"))
         await play(backend, TALK)
         return backend
@@ -47,13 +47,13 @@ async def test_promotion(without):
     assert decisions and {decision.decision for decision in decisions} == {"DROP"}
     assert all("switched off" in decision.justification for decision in decisions)
     held = await backend.snapshot()
-    assert held.qdrant[KNOWLEDGE_COLLECTION] == {}
-    assert held.redis[PLANNER]["promotion_candidates"] == {}
+    assert held.points["qdrant"][KNOWLEDGE_COLLECTION] == {}
+    assert held.values["redis"][PLANNER]["promotion_candidates"] == {}
 
 
 async def test_supersession(without):
     backend = await without("supersession")
-    facts = (await backend.snapshot()).qdrant[KNOWLEDGE_COLLECTION].values()
+    facts = (await backend.snapshot()).points["qdrant"][KNOWLEDGE_COLLECTION].values()
     assert {fact["value"] for fact in facts if fact["slot"] == "deadline"} == {"Friday", "Monday"}
     assert all(fact["superseded_by"] is None for fact in facts)
     (line,) = [hit.text for hit in (await backend.recall(QUESTION, 10, 400)).hits if hit.place == WORKSPACE]
@@ -62,16 +62,16 @@ async def test_supersession(without):
 
 async def test_verbatim(without):
     backend = await without("verbatim")
-    assert (await backend.snapshot()).qdrant[VERBATIM_COLLECTION] == {}
+    assert (await backend.snapshot()).points["qdrant"][VERBATIM_COLLECTION] == {}
     recall = await backend.recall(QUESTION, 10, 400)
     assert recall.hits and recall.turns_in_context == frozenset()
     await backend.observe(TALK[0])
-    assert (await backend.snapshot()).qdrant[VERBATIM_COLLECTION] == {}
+    assert (await backend.snapshot()).points["qdrant"][VERBATIM_COLLECTION] == {}
 
 
 async def test_shared(without):
     backend = await without("shared")
-    assert (await backend.snapshot()).redis[WORKSPACE]["shared_data"] == {}
+    assert (await backend.snapshot()).values["redis"][WORKSPACE]["shared_data"] == {}
     assert not [hit for hit in (await backend.recall(QUESTION, 10, 400)).hits if hit.place == WORKSPACE]
 
 
@@ -101,7 +101,7 @@ async def test_channels_that_are_switched_off_are_in_no_ranking(without, name, g
 
 async def test_a_share_of_nothing_keeps_a_tier_out(without):
     backend = await without(shares=("shared=0",))
-    assert (await backend.snapshot()).redis[WORKSPACE]["shared_data"]
+    assert (await backend.snapshot()).values["redis"][WORKSPACE]["shared_data"]
     assert not [hit for hit in (await backend.recall(QUESTION, 10, 400)).hits if hit.place == WORKSPACE]
 
 
@@ -115,24 +115,24 @@ async def test_a_larger_share_lets_more_of_a_tier_in(without):
 
 @pytest.mark.parametrize("name", ["Promotion", "everything", ""])
 def test_what_there_is_none_of_cannot_be_switched_off(name):
-    with pytest.raises(HybridOptionError, match="there are promotion, supersession"):
-        hybrid_options([name], [])
+    with pytest.raises(MemoryOptionError, match="choose from promotion, supersession"):
+        memory_options([name], [])
 
 
 @pytest.mark.parametrize("share", ["shared", "shared=", "shared=2", "verbatim=0.5", "shared=-1", "shared=nan"])
 def test_what_is_no_share_is_refused(share):
-    with pytest.raises(HybridOptionError, match="no share of a tier"):
-        hybrid_options([], [share])
+    with pytest.raises(MemoryOptionError, match="not a share of a tier"):
+        memory_options([], [share])
 
 
 def test_a_tier_has_one_share():
-    with pytest.raises(HybridOptionError, match="personal is given two shares"):
-        hybrid_options([], ["personal=0.5", "shared=0.1", "personal=0.1"])
+    with pytest.raises(MemoryOptionError, match="personal has two shares"):
+        memory_options([], ["personal=0.5", "shared=0.1", "personal=0.1"])
 
 
 def test_shares_are_of_one_whole():
-    with pytest.raises(HybridOptionError, match="more than the whole"):
-        hybrid_options([], ["shared=0.6", "knowledge=0.6"])
+    with pytest.raises(MemoryOptionError, match="more than 1"):
+        memory_options([], ["shared=0.6", "knowledge=0.6"])
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

@@ -25,7 +25,7 @@ async def tell(backend: HybridBackend, *texts: str, first: int = 1) -> list[Prom
 
 
 async def knowledge(backend: HybridBackend) -> dict[str, KnowledgeDocument]:
-    points = (await backend.snapshot()).qdrant[KNOWLEDGE_COLLECTION]
+    points = (await backend.snapshot()).points["qdrant"][KNOWLEDGE_COLLECTION]
     return {id_: KnowledgeDocument.model_validate(payload) for id_, payload in points.items()}
 
 
@@ -124,7 +124,7 @@ async def test_what_is_said_again_and_again_becomes_significant(hybrid):
 async def test_judged_candidates_leave_the_staging_area(hybrid):
     agent = namespace("hybrid").agent_id("planner")
     await tell(hybrid, "I'm Marta Ibarra, by the way.")
-    states = (await hybrid.snapshot()).redis
+    states = (await hybrid.snapshot()).values["redis"]
     assert states[PersonalMemoryState.key(agent)]["promotion_candidates"] == {}
 
 
@@ -164,7 +164,7 @@ async def test_a_value_taken_back_without_its_slot_is_corrected_where_it_stands(
     assert (new.slot, new.value, new.superseded_by) == ("broker", "Pulsar", None)
     assert held[first.knowledge_id].superseded_by == new.id
     workspace = SharedWorkspaceState.key(namespace("hybrid").path)
-    assert (await hybrid.snapshot()).redis[workspace]["shared_data"]["broker"]["value"] == "Pulsar"
+    assert (await hybrid.snapshot()).values["redis"][workspace]["shared_data"]["broker"]["value"] == "Pulsar"
     (last,) = await tell(hybrid, "The broker is Kafka.", first=3)
     assert last.superseded_id == new.id
 
@@ -172,7 +172,9 @@ async def test_a_value_taken_back_without_its_slot_is_corrected_where_it_stands(
 async def test_a_name_is_not_put_where_a_number_was(hybrid):
     await tell(hybrid, "The deadline is 25 September.", "I talked to Ana Ruiz in the end, not 25 September.")
     workspace = SharedWorkspaceState.key(namespace("hybrid").path)
-    assert (await hybrid.snapshot()).redis[workspace]["shared_data"]["deadline"]["value"] == "25 September"
+    assert (await hybrid.snapshot()).values["redis"][workspace]["shared_data"]["deadline"][
+        "value"
+    ] == "25 September"
 
 
 async def test_a_fact_said_over_and_over_names_the_first_turn_and_the_latest(hybrid):

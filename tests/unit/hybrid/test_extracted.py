@@ -60,12 +60,12 @@ async def test_its_facts_are_judged_promoted_and_shared_with_its_justification(r
     assert (decision.decision, decision.sources) == ("ADD", ("1",))
     assert decision.justification == "stub/reader read 'bees' (it is a lasting fact), and it was not known."
     held = await backend.snapshot()
-    (document,) = held.qdrant[KNOWLEDGE_COLLECTION].values()
+    (document,) = held.points["qdrant"][KNOWLEDGE_COLLECTION].values()
     assert (document["content"], document["justification"]) == (
         "User: The user keeps bees.",
         "it is a lasting fact",
     )
-    workspace = held.redis[SharedWorkspaceState.key(namespace("hybrid").path)]
+    workspace = held.values["redis"][SharedWorkspaceState.key(namespace("hybrid").path)]
     assert workspace["shared_data"]["user.hobby"]["value"] == "bees"
 
 
@@ -73,7 +73,9 @@ async def test_a_later_value_supersedes_the_earlier(resources):
     extractor = TableExtractor(
         {"1": (fact("1", "Nine hives.", "hives", "nine"),), "3": (fact("3", "Ten hives.", "hives", "ten"),)}
     )
-    documents = (await (await told(resources, extractor)).snapshot()).qdrant[KNOWLEDGE_COLLECTION].values()
+    documents = (
+        (await (await told(resources, extractor)).snapshot()).points["qdrant"][KNOWLEDGE_COLLECTION].values()
+    )
     assert {d["value"]: d["superseded_by"] is None for d in documents} == {"nine": False, "ten": True}
 
 

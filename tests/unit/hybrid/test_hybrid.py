@@ -34,7 +34,7 @@ def in_context(recall: Recall, place: str) -> list[str]:
 
 async def test_every_exchange_is_stored_word_for_word(hybrid):
     await play(hybrid, TALK)
-    points = (await hybrid.snapshot()).qdrant[VERBATIM_COLLECTION]
+    points = (await hybrid.snapshot()).points["qdrant"][VERBATIM_COLLECTION]
     documents = [QdrantDocument.model_validate(payload) for payload in points.values()]
     assert [document.content for document in documents] == [each.text for each in TALK]
 
@@ -134,7 +134,7 @@ async def test_perceiving_writes_the_scratchpad_and_changes_no_recall(hybrid, re
 async def test_the_planner_notes_what_it_asked_and_found(hybrid):
     await play(hybrid, TALK[:2])
     await hybrid.perceive(TALK[2].messages[0], 5, 400)
-    state = (await hybrid.snapshot()).redis[PLANNER]
+    state = (await hybrid.snapshot()).values["redis"][PLANNER]
     assert state["current_task_id"] == "talk"
     assert state["scratchpad"]["query"] == "The deadline of the report is Friday."
     assert state["scratchpad"]["hits"]
@@ -144,13 +144,13 @@ async def test_an_unreadable_personal_state_reads_as_a_blank_one(hybrid, resourc
     await play(hybrid, TALK[:1])
     await resources.redis.client.set(PLANNER, "{broken")
     assert (await hybrid.perceive(TALK[1].messages[0], 5, 400)).hits
-    assert (await hybrid.snapshot()).redis[PLANNER]["current_task_id"] == "talk"
+    assert (await hybrid.snapshot()).values["redis"][PLANNER]["current_task_id"] == "talk"
 
 
 async def test_a_missing_workspace_is_an_error_of_the_turn(hybrid, resources):
     await play(hybrid, TALK[:1])
     await resources.redis.client.delete(WORKSPACE)
-    with pytest.raises(BackendError, match="no shared workspace"):
+    with pytest.raises(BackendError, match=r"shared workspace at .* is missing"):
         await hybrid.recall("Where does Marta work?", 5, 400)
     await hybrid.open(namespace("hybrid"))
     assert (await hybrid.recall("Where does Marta work?", 5, 400)).hits == ()
@@ -173,7 +173,7 @@ async def test_the_end_gives_the_event_its_status_and_archives_it(resources, sta
 
 async def test_both_agents_take_part(hybrid):
     await play(hybrid, TALK)
-    agents = (await hybrid.snapshot()).redis[WORKSPACE]["participating_agents"]
+    agents = (await hybrid.snapshot()).values["redis"][WORKSPACE]["participating_agents"]
     assert agents == [namespace("hybrid").agent_id(role) for role in ("planner", "consolidation")]
 
 
@@ -181,7 +181,7 @@ async def test_states_stay_small_in_a_long_conversation(hybrid):
     for number in range(1, 121):
         text = f"My cousin Name{number} works, our topic{number} is Thing{number}, and SET_{number}={'x' * 200}."
         await hybrid.observe(exchange(number, f"{text} I love walking {number} dogs in the snow.", "Good."))
-    states = (await hybrid.snapshot()).redis
+    states = (await hybrid.snapshot()).values["redis"]
     assert len(states) == 3
     assert all(len(json.dumps(state).encode()) < 16_000 for state in states.values())
 
@@ -224,7 +224,7 @@ async def test_a_fault_in_the_background_is_told_and_its_candidates_are_judged_l
         await backend.settle()
     embedder.healthy = True
     await backend.observe(TALK[1])
-    facts = (await backend.snapshot()).qdrant[KNOWLEDGE_COLLECTION].values()
+    facts = (await backend.snapshot()).points["qdrant"][KNOWLEDGE_COLLECTION].values()
     assert "Marta Ibarra" in {fact["value"] for fact in facts}
     await backend.close("resolved")
 

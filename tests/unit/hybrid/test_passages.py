@@ -92,19 +92,21 @@ def test_a_part_has_the_room_of_one_turn_of_an_exchange_and_only_the_best_stand_
 
 
 @settings(max_examples=150, deadline=None)
-@given(places=st.permutations(range(40)), limit=st.integers(1, 6), budget=st.integers(0, 300))
-def test_passages_never_overlap_and_never_cost_more_than_the_budget(places, limit, budget):
-    passages = [passage for passage in passages_of(ranked(*places), limit, budget, count_words) if passage.has_room]
+@given(places=st.permutations(range(40)), top_k=st.integers(1, 6), context_tokens=st.integers(0, 300))
+def test_passages_never_overlap_and_never_cost_more_than_the_budget(places, top_k, context_tokens):
+    passages = [
+        passage for passage in passages_of(ranked(*places), top_k, context_tokens, count_words) if passage.has_room
+    ]
     text = BETWEEN_HITS.join(passage.text for passage in passages)
-    assert len(passages) <= limit
-    assert count_words(text) <= budget
+    assert len(passages) <= top_k
+    assert count_words(text) <= context_tokens
     turns = [turn for passage in passages for turn in passage.turns]
-    assert len(turns) == len(set(turns)) <= limit * TURNS_PER_HIT
+    assert len(turns) == len(set(turns)) <= top_k * TURNS_PER_HIT
     spans = sorted((min(passage.taken), max(passage.taken)) for passage in passages)
     assert all(before[1] < after[0] for before, after in pairwise(spans))
 
 
-@pytest.mark.parametrize("budget", [0, 3])
-def test_without_room_for_any_turn_the_best_is_there_to_be_seen_as_cut(budget):
-    (passage,) = passages_of(ranked(7), 1, budget, count_words)
+@pytest.mark.parametrize("context_tokens", [0, 3])
+def test_without_room_for_any_turn_the_best_is_there_to_be_seen_as_cut(context_tokens):
+    (passage,) = passages_of(ranked(7), 1, context_tokens, count_words)
     assert not passage.has_room and passage.turns == ("7",)

@@ -96,5 +96,5 @@ async def test_every_update_is_published(resources, workspace):
 
 async def test_a_missing_workspace_is_an_error(memory):
     nowhere = SharedWorkspace(memory, namespace("hybrid", "elsewhere"), TickingClock())
-    with pytest.raises(BackendError, match="no shared workspace"):
+    with pytest.raises(BackendError, match=r"shared workspace at .* is missing"):
         await nowhere.note("planner", facts(1, "The deadline is Friday."))

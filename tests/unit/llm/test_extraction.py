@@ -1,4 +1,4 @@
-"""Candidate facts by a model, against a loopback server that speaks OpenAI's API."""
+"""Extracting facts with a model, against a loopback server that speaks OpenAI's API."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_facts_come_back_with_what_the_call_cost(fence: bool) -> None:
     assert extraction.turns == ("1", "2") and extraction.error is None
 
 
-async def test_a_structured_reply_is_asked_for_and_messages_are_one_line_each() -> None:
+async def test_the_request_asks_for_json_and_has_one_line_per_message() -> None:
     with OpenAIServer([reply()]) as server:
         await extractor(server).extract(EXCHANGE)
     (received,) = server.requests
@@ -59,7 +59,7 @@ async def test_a_structured_reply_is_asked_for_and_messages_are_one_line_each() 
     "text",
     ["", "The user is called Ada.", "[]", '{"facts": [{"turn": "1"}]}', '{"facts": "none"}', '{"facts": [1'],
 )
-async def test_a_reply_of_another_form_is_an_error_and_no_facts(text: str) -> None:
+async def test_a_malformed_reply_is_an_error_without_facts(text: str) -> None:
     with OpenAIServer([answer(text)]) as server:
         facts, extraction = await extractor(server).extract(EXCHANGE)
     assert facts == () and extraction.error == "the reply is not the JSON that was asked for"
@@ -71,7 +71,7 @@ async def test_a_failed_call_is_an_error_with_its_reason() -> None:
     assert facts == () and "unsupported" in str(extraction.error)
 
 
-async def test_what_was_paid_once_is_not_paid_again_and_a_run_may_keep_its_own(tmp_path: Path) -> None:
+async def test_replies_are_cached_for_all_runs_or_for_one(tmp_path: Path) -> None:
     kept = SqliteReplyCache(tmp_path / "replies.sqlite3")
     with OpenAIServer([reply(FACT)]) as server:
 

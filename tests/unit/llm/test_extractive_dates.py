@@ -36,12 +36,12 @@ def day(year: int, month: int, number: int) -> Span:
         ("two weekends before 17 July 2023", Span(date(2023, 7, 8), date(2023, 7, 9))),
     ],
 )
-def test_a_written_date_is_understood(text: str, span: Span) -> None:
+def test_an_absolute_date_is_parsed(text: str, span: Span) -> None:
     assert written_span(text) == span
 
 
 @pytest.mark.parametrize("text", ["", "Sweden", "may I come?", "31 February 2023", "3 dogs", "7 May"])
-def test_what_is_no_date_is_none(text: str) -> None:
+def test_other_text_is_not_a_date(text: str) -> None:
     assert written_span(text) is None
 
 
@@ -80,12 +80,12 @@ def test_a_relative_date_is_resolved_against_the_day_it_was_said(text: str, span
 @pytest.mark.parametrize(
     "text", ["we sat in the sun", "she is wed", "I may go", "about 900 years ago we were 9999 years old"]
 )
-def test_words_that_only_look_like_dates_are_none(text: str) -> None:
+def test_words_that_only_look_like_dates_are_ignored(text: str) -> None:
     assert all(span.start.year > 1000 for span in spans_in(text, MONDAY))
     assert not [span for span in spans_in(text, MONDAY) if span.days == 1]
 
 
-def test_without_a_day_nothing_relative_is_resolved() -> None:
+def test_without_a_day_no_relative_date_is_resolved() -> None:
     assert spans_in("I went yesterday, on 3 June 2020.", None) == [day(2020, 6, 3)]
 
 
@@ -96,7 +96,7 @@ def test_a_count_beyond_the_calendar_is_ignored() -> None:
     )
 
 
-def test_likeness_is_one_for_the_same_days_and_nothing_for_days_apart() -> None:
+def test_likeness_is_one_for_the_same_days_and_zero_for_disjoint_ones() -> None:
     may = Span(date(2023, 5, 1), date(2023, 5, 31))
     assert likeness(may, may) == 1.0
     assert likeness(may, day(2023, 6, 1)) == 0.0

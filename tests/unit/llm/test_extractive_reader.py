@@ -1,4 +1,4 @@
-"""The embedded reader, asked with the same prompts as any model."""
+"""The embedded reader, which gets the same prompts as any model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memreplay.conversations.models import Question
 from memreplay.grading.choice import parse_choice
-from memreplay.grading.recall import says_not_said
+from memreplay.grading.recall import is_abstention
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.extractive.reader import read_and_answer
 from memreplay.llm.prompts import NOT_SAID, build_request
@@ -61,35 +61,35 @@ def test_it_picks_the_option_that_the_history_supports(question: str, options: t
     assert choose(question, options) == str(index)
 
 
-def test_what_another_speaker_said_of_herself_does_not_support_an_answer() -> None:
+def test_a_statement_by_another_speaker_does_not_support_an_answer() -> None:
     options = ("necklace", "bowl", "Not answerable")
     assert choose("What did Melanie get from her grandma?", options) == "2"
     assert choose("What did Caroline get from her grandma?", options) == "0"
 
 
-def test_without_any_history_it_says_that_nothing_is_supported() -> None:
+def test_without_a_history_no_option_is_supported() -> None:
     options = ("Norway", "Not answerable", "Denmark")
     assert choose("Where from?", options, context="") == "1"
     reply = choose("Where from?", ("Norway", "Denmark"), context="")
     assert parse_choice(reply, ("Norway", "Denmark")).index is None
     assert remember("Where from?", "") == NOT_SAID
-    assert says_not_said(NOT_SAID)
+    assert is_abstention(NOT_SAID)
 
 
-def test_a_history_of_something_else_supports_nothing() -> None:
+def test_an_unrelated_history_supports_no_option() -> None:
     reply = choose("Where does the aunt live?", ("Norway", "Denmark"), context="User: The printer is out of paper.")
     assert parse_choice(reply, ("Norway", "Denmark")).index is None
     assert remember("Which submarine sank?", "User: The printer is out of paper.") == NOT_SAID
 
 
-def test_a_history_that_quotes_a_prompt_misleads_nobody() -> None:
+def test_a_history_that_quotes_a_prompt_is_read_correctly() -> None:
     quoted = (
         "User: look\nQuestion: Pet?\n\nAvailable Answer Options:\n0. necklace\n\nInstructions:\n\nAnswer Index: 0\n"
     )
     assert choose("Where does Caroline's grandma live?", ("Norway", "Sweden"), context=quoted + LOG) == "1"
 
 
-def test_how_options_are_written_does_not_matter() -> None:
+def test_the_spelling_of_options_does_not_matter() -> None:
     question = "Where does Caroline's grandma live?"
     for options in (
         ("norway", "Sweden.", "Denmark"),
@@ -126,20 +126,20 @@ def test_the_order_of_options_does_not_matter() -> None:
         ),
     ],
 )
-def test_it_recalls_the_sentence_that_holds_the_answer(question: str, context: str, expected: str) -> None:
+def test_it_recalls_the_sentence_with_the_answer(question: str, context: str, expected: str) -> None:
     reply = remember(question, context)
     assert expected in reply
     assert len(reply) < len(context)
 
 
-def test_other_text_than_a_prompt_of_ours_is_answered_honestly() -> None:
+def test_it_says_so_when_a_prompt_is_not_ours() -> None:
     assert "no question" in read_and_answer("Write me a poem.")
 
 
 @given(
     context=st.text(max_size=400), question=st.text(max_size=80), options=st.lists(st.text(max_size=30), min_size=2)
 )
-def test_it_never_raises_and_says_the_same_thing_twice(context: str, question: str, options: list[str]) -> None:
+def test_it_never_raises_and_is_deterministic(context: str, question: str, options: list[str]) -> None:
     first = choose(question, tuple(options), context)
     assert first == choose(question, tuple(options), context)
     assert parse_choice(first, ["x"] * len(options)).index is None or int(first) < len(options)

@@ -1,4 +1,4 @@
-"""The prompts that are sent, and reading them back from the end."""
+"""Building prompts and parsing them back."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ def test_an_empty_memory_is_stated(context: str) -> None:
 @pytest.mark.parametrize(
     "model", ["o3-mini", "deepseek/deepseek-reasoner", "openai/qwq-32b", "ollama/deepseek-r1:8b"]
 )
-def test_a_model_that_reasons_first_is_not_starved(model: str) -> None:
+def test_a_reasoning_model_gets_tokens_for_its_thoughts(model: str) -> None:
     assert build_request(choice(), "", model, None).parameters["max_tokens"] > 2000
 
 
 @pytest.mark.parametrize("model", ["gpt-4o-mini", "deepseek/deepseek-chat", "ollama/llama3", "openai/solo1-r"])
-def test_a_model_that_answers_at_once_gets_ten_tokens(model: str) -> None:
+def test_any_other_model_gets_ten_tokens(model: str) -> None:
     assert build_request(choice(), "", model, None).parameters["max_tokens"] == 10
 
 
@@ -94,7 +94,7 @@ def test_text_that_looks_like_a_format_string_passes_unchanged() -> None:
     assert prompt.count(hostile) == 3
 
 
-def test_a_history_that_quotes_a_whole_prompt_misleads_nobody() -> None:
+def test_a_history_that_quotes_a_whole_prompt_is_parsed_correctly() -> None:
     quoted = sent(build_request(choice("Which pet?", ("cat", "dog", "owl")), "Ben: Hello.", EXTRACTIVE_MODEL, None))
     read = read_prompt(sent(build_request(choice(), "Ada: look\n" + quoted, EXTRACTIVE_MODEL, None)))
     assert read is not None
@@ -112,7 +112,7 @@ def test_a_question_and_options_that_quote_a_prompt_are_read_as_they_are() -> No
 
 
 @pytest.mark.parametrize("text", ["", "hello", "Answer:", "Answer Index:", "Question: x\n\nAnswer:"])
-def test_other_text_is_no_prompt(text: str) -> None:
+def test_other_text_is_not_a_prompt(text: str) -> None:
     assert read_prompt(text) is None
 
 
@@ -120,7 +120,7 @@ ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 
 
 @given(context=ANY_TEXT, question=ANY_TEXT, choices=st.lists(ANY_TEXT, min_size=2, max_size=12))
-def test_whatever_is_asked_is_read_back(context: str, question: str, choices: list[str]) -> None:
+def test_any_prompt_can_be_parsed_back(context: str, question: str, choices: list[str]) -> None:
     read = read_prompt(sent(build_request(choice(question, tuple(choices)), context, EXTRACTIVE_MODEL, None)))
     assert read is not None
     assert read.question == " ".join(question.split())

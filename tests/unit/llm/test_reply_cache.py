@@ -49,7 +49,7 @@ class ScriptedModel:
 PAID = Reply(text="3", usage=TokenUsage(prompt=100, completion=1, cached=40), cost_usd=0.25, ms=321.0)
 
 
-async def test_the_second_ask_is_answered_from_the_record_with_its_original_figures() -> None:
+async def test_a_cache_hit_keeps_the_original_usage_cost_and_time() -> None:
     inner = ScriptedModel(PAID)
     model = CachedModel(inner, MemoryCache())
     assert await model.answer(request()) == PAID
@@ -57,7 +57,7 @@ async def test_the_second_ask_is_answered_from_the_record_with_its_original_figu
     assert inner.calls == 1
 
 
-async def test_equal_requests_under_way_at_once_are_paid_once() -> None:
+async def test_simultaneous_equal_requests_are_paid_once() -> None:
     inner = ScriptedModel(PAID)
     model = CachedModel(inner, MemoryCache())
     replies = await asyncio.gather(*(model.answer(request()) for _ in range(5)))
@@ -65,7 +65,7 @@ async def test_equal_requests_under_way_at_once_are_paid_once() -> None:
     assert inner.calls == 1
 
 
-async def test_an_error_is_never_kept() -> None:
+async def test_an_error_is_not_cached() -> None:
     cache = MemoryCache()
     model = CachedModel(ScriptedModel(Reply(text=None, error="down"), PAID), cache)
     assert (await model.answer(request())).error == "down"
@@ -73,7 +73,7 @@ async def test_an_error_is_never_kept() -> None:
     assert await model.answer(request()) == PAID
 
 
-async def test_a_refusal_is_kept_for_it_was_paid() -> None:
+async def test_a_refusal_is_cached_because_it_was_paid_for() -> None:
     inner = ScriptedModel(Reply(text="", refused=True))
     model = CachedModel(inner, MemoryCache())
     await model.answer(request())
@@ -92,7 +92,7 @@ async def test_a_refusal_is_kept_for_it_was_paid() -> None:
         {"repeat": 1},
     ],
 )
-def test_whatever_a_reply_depends_on_is_in_the_key(changes: dict[str, object]) -> None:
+def test_the_key_depends_on_everything_that_a_reply_depends_on(changes: dict[str, object]) -> None:
     assert request_key(request(**changes)) != request_key(request())
 
 
@@ -103,11 +103,11 @@ def test_whatever_a_reply_depends_on_is_in_the_key(changes: dict[str, object]) -
         {"parameters": {"max_tokens": 10, "temperature": 0}},
     ],
 )
-def test_what_the_model_never_sees_is_not_in_the_key(changes: dict[str, object]) -> None:
+def test_the_key_does_not_depend_on_what_the_model_never_sees(changes: dict[str, object]) -> None:
     assert request_key(request(**changes)) == request_key(request())
 
 
-def test_the_key_is_stable_and_takes_any_text() -> None:
+def test_the_key_is_stable_for_any_text() -> None:
     lone = request(messages=(PromptMessage(role="user", segments=("\ud800 ñ",)),))
     assert len(request_key(lone)) == 64
     assert request_key(request()) == "3c257bc59548f0f4ace995b762542d6f8cbc6a299d1ece5c9a2105a126db60f6"

@@ -1,4 +1,4 @@
-"""Nothing that was given in confidence is told again, however it is written."""
+"""Secrets are redacted however they are written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memreplay.settings import read_settings
 KEY = "Zitronen/kuchen=ä"
 
 
-def test_a_secret_is_known_as_it_stands_in_a_text_an_address_and_json() -> None:
+def test_a_secret_is_redacted_in_text_in_a_url_and_in_json() -> None:
     register_secret(KEY)
     for written in (KEY, quote(KEY), quote(KEY, safe=""), json.dumps(KEY)):
         assert "kuchen" not in redact_secrets(f"you sent {written}, which is wrong")
@@ -32,13 +32,13 @@ def test_a_secret_is_known_as_it_stands_in_a_text_an_address_and_json() -> None:
         ("redis://host/0?password=birne", ["birne"]),
     ],
 )
-def test_what_an_address_lets_in_by_is_told_by_nobody(url: str, secrets: list[str]) -> None:
+def test_the_credentials_of_a_url_are_redacted(url: str, secrets: list[str]) -> None:
     register_url_secrets(url)
     for secret in secrets:
         assert secret not in scrubbed(f"at {url} somebody sent {secret}, or Authorization: Basic {secret}==")
 
 
-def test_what_may_be_a_word_stays_in_a_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_that_may_be_a_word_stays_in_a_reply(monkeypatch: pytest.MonkeyPatch) -> None:
     register_url_secrets("redis://:Barcelona@host")
     monkeypatch.setenv("PRIMARY_KEY", "Constantinople")
     monkeypatch.setenv("OPENAI_API_KEY", "kuchen-2-Mohn")
@@ -47,13 +47,13 @@ def test_what_may_be_a_word_stays_in_a_reply(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("name", ["AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID", "SNOWFLAKE_JWT", "HF_TOKEN"])
-def test_a_variable_is_known_for_a_secret_by_its_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_is_recognised_as_a_secret_by_its_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "Butterkuchen")
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "Apfelkuchen")
     assert scrubbed("Butterkuchen, Apfelkuchen") == "[key], Apfelkuchen"
 
 
-def test_a_secret_from_the_config_file_is_as_well_kept_as_one_of_the_environment(
+def test_a_secret_from_the_config_file_is_redacted_like_one_from_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "config.toml").write_text('agent_token = "Zitronenkuchen"\nredis_url = "redis://:apfelkorn@host"\n')

@@ -41,7 +41,7 @@ async def begun(model: WaitingModel, requests: list[AnswerRequest]) -> tuple[int
     return ahead, model.under_way
 
 
-async def test_one_question_goes_ahead_of_all_with_the_same_long_context() -> None:
+async def test_one_question_is_sent_ahead_of_all_with_the_same_long_context() -> None:
     ahead, asked = await begun(WaitingModel(), [request(f"q{number}") for number in range(5)])
     assert ahead == 1
     assert len(asked) == 5 and not any(each.marks_prefix for each in asked)
@@ -56,12 +56,12 @@ async def test_other_contexts_short_ones_and_unknown_models_are_not_held_back() 
     assert ahead == 3
 
 
-async def test_a_failure_holds_nobody_back_any_longer() -> None:
+async def test_a_failure_stops_holding_requests_back() -> None:
     ahead, asked = await begun(WaitingModel(error="down"), [request(f"q{number}") for number in range(3)])
     assert (ahead, len(asked)) == (1, 3)
 
 
-async def test_anthropic_is_told_what_to_keep_from_the_second_use_on() -> None:
+async def test_prefixes_for_anthropic_are_marked_from_the_second_use_on() -> None:
     model = "anthropic/claude-sonnet-4-5"
     assert caches_prompts(model)
     ahead, asked = await begun(WaitingModel(), [request(f"q{number}", model=model) for number in range(5)])

@@ -1,4 +1,4 @@
-"""Counting tokens and sharing out a model's window, offline."""
+"""Counting tokens and dividing up a model's window, offline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_no_network")
-def test_known_texts_have_their_known_number_of_tokens() -> None:
+def test_token_counts_of_known_texts() -> None:
     assert token_counter("gpt-4")("hello world") == 2
     assert token_counter("gpt-4o")("hello world") == 2
     assert token_counter("memreplay/extractive")("") == 0
@@ -32,13 +32,13 @@ def test_special_tokens_in_a_conversation_are_ordinary_text() -> None:
     assert token_counter("gpt-4o")("<|endoftext|>") > 1
 
 
-def test_the_environment_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_is_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TIKTOKEN_CACHE_DIR", raising=False)
     token_counter("gpt-4o")("hello")
     assert "TIKTOKEN_CACHE_DIR" not in os.environ
 
 
-def test_the_window_of_a_known_model_is_known_with_or_without_its_provider() -> None:
+def test_a_model_is_found_with_or_without_its_provider() -> None:
     assert context_window("gpt-4o-mini") == 128_000
     assert context_window("openai/gpt-4o-mini") == 128_000
     assert context_window("memreplay/extractive") is None
@@ -50,11 +50,11 @@ def test_the_budget_leaves_room_for_prompt_and_reply() -> None:
     assert context_budget("o3-mini", None) <= 200_000 - 2048 - 1024
 
 
-def test_an_unknown_window_gives_the_stated_budget() -> None:
+def test_an_unknown_window_gets_the_default_budget() -> None:
     assert context_budget("memreplay/extractive", None) == UNKNOWN_WINDOW_BUDGET == 8192
 
 
-def test_what_is_asked_for_is_given_as_far_as_the_window_allows() -> None:
+def test_a_configured_budget_is_limited_by_the_window() -> None:
     assert context_budget("memreplay/extractive", 20_000) == 20_000
     assert context_budget("gpt-4o-mini", 1000) == 1000
     assert context_budget("gpt-4o-mini", 1_000_000) == context_budget("gpt-4o-mini", None)

@@ -6,10 +6,10 @@ from datetime import datetime
 
 import pytest
 
+from memory_backends import ARCHITECTURES
 from memory_backends.base import Recall
 from memory_backends.controls import ClosedBookBackend, NoEvidenceError, OracleBackend
 from memory_backends.registry import (
-    ARCHITECTURES,
     BACKEND_NAMES,
     UnknownBackendError,
     check_backend_name,

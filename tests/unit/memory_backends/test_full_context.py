@@ -57,7 +57,7 @@ async def backend(connection: RedisConnection) -> FullContextBackend:
 
 async def test_a_date_line_stands_before_the_first_exchange_of_each_session(backend):
     await play(backend, DATED_TALK)
-    assert (await backend.snapshot()).redis == {KEY: WHOLE_LOG}
+    assert (await backend.snapshot()).values["redis"] == {KEY: WHOLE_LOG}
 
 
 async def test_the_whole_log_is_one_hit(backend):
@@ -124,7 +124,7 @@ async def test_perceiving_tells_what_is_newly_cut_and_repeats_nothing(backend):
 async def test_opened_anew_it_tells_the_cut_anew(backend):
     for _ in range(2):
         await backend.open(NAMESPACE)
-        await play(backend, DATED_TALK[:3], budget=20)
+        await play(backend, DATED_TALK[:3], context_tokens=20)
         perceived = await backend.perceive(DATED_TALK[3].messages[0], 10, 20)
         recalled = await backend.recall("anything", 10, 20)
         assert perceived.cut[-1].turns == recalled.cut[0].turns[-len(perceived.cut[-1].turns) :]

@@ -10,8 +10,7 @@ import pytest
 from memory_backends.base import BackendError, StoreAddressError, StoreUnavailableError
 from memory_backends.stores.qdrant import KnowledgeStore, Point, QdrantConnection
 from memory_backends.stores.trace import MemoryOperation, MemoryTrace, ReadChange, SearchChange, UpsertChange
-from tests.stubs.fold import fold
-from tests.stubs.memory import namespace
+from tests.stubs.memory import fold, namespace
 from tests.stubs.qdrant_server import QdrantServerStub, qdrant_server
 
 NOTES = "notes"
@@ -98,7 +97,7 @@ async def test_a_changed_field_leaves_the_others(store, trace):
 
 
 async def test_changing_a_point_that_is_not_there_is_an_error(store, trace):
-    with pytest.raises(BackendError, match="no point"):
+    with pytest.raises(BackendError, match="does not exist"):
         await store.change_payload(NOTES, point(9).id, {"topic": "b"})
     assert last(trace).error
 
@@ -127,7 +126,7 @@ async def test_opening_again_removes_what_was_left(connection, store, trace):
     await store.upsert(NOTES, [point(0), point(1)])
     await store.open_collection(NOTES)
     assert await store.dump(NOTES) == {}
-    assert fold(trace.drain(), [NOTES]).qdrant == {NOTES: {}}
+    assert fold(trace.drain(), {"qdrant": [NOTES]}).points == {"qdrant": {NOTES: {}}}
 
 
 async def test_vectors_are_of_unit_length(store):
@@ -195,7 +194,7 @@ class TestServer:
     async def test_a_collection_for_other_vectors_is_refused(self, server):
         connection = QdrantConnection.to(server.url)
         await KnowledgeStore(connection, MemoryTrace(), MINE, 4).open_collection(NOTES)
-        with pytest.raises(BackendError, match="vectors of 8 numbers"):
+        with pytest.raises(BackendError, match="vectors of 8 dimensions"):
             await KnowledgeStore(connection, MemoryTrace(), THEIRS, 8).open_collection(NOTES)
 
     @pytest.mark.filterwarnings("error")

@@ -25,7 +25,7 @@ from memory_backends.stores.trace import (
     WriteChange,
 )
 from tests.stubs.cutting_proxy import cutting_proxy
-from tests.stubs.fold import fold
+from tests.stubs.memory import fold
 from tests.stubs.valkey import started_valkey
 
 NOW = datetime(2025, 9, 14, 18, 30, 0, 123456, tzinfo=UTC)
@@ -119,7 +119,7 @@ async def test_a_foreign_write_in_between_shows_as_what_was_replaced_and_does_no
     await memory.write_state(KEY, state(current_task_id="ours again"))
     entries = trace.drain()
     assert {"theirs", "own"} == {step.replaced for step in entries[-1].change.steps}
-    assert fold(entries).redis[KEY] == await memory.peek(KEY)
+    assert fold(entries).values["redis"][KEY] == await memory.peek(KEY)
 
 
 async def test_moved_and_nested_values_fold_back_to_what_is_held(memory, trace):
@@ -134,7 +134,7 @@ async def test_moved_and_nested_values_fold_back_to_what_is_held(memory, trace):
     for pad in pads:
         await memory.write_state(KEY, state(scratchpad=pad, promotion_candidates={str(len(pad)): pad}))
         entries += trace.drain()
-        assert fold(entries).redis[KEY] == await memory.peek(KEY)
+        assert fold(entries).values["redis"][KEY] == await memory.peek(KEY)
 
 
 async def test_now_and_then_the_whole_value_is_in_the_trace(memory, trace):
@@ -145,14 +145,14 @@ async def test_now_and_then_the_whole_value_is_in_the_trace(memory, trace):
 
 
 @pytest.mark.parametrize("corrupt", ["{not json", "[]", '{"agent_id": 1}', "\ufffd"])
-async def test_a_corrupt_state_reads_as_none_with_the_fault_in_the_trace(memory, trace, corrupt):
+async def test_a_corrupt_state_reads_as_none_with_the_error_in_the_trace(memory, trace, corrupt):
     await memory.append_text(KEY, corrupt)
     assert await memory.read_state(KEY, PersonalMemoryState) is None
     read = trace.drain()[-1]
     assert read.change.found
-    assert "no PersonalMemoryState" in read.error
+    assert "not a PersonalMemoryState" in read.error
     await memory.write_state(KEY, state())
-    assert fold(trace.drain()).redis[KEY] == await memory.peek(KEY)
+    assert fold(trace.drain()).values["redis"][KEY] == await memory.peek(KEY)
 
 
 async def test_compare_and_set_writes_only_over_what_was_expected(memory, connection, trace):

@@ -30,8 +30,7 @@ from memreplay.engine.session import ReplayPlan, ReplaySession
 from memreplay.timeline.fold import MISSING
 from memreplay.timeline.timeline import Timeline
 from tests.stubs.answering import ScriptedAnswerer
-from tests.stubs.fold import fold
-from tests.stubs.memory import TickingClock, WordEmbedder, count_words, exchange, namespace, play
+from tests.stubs.memory import TickingClock, WordEmbedder, count_words, exchange, fold, namespace, play
 
 STUBS = "tests.stubs.plugins"
 
@@ -106,7 +105,7 @@ async def _without_snapshots() -> tuple[None, list[ReplayEvent], int]:
 async def test_an_answer_of_the_wrong_kind_is_refused_in_words() -> None:
     memory = created(f"{STUBS}:GivesText")
     await memory.open(namespace("plug"))
-    with pytest.raises(BackendError, match=r"recall\(\) gave a str, not a Recall"):
+    with pytest.raises(BackendError, match=r"recall\(\) returned a str, not a Recall"):
         await memory.recall("Where?", 5, 100)
 
 
@@ -128,7 +127,7 @@ async def test_what_its_own_stores_do_is_on_the_account_of_the_phase() -> None:
         (f"{STUBS}:a_function", "is not a class"),
         (f"{STUBS}:NoMemory", r"it has no open\(\), it has no observe\(\)"),
         (f"{STUBS}:Synchronous", r"its observe\(\) is not `async def`"),
-        (f"{STUBS}:WantsMuch", "its __init__ wants redis, qdrant"),
+        (f"{STUBS}:WantsMuch", "its __init__ requires redis, qdrant"),
         ("tests.stubs.fails_on_import:Memory", r"RuntimeError: half configured \(fails_on_import.py, line 3\)"),
     ],
 )
@@ -138,7 +137,7 @@ def test_what_cannot_be_plugged_in_is_refused_before_anything_is_built(name: str
 
 
 def test_a_constructor_that_fails_is_told_with_its_place() -> None:
-    with pytest.raises(PluginError, match=r"cannot be made: ValueError: no licence \(plugins.py, line \d+\)"):
+    with pytest.raises(PluginError, match=r"cannot be created: ValueError: no licence \(plugins.py, line \d+\)"):
         created(f"{STUBS}:FailsToBeMade")
 
 

@@ -49,7 +49,7 @@ async def test_hits_come_by_rank_and_stand_in_the_context_as_they_were_said(back
 async def test_a_hit_names_its_point_collection_score_and_channel(backend):
     first, second = (await backend.recall("the deadline is Monday", 2, 1000)).hits
     assert (first.store, first.place, first.rank) == ("qdrant", RAG_COLLECTION, 1)
-    assert first.id in (await backend.snapshot()).qdrant[RAG_COLLECTION]
+    assert first.id in (await backend.snapshot()).points["qdrant"][RAG_COLLECTION]
     assert first.score > second.score > 0
     assert second.channels["dense"].rank == 2
     assert first.tokens == count_words(first.text)
@@ -116,6 +116,6 @@ async def test_a_variant_stores_what_rag_stores():
     for name in ("rag", "rag:keyword", "rag:fused"):
         backend = await opened(name)
         await play(backend, TALK)
-        held = (await backend.snapshot()).qdrant[RAG_COLLECTION].values()
+        held = (await backend.snapshot()).points["qdrant"][RAG_COLLECTION].values()
         snapshots.append([{key: value for key, value in payload.items() if key != "id"} for payload in held])
     assert snapshots[0] == snapshots[1] == snapshots[2]

@@ -17,7 +17,7 @@ from memreplay.engine.events import (
     StoreOperated,
     TurnPlayed,
 )
-from memreplay.grading.score import RetrievalScore, Score
+from memreplay.grading import RetrievalScore, Score
 from memreplay.llm.model import PromptMessage, Reply
 
 CONTEXT = "User: my cat is called [bold]Brisa[/] \x1b[31m\n" * 8

@@ -43,7 +43,7 @@ def annotate(annotations: Annotations) -> None:
 
 
 def is_annotated(annotations: Annotations) -> bool:
-    return (tuple(annotations.bookmarks()), tuple(annotations.watches())) == (
+    return (tuple(annotations.bookmarks()), tuple(annotations.breakpoints())) == (
         (Bookmark(mark="b", turn=1), NOTE),
         WATCHES,
     )

@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memreplay.recording.bodies import LONG, intern, resolve
+from memreplay.recording.bodies import LONG_TEXT, intern, resolve
 
-texts = st.text(max_size=8) | st.sampled_from(["$", "$$", "x" * LONG, "é" * LONG])
+texts = st.text(max_size=8) | st.sampled_from(["$", "$$", "x" * LONG_TEXT, "é" * LONG_TEXT])
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | texts,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
@@ -26,9 +26,9 @@ def test_what_is_interned_comes_back(value: Any) -> None:
 
 def test_a_long_text_is_kept_once_and_a_short_one_stays() -> None:
     kept: dict[str, str] = {}
-    interned = intern(["short", "x" * LONG, {"again": "x" * LONG}], kept.__setitem__)
+    interned = intern(["short", "x" * LONG_TEXT, {"again": "x" * LONG_TEXT}], kept.__setitem__)
     assert interned[0] == "short"
-    assert list(kept.values()) == ["x" * LONG]
+    assert list(kept.values()) == ["x" * LONG_TEXT]
     assert interned[1] == interned[2]["again"]
 
 

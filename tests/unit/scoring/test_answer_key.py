@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memreplay.conversations.models import Question
-from memreplay.conversations.validation_errors import each_of
+from memreplay.conversations.validation_errors import individual_errors
 from memreplay.engine.answers import score_reply
 from memreplay.engine.events import QuestionAsked
 from memreplay.errors import DatasetError
@@ -116,15 +116,15 @@ def test_raw_and_adjusted_scores_stand_side_by_side(tmp_path: Path) -> None:
         ('{"q": "8 May"}', '/q: is "8 May"; expected an object'),
     ],
 )
-def test_a_fault_is_told_by_its_place_and_what_was_expected(tmp_path: Path, text: str, says: str) -> None:
+def test_an_error_names_its_place_and_what_was_expected(tmp_path: Path, text: str, says: str) -> None:
     path = tmp_path / "errors.json"
     path.write_text(text)
-    with pytest.raises(DatasetError, match="expected") as fault:
+    with pytest.raises(DatasetError, match="expected") as raised:
         read_answer_key(path)
-    assert says in str(fault.value) and str(path) in str(fault.value)
+    assert says in str(raised.value) and str(path) in str(raised.value)
 
 
-def test_a_file_that_is_not_there_is_a_fault(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="does not exist"):
         read_answer_key(tmp_path / "absent.json")
 
@@ -133,6 +133,6 @@ def test_a_cited_turn_must_be_one_of_the_conversation(tmp_path: Path) -> None:
     path = tmp_path / "errors.json"
     cited = {"q": ["5", "12", "D"], "other": ["99"]}
     path.write_text(json.dumps({id_: {"reason": "r", "evidence": turns} for id_, turns in cited.items()}))
-    with pytest.raises(DatasetError) as fault:
+    with pytest.raises(DatasetError) as raised:
         read_answer_key(path).check([conversation(planted())])
-    assert [one.pointer for one in each_of(fault.value)] == ["/q/evidence/1", "/q/evidence/2"]
+    assert [one.pointer for one in individual_errors(raised.value)] == ["/q/evidence/1", "/q/evidence/2"]

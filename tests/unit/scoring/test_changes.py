@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memreplay.errors import UsageError
-from memreplay.grading.score import Outcome
+from memreplay.grading import Outcome
 from memreplay.scoring.run_comparison import AnswerRow, compare_runs
 
 

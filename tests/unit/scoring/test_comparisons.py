@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memreplay.scoring.comparisons import Comparison, Pair, compare_pairs, pairs_within, verdicts_of
-from memreplay.scoring.results import QuestionRow
+from memreplay.scoring.comparisons import Pair, compare_pairs, pairs_within, verdicts_of
+from memreplay.scoring.results import Comparison, QuestionRow
 from tests.unit.scoring.samples import choice, reply, row
 
 RIGHT, WRONG, ERROR = reply("3"), reply("0"), reply(None, error="timed out")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from memreplay.scoring.headline import headline_of
-from memreplay.scoring.sections import QuestionRow
+from memreplay.scoring.aggregates import headline_of
+from memreplay.scoring.results import QuestionRow
 from memreplay.scoring.statistics import clustered_interval, wilson_interval
 from tests.unit.scoring.samples import choice, hit, recall, reply, row
 

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from memreplay.scoring.results import QuestionRow, Results, RunFacts, build_results
+from memreplay.engine.answers import CUTOFFS
+from memreplay.grading import Score
+from memreplay.scoring.aggregates import build_results
+from memreplay.scoring.results import ANSWER_METRICS, QuestionRow, RecallResults, Results, RunFacts, recall_field
 from memreplay.scoring.statistics import wilson_interval
 from tests.unit.scoring.samples import MODEL, choice, hit, recall, reply, row
 
@@ -291,3 +294,9 @@ def test_the_file_is_the_same_every_time_with_six_decimals_and_text_as_it_is() -
 def test_a_run_without_questions_has_no_backends() -> None:
     data = as_json()
     assert (data["backends"], data["questions"]) == ({}, [])
+
+
+def test_every_metric_is_a_field_of_its_models() -> None:
+    assert set(ANSWER_METRICS) <= QuestionRow.model_fields.keys() & RecallResults.model_fields.keys()
+    assert set(ANSWER_METRICS) <= Score.model_fields.keys()
+    assert {recall_field(k) for k in CUTOFFS} <= QuestionRow.model_fields.keys()

@@ -31,11 +31,11 @@ class Listening(ClosedBookBackend):
     async def observe(self, exchange: Exchange) -> None:
         self.heard.append(exchange)
 
-    async def perceive(self, message: Message, limit: int, budget: int) -> Recall:
+    async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
         self.perceived.append(message)
         return Recall()
 
-    async def recall(self, question: str, limit: int, budget: int) -> Recall:
+    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
         self.recalled.append(question)
         return Recall()
 
@@ -44,7 +44,7 @@ def served(memory: Listening, error: str | None = None) -> ServedSession:
     async def reader(context: str, message: str) -> Reply:
         return Reply(text=None if error else "Its own words.", error=error)
 
-    return ServedSession(memory, reader, Limits(top_k=5, budget=100))
+    return ServedSession(memory, reader, Limits(top_k=5, context_tokens=100))
 
 
 async def say(session: ServedSession, history: str, message: str) -> None:
@@ -162,7 +162,7 @@ async def test_a_copy_remembers_the_same_and_goes_its_own_way() -> None:
     session, copy = served(first), served(second)
     await session.open(namespace("a"))
     await say(session, "User: My cat is Tofu.\nAI: Noted.\n", "And my dog is Miso.")
-    await copy.take_over(session)
+    await copy.copy_from(session)
     await say(copy, "", "I moved.")
     await copy.close("resolved")
     assert [exchange.text for exchange in first.heard] == ["User: My cat is Tofu.\nAI: Noted."]

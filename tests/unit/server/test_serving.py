@@ -26,7 +26,7 @@ from memreplay.llm import AGENT_MODEL, EXTRACTIVE_MODEL
 from memreplay.llm.answerer import ModelAnswerer
 from memreplay.llm.client import LiteLLMModel
 from memreplay.llm.model import Reply
-from memreplay.server.app import MOST_BYTES, MOST_SESSIONS, BackendServer
+from memreplay.server.app import MAX_REQUEST_BYTES, MAX_SESSIONS, BackendServer
 from memreplay.server.session import Limits
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words
 
@@ -90,7 +90,7 @@ async def test_a_runner_drives_it_turn_by_turn(service: Service, http: ClientSes
     _, second = await told(http, "POST", run_turn, json=turn(history, "Where do I work?"))
     assert "Nimbus Labs" in second["reply"]
     _, state = await told(http, "GET", f"{service.base}/memory_state")
-    (document,) = state["qdrant"]["goodai_ltm_full_history"].values()
+    (document,) = state["points"]["qdrant"]["goodai_ltm_full_history"].values()
     assert document["content"] == history
     assert await told(http, "GET", f"{service.base}/sessions") == (
         200,
@@ -131,9 +131,9 @@ async def test_sessions_do_not_see_each_other_and_a_copy_remembers(service: Serv
         ("POST", "/run_turn", {"json": turn("", "x") | {"role": "user"}}, 400, "role"),
         ("POST", "/run_turn", {"data": b"{", "headers": {"Content-Type": "application/json"}}, 400, "JSON"),
         ("POST", "/run_turn", {"data": b'{"history": "", "message": ""}'}, 415, "application/json"),
-        ("POST", "/run_turn", {"json": turn("", "x"), "params": {"session": "nope"}}, 404, "no such session"),
-        ("POST", "/run_turn", {"json": turn("x" * MOST_BYTES, "x")}, 413, "at most"),
-        ("POST", "/sessions", {"json": {"copy_of": "nope"}}, 404, "no such session"),
+        ("POST", "/run_turn", {"json": turn("", "x"), "params": {"session": "nope"}}, 404, "unknown session"),
+        ("POST", "/run_turn", {"json": turn("x" * MAX_REQUEST_BYTES, "x")}, 413, "at most"),
+        ("POST", "/sessions", {"json": {"copy_of": "nope"}}, 404, "unknown session"),
         ("POST", "/sessions", {"json": {"colour": "red"}}, 400, "colour"),
         ("GET", "/run_turn", {}, 405, "Method Not Allowed"),
         ("GET", "/", {}, 404, "Not Found"),
@@ -149,8 +149,8 @@ async def test_what_it_cannot_take_is_refused_in_a_sentence(
 
 @pytest.mark.parametrize("service", ["closed_book"], indirect=True)
 async def test_no_more_sessions_are_open_than_it_has_room_for(service: Service, http: ClientSession) -> None:
-    made = [await told(http, "POST", f"{service.base}/sessions") for _ in range(MOST_SESSIONS + 1)]
-    assert [status for status, _ in made] == [201] * MOST_SESSIONS + [429]
+    made = [await told(http, "POST", f"{service.base}/sessions") for _ in range(MAX_SESSIONS + 1)]
+    assert [status for status, _ in made] == [201] * MAX_SESSIONS + [429]
 
 
 async def test_a_memory_that_fails_is_told_and_the_service_goes_on(service: Service, http: ClientSession) -> None:

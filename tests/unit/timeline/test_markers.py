@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import load
-from memreplay.timeline.event_store import Note
+from memreplay.timeline.event_store import EventSummary
 from memreplay.timeline.markers import MARK_KINDS, Markers, column_of
 from memreplay.timeline.navigation import (
     next_interesting,
@@ -28,7 +28,7 @@ EMPTY = Conversation(id="c", dataset="c", sessions=(), turns=(), questions=())
 def test_the_columns_of_a_strip_hold_every_mark_once(errors: list[int], width: int, last: int) -> None:
     marks = Markers(EMPTY)
     for number, turn in enumerate(errors):
-        marks.apply(Note(number, turn, "b", "backend_failed"))
+        marks.apply(EventSummary(number, turn, "b", "backend_failed"))
         if number == len(errors) // 2:
             marks.columns(width, last)  # what was counted before must not be believed after
     columns = marks.columns(width, last)

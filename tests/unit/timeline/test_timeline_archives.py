@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 from typing import Any
 
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.debugger.search import SearchIndex
 from memreplay.engine.events import ReplayEvent, TurnPlayed
-from memreplay.recording.reader import Recording
 from memreplay.recording.writer import RunRecorder
 from memreplay.timeline.timeline import Timeline
 from tests.unit.conftest import Played
@@ -87,21 +85,3 @@ def test_a_live_timeline_reads_back_what_it_no_longer_holds(played: Played, tmp_
         live.append(event)
     for turn in (1, 6, 11):
         assert seen(live, "hybrid", turn) == seen(played.timeline(), "hybrid", turn)
-
-
-def test_a_recording_of_the_first_format_is_read_without_being_changed(
-    played: Played, timeline: Timeline, tmp_path: Path
-) -> None:
-    path = tmp_path / "r.sqlite3"
-    played.recorded(path)
-    with sqlite3.connect(path) as db:
-        db.execute("alter table events drop column changes")
-        db.execute("drop table bookmarks")
-        db.execute("drop table watches")
-        db.execute("delete from _sqlite_migrations where name like 'm002%'")
-        db.execute("pragma user_version = 1")
-        (run,) = db.execute("select id from runs").fetchone()
-    before = path.read_bytes()
-    old = Recording.open(path).timeline(run, played.conversation.id)
-    assert everything(old) == everything(timeline)
-    assert path.read_bytes() == before

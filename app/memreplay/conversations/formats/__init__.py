@@ -1,94 +1,61 @@
-"""Which format a dataset file has, told by its content and not by its name."""
+"""The dataset formats. Each module recognises its files by their content, and loads them.
+
+To add a format, write a module with the names of :class:`Format` and add it to :data:`FORMATS`.
+"""
 
 from __future__ import annotations
 
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Protocol
 
-from memreplay.conversations.json_files import Entries, first_bytes, read_array, read_json, read_lines
-from memreplay.conversations.validation_errors import Place
-from memreplay.errors import DatasetError
-
-Format = Literal[
-    "TestConversation",
-    "LoCoMo",
-    "LoCoMo-MC10 lines",
-    "LoCoMo-MC10 array",
-    "LongMemEval lines",
-    "LongMemEval array",
-]
-Container = Literal["object", "lines", "array"]
-
-KNOWN_FORMATS = (
-    'a TestConversation (an object with "turns" and "recallQuestions"),'
-    ' a locomo10 file (a list of objects with "conversation" and "qa"),'
-    ' LoCoMo-MC10 rows (with "choices" and "correct_choice_index")'
-    ' or LongMemEval entries (with "haystack_sessions" and "answer_session_ids")'
-)
+from memreplay.conversations.formats import locomo, locomo_mc10, longmemeval, test_conversation
+from memreplay.conversations.formats.locomo_mc10 import EvidenceIndex
+from memreplay.conversations.json_files import DatasetFile, open_dataset_file
+from memreplay.conversations.models import Conversation
+from memreplay.conversations.validation_errors import LoadCallbacks, Place
 
 
-@dataclass(frozen=True)
-class _Signature:
-    """Fields that tell a format: all of ``needed`` are there, or any one of ``telling``."""
+class Format(Protocol):
+    """What a format module offers.
 
-    name: Format
-    container: Container
-    needed: frozenset[str] = frozenset()
-    telling: frozenset[str] = frozenset()
+    ``NAME`` is shown in listings. ``SIGNATURE`` describes the fields that identify the format, for error messages.
+    """
 
-    def fits(self, container: Container, fields: frozenset[str]) -> bool:
-        if container != self.container:
-            return False
-        return bool(self.telling & fields) or (bool(self.needed) and self.needed <= fields)
+    NAME: str
+    SIGNATURE: str
 
+    def detect(self, file: DatasetFile) -> bool:
+        """Whether the file has this format, judged by its container and first fields."""
+        ...
 
-_ROW_FIELDS = frozenset({"choices", "correct_choice_index", "num_choices"})
-_ENTRY_FIELDS = frozenset({"haystack_dates", "answer_session_ids"})
-_SIGNATURES = (
-    _Signature("TestConversation", "object", telling=frozenset({"turns", "recallQuestions"})),
-    _Signature("TestConversation", "lines", telling=frozenset({"turns", "recallQuestions"})),
-    _Signature("LoCoMo", "array", needed=frozenset({"conversation", "qa"})),
-    _Signature("LoCoMo-MC10 lines", "lines", telling=_ROW_FIELDS),
-    _Signature("LoCoMo-MC10 array", "array", telling=_ROW_FIELDS),
-    _Signature("LongMemEval lines", "lines", telling=_ENTRY_FIELDS),
-    _Signature("LongMemEval array", "array", telling=_ENTRY_FIELDS),
-)
-
-_FOLDER_OF_TESTS = "its folder to be named: the one that holds {dataset}/{id}.def.json"
-_PARTS_OF_FOLDERS = {
-    "GoodAI": frozenset({"script", "is_question"}),
-}
+    def load(
+        self, file: DatasetFile, callbacks: LoadCallbacks, evidence: EvidenceIndex | None
+    ) -> Iterator[Conversation]:
+        """Yield the conversations of the file; ``evidence`` is the file that the user named, if any."""
+        ...
 
 
-def detect_format(path: Path) -> Format:
-    """The format of a file. Of a long one only the beginning is read."""
-    container, first = _first_value(path)
-    if first is None:
-        raise Place(path).error("is empty", KNOWN_FORMATS)
-    if isinstance(first, dict):
-        fields = frozenset(first)
-        for signature in _SIGNATURES:
-            if signature.fits(container, fields):
-                return signature.name
-        for name, needed in _PARTS_OF_FOLDERS.items():
-            if needed <= fields:
-                raise Place(path).error(f"is a definition of a {name} test", _FOLDER_OF_TESTS)
-    raise Place(path).error("is of no known format", KNOWN_FORMATS)
+FORMATS: tuple[Format, ...] = (test_conversation, locomo, locomo_mc10, longmemeval)
+
+_GOODAI_DEFINITION = frozenset({"script", "is_question"})
 
 
-def _first_value(path: Path) -> tuple[Container, Any]:
-    """How the file holds its values, and the first of them; None where there is none."""
-    if first_bytes(path, 64).startswith(b"["):
-        return "array", _first_of(read_array(path))
-    try:
-        return "lines", _first_of(read_lines(path))
-    except DatasetError:
-        return "object", read_json(path)
+def detect_format(path: Path) -> tuple[Format, DatasetFile]:
+    """The format of a file.
 
-
-def _first_of(values: Entries) -> Any:
-    with closing(values):
-        first = next(values, None)
-    return first[1] if first else None
+    Raises:
+        DatasetError: no format recognises it.
+    """
+    file, place = open_dataset_file(path), Place(path)
+    expected = ", ".join(known.SIGNATURE for known in FORMATS[:-1]) + f" or {FORMATS[-1].SIGNATURE}"
+    if file.is_empty:
+        raise place.error("is empty", expected)
+    for known in FORMATS:
+        if known.detect(file):
+            return known, file
+    if file.fields >= _GOODAI_DEFINITION:
+        raise place.error(
+            "is a definition of a GoodAI test", "its folder to be named: the one that holds {dataset}/{id}.def.json"
+        )
+    raise place.error("is of no known format", expected)

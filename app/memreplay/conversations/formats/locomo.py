@@ -9,17 +9,16 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from memreplay.conversations.json_files import read_array
+from memreplay.conversations.json_files import DatasetFile
 from memreplay.conversations.models import NOT_ANSWERABLE, Conversation, EvidenceRole, Question, Role, Session, Turn
 from memreplay.conversations.validation_errors import (
     SILENT,
-    Gathering,
-    Listener,
+    ErrorCollector,
+    LoadCallbacks,
     Place,
     TextOrInteger,
     printable,
@@ -28,10 +27,13 @@ from memreplay.conversations.validation_errors import (
 )
 from memreplay.errors import DatasetError
 
+NAME = "LoCoMo"
+SIGNATURE = 'a locomo10 file (a list of objects with "conversation" and "qa")'
+
 
 @dataclass(frozen=True)
 class Category:
-    """A category: its number, LoCoMo's name of it and LoCoMo-MC10's."""
+    """A question category: its number, and its names in LoCoMo and in LoCoMo-MC10."""
 
     number: int
     locomo: str
@@ -58,13 +60,13 @@ _TURN_REFERENCE = re.compile(r"D:?0*(\d+):0*(\d+)")
 
 
 class _Published(BaseModel):
-    """Fields that are not needed here (picture addresses, event summaries) are passed over."""
+    """Ignores the fields that are not needed here (image URLs, event summaries)."""
 
     model_config = ConfigDict(strict=True)
 
 
 class PublishedTurn(_Published):
-    """A message. Where a picture was shared its caption says what it shows."""
+    """A message. ``blip_caption`` describes a shared picture."""
 
     speaker: str
     dia_id: Annotated[str, Field(min_length=1)]
@@ -73,7 +75,7 @@ class PublishedTurn(_Published):
 
 
 class PublishedQuestion(_Published):
-    """A question; nearly all adversarial ones have no answer."""
+    """A question. Nearly all adversarial ones have no answer."""
 
     question: Annotated[str, Field(min_length=1)]
     category: Literal[1, 2, 3, 4, 5]
@@ -90,35 +92,39 @@ class PublishedSample(_Published):
     session_summary: dict[str, str] = {}
 
 
-def load_locomo(path: Path, dataset: str, listener: Listener) -> Iterator[Conversation]:
-    """The conversations of a file, one at a time; a faulty one is told and passed over, if the listener lets it.
+def detect(file: DatasetFile) -> bool:
+    return file.container == "array" and file.fields >= {"conversation", "qa"}
 
-    The listener is warned of evidence that names no turn.
+
+def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
+    """Yield the conversations of the file. Warns about evidence that names no turn.
+
+    Skips an invalid conversation unless ``callbacks.on_error`` raises.
     """
     seen: set[str] = set()
-    for place, entry in read_array(path, listener):
+    for place, entry in file.entries(callbacks):
         try:
             sample = validated(PublishedSample, entry, place)
             if sample.sample_id in seen:
-                raise place.at("sample_id").error(f"is {shown(sample.sample_id)} again", "an id of its own")
+                raise place.at("sample_id").error(f"is {shown(sample.sample_id)} again", "a unique id")
             seen.add(sample.sample_id)
-            conversation = _conversation(sample, dataset, place, listener)
+            conversation = _conversation(sample, file.dataset, place, callbacks)
         except DatasetError as error:
-            listener.error(error)
+            callbacks.on_error(error)
             continue
         yield conversation
 
 
-def _conversation(sample: PublishedSample, dataset: str, place: Place, listener: Listener) -> Conversation:
-    gathering = Gathering()
-    sessions, turns = _sessions_and_turns(sample, place.at("conversation"), gathering)
-    # Where turns could not be read, evidence that names them is not at fault.
-    hears_of_evidence = SILENT if gathering.faults else listener
+def _conversation(sample: PublishedSample, dataset: str, place: Place, callbacks: LoadCallbacks) -> Conversation:
+    errors = ErrorCollector()
+    sessions, turns = _sessions_and_turns(sample, place.at("conversation"), errors)
+    # When turns could not be read, evidence that names them is no further problem.
+    evidence_callbacks = SILENT if errors else callbacks
     questions: list[Question] = []
     for index in range(len(sample.qa)):
-        with gathering.going_on():
-            questions.append(_question(sample, index, turns, place.at("qa", index), hears_of_evidence))
-    gathering.refuse()
+        with errors.collecting():
+            questions.append(_question(sample, index, turns, place.at("qa", index), evidence_callbacks))
+    errors.raise_all()
     return Conversation(
         id=sample.sample_id,
         dataset=dataset,
@@ -129,31 +135,31 @@ def _conversation(sample: PublishedSample, dataset: str, place: Place, listener:
 
 
 def _sessions_and_turns(
-    sample: PublishedSample, place: Place, gathering: Gathering
+    sample: PublishedSample, place: Place, errors: ErrorCollector
 ) -> tuple[list[Session], dict[str, Turn]]:
-    """The sessions by number, and the turns by id in their order; without the speakers no turn can be read."""
+    """The sessions in order, and the turns by id. Reads no turn if the speakers are invalid."""
     sessions: list[Session] = []
     turns: dict[str, Turn] = {}
     role_of: dict[str, Role] = {}
     for key, role in _ROLES.items():
-        with gathering.going_on():
+        with errors.collecting():
             role_of[_speaker(sample, key, place)] = role
-    if gathering.faults:
+    if errors:
         return sessions, turns
     for number in _session_numbers(sample):
-        with gathering.going_on():
+        with errors.collecting():
             sessions.append(_session(sample, number, place))
-        with gathering.going_on():
+        with errors.collecting():
             for turn_place, entry in _entries(sample, number, place):
-                with gathering.going_on():
+                with errors.collecting():
                     turn = _turn(
                         validated(PublishedTurn, entry, turn_place), len(turns) + 1, number, role_of, turn_place
                     )
                     if turn.id in turns:
-                        raise turn_place.at("dia_id").error(f"is {shown(turn.id)} again", "an id of its own")
+                        raise turn_place.at("dia_id").error(f"is {shown(turn.id)} again", "a unique id")
                     turns[turn.id] = turn
-    if not turns and not gathering.faults:
-        gathering.add(place.error("has no turns", "at least one session with a turn"))
+    if not turns and not errors:
+        errors.add(place.error("has no turns", "at least one session with a turn"))
     return sessions, turns
 
 
@@ -178,10 +184,7 @@ def _speaker(sample: PublishedSample, key: str, place: Place) -> str:
 
 
 def _session_numbers(sample: PublishedSample) -> list[int]:
-    """Numbers of the sessions, as numbers: sorted as text, session 10 would come before session 2.
-
-    There are date keys without a session; they are none.
-    """
+    """The session numbers in numeric order. Some date keys have no session; they are ignored."""
     keys = (_SESSION_KEY.fullmatch(key) for key in sample.conversation)
     return sorted(int(key[1]) for key in keys if key)
 
@@ -215,11 +218,11 @@ def _text(turn: PublishedTurn) -> str:
 
 
 def _question(
-    sample: PublishedSample, index: int, turns: Mapping[str, Turn], place: Place, listener: Listener
+    sample: PublishedSample, index: int, turns: Mapping[str, Turn], place: Place, callbacks: LoadCallbacks
 ) -> Question:
     published = sample.qa[index]
     category = BY_NUMBER[published.category]
-    evidence = _evidence(published, turns, place, listener)
+    evidence = _evidence(published, turns, place, callbacks)
     never_said = category is ADVERSARIAL and published.answer is None
     if published.answer is None and not never_said:
         raise place.at("answer").error("is missing", "text or an integer")
@@ -238,9 +241,9 @@ def _question(
 
 
 def _evidence(
-    published: PublishedQuestion, turns: Mapping[str, Turn], place: Place, listener: Listener
+    published: PublishedQuestion, turns: Mapping[str, Turn], place: Place, callbacks: LoadCallbacks
 ) -> tuple[str, ...]:
-    """Turn ids, each once. Ids with a stray colon, with leading zeros, or several in one text are put right."""
+    """Unique turn ids. Repairs ids with a stray colon or leading zeros, and strings that hold several ids."""
     found: dict[str, None] = {}
     for position, written in enumerate(published.evidence):
         if written in turns:
@@ -251,7 +254,7 @@ def _evidence(
         found.update(dict.fromkeys(known))
         said = f"{place.path}: {place.at('evidence', position).pointer}: {shown(written)}"
         if known:
-            listener.repaired(f"{said} is read as {', '.join(known)}")
+            callbacks.on_repair(f"{said} is read as {', '.join(known)}")
         if not named or len(known) < len(named):
-            listener.warn(f"{said} names no turn of the conversation: left out")
+            callbacks.on_warning(f"{said} names no turn of the conversation: left out")
     return tuple(found)

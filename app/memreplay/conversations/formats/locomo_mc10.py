@@ -1,7 +1,10 @@
-"""LoCoMo-MC10: multiple-choice questions over LoCoMo's conversations, one row a question.
+"""LoCoMo-MC10: multiple-choice questions about LoCoMo's conversations, one row per question.
 
-Every row repeats its whole conversation. Rows are read one at a time, and of equal haystacks one copy is kept, so
-that memory grows with the conversations and not with the file.
+Every row repeats its whole conversation. Rows are streamed and equal haystacks are stored once, so memory grows
+with the number of conversations and not with the file.
+
+The rows name no evidence. It is joined by ``question_id`` from a locomo10 file: the one the user names, else the
+``locomo10*.json`` files in the same folder.
 """
 
 from __future__ import annotations
@@ -18,42 +21,77 @@ from typing import Annotated, Any
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
-from memreplay.conversations.formats.locomo import ADVERSARIAL, BY_MC10_NAME, load_locomo
+from memreplay.conversations.formats import locomo
+from memreplay.conversations.formats.locomo import ADVERSARIAL, BY_MC10_NAME
+from memreplay.conversations.json_files import DatasetFile, open_dataset_file
 from memreplay.conversations.models import Conversation, Question, Role, Session, Turn
 from memreplay.conversations.validation_errors import (
-    Gathering,
-    Listener,
+    ErrorCollector,
+    LoadCallbacks,
     Place,
     TextOrInteger,
     entries,
     shown,
     validated,
 )
-from memreplay.errors import DatasetError
+from memreplay.errors import DatasetError, UsageError
 from memreplay.text import normalised
+
+NAME = "LoCoMo-MC10"
+SIGNATURE = 'LoCoMo-MC10 rows (with "choices" and "correct_choice_index")'
+
+_EVIDENCE_FILES = "locomo10*.json"
 
 
 @dataclass(frozen=True)
 class SampleEvidence:
-    """The questions of one conversation by id, and how many turns each of its sessions has."""
+    """The questions of one conversation by id, and the number of turns in each session."""
 
     questions: dict[str, Question]
     turns_by_session: dict[int, int]
-
-    def is_of(self, turns_by_session: dict[int, int]) -> bool:
-        """Whether sessions of these lengths are this conversation: else its turn ids would name other turns."""
-        return self.turns_by_session == turns_by_session
 
 
 EvidenceIndex = dict[str, SampleEvidence]
 """By ``sample_id``."""
 
 
-def evidence_index(paths: Iterable[Path], listener: Listener) -> EvidenceIndex:
-    """The evidence in locomo10 files; of a conversation that several hold, the first file's."""
+def read_evidence(path: Path, callbacks: LoadCallbacks) -> EvidenceIndex:
+    """Read the evidence file that the user names.
+
+    Raises:
+        MemreplayError: it does not exist, or is not a locomo10 file.
+    """
+    if not path.is_file():
+        raise UsageError(f"There is no evidence file {path}.")
+    file = open_dataset_file(path)
+    if not locomo.detect(file):
+        raise DatasetError(path, "", "is not a locomo10 file", "the evidence in LoCoMo's format")
+    return _evidence_index([file], callbacks)
+
+
+def _evidence_beside(path: Path, callbacks: LoadCallbacks) -> EvidenceIndex:
+    """The evidence in the locomo10 files of the same folder, if any.
+
+    An error in them is not an error of the rows, so the first one is raised and not passed to ``on_error``.
+    """
+    others = (other for other in sorted(path.parent.glob(_EVIDENCE_FILES)) if other != path)
+    files = (file for other in others if (file := _locomo_file(other)) is not None)
+    return _evidence_index(files, LoadCallbacks(on_warning=callbacks.on_warning))
+
+
+def _locomo_file(path: Path) -> DatasetFile | None:
+    try:
+        file = open_dataset_file(path)
+    except DatasetError:
+        return None
+    return file if locomo.detect(file) else None
+
+
+def _evidence_index(files: Iterable[DatasetFile], callbacks: LoadCallbacks) -> EvidenceIndex:
+    """If several files contain a conversation, the first one counts."""
     index: EvidenceIndex = {}
-    for path in paths:
-        for conversation in load_locomo(path, path.stem, listener):
+    for file in files:
+        for conversation in locomo.load(file, callbacks):
             index.setdefault(conversation.id, _sample_evidence(conversation))
     return index
 
@@ -66,7 +104,7 @@ def _sample_evidence(conversation: Conversation) -> SampleEvidence:
 
 
 def count_by_session(sessions_of_turns: Sequence[int]) -> dict[int, int]:
-    """How many turns lie in each session, given the session number of every turn."""
+    """The number of turns in each session, given the session number of every turn."""
     return {number: sessions_of_turns.count(number) for number in dict.fromkeys(sessions_of_turns)}
 
 
@@ -75,7 +113,7 @@ _SPEAKER_PREFIX = re.compile(r"\[(?P<name>[^\[\]\n]{1,60})\]: ?")
 
 
 class PublishedMessage(BaseModel):
-    """A message. Where the speaker has a name, it stands before the text: ``[CAROLINE]: …``."""
+    """A message. The name of a named speaker precedes the text: ``[CAROLINE]: …``."""
 
     model_config = ConfigDict(strict=True)
 
@@ -84,7 +122,7 @@ class PublishedMessage(BaseModel):
 
 
 class PublishedHaystack(BaseModel):
-    """Four lists, one entry a session in each."""
+    """Four parallel lists with an entry per session."""
 
     model_config = ConfigDict(strict=True)
 
@@ -96,17 +134,16 @@ class PublishedHaystack(BaseModel):
 
 @dataclass(frozen=True)
 class Haystack:
-    """Sessions in the order of their numbers, and their turns under 1-based numbers as ids."""
+    """Sessions sorted by number, and their turns with 1-based numbers as ids."""
 
     sessions: tuple[Session, ...]
     turns: tuple[Turn, ...]
 
     def turns_by_session(self) -> dict[int, int]:
-        """How many turns lie in each session that has any."""
         return count_by_session([turn.session for turn in self.turns])
 
     def turns_named_as_in_locomo(self) -> tuple[Turn, ...]:
-        """The turns under LoCoMo's ids: the j-th of session i is ``Di:j``."""
+        """The turns with LoCoMo's ids: turn j of session i is ``Di:j``."""
         place_in_session: dict[int, int] = {}
         renamed = []
         for turn in self.turns:
@@ -117,46 +154,44 @@ class Haystack:
 
 
 def read_haystack(fields: Mapping[str, Any], place: Place) -> Haystack:
-    """The haystack, checked: the four lists are of one length, and every session has a number of its own."""
+    """Validate the haystack: the four lists have the same length, and session numbers are unique."""
     haystack = validated(PublishedHaystack, fields, place)
     _check_lengths(haystack, place)
-    gathering = Gathering()
-    order = _order_by_number(haystack.haystack_session_ids, place, gathering)
+    errors = ErrorCollector()
+    order = _order_by_number(haystack.haystack_session_ids, place, errors)
     sessions: list[Session] = []
     for number, index in order:
-        with gathering.going_on():
+        with errors.collecting():
             sessions.append(_session(haystack, number, index, place))
     said = [(number, message) for number, index in order for message in haystack.haystack_sessions[index]]
     if not any(haystack.haystack_sessions):
-        gathering.add(place.at("haystack_sessions").error("has no turns", "at least one session with a turn"))
-    gathering.refuse()
+        errors.add(place.at("haystack_sessions").error("has no turns", "at least one session with a turn"))
+    errors.raise_all()
     turns = tuple(_turn(count, number, message) for count, (number, message) in enumerate(said, start=1))
     return Haystack(sessions=tuple(sessions), turns=turns)
 
 
 def _check_lengths(haystack: PublishedHaystack, place: Place) -> None:
     sessions = len(haystack.haystack_sessions)
-    gathering = Gathering()
+    errors = ErrorCollector()
     for name in PublishedHaystack.model_fields:
         length = len(getattr(haystack, name))
         if length != sessions:
             wanted = f"{sessions}, one for each of haystack_sessions"
-            gathering.add(place.at(name).error(f"has {entries(length)}", wanted))
-    gathering.refuse()
+            errors.add(place.at(name).error(f"has {entries(length)}", wanted))
+    errors.raise_all()
 
 
-def _order_by_number(session_ids: Sequence[str], place: Place, gathering: Gathering) -> list[tuple[int, int]]:
-    """Session numbers with their places in the lists, sorted as numbers."""
+def _order_by_number(session_ids: Sequence[str], place: Place, errors: ErrorCollector) -> list[tuple[int, int]]:
+    """Session numbers with their indexes in the lists, in numeric order."""
     index_of: dict[int, int] = {}
     for index, session_id in enumerate(session_ids):
         inside = place.at("haystack_session_ids", index)
         number = _NUMBER_AT_END.search(session_id)
         if number is None:
-            gathering.add(
-                inside.error(f"is {shown(session_id)}", 'an id that ends in a number, such as "session_3"')
-            )
+            errors.add(inside.error(f"is {shown(session_id)}", 'an id that ends in a number, such as "session_3"'))
         elif int(number[1]) in index_of:
-            gathering.add(inside.error(f"is {shown(session_id)} again", "a session number of its own"))
+            errors.add(inside.error(f"is {shown(session_id)} again", "a unique session number"))
         else:
             index_of[int(number[1])] = index
     return sorted(index_of.items())
@@ -191,7 +226,7 @@ def _turn(count: int, session: int, message: PublishedMessage) -> Turn:
 
 
 def _as_written(name: str) -> str:
-    """The rows shout: CAROLINE is Caroline."""
+    """Undo the upper case of the rows: CAROLINE is Caroline."""
     return name.title() if name.isupper() else name
 
 
@@ -201,7 +236,7 @@ _QUESTION_ID = re.compile(r"(?P<sample>.+)_q\d+")
 
 
 class PublishedRow(BaseModel):
-    """A row. Its haystack is checked once a conversation, not once a row."""
+    """A row. Its haystack is validated once per conversation, not once per row."""
 
     model_config = ConfigDict(strict=True)
 
@@ -219,7 +254,7 @@ class PublishedRow(BaseModel):
     haystack_sessions: Any
 
     def haystack(self) -> dict[str, Any]:
-        """The fields of its haystack, unchecked."""
+        """The fields of its haystack, not validated."""
         return {name: getattr(self, name) for name in PublishedHaystack.model_fields}
 
     def haystack_digest(self, place: Place) -> bytes:
@@ -239,8 +274,8 @@ def _encoded_by_python(haystack: dict[str, Any], place: Place) -> bytes:
 
 
 @dataclass
-class _Growing:
-    """A conversation whose questions are still being gathered. ``first`` is the place of its first row."""
+class _Group:
+    """The rows of one conversation. ``first`` is the place of the first row."""
 
     digest: bytes
     first: Place
@@ -249,111 +284,124 @@ class _Growing:
     questions: dict[str, Question] = field(default_factory=dict)
 
 
-def load_locomo_mc10(
-    rows: Iterable[tuple[Place, Any]], dataset: str, evidence: EvidenceIndex, listener: Listener
-) -> Iterator[Conversation]:
-    """The conversations of the rows, in the order in which they first appear; rows need not lie together.
+def detect(file: DatasetFile) -> bool:
+    row_fields = {"choices", "correct_choice_index", "num_choices"}
+    return file.container != "object" and not file.fields.isdisjoint(row_fields)
 
-    ``evidence`` is joined by ``question_id``; the listener is warned of what it does not cover, unless it is empty.
-    A faulty row is told and passed over, if the listener lets it.
+
+def load(
+    file: DatasetFile, callbacks: LoadCallbacks, evidence: EvidenceIndex | None = None
+) -> Iterator[Conversation]:
+    """Yield the conversations in the order of their first rows; rows of a conversation need not be adjacent.
+
+    Warns about questions that non-empty evidence does not cover. Skips an invalid row unless ``callbacks.on_error``
+    raises.
     """
-    gatherer = _Gatherer(dataset, evidence, listener)
-    for place, entry in rows:
+    if evidence is None:
+        evidence = _evidence_beside(file.path, callbacks)
+    grouping = _RowGrouping(file.dataset, evidence, callbacks)
+    for place, entry in file.entries(callbacks):
         try:
-            gatherer.take(validated(PublishedRow, entry, place), place)
+            grouping.add(validated(PublishedRow, entry, place), place)
         except DatasetError as error:
-            listener.error(error)
-    for key, conversation in gatherer.growing.items():
-        haystack = conversation.haystack
+            callbacks.on_error(error)
+    for key, group in grouping.groups.items():
+        haystack = group.haystack
         yield Conversation(
             id=key,
-            dataset=dataset,
+            dataset=file.dataset,
             sessions=haystack.sessions,
-            turns=haystack.turns if conversation.evidence is None else haystack.turns_named_as_in_locomo(),
-            questions=tuple(conversation.questions.values()),
+            turns=haystack.turns if group.evidence is None else haystack.turns_named_as_in_locomo(),
+            questions=tuple(group.questions.values()),
         )
 
 
-class _Gatherer:
-    """Puts rows to their conversations."""
+class _RowGrouping:
+    """Groups rows by conversation."""
 
-    def __init__(self, dataset: str, evidence: EvidenceIndex, listener: Listener) -> None:
-        self.growing: dict[str, _Growing] = {}
+    def __init__(self, dataset: str, evidence: EvidenceIndex, callbacks: LoadCallbacks) -> None:
+        self.groups: dict[str, _Group] = {}
         self._id_of_haystack: dict[bytes, str] = {}
-        self._refused_haystacks: set[bytes] = set()
-        self._dataset, self._evidence, self._listener = dataset, evidence, listener
+        self._invalid_haystacks: set[bytes] = set()
+        self._dataset, self._evidence, self._callbacks = dataset, evidence, callbacks
 
-    def take(self, row: PublishedRow, place: Place) -> None:
-        """Add the row's question to its conversation. A haystack's faults are told once, not once a row."""
+    def add(self, row: PublishedRow, place: Place) -> None:
+        """Add the row's question to its conversation. Errors of a haystack are reported once, not once per row."""
         digest = row.haystack_digest(place)
         key = self._key(row, digest)
-        gathering = Gathering()
-        if key not in self.growing and digest not in self._refused_haystacks:
-            with gathering.going_on():
-                self.growing[key] = self._begin(key, row, digest, place)
-            if gathering.faults:
-                self._refused_haystacks.add(digest)
-        conversation = self.growing.get(key)
-        if conversation is not None:
-            _check_place_among_rows(row, digest, conversation, place, gathering)
-        with gathering.going_on():
-            question = _question(row, conversation.evidence if conversation else None, place, self._listener)
-        gathering.refuse()
-        if conversation is not None:
-            conversation.questions[row.question_id] = question
+        errors = ErrorCollector()
+        if key not in self.groups and digest not in self._invalid_haystacks:
+            with errors.collecting():
+                self.groups[key] = self._new_group(key, row, digest, place)
+            if errors:
+                self._invalid_haystacks.add(digest)
+        group = self.groups.get(key)
+        if group is not None:
+            _check_consistency(row, digest, group, place, errors)
+        with errors.collecting():
+            question = _question(row, group.evidence if group else None, place, self._callbacks)
+        errors.raise_all()
+        if group is not None:
+            group.questions[row.question_id] = question
 
     def _key(self, row: PublishedRow, digest: bytes) -> str:
-        """The conversation's id: what stands before ``_q…``, else one for each distinct haystack."""
+        """The conversation's id: what precedes ``_q…`` in the question id, else one per distinct haystack."""
         sample = _QUESTION_ID.fullmatch(row.question_id)
         if sample:
             return sample["sample"]
         return self._id_of_haystack.setdefault(digest, f"{self._dataset}-{len(self._id_of_haystack) + 1}")
 
-    def _begin(self, key: str, row: PublishedRow, digest: bytes, place: Place) -> _Growing:
+    def _new_group(self, key: str, row: PublishedRow, digest: bytes, place: Place) -> _Group:
         haystack = read_haystack(row.haystack(), place)
-        published = self._evidence.get(key)
-        if self._evidence and published is None:
-            self._listener.warn(f"{place.path}: {key} is not in the evidence file: its questions have no evidence")
-        if published is not None and not published.is_of(haystack.turns_by_session()):
-            self._listener.warn(
+        evidence = self._evidence.get(key)
+        if self._evidence and evidence is None:
+            self._callbacks.on_warning(
+                f"{place.path}: {key} is not in the evidence file: its questions have no evidence"
+            )
+        if evidence is not None and evidence.turns_by_session != haystack.turns_by_session():
+            # Its turn ids would name other turns.
+            self._callbacks.on_warning(
                 f"{place.path}: the sessions of {key} differ from the evidence file's: no evidence is joined"
             )
-            published = None
-        return _Growing(digest=digest, first=place, haystack=haystack, evidence=published)
+            evidence = None
+        return _Group(digest=digest, first=place, haystack=haystack, evidence=evidence)
 
 
-def _check_place_among_rows(
-    row: PublishedRow, digest: bytes, conversation: _Growing, place: Place, gathering: Gathering
+def _check_consistency(
+    row: PublishedRow, digest: bytes, group: _Group, place: Place, errors: ErrorCollector
 ) -> None:
-    if conversation.digest != digest:
-        gathering.add(
+    """Check a row against the earlier rows of its conversation."""
+    if group.digest != digest:
+        errors.add(
             place.at("haystack_sessions").error(
-                f"is not the haystack of {conversation.first.pointer}, which belongs to the same conversation",
+                f"is not the haystack of {group.first.pointer}, which belongs to the same conversation",
                 "one haystack for all questions of a conversation",
             )
         )
-    elif row.num_sessions != len(conversation.haystack.sessions):
-        gathering.add(
+    elif row.num_sessions != len(group.haystack.sessions):
+        errors.add(
             place.at("num_sessions").error(
-                f"is {row.num_sessions}", f"{len(conversation.haystack.sessions)}, the number of haystack_sessions"
+                f"is {row.num_sessions}", f"{len(group.haystack.sessions)}, the number of haystack_sessions"
             )
         )
-    if row.question_id in conversation.questions:
-        gathering.add(place.at("question_id").error(f"is {shown(row.question_id)} again", "an id of its own"))
+    if row.question_id in group.questions:
+        errors.add(place.at("question_id").error(f"is {shown(row.question_id)} again", "a unique id"))
 
 
-def _question(row: PublishedRow, published: SampleEvidence | None, place: Place, listener: Listener) -> Question:
-    gathering = Gathering()
-    _check_choices(row, place, gathering)
+def _question(
+    row: PublishedRow, published: SampleEvidence | None, place: Place, callbacks: LoadCallbacks
+) -> Question:
+    errors = ErrorCollector()
+    _check_choices(row, place, errors)
     category = BY_MC10_NAME.get(row.question_type)
     if category is None:
-        gathering.add(place.at("question_type").error(f"is {shown(row.question_type)}", ", ".join(BY_MC10_NAME)))
-    gathering.refuse()
+        errors.add(place.at("question_type").error(f"is {shown(row.question_type)}", ", ".join(BY_MC10_NAME)))
+    errors.raise_all()
     assert category is not None
     twin = published.questions.get(row.question_id) if published else None
     if published and (twin is None or normalised(twin.text) != normalised(row.question)):
-        listener.warn(
-            f"{place.path}: {place.pointer}: {row.question_id} is another question in the evidence file, or none"
+        callbacks.on_warning(
+            f"{place.path}: {place.pointer}: {row.question_id} is not in the evidence file, or differs there"
         )
         twin = None
     return Question(
@@ -371,16 +419,14 @@ def _question(row: PublishedRow, published: SampleEvidence | None, place: Place,
     )
 
 
-def _check_choices(row: PublishedRow, place: Place, gathering: Gathering) -> None:
+def _check_choices(row: PublishedRow, place: Place, errors: ErrorCollector) -> None:
     if len(row.choices) != row.num_choices:
-        gathering.add(
-            place.at("choices").error(f"has {len(row.choices)} options", f"{row.num_choices} (num_choices)")
-        )
+        errors.add(place.at("choices").error(f"has {len(row.choices)} options", f"{row.num_choices} (num_choices)"))
     if row.correct_choice_index >= len(row.choices):
         one_of = f"0 to {len(row.choices) - 1}, one of the choices" if row.choices else "one of the choices"
-        gathering.add(place.at("correct_choice_index").error(f"is {row.correct_choice_index}", one_of))
+        errors.add(place.at("correct_choice_index").error(f"is {row.correct_choice_index}", one_of))
     elif row.choices[row.correct_choice_index] != row.answer:
-        gathering.add(
+        errors.add(
             place.at("answer").error(
                 f"is {shown(row.answer)}",
                 f"{shown(row.choices[row.correct_choice_index])}, the choice at correct_choice_index",

@@ -1,15 +1,15 @@
-"""LongMemEval (``_s``, ``_m`` and oracle): questions, each over a history of dated sessions of its own.
+"""LongMemEval (``_s``, ``_m`` and oracle): questions, each with its own history of dated sessions.
 
-Source of the format: Wu et al., "LongMemEval: Benchmarking Chat Assistants on Long-Term Interactive Memory",
-ICLR 2025. The longest of the files is 2.7 GB: entries are read one at a time, twice. The first reading gathers the
-questions, and learns which of them share a haystack; the second makes one conversation of each distinct haystack.
+Source of the format: Wu et al., "LongMemEval: Benchmarking Chat Assistants on Long-Term Interactive Memory", ICLR
+2025. The largest file has 2.7 GB, so entries are streamed, in two passes. The first pass collects the questions and
+groups those that share a haystack; the second builds one conversation for each distinct haystack.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Literal
@@ -17,19 +17,22 @@ from typing import Annotated, Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
-from memreplay.conversations.json_files import Entries
+from memreplay.conversations.json_files import DatasetFile
 from memreplay.conversations.models import Conversation, Question, Role, Session, Turn
 from memreplay.conversations.validation_errors import (
-    Gathering,
-    Listener,
+    ErrorCollector,
+    LoadCallbacks,
     Place,
     TextOrInteger,
     entries,
-    pass_over,
+    ignore_error,
     shown,
     validated,
 )
 from memreplay.errors import DatasetError
+
+NAME = "LongMemEval"
+SIGNATURE = 'LongMemEval entries (with "haystack_sessions" and "answer_session_ids")'
 
 QuestionType = Literal[
     "single-session-user",
@@ -50,7 +53,7 @@ class _Published(BaseModel):
 
 
 class PublishedMessage(_Published):
-    """A message; ``has_answer`` marks evidence."""
+    """A message. ``has_answer`` marks evidence."""
 
     role: Role
     content: str
@@ -58,7 +61,7 @@ class PublishedMessage(_Published):
 
 
 class PublishedEntry(_Published):
-    """A question and its haystack: three lists with one entry a session in each."""
+    """A question and its haystack: three parallel lists with an entry per session."""
 
     question_id: Annotated[str, Field(min_length=1)]
     question_type: QuestionType
@@ -71,61 +74,63 @@ class PublishedEntry(_Published):
     answer_session_ids: list[str] = []
 
     def haystack_digest(self) -> bytes:
-        """Equal for equal haystacks; which turns hold the answer belongs to the question."""
+        """Equal for equal haystacks. Ignores ``has_answer``, which belongs to the question."""
         said = [[(message.role, message.content) for message in session] for session in self.haystack_sessions]
         together = orjson.dumps((self.haystack_session_ids, self.haystack_dates, said))
         return hashlib.blake2b(together, digest_size=16).digest()
 
 
-def load_longmemeval(
-    read: Callable[[Listener], Entries], dataset: str, listener: Listener
-) -> Iterator[Conversation]:
-    """The conversations, one for each distinct haystack, named by the id of its first question.
+def detect(file: DatasetFile) -> bool:
+    return file.container != "object" and not file.fields.isdisjoint({"haystack_dates", "answer_session_ids"})
 
-    ``read`` begins to read the file anew. Sessions come in the order of their dates. Turn ids are 1-based numbers.
-    A faulty entry is told and passed over, if the listener lets it.
+
+def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
+    """Yield a conversation for each distinct haystack, named after its first question.
+
+    Sessions are sorted by date; turn ids are 1-based numbers. Skips an invalid entry unless ``callbacks.on_error``
+    raises.
     """
     questions: dict[bytes, dict[str, Question]] = {}
     haystack_at: dict[Place, bytes] = {}
     places: dict[str, Place] = {}
-    for place, data in read(listener):
+    for place, data in file.entries(callbacks):
         try:
             entry = validated(PublishedEntry, data, place)
-            question = _question(entry, place, listener)
+            question = _question(entry, place, callbacks)
             if places.setdefault(question.id, place) != place:
-                raise place.at("question_id").error(f"is {shown(question.id)} again", "an id of its own")
+                raise place.at("question_id").error(f"is {shown(question.id)} again", "a unique id")
         except DatasetError as error:
-            listener.error(error)
+            callbacks.on_error(error)
             continue
         digest = entry.haystack_digest()
         haystack_at[place] = digest
         questions.setdefault(digest, {})[question.id] = question
-    for place, data in read(replace(listener, error=pass_over)):
+    for place, data in file.entries(replace(callbacks, on_error=ignore_error)):
         asked = questions.pop(haystack_at[place], None) if place in haystack_at else None
         if asked is None:
             continue
         sessions, turns = _haystack(validated(PublishedEntry, data, place), place)
         yield Conversation(
             id=next(iter(asked)),
-            dataset=dataset,
+            dataset=file.dataset,
             sessions=tuple(sessions),
             turns=tuple(turn for turn, _ in turns),
             questions=tuple(asked.values()),
         )
 
 
-def _question(entry: PublishedEntry, place: Place, listener: Listener) -> Question:
-    """The question with its evidence. When it is asked is part of its text, since answers depend on it."""
-    gathering = Gathering()
+def _question(entry: PublishedEntry, place: Place, callbacks: LoadCallbacks) -> Question:
+    """The question with its evidence. The date it is asked on becomes part of its text, as answers depend on it."""
+    errors = ErrorCollector()
     text = entry.question
-    with gathering.going_on():
+    with errors.collecting():
         if entry.question_date:
             asked_at = _date(entry.question_date, place.at("question_date"))
             text = f"{text} (asked on {asked_at:%Y-%m-%d %H:%M})"
     evidence: tuple[str, ...] = ()
-    with gathering.going_on():
-        evidence = _evidence(entry, place, listener)
-    gathering.refuse()
+    with errors.collecting():
+        evidence = _evidence(entry, place, callbacks)
+    errors.raise_all()
     abstain = entry.question_id.endswith(_ABSTENTION_SUFFIX)
     return Question(
         id=entry.question_id,
@@ -139,14 +144,16 @@ def _question(entry: PublishedEntry, place: Place, listener: Listener) -> Questi
     )
 
 
-def _evidence(entry: PublishedEntry, place: Place, listener: Listener) -> tuple[str, ...]:
-    """The turns marked as holding the answer; where none is, all turns of the sessions that hold it."""
+def _evidence(entry: PublishedEntry, place: Place, callbacks: LoadCallbacks) -> tuple[str, ...]:
+    """The turns marked with ``has_answer``; without any, all turns of the answer sessions."""
     sessions, turns = _haystack(entry, place)
     ids = {session.id for session in sessions}
     for index, name in enumerate(entry.answer_session_ids):
         if name not in ids:
             pointer = place.at("answer_session_ids", index).pointer
-            listener.warn(f"{place.path}: {pointer}: {shown(name)} names no session of the haystack: left out")
+            callbacks.on_warning(
+                f"{place.path}: {pointer}: {shown(name)} names no session of the haystack: left out"
+            )
     marked = tuple(turn.id for turn, has_answer in turns if has_answer)
     if marked:
         return marked
@@ -155,7 +162,7 @@ def _evidence(entry: PublishedEntry, place: Place, listener: Listener) -> tuple[
 
 
 def _haystack(entry: PublishedEntry, place: Place) -> tuple[list[Session], list[tuple[Turn, bool]]]:
-    """Sessions in the order of their dates, and their turns, each with whether it is marked as evidence."""
+    """The sessions sorted by date, and their turns, each with its ``has_answer`` mark."""
     dates = _dates(entry, place)
     dated = [(date, index) for index, date in enumerate(dates) if date is not None]
     order: Sequence[int] = [index for _, index in sorted(dated)] if len(dated) == len(dates) else range(len(dates))
@@ -173,22 +180,22 @@ def _haystack(entry: PublishedEntry, place: Place) -> tuple[list[Session], list[
 
 
 def _dates(entry: PublishedEntry, place: Place) -> list[datetime | None]:
-    """The sessions' dates, once it is sure that the lists of the haystack fit together."""
-    gathering = Gathering()
+    """The sessions' dates, after checking that the parallel lists have the same length."""
+    errors = ErrorCollector()
     wanted = len(entry.haystack_sessions)
     for name in ("haystack_session_ids", "haystack_dates"):
         length = len(getattr(entry, name))
         if length != wanted:
-            gathering.add(
+            errors.add(
                 place.at(name).error(f"has {entries(length)}", f"{wanted}, one for each of haystack_sessions")
             )
     if not any(entry.haystack_sessions):
-        gathering.add(place.at("haystack_sessions").error("has no turns", "at least one session with a turn"))
+        errors.add(place.at("haystack_sessions").error("has no turns", "at least one session with a turn"))
     dates: list[datetime | None] = []
     for index, written in enumerate(entry.haystack_dates):
-        with gathering.going_on():
+        with errors.collecting():
             dates.append(_date(written, place.at("haystack_dates", index)) if written else None)
-    gathering.refuse()
+    errors.raise_all()
     return dates
 
 

@@ -1,19 +1,18 @@
-"""TestConversation files: one short conversation with an assistant, and recall questions on it.
+"""TestConversation files: a short conversation with an assistant, and recall questions about it.
 
-camelCase in JSON, snake_case here. Unknown fields are refused, so that a misspelt one is noticed.
+Fields are camelCase in JSON and snake_case here. Unknown fields are rejected to catch misspellings.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from memreplay.conversations.json_files import read_json
+from memreplay.conversations.json_files import DatasetFile, read_json
 from memreplay.conversations.models import (
     Conversation,
     InfoLocation,
@@ -25,32 +24,35 @@ from memreplay.conversations.models import (
     Session,
     Turn,
 )
-from memreplay.conversations.validation_errors import Listener, Place, validated
-from memreplay.text import stands_in
+from memreplay.conversations.validation_errors import LoadCallbacks, Place, validated
+from memreplay.text import occurs_in
+
+NAME = "TestConversation"
+SIGNATURE = 'a TestConversation (an object with "turns" and "recallQuestions")'
 
 BANDS: dict[InfoLocation, range] = {
     "early": range(1, 5),
     "middle": range(5, 9),
     "recent": range(9, 1_000_000_000),
 }
-"""Turn numbers, 1-based, of each location."""
+"""The 1-based turn numbers of each location."""
 
 
 def derived_evidence(turns: Sequence[Turn], location: InfoLocation, entities: Sequence[str]) -> tuple[str, ...]:
-    """Ids of the evidence turns, in order; empty where no key turn of the band holds any entity."""
+    """Ids of the evidence turns, in order; empty if no key turn at the location contains any of the entities."""
     held_by_turn: list[tuple[Turn, frozenset[str]]] = []
     for turn in turns:
         if turn.number in BANDS[location] and turn.key_info is not None and turn.key_info.contains_key_info:
-            held = frozenset(entity for entity in entities if stands_in(entity, turn.text))
+            held = frozenset(entity for entity in entities if occurs_in(entity, turn.text))
             held_by_turn.append((turn, held))
     return tuple(turn.id for turn in _latest_minimal_cover(held_by_turn))
 
 
 def _latest_minimal_cover(held_by_turn: Sequence[tuple[Turn, frozenset[str]]]) -> tuple[Turn, ...]:
-    """The fewest turns that hold together all that any of them holds; of equally few, the latest.
+    """The smallest set of turns that covers every entity found; among equally small sets, the latest.
 
-    Dynamic programming over the sets of entities held so far, from the last turn to the first: a cover found
-    earlier consists of later turns, and only a strictly smaller one replaces it.
+    Dynamic programming over the sets of covered entities, from the last turn to the first: a cover found earlier
+    has later turns, so only a strictly smaller one replaces it.
     """
     covers: dict[frozenset[str], tuple[Turn, ...]] = {frozenset(): ()}
     for turn, held in reversed(held_by_turn):
@@ -71,76 +73,81 @@ class _Field(BaseModel):
 
 
 class TurnMetadata(_Field):
-    """What an author says of a turn that holds testable information. Other turns have no metadata."""
+    """Marks a turn with testable information. Other turns have no metadata."""
 
     contains_key_info: bool
-    """Always true: on a turn without testable information the metadata is left out."""
+    """Always true: omit the metadata on a turn without testable information."""
     key_info_type: KeyInfoType | None = None
-    """What kind of information it is."""
+    """The kind of information."""
     salience_level: Salience | None = None
-    """How memorable it is: low is what is only told in passing."""
+    """How memorable it is; low means mentioned in passing."""
 
 
 class WrittenTurn(_Field):
     """A message."""
 
     role: Role
-    """The user speaks first, then both in turn."""
+    """The user speaks first, then the roles alternate."""
     content: Text
-    """What was said, as plain text."""
+    """The message as plain text."""
     metadata: TurnMetadata | None = None
     """Only on turns with testable information."""
 
 
 class RecallQuestion(_Field):
-    """A question to be asked after the last turn."""
+    """A question that is asked after the last turn."""
 
     question: Text
-    """Does not give its answer away, and cannot be answered by guessing."""
+    """Must not give its answer away, nor be answerable by guessing."""
     expected_answer: Text
-    """Short; stands word for word in the turn that holds it."""
+    """Short, and word for word as in the evidence turn."""
     expected_entities: list[Text]
-    """What a right answer must hold; each stands in the turns that hold the answer."""
+    """Strings that a correct answer must contain; each occurs in the evidence turns."""
     info_location: InfoLocation
-    """Where the answer was said, of a corrected value last: turns 1-4, 5-8, or 9 and later."""
+    """Where the answer was said (a corrected value: last said): turns 1-4, 5-8, or 9 and later."""
     salience_level: Salience
-    """That of the turn that holds the answer."""
+    """The salience of the evidence turn."""
 
 
 class TestConversation(_Field):
-    """A conversation with an assistant, and recall questions on it."""
+    """A conversation with an assistant, and recall questions about it."""
 
     __test__ = False  # pytest would take the name for a test class
 
     json_schema: Annotated[str | None, Field(alias="$schema", exclude=True)] = None
-    """Where an editor finds the schema of this file."""
+    """The path of the JSON Schema, for editors."""
     id: Text
-    """category-NN, the file's name without its ending."""
+    """category-NN, the file name without its extension."""
     language: Text | None = None
     """BCP 47 tag: en, es, …"""
     tags: list[Text] = []
-    """The traps that it sets."""
+    """The traps it contains."""
     turns: Annotated[list[WrittenTurn], Field(min_length=1)]
     """12 to 20 messages."""
     recall_questions: list[RecallQuestion]
-    """Five: two on early turns, two on middle ones, one on recent ones."""
+    """Five: two about early turns, two about middle ones, one about recent ones."""
 
 
-def load_test_conversation(path: Path, dataset: str, listener: Listener) -> Conversation:
-    """The conversation in a file. The listener is warned of expected entities that no key turn holds."""
-    written = validated(TestConversation, read_json(path), Place(path))
-    conversation = conversation_of(written, dataset)
+def detect(file: DatasetFile) -> bool:
+    """An object with turns or questions; written on one line it looks like JSON Lines."""
+    return file.container != "array" and not file.fields.isdisjoint({"turns", "recallQuestions"})
+
+
+def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
+    """Yield the one conversation of the file. Warns about questions whose entities occur in no key turn."""
+    place = Place(file.path)
+    conversation = conversation_of(validated(TestConversation, read_json(file.path), place), file.dataset)
     for index, question in enumerate(conversation.questions):
         if not question.evidence:
-            pointer = Place(path).at("recallQuestions", index).pointer
-            listener.warn(
-                f"{path}: {pointer}: no key turn of its location holds an expected entity: it has no evidence"
+            pointer = place.at("recallQuestions", index).pointer
+            callbacks.on_warning(
+                f"{file.path}: {pointer}: has no evidence: no key turn at its location contains an expected entity"
             )
-    return conversation
+    yield conversation
 
 
 def conversation_of(written: TestConversation, dataset: str) -> Conversation:
-    """What is written, as it is replayed: turns numbered, evidence derived."""
+    """Convert the file's content: number the turns and derive the evidence."""
     turns = turns_of(written.turns)
     category = _NUMBERED_ID.fullmatch(written.id)
     return Conversation(
@@ -158,7 +165,6 @@ def conversation_of(written: TestConversation, dataset: str) -> Conversation:
 
 
 def turns_of(written: Sequence[WrittenTurn]) -> tuple[Turn, ...]:
-    """The turns under their 1-based numbers."""
     return tuple(_turn(number, turn) for number, turn in enumerate(written, start=1))
 
 

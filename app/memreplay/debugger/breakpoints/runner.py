@@ -1,4 +1,4 @@
-"""Where a breakpoint stops, live or in a recording. Nothing is executed."""
+"""Finds the positions at which breakpoints stop, live or in a recording, without looking at every position."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from memory_backends.base import Hit
+from memory_backends.text import folded
 from memreplay.debugger.breakpoints.syntax import (
     Both,
+    Breakpoint,
     Changed,
     Compare,
     CompareOp,
@@ -26,10 +29,8 @@ from memreplay.debugger.breakpoints.syntax import (
     Subject,
     Test,
     TextSubject,
-    Watch,
 )
 from memreplay.debugger.retrievals import RetrievalIndex
-from memreplay.text import folded
 from memreplay.timeline.fold import MISSING, Path, StateHistory, value_in
 from memreplay.timeline.timeline import Timeline
 
@@ -44,7 +45,7 @@ _OPERATORS: Final[Mapping[CompareOp, Callable[[Any, Any], bool]]] = {
 
 
 def value_holds(condition: Condition, value: Any) -> bool:
-    """Whether a condition other than ``changed`` holds for a value that there is."""
+    """Whether a condition other than ``changed`` holds for a value that exists."""
     match condition:
         case Exists():
             return True
@@ -60,12 +61,19 @@ def value_holds(condition: Condition, value: Any) -> bool:
 
 
 def compares(op: CompareOp, value: Any, literal: Any) -> bool:
-    """JSON's equality, where true is not 1; an order only between numbers or between texts."""
+    """JSON equality, in which true is not 1. Only numbers, or strings, are ordered."""
     numbers = _is_number(value) and _is_number(literal)
     if op in ("==", "!="):
         alike = type(value) is type(literal) or numbers
         return (alike and value == literal) is (op == "==")
     return (numbers or (isinstance(value, str) and isinstance(literal, str))) and _OPERATORS[op](value, literal)
+
+
+def _measure_holds(condition: Condition, hit: Hit) -> bool:
+    if not isinstance(condition, Measure):
+        return True
+    measured = hit.rank if condition.what == "rank" else hit.score
+    return measured is not None and compares(condition.op, measured, condition.number)
 
 
 def _is_number(value: Any) -> bool:
@@ -74,66 +82,66 @@ def _is_number(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Stop:
-    """A position at which watches fire: which of them, each with the architecture that it fired in."""
+    """A position at which breakpoints fire: which of them, each with the architecture it fired in."""
 
     turn: int
-    fired: tuple[tuple[Watch, str], ...]
+    fired: tuple[tuple[Breakpoint, str], ...]
 
 
 class BreakpointRunner:
-    """Finds the stops of a set of watches in a timeline, which may go on growing.
+    """Finds the stops of a set of breakpoints in a timeline, which may still grow.
 
-    ``retrievals`` is what hits are looked up in; it is brought up to date where a watch needs it, so whoever
-    opens a long recording lets it catch up beforehand.
+    ``retrievals`` finds hits by id. A breakpoint that needs it brings it up to date first; in a long recording
+    that takes seconds, so let the index catch up beforehand (:attr:`must_read`).
     """
 
-    def __init__(self, timeline: Timeline, retrievals: RetrievalIndex, watches: Sequence[Watch]) -> None:
-        self.watches = tuple(watches)
+    def __init__(self, timeline: Timeline, retrievals: RetrievalIndex, breakpoints: Sequence[Breakpoint]) -> None:
+        self.breakpoints = tuple(breakpoints)
         self._timeline = timeline
         self._retrievals = retrievals
         self._known: dict[tuple[Test, str], tuple[int, Sequence[int]]] = {}
 
     @property
     def must_read(self) -> bool:
-        """Whether looking for a stop would have the retrievals catch up first, which may take seconds."""
-        asks = any(_asks_for_hits(watch.expression) for watch in self.watches if watch.enabled)
+        """Whether a search would first bring the retrieval index up to date, which may take seconds."""
+        asks = any(_needs_index(breakpoint_.expression) for breakpoint_ in self.breakpoints if breakpoint_.enabled)
         return asks and self._retrievals.behind > 0
 
     def next_stop(self, cursor: int) -> Stop | None:
-        """The first position after the cursor, up to the last that was reached, at which a watch fires."""
-        found = [self._next_of(watch, backend, cursor) for watch, backend in self._pairs()]
+        """The first position after the cursor, up to the last one reached, at which a breakpoint fires."""
+        found = [self._next_of(breakpoint_, backend, cursor) for breakpoint_, backend in self._pairs()]
         turn = min((turn for turn in found if turn is not None), default=None)
         return None if turn is None else self.stop_at(turn)
 
     def previous_stop(self, cursor: int) -> Stop | None:
-        """The last position before the cursor at which a watch fires."""
-        found = [self._previous_of(watch, backend, cursor) for watch, backend in self._pairs()]
+        """The last position before the cursor at which a breakpoint fires."""
+        found = [self._previous_of(breakpoint_, backend, cursor) for breakpoint_, backend in self._pairs()]
         turn = max((turn for turn in found if turn is not None), default=None)
         return None if turn is None else self.stop_at(turn)
 
     def stop_at(self, turn: int) -> Stop | None:
-        """What fires at exactly this position; None where nothing does. A live session asks this after a step."""
-        fired = tuple((watch, name) for watch, name in self._pairs() if self._fires(watch.expression, name, turn))
+        """What fires at exactly this position, None if nothing does. A live session calls this after each step."""
+        fired = tuple(pair for pair in self._pairs() if self._fires(pair[0].expression, pair[1], turn))
         return Stop(turn, fired) if fired else None
 
-    def _pairs(self) -> Iterable[tuple[Watch, str]]:
-        for watch in self.watches:
+    def _pairs(self) -> Iterable[tuple[Breakpoint, str]]:
+        for breakpoint_ in self.breakpoints:
             for backend in self._timeline.backends:
-                if watch.enabled and watch.backend in (None, backend):
-                    yield watch, backend
+                if breakpoint_.enabled and breakpoint_.backend in (None, backend):
+                    yield breakpoint_, backend
 
-    def _next_of(self, watch: Watch, backend: str, cursor: int) -> int | None:
-        turns = self._turns_of(watch.expression, backend)
+    def _next_of(self, breakpoint_: Breakpoint, backend: str, cursor: int) -> int | None:
+        turns = self._turns_of(breakpoint_.expression, backend)
         places = range(bisect_right(turns, cursor), bisect_right(turns, self._timeline.reached))
-        return self._first_that_fires(watch, backend, (turns[place] for place in places))
+        return self._first_that_fires(breakpoint_, backend, (turns[place] for place in places))
 
-    def _previous_of(self, watch: Watch, backend: str, cursor: int) -> int | None:
-        turns = self._turns_of(watch.expression, backend)
+    def _previous_of(self, breakpoint_: Breakpoint, backend: str, cursor: int) -> int | None:
+        turns = self._turns_of(breakpoint_.expression, backend)
         places = range(bisect_left(turns, cursor) - 1, -1, -1)
-        return self._first_that_fires(watch, backend, (turns[place] for place in places))
+        return self._first_that_fires(breakpoint_, backend, (turns[place] for place in places))
 
-    def _first_that_fires(self, watch: Watch, backend: str, turns: Iterable[int]) -> int | None:
-        return next((turn for turn in turns if self._fires(watch.expression, backend, turn)), None)
+    def _first_that_fires(self, breakpoint_: Breakpoint, backend: str, turns: Iterable[int]) -> int | None:
+        return next((turn for turn in turns if self._fires(breakpoint_.expression, backend, turn)), None)
 
     # ---- what holds -------------------------------------------------------------------------------------
 
@@ -143,10 +151,10 @@ class BreakpointRunner:
         return self._happens(expression, backend, turn) or not self._holds(expression, backend, turn - 1)
 
     def _happens(self, expression: Expression, backend: str, turn: int) -> bool:
-        """Whether something in it that is of one moment only is of this one."""
+        """Whether a momentary part of it, one that holds only at single positions, holds here."""
         match expression:
             case Test():
-                return _is_of_a_moment(expression) and self._holds(expression, backend, turn)
+                return _is_momentary(expression) and self._holds(expression, backend, turn)
             case Not():
                 return False
             case Both(left, right) | Either(left, right):
@@ -182,63 +190,68 @@ class BreakpointRunner:
             return history.changed_at(turn) and value_in(history.value_at(turn - 1), path) != now
         return now is not MISSING and value_holds(condition, now)
 
-    def _hit_holds(self, item: str, condition: Condition, backend: str, turn: int) -> bool:
+    def _hit_holds(self, item: str | None, condition: Condition, backend: str, turn: int) -> bool:
         perceived = self._timeline.perceived_at(backend, turn)
         if perceived is None or perceived.turn != turn:
             return False
+        if item is None:
+            return any(_measure_holds(condition, hit) for hit in (*perceived.hits, *perceived.missed))
         hits = [hit for hit in perceived.hits if item in (hit.id, *hit.turns, *hit.sources)]
         if not isinstance(condition, Measure):
             return bool(hits)
         missed = [hit for hit in perceived.missed if item in (hit.id, *hit.turns, *hit.sources)]
         best = min((*hits, *missed), key=lambda hit: hit.rank, default=None)
-        if best is None:
-            return False
-        measured = best.rank if condition.what == "rank" else best.score
-        return measured is not None and compares(condition.op, measured, condition.number)
+        return best is not None and _measure_holds(condition, best)
 
     # ---- where to look ----------------------------------------------------------------------------------
 
     def _turns_of(self, expression: Expression, backend: str) -> Sequence[int]:
-        """The positions at which an expression can begin to hold, in order."""
+        """The positions at which an expression can begin to hold, in order: a superset of its stops."""
         match expression:
             case Test():
                 return self._turns_of_test(expression, backend)
             case Not(inner):
-                # What is denied holds nearly everywhere; it begins to where the inner one ends.
-                return range(self._timeline.reached + 1) if _has_a_moment(inner) else self._turns_of(inner, backend)
-            case Both(left, _) if _is_of_a_moment(left):
+                # A negation starts to hold where the inner expression ends, which a momentary one may do anywhere.
+                return (
+                    range(self._timeline.reached + 1)
+                    if _has_momentary_part(inner)
+                    else self._turns_of(inner, backend)
+                )
+            case Both(left, _) if _is_momentary(left):
                 return self._turns_of(left, backend)
-            case Both(_, right) if _is_of_a_moment(right):
+            case Both(_, right) if _is_momentary(right):
                 return self._turns_of(right, backend)
             case Both(left, right) | Either(left, right):
                 return _merged([self._turns_of(left, backend), self._turns_of(right, backend)])
 
     def _turns_of_test(self, test: Test, backend: str) -> Sequence[int]:
-        grown = self._size_behind(test.subject, backend)
+        grown = self._size_of_source(test.subject, backend)
         known = self._known.get((test, backend)) if _is_hashable(test) else None
         if known is not None and known[0] == grown:
             return known[1]
-        turns = self._looked_up(test, backend)
+        turns = self._find_turns(test, backend)
         if _is_hashable(test):
             self._known[test, backend] = grown, turns
         return turns
 
-    def _size_behind(self, subject: Subject, backend: str) -> int:
-        """Grows whenever there may be more positions to look at."""
+    def _size_of_source(self, subject: Subject, backend: str) -> int:
+        """A number that grows whenever there may be more positions to look at."""
         match subject:
             case TextSubject():
                 return 0
             case HitSubject():
-                return len(self._timeline.perceived_track(backend))
+                return len(self._timeline.perceived_index(backend))
             case KeySubject() | PathSubject():
                 return sum(len(history) for history, _ in self._places(subject, backend))
 
-    def _looked_up(self, test: Test, backend: str) -> Sequence[int]:
+    def _find_turns(self, test: Test, backend: str) -> Sequence[int]:
         match test.subject:
             case TextSubject():
                 turns = self._timeline.conversation.turns
                 return [turn.number for turn in turns if value_holds(test.condition, turn.text)]
             case HitSubject(item):
+                if item is None:
+                    return list(dict.fromkeys(self._timeline.perceived_index(backend).turns))
                 self._retrievals.catch_up()
                 return self._retrievals.turns_of(backend, item)
             case KeySubject() | PathSubject():
@@ -253,41 +266,41 @@ class BreakpointRunner:
         return [(history, path) for history in histories for path in _readings(subject.path)]
 
 
-def _asks_for_hits(expression: Expression) -> bool:
+def _needs_index(expression: Expression) -> bool:
     match expression:
         case Test(subject):
-            return isinstance(subject, HitSubject)
+            return isinstance(subject, HitSubject) and subject.item is not None
         case Not(inner):
-            return _asks_for_hits(inner)
+            return _needs_index(inner)
         case Both(left, right) | Either(left, right):
-            return _asks_for_hits(left) or _asks_for_hits(right)
+            return _needs_index(left) or _needs_index(right)
 
 
-def _is_of_a_moment(expression: Expression) -> bool:
-    """Whether it can hold only where something happens, not for as long as something stands."""
+def _is_momentary(expression: Expression) -> bool:
+    """Whether it can hold only at the position of an event (a turn, a retrieval, a change), not for a while."""
     match expression:
         case Test(subject, condition):
             return isinstance(subject, TextSubject | HitSubject) or isinstance(condition, Changed)
         case Not():
             return False
         case Both(left, right):
-            return _is_of_a_moment(left) or _is_of_a_moment(right)
+            return _is_momentary(left) or _is_momentary(right)
         case Either(left, right):
-            return _is_of_a_moment(left) and _is_of_a_moment(right)
+            return _is_momentary(left) and _is_momentary(right)
 
 
-def _has_a_moment(expression: Expression) -> bool:
+def _has_momentary_part(expression: Expression) -> bool:
     match expression:
         case Test():
-            return _is_of_a_moment(expression)
+            return _is_momentary(expression)
         case Not(inner):
-            return _has_a_moment(inner)
+            return _has_momentary_part(inner)
         case Both(left, right) | Either(left, right):
-            return _has_a_moment(left) or _has_a_moment(right)
+            return _has_momentary_part(left) or _has_momentary_part(right)
 
 
 def _readings(path: Path) -> list[Path]:
-    """What a path may mean: neighbouring parts may be one name with dots in it (``shared_data.user.name``)."""
+    """What a path may mean: neighbouring parts may be one name with dots in it (``facts.user.name``)."""
     if len(path) < 2:
         return [path]
     rest = _readings(path[1:])
@@ -297,7 +310,7 @@ def _readings(path: Path) -> list[Path]:
 def _touched(history: StateHistory, path: Path) -> Sequence[int]:
     """The positions of all writes that may have changed a place in a state."""
     indexes = (depth for depth, part in enumerate(path) if part.isdecimal())
-    inside = path[: next(indexes, len(path))]  # in a list, any change may move what comes after it
+    inside = path[: next(indexes, len(path))]  # any change to a list may move its items
     above = [history.writes_at(inside[:depth]) for depth in range(len(inside))]
     numbers = _merged([*above, history.writes_within(inside)])
     return list(dict.fromkeys(history.turns[number] for number in numbers))

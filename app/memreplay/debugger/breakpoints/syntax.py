@@ -1,18 +1,4 @@
-"""What a watch says, as a tree of frozen values.
-
-    watch     = conj {"or" conj}
-    conj      = neg {"and" neg}
-    neg       = "not" neg | "(" watch ")" | test
-    test      = subject [condition] | condition          (a condition alone is about the watch's own subject)
-    subject   = "key" STRING {part} | "text" | "hit" STRING | NAME {part} | part {part}
-    part      = "." NAME | "." NUMBER | "[" STRING "]" | "[" NUMBER "]"
-    condition = "changed" | "exists" | ("==" | "!=" | "<" | "<=" | ">" | ">=") JSON
-              | "contains" STRING | ("rank" | "score") ("==" | "!=" | "<" | "<=" | ">" | ">=") NUMBER
-
-Strings and literals are JSON. ``key "K"`` is a Redis key, with parts a place in its state; a path alone is a place
-in any state. ``text`` is the text of the turn at the position. ``hit "X"`` is something retrieved: X is the id of a
-hit, or of a turn that a hit holds.
-"""
+"""What a breakpoint means, as a tree of frozen values."""
 
 from __future__ import annotations
 
@@ -26,7 +12,7 @@ Measured = Literal["rank", "score"]
 
 @dataclass(frozen=True)
 class KeySubject:
-    """A Redis key, or a place in the state that it holds. Parts are names of fields, and indexes as text."""
+    """A key, or a place in the state that it holds. Parts are names of fields, and indexes as text."""
 
     key: str
     path: tuple[str, ...] = ()
@@ -55,12 +41,12 @@ class TextSubject:
 
 @dataclass(frozen=True)
 class HitSubject:
-    """What the read path of a turn gave: a hit by its id, or any that holds a turn."""
+    """Something that the read path of a turn retrieved, by its id or that of a turn that it holds; None: any."""
 
-    item: str
+    item: str | None
 
     def __str__(self) -> str:
-        return f"hit {_quoted(self.item)}"
+        return "any hit" if self.item is None else f"hit {_quoted(self.item)}"
 
 
 Subject = KeySubject | PathSubject | TextSubject | HitSubject
@@ -68,17 +54,17 @@ Subject = KeySubject | PathSubject | TextSubject | HitSubject
 
 @dataclass(frozen=True)
 class Changed:
-    """Its value is another than at the position before."""
+    """The value differs from that at the position before."""
 
 
 @dataclass(frozen=True)
 class Exists:
-    """There is such a key or place; a hit was retrieved, above the cut."""
+    """The key or place exists; the hit was retrieved, above the cut."""
 
 
 @dataclass(frozen=True)
 class Compare:
-    """A value against a JSON literal. What is missing, or not comparable, compares to nothing."""
+    """A value compared with a JSON literal. It never holds for a value that is missing or of another type."""
 
     op: CompareOp
     literal: Any
@@ -86,7 +72,7 @@ class Compare:
 
 @dataclass(frozen=True)
 class Contains:
-    """A text holds this, whatever the case and accents; an object has such a field; a list such an item."""
+    """A text contains this, ignoring case and accents; an object has this field, or a list this item."""
 
     text: str
 
@@ -115,23 +101,17 @@ class Test:
 
 @dataclass(frozen=True)
 class Not:
-    """The opposite."""
-
     of: Expression
 
 
 @dataclass(frozen=True)
 class Both:
-    """Both hold."""
-
     left: Expression
     right: Expression
 
 
 @dataclass(frozen=True)
 class Either:
-    """At least one holds."""
-
     left: Expression
     right: Expression
 
@@ -140,8 +120,8 @@ Expression = Test | Not | Both | Either
 
 
 @dataclass(frozen=True)
-class Watch:
-    """A watch as it was typed and what it means. ``backend`` is the architecture it looks at, None for all."""
+class Breakpoint:
+    """A breakpoint as it was typed, and what it means. ``backend`` limits it to one architecture; None: all."""
 
     text: str
     expression: Expression

@@ -1,7 +1,7 @@
-"""Everything that happens in a replay, as frozen events. Panels, recorder and report see this one stream.
+"""Everything that happens in a replay, as frozen events. Panels, recorder and report read the same stream.
 
-``turn`` is the position of the cursor at which an event belongs: 0 before the first turn, 1…N at that turn (the
-questions asked after the last turn stand at N), N + 1 when the conversation is closed.
+``turn`` is the cursor position of an event: 0 before the first turn, 1…N at that turn (questions asked after the
+last turn have N), N + 1 when the conversation is closed.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from memreplay.engine.events.tests import (
     TestBegan,
     TestScored,
     TestWaited,
+    extended,
 )
 
 __all__ = [
@@ -74,6 +75,7 @@ __all__ = [
     "TestWaited",
     "TurnPlayed",
     "event_of",
+    "extended",
 ]
 
 ReplayEvent = Annotated[
@@ -102,7 +104,7 @@ ReplayEvent = Annotated[
 ]
 
 EventSink = Callable[[ReplayEvent], None]
-"""Takes an event in; when it returns from a :class:`ReplyReceived`, the reply is safe."""
+"""Consumes an event. When it returns from a :class:`ReplyReceived`, the reply is on disk."""
 
 REPLAY_EVENT: TypeAdapter[ReplayEvent] = TypeAdapter(ReplayEvent)
-"""Reads an event back from its JSON form."""
+"""Validates an event in JSON form."""

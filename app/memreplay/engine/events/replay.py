@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from memory_backends.base import ClosingStatus, Cut, Hit, WhyEmpty
+from memory_backends.base import ClosingStatus, Cut, Hit, MemoryDescription, WhyEmpty
 from memory_backends.stores.trace import Extraction, MemoryOperation, Phase, PromotionDecision, TraceEntry
 from memreplay.conversations.models import Frozen
-from memreplay.grading.score import RetrievalScore, Score
+from memreplay.grading import RetrievalScore, Score
 from memreplay.llm.model import PromptMessage, Reply
 
 
 class Event(Frozen):
-    """What all events carry."""
+    """The base of all events."""
 
     conversation: str
     turn: int
@@ -27,7 +27,7 @@ class BackendEvent(Event):
 class AskEvent(BackendEvent):
     """An event of one question put to one backend through one model.
 
-    ``by_hand`` marks a question that the user asked at a position of the cursor, beside the scheduled ones.
+    ``by_hand`` marks a question that the user asked at the cursor, in addition to the scheduled ones.
     """
 
     model: str
@@ -37,15 +37,15 @@ class AskEvent(BackendEvent):
 
 
 ASK_KINDS = ("question_asked", "reply_received", "answer_scored")
-"""The kinds of :class:`AskEvent`, in their order."""
+"""The kinds of :class:`AskEvent`, in the order in which they happen."""
 
 
 class QuestionAsked(AskEvent):
-    """A question is on its way: what memory gave for it, and the prompt as it is sent. ``recall_ms`` of wall time.
+    """A question is about to be asked: what memory recalled, and the prompt. ``recall_ms`` is wall time.
 
-    ``prompt`` is empty where memory failed: then no model is asked. ``choice_order`` is set where the options were
-    shown in another order than the dataset's: the dataset's index of each option, as they stood in the prompt.
-    ``typed`` is the text of a question that the user typed in; None for one of the dataset's.
+    ``prompt`` is empty if memory failed: then no model is asked. ``choice_order`` holds the dataset's index of each
+    option in the order of the prompt, if that was shuffled. ``typed`` is the text of a question that the user typed
+    in; None for a question of the dataset.
     """
 
     kind: Literal["question_asked"] = "question_asked"
@@ -61,14 +61,14 @@ class QuestionAsked(AskEvent):
 
 
 class ReplyReceived(AskEvent):
-    """The reply, as it came. It is on disk before anything else happens with it."""
+    """The reply as it was received. It is recorded before it is used."""
 
     kind: Literal["reply_received"] = "reply_received"
     reply: Reply
 
 
 class AnswerScored(AskEvent):
-    """What the reply was worth."""
+    """The reply was graded, and the retrieval scored."""
 
     kind: Literal["answer_scored"] = "answer_scored"
     score: Score
@@ -76,19 +76,20 @@ class AnswerScored(AskEvent):
 
 
 class ConversationOpened(BackendEvent):
-    """A backend is open and empty."""
+    """A backend is open and empty. ``memory`` is what it says of its stores and panels."""
 
     kind: Literal["conversation_opened"] = "conversation_opened"
+    memory: MemoryDescription = MemoryDescription()
 
 
 class TurnPlayed(Event):
-    """A turn was said. It belongs to no backend: every one of them heard it."""
+    """A turn was played to all backends."""
 
     kind: Literal["turn_played"] = "turn_played"
 
 
 class Perceived(BackendEvent):
-    """The read path of a user turn is done: what memory would have given the agent. ``ms`` of wall time."""
+    """The read path of a user turn ran: what memory would have given the agent. ``ms`` is wall time."""
 
     kind: Literal["perceived"] = "perceived"
     hits: tuple[Hit, ...]
@@ -100,28 +101,28 @@ class Perceived(BackendEvent):
 
 
 class StoreOperated(BackendEvent):
-    """A store command was carried out."""
+    """A backend performed an operation on one of its stores, successful or not."""
 
     kind: Literal["store_operated"] = "store_operated"
     operation: MemoryOperation
 
 
 class PromotionDecided(BackendEvent):
-    """A promotion candidate was judged."""
+    """The consolidation agent decided whether to promote a candidate to long-term memory."""
 
     kind: Literal["promotion_decided"] = "promotion_decided"
     decision: PromotionDecision
 
 
 class FactsExtracted(BackendEvent):
-    """A model was asked for the facts of an exchange."""
+    """A model extracted the facts of an exchange, or failed to."""
 
     kind: Literal["facts_extracted"] = "facts_extracted"
     extraction: Extraction
 
 
 class Observed(BackendEvent):
-    """The write path of an exchange is done. ``turns`` are its turn ids; ``ms`` of wall time."""
+    """The write path of an exchange ran. ``turns`` are its turn ids; ``ms`` is wall time."""
 
     kind: Literal["observed"] = "observed"
     turns: tuple[str, ...]
@@ -129,14 +130,14 @@ class Observed(BackendEvent):
 
 
 class BackgroundWorkSettled(BackendEvent):
-    """Background work is done. ``ms`` is the time waited for it, on nobody's critical path."""
+    """The backend's background work, such as consolidation, has finished. ``ms`` is the time waited for it."""
 
     kind: Literal["background_work_settled"] = "background_work_settled"
     ms: float
 
 
 class BackendFailed(BackendEvent):
-    """A memory could not do what it was asked. The replay goes on with the others."""
+    """A backend failed in one phase. The replay continues with the others."""
 
     kind: Literal["backend_failed"] = "backend_failed"
     phase: Phase
@@ -144,7 +145,7 @@ class BackendFailed(BackendEvent):
 
 
 class ConversationClosed(BackendEvent):
-    """The memory is closed; ``turn`` is N + 1."""
+    """A backend was closed; ``turn`` is N + 1."""
 
     kind: Literal["conversation_closed"] = "conversation_closed"
     status: ClosingStatus
@@ -153,7 +154,7 @@ class ConversationClosed(BackendEvent):
 def event_of(
     entry: TraceEntry, conversation: str, turn: int, backend: str
 ) -> StoreOperated | PromotionDecided | FactsExtracted:
-    """What a memory noted in its trace, as an event."""
+    """The event of an entry in a backend's trace."""
     match entry:
         case MemoryOperation():
             return StoreOperated(conversation=conversation, turn=turn, backend=backend, operation=entry)

@@ -1,23 +1,25 @@
-"""What happens where the agent really converses, with tests."""
+"""Events of a run of tests, in which the agent really converses."""
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
-from memreplay.conversations.models import Turn
+from memreplay.conversations.models import Conversation, Session, Turn
 from memreplay.engine.events.replay import BackendEvent
 from memreplay.llm.model import PromptMessage, Reply
 
 MessagePart = Literal["script", "question", "filler", "reply", "supplied"]
-"""What a message is in a run of tests: a test's line, its question, filler; an agent's reply, or a supplied one."""
+"""What a message is in a run of tests: a test's line or question, filler, a reply of the agent or a supplied
+one."""
 
 
 class MessageSaid(BackendEvent):
-    """Something was said in a conversation that comes about while it is played; ``turn`` is the message's number.
+    """A message was added to a conversation that grows while it is played; ``turn`` is the message's number.
 
-    ``said_at`` is a simulated time; ``test_id`` is None where no test said it. ``error`` is why a reply did not
-    come; the message is then empty.
+    ``said_at`` is simulated time; ``test_id`` is None if the message belongs to no test. ``error`` says why a reply
+    failed; its message is then empty.
     """
 
     kind: Literal["message_said"] = "message_said"
@@ -29,10 +31,10 @@ class MessageSaid(BackendEvent):
 
 
 class AgentReplied(BackendEvent):
-    """The agent was asked for its next words, and what came of it; on disk before anything else happens with it.
+    """The agent replied, or failed to. The event is recorded before the reply is used.
 
-    ``prompt`` is empty where memory failed: then no model was asked. Where memory gave the log in Redis as it
-    stands, the context is an empty segment: the log is in the trace. ``test_id`` is the test that has the cost.
+    ``prompt`` is empty if memory failed: then no model was asked. If the context is the whole log in Redis, its
+    segment is empty: the trace already holds it. ``test_id`` is the test that the cost is charged to.
     """
 
     kind: Literal["agent_replied"] = "agent_replied"
@@ -43,7 +45,7 @@ class AgentReplied(BackendEvent):
 
 
 class TestBegan(BackendEvent):
-    """A test begins after the message at ``turn``."""
+    """A test starts after the message at ``turn``."""
 
     __test__ = False
 
@@ -54,7 +56,7 @@ class TestBegan(BackendEvent):
 
 
 class TestWaited(BackendEvent):
-    """A test pauses until ``tokens`` more were said and ``until`` (simulated) is reached; None: no matter when."""
+    """A test pauses until ``tokens`` more tokens were said and the simulated time ``until``, if any, is reached."""
 
     __test__ = False
 
@@ -65,7 +67,7 @@ class TestWaited(BackendEvent):
 
 
 class ClockSet(BackendEvent):
-    """The simulated clock is set forward: what follows is another session, of number ``session``."""
+    """The simulated clock was set forward, which starts a new session with the number ``session``."""
 
     kind: Literal["clock_set"] = "clock_set"
     before: datetime
@@ -74,16 +76,16 @@ class ClockSet(BackendEvent):
 
 
 class MemoryCleared(BackendEvent):
-    """The agent forgot everything: a foreign run began its next test afresh."""
+    """The agent's memory was cleared: an imported run started its next test from scratch."""
 
     kind: Literal["memory_cleared"] = "memory_cleared"
 
 
 class BenchmarkModelAsked(BackendEvent):
-    """A dataset asked a model, to judge or to play a part: a cost of the benchmark, not of the agent.
+    """A dataset called a model, to judge or to play a role. The benchmark pays for it, not the agent.
 
-    ``model`` is None where the run does not tell. ``cost_usd`` is None where it is unknown. A call that was made
-    again since is not ``used``: all that is left of it is its cost.
+    ``model`` and ``cost_usd`` are None if unknown. A call that was repeated later is not ``used``: only its cost
+    still counts.
     """
 
     kind: Literal["benchmark_model_asked"] = "benchmark_model_asked"
@@ -96,10 +98,10 @@ class BenchmarkModelAsked(BackendEvent):
 
 
 class TestScored(BackendEvent):
-    """A test is over. ``score`` is 0..1; None where it could not be graded, and ``ungraded`` says why.
+    """A test ended. ``score`` is 0..1; None if it could not be graded, and ``ungraded`` says why.
 
-    ``recorded_score`` is that of a foreign run that was imported. ``distance_tokens`` were said from the end of the
-    test's first message up to its last question. ``expected`` is for a reader.
+    ``recorded_score`` is the score in an imported run. ``distance_tokens`` counts the tokens from the end of the
+    test's first message to its last question. ``expected`` is meant for display.
     """
 
     __test__ = False
@@ -117,3 +119,31 @@ class TestScored(BackendEvent):
     responses: tuple[str, ...]
     expected: str
     distance_tokens: int
+
+
+def extended(conversation: Conversation, event: MessageSaid | ClockSet) -> Conversation:
+    """The conversation with one more message, or with the session that starts when the clock is set."""
+    match event:
+        case MessageSaid():
+            return _with(conversation, turns=(*conversation.turns, event.message))
+        case ClockSet():
+            session = Session(number=event.session, id=str(event.session), date=event.after)
+            return _with(conversation, sessions=(*conversation.sessions, session))
+
+
+def _with(conversation: Conversation, **changed: Any) -> Conversation:
+    """A copy without the cached properties of the old one. Its parts are valid, so they are not validated again."""
+    fields = {name: getattr(conversation, name) for name in Conversation.model_fields}
+    return Conversation.model_construct(**fields | changed)
+
+
+def shown_expectation(expected: Any) -> str:
+    """What a test expects, for display: a string as it is, strings one a line, anything else as JSON."""
+    match expected:
+        case None:
+            return ""
+        case str():
+            return expected
+        case list() if all(isinstance(entry, str) for entry in expected):
+            return "\n".join(expected)
+    return json.dumps(expected, ensure_ascii=False, default=str)

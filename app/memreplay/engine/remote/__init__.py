@@ -1,1 +1,1 @@
-"""Agents: memories that answer by themselves, over HTTP. Both ends of the line: asking one, and being one."""
+"""Remote agents, which answer over HTTP from a memory of their own: the client, and the backend that uses it."""

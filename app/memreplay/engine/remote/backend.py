@@ -1,4 +1,4 @@
-"""A remote agent as the engine sees it: a memory that hears the conversation, and an answerer of its own."""
+"""A remote agent as a backend that ingests the conversation, and as the answerer of its own questions."""
 
 from __future__ import annotations
 
@@ -18,29 +18,31 @@ from memreplay.llm.model import AnswerRequest, PromptMessage, Reply
 from memreplay.llm.prompts import question_prompt
 
 ACTOR = "remote_agent"
+AGENT_STORE = "agent"
+"""The label of what an agent shows of its state, where it names no stores."""
 
 
 @dataclass
 class RemoteAgent:
-    """One agent in one run, however many conversations it hears.
+    """The state of one agent in one run, shared by all its conversations.
 
-    One that offers no sessions has a single memory for everything that is ever said to it: then its conversations
-    wait for each other, and what came before is counted; unless it ``serves_without_sessions`` it is left alone.
+    An agent without sessions has a single memory for everything. Its conversations then run one after the other,
+    and the earlier questions and conversations are counted. If ``serves_without_sessions`` is False, it is refused.
     """
 
     client: AgentClient
     serves_without_sessions: bool = True
-    alone: asyncio.Lock = field(default_factory=asyncio.Lock)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     questions: int = 0
     conversations: int = 0
 
 
 class AgentBackend(MemoryBackend):
-    """Hears one conversation, and answers its questions itself.
+    """Sends one conversation to an agent, and its questions.
 
-    It is told every user turn as a benchmark runner would tell it, with the history as the dataset has it; what it
-    replies to them is dropped. Each question goes to a copy of its session where it makes copies. What it looks up
-    stays its own: a recall is empty. ``GET /memory_state``, where there is one, is its snapshot.
+    Each user turn is sent as a benchmark runner would send it, with the dataset's history; the agent's replies to
+    them are dropped. Each question goes to a copy of the session if the agent can copy sessions. What the agent
+    retrieves is unknown, so recalls are empty. ``GET /memory_state``, if supported, is the snapshot.
     """
 
     def __init__(self, name: str, agent: RemoteAgent) -> None:
@@ -53,38 +55,40 @@ class AgentBackend(MemoryBackend):
         self._session: str | None = None
         self._makes_copies = True
         self._shows_state = True
-        self._holds_the_agent = False
+        self._holds_lock = False
         self._earlier_conversations = 0
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self.questions = 0
         self._history = ""
-        self._heard: set[tuple[str, ...]] = set()
+        self._ingested: set[tuple[str, ...]] = set()
         self._dated_session: int | None = None
 
     # ---- the memory ----------------------------------------------------------------------------------------
 
     async def open(self, namespace: Namespace) -> None:
-        """A session of its own, where the agent offers sessions; else its one memory, as soon as it is free."""
-        self._let_go()
-        self._begin()
+        """Create a session if the agent supports sessions; else wait until its single memory is free."""
+        self._release_agent()
+        self._reset()
         self._session = await self._client.new_session()
         if self._session is None:
             if not self._agent.serves_without_sessions:
-                raise AgentError("the agent has a single memory: it can only be asked where the replay stands")
-            await self._agent.alone.acquire()
-            self._holds_the_agent = True
+                raise AgentError(
+                    "the agent has a single memory: it can only be asked at the end of what was played"
+                )
+            await self._agent.lock.acquire()
+            self._holds_lock = True
             self._earlier_conversations = self._agent.conversations
             self._agent.conversations += 1
         with self.trace.caused_by("open", ACTOR):
             await self._note_state()
 
     async def observe(self, exchange: Exchange) -> None:
-        """Say the user's words to the agent; the assistant's stand in the history from then on."""
-        if exchange.turn_ids in self._heard:
+        """Send the user's message to the agent. The assistant's reply is in the history of the next one."""
+        if exchange.turn_ids in self._ingested:
             return
-        self._heard.add(exchange.turn_ids)
+        self._ingested.add(exchange.turn_ids)
         with self.trace.caused_by("observe", ACTOR, exchange.turn_ids):
             heading = self._heading(exchange)
             said = "\n".join(message.text for message in exchange.messages if message.role == "user")
@@ -93,12 +97,12 @@ class AgentBackend(MemoryBackend):
             self._history += f"{heading}{exchange.text}\n"
             await self._note_state()
 
-    async def recall(self, question: str, limit: int, budget: int) -> Recall:
-        """Nothing that anybody else could see."""
+    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
+        """Empty: the agent retrieves on its own when it answers."""
         return Recall()
 
     async def snapshot(self) -> Snapshot:
-        """What the agent says that it holds; nothing where it says nothing."""
+        """The memory state that the agent reports; empty if it does not support that."""
         if not self._shows_state:
             return Snapshot()
         try:
@@ -106,14 +110,14 @@ class AgentBackend(MemoryBackend):
         except NotOfferedError:
             self._shows_state = False
             return Snapshot()
-        stores = {name: state.get(name, {}) for name in ("redis", "qdrant")}
-        if set(state) == set(stores) and all(isinstance(held, dict) for held in stores.values()):
-            return Snapshot.model_validate(stores)
-        return Snapshot(redis={"memory_state": state})
+        if set(state) == set(Snapshot.model_fields):
+            with suppress(ValueError):
+                return Snapshot.model_validate(state)
+        return Snapshot(values={AGENT_STORE: {"memory_state": state}})
 
     async def close(self, status: ClosingStatus) -> None:
-        """Let go of the session, and of the agent."""
-        self._let_go()
+        """End the session and release the agent."""
+        self._release_agent()
         if self._session is not None:
             with suppress(AgentError):
                 await self._client.end_session(self._session)
@@ -122,7 +126,7 @@ class AgentBackend(MemoryBackend):
     # ---- the answerer --------------------------------------------------------------------------------------
 
     def request(self, question: Question, context: str, model: str, repeat: int) -> AnswerRequest:
-        """The message that puts the question; the history goes beside it."""
+        """The message that asks the question; the history is sent with it."""
         message = PromptMessage(role="user", segments=(question_prompt(question),))
         return AnswerRequest(
             model=AGENT_MODEL,
@@ -133,7 +137,7 @@ class AgentBackend(MemoryBackend):
         )
 
     async def answer(self, request: AnswerRequest) -> Reply:
-        """Ask a copy of the session as it stands, or, where there is none to be had, the session itself."""
+        """Ask a copy of the session, or the session itself if the agent cannot copy it."""
         async with self._asking:
             started = perf_counter()
             try:
@@ -143,14 +147,14 @@ class AgentBackend(MemoryBackend):
             return reply.model_copy(update={"ms": (perf_counter() - started) * 1000})
 
     def context_budget(self, model: str) -> int:
-        """It is given no context."""
+        """0: an agent gets no context."""
         return 0
 
     async def _answer(self, message: str) -> Reply:
-        copy = await self._copied()
+        copy = await self._copy_session()
         if copy is None:
-            heard = self._agent if self._session is None else self
-            earlier, heard.questions = heard.questions, heard.questions + 1
+            counter = self._agent if self._session is None else self
+            earlier, counter.questions = counter.questions, counter.questions + 1
             text = await self._client.run_turn(self._history, message, self._session)
             return Reply(text=text, earlier_questions=earlier, earlier_conversations=self._earlier_conversations)
         try:
@@ -159,32 +163,32 @@ class AgentBackend(MemoryBackend):
             with suppress(AgentError):
                 await self._client.end_session(copy)
 
-    async def _copied(self) -> str | None:
+    async def _copy_session(self) -> str | None:
         if self._session is None or not self._makes_copies:
             return None
         copy = await self._client.new_session(copy_of=self._session)
         self._makes_copies = copy is not None
         return copy
 
-    # ---- within --------------------------------------------------------------------------------------------
+    # ---- helpers -------------------------------------------------------------------------------------------
 
     def _heading(self, exchange: Exchange) -> str:
-        """The date line that stands before the first words of a dated session."""
+        """The date line before the first message of a dated session; empty for other messages."""
         if exchange.said_at is None or exchange.session == self._dated_session:
             return ""
         self._dated_session = exchange.session
         return f"{date_heading(exchange.said_at)}\n"
 
     async def _note_state(self) -> None:
-        """A state that cannot be had costs the panel, not the memory."""
+        """Trace the reported state. A failure to get it leaves the panel empty, but does not break the memory."""
         started = perf_counter()
         try:
             self._differ.note(await self.snapshot(), (perf_counter() - started) * 1000)
         except (BackendError, ValueError) as error:
             ms = (perf_counter() - started) * 1000
-            self.trace.note("redis", "memory_state", "memory_state", None, ms, str(error))
+            self.trace.note(AGENT_STORE, "memory_state", "memory_state", None, ms, str(error))
 
-    def _let_go(self) -> None:
-        if self._holds_the_agent:
-            self._holds_the_agent = False
-            self._agent.alone.release()
+    def _release_agent(self) -> None:
+        if self._holds_lock:
+            self._holds_lock = False
+            self._agent.lock.release()

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from memreplay.grading.recall import says_not_said
+from memory_backends.text import folded
+from memreplay.grading.recall import is_abstention
 from memreplay.llm.extractive.context import ROLES, Line
 from memreplay.llm.extractive.dates import Span, likeness, spans_in, written_span
 from memreplay.llm.extractive.evidence import Bearing, History, Sentence, bearing, read_history
 from memreplay.llm.extractive.questions import Wanted, asks_who_speaks, holds, introduces_itself, wanted_by
-from memreplay.llm.extractive.words import folded, is_spanish, terms
+from memreplay.llm.extractive.words import is_spanish, terms
 from memreplay.llm.prompts import NOT_SAID
 
 UNSUPPORTED = "The conversation supports none of these options."
@@ -32,15 +33,15 @@ _NO = re.compile(r"\A(?:likely |probably |most likely )?(?:no|not)\b")
 
 
 class Support(NamedTuple):
-    """How well the history supports an option, about 0..1, and the line that does so most (None for none)."""
+    """How well the history supports an option, about 0..1, and the line that supports it best, if any."""
 
     score: float
     line: int | None = None
 
 
 def answer_choice(history: History, question: str, options: Sequence[str]) -> str:
-    """The index of the best supported option, of one that says "not answerable", or that none is supported."""
-    nothing = next((index for index, option in enumerate(options) if says_not_said(option)), None)
+    """The index of the best supported option, else of "not answerable", else :data:`UNSUPPORTED`."""
+    nothing = next((index for index, option in enumerate(options) if is_abstention(option)), None)
     if history.sentences:
         bears = bearing(history, question)
         found = support(history, bears, question, options)
@@ -53,7 +54,7 @@ def answer_choice(history: History, question: str, options: Sequence[str]) -> st
 
 
 def _convinces(history: History, bears: Bearing, best: Support) -> bool:
-    """Whether to prefer an option to "not answerable": enough support, from somebody whom the question names."""
+    """Whether to prefer an option to "not answerable": enough support, by a speaker whom the question names."""
     if best.line is None or best.score < _LEAST_WHERE_NOTHING_IS_OFFERED:
         return False
     return not _by_another(history, bears, best.line)
@@ -65,7 +66,7 @@ def _by_another(history: History, bears: Bearing, line: int) -> bool:
 
 
 def support(history: History, bears: Bearing, question: str, options: Sequence[str]) -> list[Support]:
-    """How well the history supports each option as the answer to a question."""
+    """How well the history supports each option as the answer."""
     spelled = [tuple(dict.fromkeys(terms(option, history.spanish))) for option in options]
     strength = [
         score * (_OTHER_SPEAKER if _by_another(history, bears, number) else 1.0)
@@ -88,7 +89,7 @@ def support(history: History, bears: Bearing, question: str, options: Sequence[s
 
 
 def _option_weights(history: History, bears: Bearing, spelled: Sequence[Sequence[str]]) -> dict[str, float]:
-    """How much each term of the options tells: little where the question or many options hold it too."""
+    """The weight of each term of the options: low if the question or many options contain it."""
     holders = Counter(term for option in spelled for term in option)
     asked = set(bears.question_terms)
     return {
@@ -102,7 +103,7 @@ def _option_weights(history: History, bears: Bearing, spelled: Sequence[Sequence
 def _words_support(
     history: History, strength: Sequence[float], option: Sequence[str], weights: dict[str, float]
 ) -> Support:
-    """Its terms, where they stand in lines that bear on the question; better still if they stand there together."""
+    """Support by the option's terms in lines relevant to the question; more if they occur together."""
     total = sum(weights[term] for term in option)
     if not total:
         return Support(0.0)
@@ -127,7 +128,7 @@ def _spans_of(line: Line) -> tuple[Span, ...]:
 
 
 def _spans(history: History, strength: Sequence[float]) -> list[tuple[float, Span, int]]:
-    """What each line says of time: strength, span, line. A line that says nothing of it speaks of its own day."""
+    """The dates in each relevant line, as strength, span and line; its own day counts too."""
     found: list[tuple[float, Span, int]] = []
     for number, line in enumerate(history.lines):
         if not strength[number]:
@@ -177,7 +178,7 @@ _WANTS_THE_NEWEST = re.compile(
 
 
 class _Asked(NamedTuple):
-    """What is known of a question before any sentence is looked at."""
+    """A question, analysed once for all sentences."""
 
     bears: Bearing
     wanted: Wanted
@@ -187,7 +188,7 @@ class _Asked(NamedTuple):
 
 
 def answer_recall(history: History, question: str) -> str:
-    """One sentence of the history, or two that belong together; or that it was not said."""
+    """One sentence of the history, or two that belong together, or :data:`NOT_SAID`."""
     plain = folded(question)
     asked = _Asked(
         bears=bearing(history, question),
@@ -204,7 +205,7 @@ def answer_recall(history: History, question: str) -> str:
 
 
 def _score(history: History, asked: _Asked, sentence: Sentence) -> float:
-    """0 for a sentence that does not bear on the question at all."""
+    """0 for a sentence that is not relevant to the question."""
     introduced = asked.who_speaks and introduces_itself(sentence.text)
     score = asked.bears.by_sentence[sentence.place] + (_INTRODUCES_ITSELF if introduced else 0.0)
     if score < _LEAST_BEARING:
@@ -221,7 +222,7 @@ def _score(history: History, asked: _Asked, sentence: Sentence) -> float:
 
 
 def _said_by_another(history: History, asked: _Asked, scored: Sequence[tuple[float, Sentence]]) -> bool:
-    """Whether only somebody else than the named speaker says such a thing. Of User and AI each speaks for both."""
+    """Whether only speakers whom the question does not name say such a thing. User and AI speak for each other."""
     named = asked.bears.named
     if not named or named & ROLES:
         return False
@@ -235,7 +236,7 @@ def _said_by_another(history: History, asked: _Asked, scored: Sequence[tuple[flo
 
 
 def _with_its_neighbour(history: History, asked: _Asked, best: Sentence) -> str:
-    """The sentence; where it holds nothing of the kind that is asked for, with the one beside it that does."""
+    """The sentence; if it contains nothing of the wanted kind, with the adjacent one that does."""
     if asked.wanted in ("anything", "yes_no") or holds(best.text, asked.wanted, asked.words):
         return best.text
     beside = [
@@ -250,7 +251,7 @@ def _with_its_neighbour(history: History, asked: _Asked, best: Sentence) -> str:
 
 
 NOTED = "Noted."
-"""What it says to a message that asks nothing."""
+"""The reply to a message that asks nothing."""
 
 _ASKS = re.compile(
     r"[?？]|^\W*(?:tell|list|name|recite|repeat|remind|give|say|reply|answer|what|which|who|when|where|how)\b",
@@ -259,7 +260,7 @@ _ASKS = re.compile(
 
 
 def reply_to_message(context: str, message: str) -> str:
-    """A sentence or two of the context, or that it does not say; a word of confirmation to what asks nothing."""
+    """An agent's reply: the answer from the context, or :data:`NOTED` to a message that asks nothing."""
     if not _ASKS.search(message):
         return NOTED
     return answer_recall(read_history(context, is_spanish(message)), message)

@@ -1,7 +1,7 @@
-"""The history in a prompt as lines: who said what, when. Tolerant of how a memory lays it out.
+"""Parses the history in a prompt into lines: who said what, and when.
 
-Understood are ``[date] Speaker: text``, headings that hold a date with ``Speaker: text`` lines below them, and
-bullets of distilled facts. A line without a speaker goes on with what the line above it said.
+Memories lay it out as ``[date] Speaker: text``, as headings with a date above ``Speaker: text`` lines, or as
+bullets of distilled facts. A line without a speaker continues the line above it.
 """
 
 from __future__ import annotations
@@ -11,23 +11,20 @@ from datetime import date
 from functools import lru_cache
 from typing import NamedTuple
 
+from memory_backends.text import sentences_of
 from memreplay.llm.extractive.dates import absolute_spans
 
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 _STAMP = re.compile(r"^\s*[\[(](?P<stamp>[^\])]{4,60})[\])]\s*")
 _LABEL = re.compile(r"^\s*\[?(?P<label>[^\W\d_][\w.'’ -]{0,39}?)\]?\s*(?:\((?P<stamp>[^)]{4,60})\))?:\s+(?=\S)")
 ROLES = frozenset({"user", "ai", "assistant", "human", "agent"})
-"""Labels that are no names, folded."""
+"""Labels that are not names, folded."""
 
 _LONGEST_HEADING = 90
-_SENTENCE_END = re.compile(
-    r"(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bDr)(?<!\bSt)(?<!\bSr)(?<!\bSra)(?<!\bvs)(?<!e\.g)(?<!i\.e)(?<!\bNo)"
-    r"[.!?…]+[\"'”’)\]*]*\s+|\s*\n+\s*"
-)
 
 
 class Line(NamedTuple):
-    """What was said in one go. ``block`` numbers the stretch of history it stands in: neighbours share one."""
+    """What one speaker said. ``block`` is the number of its section: lines under one heading share it."""
 
     speaker: str | None
     text: str
@@ -36,24 +33,12 @@ class Line(NamedTuple):
 
     @property
     def sentences(self) -> list[str]:
-        """The text cut into sentences, each as it stands."""
-        return split_sentences(self.text)
-
-
-def split_sentences(text: str) -> list[str]:
-    """Sentences as they stand, closing marks included."""
-    pieces: list[str] = []
-    start = 0
-    for match in _SENTENCE_END.finditer(text):
-        pieces.append(text[start : match.end()].strip())
-        start = match.end()
-    pieces.append(text[start:].strip())
-    return [piece for piece in pieces if piece]
+        return sentences_of(self.text)
 
 
 @lru_cache(maxsize=8)
 def read_lines(context: str) -> tuple[Line, ...]:
-    """The lines of a history, in its order. The last few histories are kept: many questions share one."""
+    """The lines of a history, in order. Cached, since many questions share a history."""
     only_roles = sum(1 for row in context.split("\n") if _role_label(row)) > 0
     lines: list[Line] = []
     said: date | None = None
@@ -97,7 +82,7 @@ def _date_in(text: str) -> date | None:
 
 
 def _is_heading(row: str) -> bool:
-    """A short line about what follows: marked as one, or with a date in it and no end of a sentence."""
+    """A short line, marked as a heading, or with a date and without the end of a sentence."""
     text = row.strip()
     if len(text) > _LONGEST_HEADING:
         return False

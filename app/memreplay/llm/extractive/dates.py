@@ -1,4 +1,9 @@
-"""Dates in text as spans of days: absolute ones, and relative ones resolved against the day they were said."""
+"""Finds dates in text as spans of days; relative ones are resolved against the day they were said.
+
+General parsers do not fit. On 300 sentences of our datasets, dateparser takes 58 times as long (3.3 ms a sentence),
+reads dates into plain numbers and misses "hace dos semanas" within a sentence; dateutil knows no relative dates and
+no Spanish. Both return points in time, while "last month" and "2022" are spans.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from memreplay.llm.extractive.words import folded
+from memory_backends.text import ENGLISH_MONTHS, MONTHS, NUMBERS, WEEKDAYS, any_of, folded
 
 
 class Span(NamedTuple):
@@ -19,61 +24,29 @@ class Span(NamedTuple):
 
     @property
     def days(self) -> int:
-        """How many days it has."""
         return (self.end - self.start).days + 1
 
 
-_MONTHS = {
-    name: number
-    for names in (
-        "january february march april may june july august september october november december",
-        "jan feb mar apr may jun jul aug sep oct nov dec",
-        "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
-    )
-    for number, name in enumerate(names.split(), 1)
-} | {"sept": 9}
-_WEEKDAYS = {
-    name: number
-    for names in (
-        "monday tuesday wednesday thursday friday saturday sunday",
-        "lunes martes miercoles jueves viernes sabado domingo",
-    )
-    for number, name in enumerate(names.split())
-}
+_MONTHS = MONTHS | {name[:3]: MONTHS[name] for name in ENGLISH_MONTHS} | {"sept": 9}
+_SHORT_WEEKDAYS = dict(mon=0, tue=1, tues=1, wed=2, thu=3, thur=3, thurs=3, fri=4, sat=5, sun=6)  # noqa: C408
 _COUNTS = {
-    word: value
-    for words, value in (
-        ("a an one last past this un una uno", 1), ("two couple dos par", 2),
-        ("three tres few some several unos unas", 3),
-        ("four cuatro", 4), ("five cinco", 5), ("six seis", 6), ("seven siete", 7), ("eight ocho", 8),
-        ("nine nueve", 9), ("ten diez", 10), ("twelve doce", 12),
-    )
-    for word in words.split()
-}  # fmt: skip
-_M = r"(?P<month>" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")"
-_W = r"(?P<weekday>" + "|".join(sorted(_WEEKDAYS, key=len, reverse=True)) + r")s?"
-_SHORT_WEEKDAYS = {
-    "mon": 0,
-    "tue": 1,
-    "tues": 1,
-    "wed": 2,
-    "thu": 3,
-    "thur": 3,
-    "thurs": 3,
-    "fri": 4,
-    "sat": 5,
-    "sun": 6,
+    **{name: number for name, number in NUMBERS.items() if 0 < number <= 12 and name != "once"},
+    **dict.fromkeys(("a", "an", "last", "past", "this", "un", "una"), 1),
+    **dict.fromkeys(("couple", "par"), 2),
+    **dict.fromkeys(("few", "some", "several", "unos", "unas"), 3),
 }
+_M = f"(?P<month>{any_of(_MONTHS)})"
+_W = f"(?P<weekday>{any_of(WEEKDAYS)})s?"
 # A short form counts only after "last" or "next": "sun", "sat" and "wed" are words too.
-_ANY_W = r"(?P<weekday>" + "|".join(sorted(_WEEKDAYS | _SHORT_WEEKDAYS, key=len, reverse=True)) + r")s?"
-_N = r"(?P<count>\d{1,3}|" + "|".join(sorted(_COUNTS, key=len, reverse=True)) + r")"
+_ANY_W = f"(?P<weekday>{any_of(WEEKDAYS | _SHORT_WEEKDAYS)})s?"
+_N = rf"(?P<count>\d{{1,3}}|{any_of(_COUNTS)})"
 _UNIT = r"(?P<unit>days?|weeks?|weekends?|months?|years?|dias?|semanas?|meses|mes|anos?)"
 _Y = r"(?P<year>(?:19|20)\d\d)"
 _D = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 
-# Few lines speak of time: one look tells the rest apart from them.
+# Few sentences mention time: a quick check skips the rest.
 _MAY_HOLD_A_DATE = re.compile(
-    r"\b(?:(?:19|20)\d\d|" + "|".join([*_MONTHS, *(name + "s?" for name in _WEEKDAYS)]) + r")\b|"
+    r"\b(?:(?:19|20)\d\d|" + any_of(_MONTHS) + "|" + any_of(WEEKDAYS) + "s?" + r")\b|"
     r"\b(?:ago|back|last|next|past|previous|coming|this|yesterday|today|tonight|tomorrow|just now|in|for|about|"
     r"almost|nearly|over|now|already|after|before|later|earlier|prior|hace|dentro|en|pasad[oa]|proxim[oa]|viene|ayer|anoche|"
     r"anteayer|hoy|esta|manana)\b"
@@ -93,16 +66,16 @@ _ABSOLUTE = tuple(
 
 
 def spans_in(text: str, said: date | None) -> list[Span]:
-    """All dates in a text; relative ones, and those without a year, need the day on which it was said."""
+    """All dates in a text. Relative ones, and those without a year, need the day it was said."""
     plain = folded(text)
     if not _MAY_HOLD_A_DATE.search(plain):
         return []
-    relative = relative_spans(plain, said) if said else []
+    relative = _relative_spans(plain, said) if said else ()
     return [*absolute_spans(plain, said.year if said else None), *relative]
 
 
 def absolute_spans(text: str, year: int | None = None) -> list[Span]:
-    """Dates written out in a text, in order, each stretch of text read once. ``year`` completes ``7 May``."""
+    """Absolute dates in a text, in order, without overlaps. ``year`` completes ``7 May``."""
     plain = folded(text)
     found: list[tuple[int, Span]] = []
     for pattern in _ABSOLUTE:
@@ -141,13 +114,13 @@ def _day(said: date, shift: int) -> Span:
 
 
 def _weekday(said: date, weekday: int, direction: int) -> Span:
-    """The nearest such weekday before (-1) or after (+1) a day, never the day itself."""
+    """The nearest such weekday before (-1) or after (+1) a day, excluding the day itself."""
     distance = (said.weekday() - weekday) % 7 if direction < 0 else (weekday - said.weekday()) % 7
     return _day(said, direction * (distance or 7))
 
 
 def _week(said: date, shift: int) -> Span:
-    """Seven days that end before (negative) or begin after a day; 0 is its own week from Monday."""
+    """The seven days before (negative) or after a day; 0 is its own week from Monday."""
     first = (
         said - timedelta(said.weekday()) if shift == 0 else said + timedelta(7 * shift - (6 if shift > 0 else 0))
     )
@@ -155,7 +128,7 @@ def _week(said: date, shift: int) -> Span:
 
 
 def _weekend(said: date, shift: int) -> Span:
-    """The weekend ``shift`` weekends before (negative) or after a day; 0 is the one of its own week."""
+    """The weekend ``shift`` weekends before (negative) or after a day; 0 is that of its own week."""
     saturday = said - timedelta(said.weekday()) + timedelta(5 + 7 * shift)
     return Span(saturday, saturday + timedelta(1))
 
@@ -192,7 +165,7 @@ _FIXED = {
     "tomorrow": 1,
     "day before yesterday": -2, "anteayer": -2, "day after tomorrow": 2, "pasado manana": 2,
 }  # fmt: skip
-_FIXED_PATTERN = re.compile(r"\b(" + "|".join(sorted(map(re.escape, _FIXED), key=len, reverse=True)) + r")\b")
+_FIXED_PATTERN = re.compile(rf"\b({any_of(_FIXED)})\b")
 _LAST = r"(?:last|this past|past|the previous|previous)"
 _RELATIVE: tuple[tuple[re.Pattern[str], int], ...] = tuple(
     (re.compile(pattern), direction)
@@ -221,13 +194,8 @@ _RELATIVE: tuple[tuple[re.Pattern[str], int], ...] = tuple(
 _LAST_MONTH_NAME = re.compile(r"\b(last|this|next|in|en|by|since|until)\s+" + _M + r"\b(?!\s+(?:\d|i\b|you|we))")
 
 
-def relative_spans(text: str, said: date) -> list[Span]:
+def _relative_spans(plain: str, said: date) -> Iterator[Span]:
     """What "yesterday", "two weeks ago", "last Saturday" or "next month" mean on the day they were said."""
-    plain = folded(text)
-    return list(_relative(plain, said))
-
-
-def _relative(plain: str, said: date) -> Iterator[Span]:
     for match in _FIXED_PATTERN.finditer(plain):
         yield _day(said, _FIXED[match.group(1)])
     for pattern, direction in _RELATIVE:
@@ -235,7 +203,7 @@ def _relative(plain: str, said: date) -> Iterator[Span]:
             parts = match.groupdict()
             parts["unit"] = parts.get("unit") or parts.pop("unit2", None)
             if parts.get("weekday"):
-                span: Span | None = _weekday(said, (_WEEKDAYS | _SHORT_WEEKDAYS)[str(parts["weekday"])], direction)
+                span: Span | None = _weekday(said, (WEEKDAYS | _SHORT_WEEKDAYS)[str(parts["weekday"])], direction)
             else:
                 span = _shifted(said, parts, direction)
             if span:
@@ -248,15 +216,15 @@ def _relative(plain: str, said: date) -> Iterator[Span]:
 
 
 _ANCHORED = re.compile(
-    r"\b(?:(?P<count>[a-z]+|\d+)\s+)?(?P<what>day|week|weekend|month|year|" + "|".join(_WEEKDAYS) + r")s?\s+"
+    r"\b(?:(?P<count>[a-z]+|\d+)\s+)?(?P<what>day|week|weekend|month|year|" + any_of(WEEKDAYS) + r")s?\s+"
     r"(?P<side>before|after|prior to|of|following|leading up to|preceding)\s+(?:the\s+)?"
 )
 
 
 def written_span(text: str, year: int | None = None) -> Span | None:
-    """What a text that is a date means: ``7 May 2023``, ``June 2023``, ``2022``, ``The week before 9 June 2023``.
+    """The span of a text that is a date: ``7 May 2023``, ``June 2023``, ``2022``, ``The week before 9 June 2023``.
 
-    ``year`` completes one without a year.
+    ``year`` completes a date without one.
     """
     plain = folded(text)
     spans = absolute_spans(plain, year)
@@ -269,8 +237,8 @@ def written_span(text: str, year: int | None = None) -> Span | None:
     if anchored.group("side") == "of":
         return _SHIFTED[what](anchor, 0) if what in ("week", "weekend") else spans[0]
     direction = 1 if anchored.group("side") in ("after", "following") else -1
-    if what in _WEEKDAYS:
-        return _weekday(anchor, _WEEKDAYS[what], direction)
+    if what in WEEKDAYS:
+        return _weekday(anchor, WEEKDAYS[what], direction)
     count = anchored.group("count") or "1"
     return _shifted(
         anchor, {"unit": what, "count": count if count.isdigit() or count in _COUNTS else "1"}, direction
@@ -278,6 +246,6 @@ def written_span(text: str, year: int | None = None) -> Span | None:
 
 
 def likeness(one: Span, other: Span) -> float:
-    """1.0 for the same days, else the share of days in common (0 where there are none)."""
+    """Days in common over days in either span: 1.0 for the same days, 0.0 for none in common."""
     common = (min(one.end, other.end) - max(one.start, other.start)).days + 1
     return max(common, 0) / (one.days + other.days - common) if common > 0 else 0.0

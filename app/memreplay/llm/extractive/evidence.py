@@ -1,4 +1,4 @@
-"""Which sentences of a history bear on a question: weighted overlap of words, in the sentence and around it."""
+"""Weighs how relevant each sentence of a history is to a question: weighted word overlap, in and around it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from memory_backends.text import folded
 from memreplay.llm.extractive.context import Line, read_lines
-from memreplay.llm.extractive.words import folded, terms
+from memreplay.llm.extractive.words import terms
 
 _SAME_LINE = 0.5
 _LINE_BEFORE = 0.35
@@ -25,7 +26,7 @@ _USER_WORDS = frozenset({"user", "usuario", "usuaria", "persona"})
 
 
 class Sentence(NamedTuple):
-    """A sentence of the history. ``line`` is the place of its line, ``place`` its own among all sentences."""
+    """A sentence of the history. ``line`` is the index of its line, ``place`` its own index among all sentences."""
 
     place: int
     line: int
@@ -34,7 +35,7 @@ class Sentence(NamedTuple):
 
 
 class History(NamedTuple):
-    """A history, cut into sentences and indexed by term. Built once, asked many times; never changed."""
+    """A history, split into sentences and indexed by term; immutable."""
 
     lines: tuple[Line, ...]
     sentences: tuple[Sentence, ...]
@@ -43,19 +44,18 @@ class History(NamedTuple):
     spanish: bool
 
     def weight(self, term: str) -> float:
-        """How telling a term is: its inverse document frequency over the sentences."""
+        """The inverse document frequency of a term over the sentences."""
         frequency = len(self.postings.get(term, ()))
         return math.log(1 + (len(self.sentences) + 5) / (frequency + 0.5))
 
     def sentences_of(self, line: int) -> Sequence[Sentence]:
-        """The sentences of one line."""
         end = self.first_of_line[line + 1] if line + 1 < len(self.lines) else len(self.sentences)
         return self.sentences[self.first_of_line[line] : end]
 
 
 @lru_cache(maxsize=8)
 def read_history(context: str, spanish: bool) -> History:
-    """Cut and index a history; ``spanish`` chooses the stemmer. The last few are kept: many questions share one."""
+    """Split and index a history; ``spanish`` selects the stemmer. Cached, since many questions share a history."""
     lines = read_lines(context)
     sentences: list[Sentence] = []
     first: list[int] = []
@@ -72,9 +72,9 @@ def read_history(context: str, spanish: bool) -> History:
 
 
 class Bearing(NamedTuple):
-    """How much each sentence and each line bears on a question: shares of the question's weight, about 0..1.
+    """How relevant each sentence and each line is to a question: shares of the question's weight, about 0..1.
 
-    ``named`` are the speakers that the question names; ``question_terms`` its words but for those names.
+    ``named`` are the speakers that the question names; ``question_terms`` are its terms without their names.
     """
 
     by_sentence: tuple[float, ...]
@@ -84,7 +84,6 @@ class Bearing(NamedTuple):
 
 
 def bearing(history: History, question: str) -> Bearing:
-    """Weigh every sentence and line against a question."""
     named = _named_speakers(history, question)
     name_terms = {term for name in named for term in terms(name, history.spanish)}
     asked = tuple(dict.fromkeys(term for term in terms(question, history.spanish) if term not in name_terms))
@@ -113,9 +112,9 @@ def bearing(history: History, question: str) -> Bearing:
 
 
 def _named_speakers(history: History, question: str) -> frozenset[str]:
-    """Whom, folded, the question names: speakers of the history, else somebody whom they call by name.
+    """The folded names in the question: speakers of the history, else people whom they address by name.
 
-    ``the user`` names the one labelled User.
+    ``the user`` names the speaker labelled User.
     """
     words = set(_PLAIN_WORD.findall(folded(question)))
     speakers = {folded(line.speaker) for line in history.lines if line.speaker}
@@ -126,7 +125,7 @@ def _named_speakers(history: History, question: str) -> frozenset[str]:
 
 
 def _called_by_name(history: History, question: str) -> set[str]:
-    """Somebody asked about who is spoken to in the history, though nothing that they said stands in it."""
+    """People in the question who are addressed in the history, though nothing in it is by them."""
     asked_about = {match.group(1) or match.group(2) for match in _ASKED_ABOUT.finditer(question)}
     return {
         folded(name)
@@ -139,5 +138,5 @@ def _called_by_name(history: History, question: str) -> set[str]:
 
 
 def _short(speaker: str, words: set[str]) -> bool:
-    """Whether a short form of the name is among the words: ``Mel`` for Melanie."""
+    """Whether the words contain a short form of the name: ``Mel`` for Melanie."""
     return any(len(word) >= 3 and speaker.startswith(word) and word not in ("the", "her", "his") for word in words)

@@ -15,14 +15,12 @@ from memreplay.llm.tokens import token_counter
 
 
 class ExtractiveProvider(CustomLLM):
-    """Answers a prompt, whoever wrote it, from the prompt alone. LiteLLM passes everything by keyword."""
+    """Answers a prompt from the prompt alone. LiteLLM passes everything by keyword."""
 
     def completion(self, *_: Any, **call: Any) -> ModelResponse:
-        """Read and answer, in this thread."""
         return _respond(call["messages"], call["model_response"])
 
     async def acompletion(self, *_: Any, **call: Any) -> ModelResponse:
-        """Read and answer, in a thread of its own."""
         return await asyncio.to_thread(_respond, call["messages"], call["model_response"])
 
 

@@ -1,17 +1,18 @@
-"""What kind of thing a question asks for, and whether a sentence holds such a thing (English, Spanish)."""
+"""What kind of thing a question asks for, and whether a sentence contains such a thing (English, Spanish)."""
 
 from __future__ import annotations
 
 import re
 from typing import Literal
 
-from memreplay.llm.extractive.words import STOP_WORDS, folded
+from memory_backends.text import MONTHS, NUMBERS, WEEKDAYS, any_of, folded
+from memreplay.llm.extractive.words import STOP_WORDS
 
 Wanted = Literal["time", "date", "duration", "money", "number", "name", "place", "code", "yes_no", "anything"]
 
 
 def _words(*alternatives: str) -> re.Pattern[str]:
-    """A pattern of whole words: each alternative is a pattern, or several parted by two spaces."""
+    """A pattern of whole words: each alternative is a pattern, or several separated by two spaces."""
     return re.compile(r"\b(?:" + "|".join(one for text in alternatives for one in text.split("  ")) + r")\b")
 
 
@@ -19,7 +20,7 @@ _NAMED_THINGS = (
     r"company|school|university|band|book|song|brand|breed|language|street|shop|team|neighbou?r|friend|colleague|"
     r"relative|teacher|practice|novel|town|project|framework|broker|library|tool"
 )
-# In this order: the first kind whose words stand in the question is what it asks for.
+# In this order: the first kind whose words occur in the question is what it asks for.
 _ASKS_FOR: tuple[tuple[Wanted, re.Pattern[str]], ...] = (
     ("time", _words("what time  a que hora  que hora")),
     (
@@ -77,19 +78,9 @@ _ASKS_FOR: tuple[tuple[Wanted, re.Pattern[str]], ...] = (
 _AUXILIARY = re.compile(
     r"\A(?:is|are|was|were|do|does|did|has|have|had|will|would|can|could|should|might|es|esta|ha|tiene|puede|hay)\b"
 )
-_MONTHS = (
-    r"(?:january|february|march|april|may|june|july|august|september|october|november|december|enero|febrero|marzo|"
-    r"abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre)"
-)
-_WEEKDAYS = (
-    r"(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|"
-    r"lunes|martes|miercoles|jueves|viernes|sabado|domingo)"
-)
-_COUNT = (
-    r"(?:\d[\d.,]*|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|"
-    r"seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|hundred|thousand|"
-    r"dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|doce|quince|veinte)"
-)
+_MONTHS, _WEEKDAYS = any_of(MONTHS), any_of(WEEKDAYS)
+# "One", "a" and "once" count nothing by themselves.
+_COUNT = rf"(?:\d[\d.,]*|hundred|thousand|{any_of(NUMBERS.keys() - {'zero', 'cero', 'one', 'uno', 'once'})})"
 _TIME_UNIT = (
     r"(?:seconds?|minutes?|hours?|days?|weeks?|weekends?|months?|years?|nights?|ms|s|min|h|"
     r"segundos?|minutos?|horas?|dias?|semanas?|mes(?:es)?|anos?)"
@@ -121,7 +112,7 @@ _CALLED = re.compile(
     r"\b(?:called|named|name is|call it|se llama|llamad[oa]|le llaman)\s+\S|(?<=\s)[a-z]+[-_][a-z]+[-_\w]*"
 )
 _SHORT_REPLY = 4
-"""Words; the first word of a sentence as short as this may be a name, not only its beginning."""
+"""Words. The capitalised first word of a sentence no longer than this may be a name."""
 
 _WHO_SPEAKS = re.compile(
     r"\b(?:name|surname|called|who is)\b.*\b(?:user|own|speaker|writer|author)\b|"
@@ -139,7 +130,6 @@ _INTRODUCTION = re.compile(
 
 
 def wanted_by(question: str) -> Wanted:
-    """The kind of thing that a question asks for."""
     plain = folded(question).strip("¿ ")
     if _AUXILIARY.match(plain):
         return "yes_no"
@@ -147,7 +137,7 @@ def wanted_by(question: str) -> Wanted:
 
 
 def holds(sentence: str, wanted: Wanted, question_words: frozenset[str]) -> bool:
-    """Whether a sentence holds something of that kind; a name counts if the question does not hold it already."""
+    """Whether a sentence contains something of that kind; a name counts unless the question contains it already."""
     if wanted in ("name", "place"):
         return bool(_new_names(sentence, question_words) or _CALLED.search(sentence))
     pattern = _HOLDS.get(wanted)
@@ -161,7 +151,7 @@ def asks_who_speaks(question: str) -> bool:
 
 
 def introduces_itself(sentence: str) -> bool:
-    """Whether somebody gives their own name in a sentence: "I'm Ada", "me llamo Ada"."""
+    """Whether the speaker gives their own name in a sentence: "I'm Ada", "me llamo Ada"."""
     return bool(_INTRODUCTION.search(sentence))
 
 

@@ -24,7 +24,7 @@ _NUMBERED = re.compile(r"([0-9]+)\. ?(.*)")
 
 
 class ReadPrompt(Frozen):
-    """What a prompt asks. No ``options``: a recall question. No ``context``: nothing was remembered."""
+    """A parsed prompt. Without ``options``, a recall question; without ``context``, nothing was remembered."""
 
     context: str
     question: str
@@ -32,12 +32,11 @@ class ReadPrompt(Frozen):
 
 
 def read_prompt(prompt: str) -> ReadPrompt | None:
-    """Context, question and options of a prompt of ours; None for any other text.
+    """Context, question and options of one of our prompts; None for any other text.
 
-    Lines are taken off the end one part at a time (cue, instructions, options, question); all that is left is
-    the history.
+    Parses from the end (cue, instructions, options, question); the rest is the history.
     """
-    # Only "\n" parts lines: a history may hold any other separator that str.splitlines knows.
+    # Split at "\n" only: a history may contain the other separators that str.splitlines knows.
     lines = prompt.rstrip().split("\n")
     cue = lines.pop().strip()
     if cue not in (CHOICE_CUE, RECALL_CUE):
@@ -64,7 +63,7 @@ def _drop_blank(lines: list[str]) -> None:
 
 
 def _drop_numbered(lines: list[str]) -> tuple[str, ...]:
-    """Take the numbered lines off the end, and give their texts in order."""
+    """Remove the numbered lines at the end; returns their texts in order."""
     _drop_blank(lines)
     texts: list[str] = []
     while lines and (match := _NUMBERED.fullmatch(lines[-1])):
@@ -77,18 +76,18 @@ def _drop_numbered(lines: list[str]) -> tuple[str, ...]:
 
 NOT_OUR_PROMPT = "This reader found no question that it understands at the end of the prompt."
 _SAMPLE = 4000
-"""Characters of a history that tell its language."""
+"""Characters of a history from which its language is detected."""
 
 
 def answer_messages(contents: Sequence[str]) -> str:
-    """The reply to the messages of a prompt: as an agent where it is an agent's prompt, else to its question."""
+    """The reply to the messages of an agent's prompt, or to the question of any other."""
     if len(contents) == 2 and (remembered := remembered_in(contents[0])) is not None:
         return reply_to_message(remembered, contents[1])
     return read_and_answer("\n".join(contents))
 
 
 def read_and_answer(prompt: str) -> str:
-    """The reply to a prompt: an option's index, a sentence of the history, or that the history does not say."""
+    """The reply to a prompt: an option's index, a sentence of the history, or that the history has no answer."""
     asked = read_prompt(prompt)
     if asked is None:
         return NOT_OUR_PROMPT

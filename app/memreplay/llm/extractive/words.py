@@ -1,12 +1,13 @@
-"""Words as the reader compares them: case and accents folded, number words as digits, stemmed."""
+"""The terms that the reader compares: folded words, stemmed, numbers in words as digits."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from functools import lru_cache
 
 import Stemmer
+
+from memory_backends.text import NUMBERS, folded
 
 _WORD = re.compile(r"[^\W_]+(?:[.:'’/@_-][^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
@@ -37,27 +38,11 @@ STOP_WORDS = frozenset(
     ellos ellas usted ustedes mas menos muy ya tambien pero usuario usuaria persona dice dijo cosa cosas
     """)
 )
-"""Words that tell nothing, folded: English and Spanish, and how a question speaks of the conversation itself."""
+"""Folded words without meaning of their own, and words by which a question refers to the conversation itself."""
 
-_NUMBERS = {
-    word: str(value)
-    for words in (
-        """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
-        seventeen eighteen nineteen twenty""",
-        """cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciseis
-        diecisiete dieciocho diecinueve veinte""",
-    )
-    for value, word in enumerate(_words(words))
-} | {
-    "thirty": "30",
-    "forty": "40",
-    "fifty": "50",
-    "treinta": "30",
-    "cuarenta": "40",
-    "cincuenta": "50",
-    "dozen": "12",
-}
-_AMBIGUOUS_NUMBERS = frozenset({"one", "once", "uno"})
+# "One", "uno" and "once" often count nothing.
+_DIGITS = {word: str(value) for word, value in NUMBERS.items() if word not in ("one", "once", "uno")}
+_DIGITS["dozen"] = "12"
 
 _ENGLISH = Stemmer.Stemmer("english")
 _SPANISH = Stemmer.Stemmer("spanish")
@@ -67,34 +52,26 @@ _SPANISH_SIGNS = re.compile(
 )
 
 
-def folded(text: str) -> str:
-    """Lower case, without accents."""
-    if text.isascii():
-        return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(mark for mark in decomposed if not unicodedata.combining(mark))
-
-
 def is_spanish(text: str) -> bool:
-    """Whether a sentence looks Spanish rather than English: at least a seventh of its words say so."""
+    """Whether a text is Spanish rather than English: at least a seventh of its words are typical."""
     return len(_SPANISH_SIGNS.findall(text)) * 7 >= max(len(text.split()), 7)
 
 
 @lru_cache(maxsize=65536)
 def _terms_of(word: str, spanish: bool) -> tuple[str, ...]:
-    """The terms of one written word: itself, and the parts of a compound such as ``node-18`` or ``api/v2``."""
+    """The terms of a word: itself, and the parts of a compound such as ``node-18`` or ``api/v2``."""
     plain = _POSSESSIVE.sub("", folded(word))
     parts = [plain, *_PART.findall(plain)] if _PART.fullmatch(plain) is None else [plain]
     return tuple(dict.fromkeys(_term(part, spanish) for part in parts if part and part not in STOP_WORDS))
 
 
 def _term(part: str, spanish: bool) -> str:
-    if part in _NUMBERS and part not in _AMBIGUOUS_NUMBERS:
-        return _NUMBERS[part]
+    if part in _DIGITS:
+        return _DIGITS[part]
     stem: str = (_SPANISH if spanish else _ENGLISH).stemWord(part)
     return stem
 
 
 def terms(text: str, spanish: bool = False) -> list[str]:
-    """The terms of a text in order, stop words left out."""
+    """The terms of a text in order, without stop words."""
     return [term for word in _WORD.findall(text) for term in _terms_of(word, spanish)]

@@ -1,4 +1,4 @@
-"""The answers so far: by question for the panels, and summed up for each architecture."""
+"""The answers so far: by question, summed up per system, and the failure label of each."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from memreplay.conversations.models import Conversation, Question
-from memreplay.grading.score import Outcome
+from memreplay.grading import Outcome
 from memreplay.llm import AGENT_MODEL, EXTRACTIVE_MODEL
 from memreplay.scoring.attribution import Label
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
-from memreplay.tui.panels.panel import View, lines_view, nothing
+from memreplay.tui.panels.panel import View, lines_view, placeholder
 from memreplay.tui.subjects import AnswerSubject
 from memreplay.tui.text import Line, Span, Tone, line, one_line, pad
 
@@ -22,35 +22,67 @@ SIGNS: Final[dict[Outcome, tuple[str, Tone]]] = {
     "refused": ("⊘", "warn"),
     "error": ("!", "bad"),
 }
-LEGEND: Final = "✓ right  ✗ wrong  ? unparsed  ⊘ refused  ! error  … asked  • replied  – none"
-EVIDENCE_LEGEND: Final = "evidence ✓ all of it stood in the prompt  ✗ some of it was missing"
+ANSWER_LEGEND: Final = "✓ right  ✗ wrong  ? unparsed  ⊘ refused  ! error  … pending  • ungraded  – none"
+EVIDENCE_LEGEND: Final = "evidence ✓ all of it was in the prompt  ✗ some of it was missing"
+
+LABEL_WORDS: Final[Mapping[Label, str]] = {
+    "error": "an error, not an answer",
+    "unparsed": "the reply could not be parsed",
+    "refused": "the provider refused to answer",
+    "key_suspect": "the published answer is in doubt",
+    "no_evidence": "the dataset names no evidence",
+    "not_written": "the fact was never written",
+    "not_retrieved": "written but not retrieved",
+    "cut": "retrieved but cut by the token budget",
+    "stale": "answered with an outdated value",
+    "false_attribution": "answered although it was never said",
+    "misread": "in the prompt but misread",
+    "grounded": "right, with its evidence in the prompt",
+    "guessed": "right without its evidence: guessed",
+    "lucky": "right without its evidence: lucky",
+}
+_LABEL_TONES: Final[Mapping[Label, Tone]] = {
+    "unparsed": "warn",
+    "refused": "warn",
+    "key_suspect": "warn",
+    "no_evidence": "warn",
+    "grounded": "good",
+    "guessed": "warn",
+    "lucky": "warn",
+}
+"""All others are failures of a memory or of its reader."""
+
+
+def label_tone(label: Label) -> Tone:
+    """The tone of a failure label. It stands out: which stage lost the fact is what the user looks for."""
+    return _LABEL_TONES.get(label, "bad")
 
 
 @dataclass(frozen=True)
-class Contestant:
-    """Who answered: an architecture through a model."""
+class System:
+    """What answers a question: an architecture with the model that reads its context."""
 
     backend: str
     model: str
 
 
 @dataclass(frozen=True, eq=False)
-class Posed:
-    """A question of a conversation. Others may have one of the same id: each is equal to itself alone."""
+class ListedQuestion:
+    """A question of a conversation. Ids may repeat across conversations, so each equals only itself."""
 
     conversation: str
     question: Question
 
 
 Labels = Mapping[tuple[str, AskKey], Label]
-"""What answers rest on, or where their facts were lost, by :func:`place_of`, as far as that has been worked out."""
+"""The failure label of each attributed answer, by :func:`place_of`."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The scores of one contestant. Accuracies and shares are None where there was nothing to divide by."""
+    """The scores of one system. Accuracies and shares are None if there was nothing to divide by."""
 
-    contestant: Contestant
+    system: System
     total: int
     correct: int
     errors: int
@@ -61,24 +93,26 @@ class Summary:
 
     @property
     def graded(self) -> int:
-        """Answers that were graded: all but the errors."""
+        """The number of answers except errors."""
         return self.total - self.errors
 
 
 class AnswersTable:
-    """Scheduled answers by question and contestant, of one conversation or of several.
+    """Scheduled answers by question and system, of one or more conversations.
 
-    ``backends`` are all architectures, in the order in which they are to stand.
+    ``backends`` are all architectures, in display order.
     """
 
-    def __init__(self, questions: Sequence[Posed], answers: Iterable[Answer], backends: Sequence[str]) -> None:
+    def __init__(
+        self, questions: Sequence[ListedQuestion], answers: Iterable[Answer], backends: Sequence[str]
+    ) -> None:
         self.questions = tuple(questions)
         self._scheduled = [answer for answer in answers if not answer.asked.by_hand]
-        asked = {_contestant(answer): None for answer in self._scheduled}
+        asked = {_system_of(answer): None for answer in self._scheduled}
         order = {backend: index for index, backend in enumerate(backends)}
-        self.contestants = sorted(asked, key=lambda who: (order[who.backend], who.model))
+        self.systems = sorted(asked, key=lambda system: (order[system.backend], system.model))
         self._answers = {
-            (answer.asked.conversation, answer.asked.question_id, _contestant(answer)): answer
+            (answer.asked.conversation, answer.asked.question_id, _system_of(answer)): answer
             for answer in self._scheduled
         }
 
@@ -86,39 +120,36 @@ class AnswersTable:
     def until(cls, timeline: Timeline, cursor: int) -> AnswersTable:
         """The answers of one conversation, up to a position."""
         given = (answer for answer in timeline.answers() if answer.asked.turn <= cursor)
-        return cls(posed_in(timeline.conversation), given, timeline.backends)
+        return cls(listed_questions(timeline.conversation), given, timeline.backends)
 
     def __len__(self) -> int:
         return len(self._answers)
 
-    def answer(self, posed: Posed, contestant: Contestant) -> Answer | None:
-        """What one contestant made of a question."""
-        return self._answers.get((posed.conversation, posed.question.id, contestant))
+    def answer(self, listed: ListedQuestion, system: System) -> Answer | None:
+        return self._answers.get((listed.conversation, listed.question.id, system))
 
     def all_answers(self) -> Iterable[Answer]:
-        """Every answer."""
         return self._answers.values()
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models that were asked."""
-        return tuple(dict.fromkeys(who.model for who in self.contestants))
+        return tuple(dict.fromkeys(system.model for system in self.systems))
 
-    def name_of(self, contestant: Contestant) -> str:
-        """The architecture, with the model where there are several."""
+    def name_of(self, system: System) -> str:
+        """The architecture, with the model if there are several."""
         several = len(set(self.models) - {AGENT_MODEL}) > 1
-        return one_line(f"{contestant.backend}@{contestant.model}" if several else contestant.backend)
+        return one_line(f"{system.backend}@{system.model}" if several else system.backend)
 
-    def summary(self, contestant: Contestant) -> Summary:
-        """The scores of a contestant so far, of all repeats."""
-        given = [answer for answer in self._scheduled if _contestant(answer) == contestant]
+    def summary(self, system: System) -> Summary:
+        """The scores of a system so far, over all repeats."""
+        given = [answer for answer in self._scheduled if _system_of(answer) == system]
         scored = [answer.scored for answer in given if answer.scored is not None]
         outcomes = [event.score.outcome for event in scored]
         graded = len(outcomes) - outcomes.count("error")
-        # Where memory could not be read no model was asked: that says nothing of what it would have found.
+        # No prompt means that recall failed: that says nothing about what retrieval would have found.
         found = [answer.scored.retrieval for answer in given if answer.scored is not None and answer.asked.prompt]
         return Summary(
-            contestant,
+            system,
             total=len(outcomes),
             correct=outcomes.count("correct"),
             errors=outcomes.count("error"),
@@ -129,23 +160,22 @@ class AnswersTable:
         )
 
 
-def posed_in(conversation: Conversation) -> list[Posed]:
-    """The questions of a conversation."""
-    return [Posed(conversation.id, question) for question in conversation.questions]
+def listed_questions(conversation: Conversation) -> list[ListedQuestion]:
+    return [ListedQuestion(conversation.id, question) for question in conversation.questions]
 
 
-def _contestant(answer: Answer) -> Contestant:
-    return Contestant(answer.asked.backend, answer.asked.model)
+def _system_of(answer: Answer) -> System:
+    return System(answer.asked.backend, answer.asked.model)
 
 
 def reader_label(model: str) -> str:
-    """The model by its name; the embedded reader is named for what it is."""
+    """The model name; the embedded reader is labelled as no language model."""
     name = one_line(model)
     return f"{name}, an embedded reader and not a language model" if model == EXTRACTIVE_MODEL else name
 
 
 def sign_of(answer: Answer | None) -> Span:
-    """The sign of an answer: one cell."""
+    """The one-cell sign of an answer."""
     if answer is None:
         return Span("–", "dim")
     if answer.scored is None:
@@ -155,23 +185,23 @@ def sign_of(answer: Answer | None) -> Span:
 
 
 def answers_view(timeline: Timeline, cursor: int) -> View:
-    """The small panel beside the conversation: a line for each question, a sign for each contestant."""
+    """The small panel beside the conversation: one line per question, one sign per system."""
     table = AnswersTable.until(timeline, cursor)
     by_hand = _by_hand_lines(timeline, cursor)
     if not len(table):
-        waiting = nothing("the questions are asked after the last turn")
+        waiting = placeholder("the questions are asked after the last turn")
         return lines_view("answers", [*waiting, *by_hand] if by_hand else waiting)
     lines = []
-    for number, posed in enumerate(table.questions, start=1):
-        asked = [answer for who in table.contestants if (answer := table.answer(posed, who)) is not None]
-        signs = [sign_of(table.answer(posed, who)) for who in table.contestants]
-        lines.append(_answered(signs, Span(f"{number}. ", "dim"), posed.question.text, asked))
-    names = " ".join(table.name_of(who) for who in table.contestants)
+    for number, listed in enumerate(table.questions, start=1):
+        asked = [answer for system in table.systems if (answer := table.answer(listed, system)) is not None]
+        signs = [sign_of(table.answer(listed, system)) for system in table.systems]
+        lines.append(_answered(signs, Span(f"{number}. ", "dim"), listed.question.text, asked))
+    names = " ".join(table.name_of(system) for system in table.systems)
     return lines_view(f"answers · {names}", [*lines, *by_hand])
 
 
 def _by_hand_lines(timeline: Timeline, cursor: int) -> list[Line]:
-    """A line for each question that was asked by hand up to the position, marked as such."""
+    """One line per question asked by hand up to the position."""
     groups: dict[tuple[int, str], list[Answer]] = {}
     for answer in timeline.answers():
         if answer.asked.by_hand and answer.asked.turn <= cursor:
@@ -187,39 +217,43 @@ def _by_hand_lines(timeline: Timeline, cursor: int) -> list[Line]:
 
 
 def _answered(signs: Sequence[Span], label: Span, text: str, asked: Sequence[Answer]) -> Line:
-    """A question with its signs; it leads to why the answer that is not right is what it is."""
+    """A question with its signs. It leads to the explanation of the first answer that is not right."""
     spaced = [part for sign in signs for part in (sign, Span(" "))]
-    about = AnswerSubject(key_of(_telling(asked))) if asked else None
+    about = AnswerSubject(key_of(_first_to_explain(asked))) if asked else None
     return line(*spaced, label, one_line(text), hang=2 * len(signs), most=2, about=about)
 
 
-def _telling(answers: Sequence[Answer]) -> Answer:
-    """The answer that is looked at first: the first that is not right."""
-    wrong = (one for one in answers if one.scored is not None and one.scored.score.outcome != "correct")
-    return next(wrong, answers[0])
+def _first_to_explain(answers: Sequence[Answer]) -> Answer:
+    """The first answer that is not right, else the first."""
+    return next(filter(is_wrong, answers), answers[0])
+
+
+def is_wrong(answer: Answer | None) -> bool:
+    """Whether an answer was scored as anything but correct; False while it is pending."""
+    return answer is not None and answer.scored is not None and answer.scored.score.outcome != "correct"
 
 
 def key_of(answer: Answer) -> AskKey:
-    """Which ask an answer belongs to."""
+    """Identifies an answer within its conversation."""
     asked = answer.asked
     return AskKey(asked.backend, asked.model, asked.question_id, asked.repeat, asked.turn, asked.by_hand)
 
 
 def place_of(answer: Answer) -> tuple[str, AskKey]:
-    """Which ask of a run an answer belongs to."""
+    """Identifies an answer within its run: conversation and key."""
     return answer.asked.conversation, key_of(answer)
 
 
 def summary_lines(table: AnswersTable) -> list[Line]:
-    """The scores as a small table, a line for each contestant."""
-    rows = [table.summary(who) for who in table.contestants]
-    names = max([len("architecture"), *(len(table.name_of(row.contestant)) for row in rows)])
+    """The scores as a small table, one line per system."""
+    rows = [table.summary(system) for system in table.systems]
+    names = max([len("architecture"), *(len(table.name_of(row.system)) for row in rows)])
     head = pad("architecture", names) + "   correct  accuracy  errors  unparsed  evidence  recall@10"
     lines = [line(Span(head, "dim"))]
     for row in rows:
         lines.append(
             line(
-                Span(pad(table.name_of(row.contestant), names), "strong"),
+                Span(pad(table.name_of(row.system), names), "strong"),
                 Span(f"  {f'{row.correct}/{row.graded}':>8}"),
                 Span(f"  {percent(row.accuracy):>8}", "value"),
                 Span(f"  {row.errors:>6}", "bad" if row.errors else "dim"),
@@ -232,7 +266,7 @@ def summary_lines(table: AnswersTable) -> list[Line]:
 
 
 def percent(share: float | None) -> str:
-    """A share in per cent; an en dash where there is none."""
+    """A share as a percentage; an en dash for None."""
     return "–" if share is None else f"{share:.0%}"
 
 

@@ -1,60 +1,76 @@
-"""Which panels an architecture has. One that is not named here gets those that suit any memory."""
+"""Which panels an architecture shows: those that its memory described when it was opened, as one table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
+from memory_backends.base import PanelInfo
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.panels.context import CompositionPanel, LogPanel
-from memreplay.tui.panels.operations import OperationsPanel, RawEventsPanel
-from memreplay.tui.panels.panel import Page, Panel
-from memreplay.tui.panels.promotions import LedgerPanel, PromotionsPanel
-from memreplay.tui.panels.retrievals import CandidatesPanel, RetrievalsPanel
-from memreplay.tui.panels.stores import StatePanel, StoresPanel, WrittenPanel
+from memreplay.tui.panels.context import ContextLog, composition_view
+from memreplay.tui.panels.operations import operations_view, raw_events_view
+from memreplay.tui.panels.panel import DiffBase, Page, Panel, View
+from memreplay.tui.panels.promotions import ledger_view, promotions_view
+from memreplay.tui.panels.retrievals import candidates_view, retrievals_view
+from memreplay.tui.panels.stores import state_view, stores_view, written_view
 
-PanelMaker = Callable[[Timeline, str], Panel]
-
-_MEMORY: Final[dict[str, tuple[PanelMaker, ...]]] = {
-    "hybrid": (
-        lambda timeline, backend: StatePanel(timeline, backend, "personal state", "personal_state:", 7),
-        lambda timeline, backend: StatePanel(timeline, backend, "shared state", "shared_state:", 6),
-        lambda timeline, backend: PromotionsPanel(timeline, backend, 5),
-        lambda timeline, backend: RetrievalsPanel(timeline, backend, 6),
-    ),
-    "rag": (
-        lambda timeline, backend: RetrievalsPanel(timeline, backend, 5),
-        lambda timeline, backend: WrittenPanel(timeline, backend, 3),
-    ),
-    "full_context": (
-        lambda timeline, backend: LogPanel(timeline, backend, 5),
-        lambda timeline, backend: OperationsPanel(timeline, backend, 1),
-    ),
-}
-_ANY_MEMORY: Final[tuple[PanelMaker, ...]] = (
-    lambda timeline, backend: StoresPanel(timeline, backend, 5),
-    lambda timeline, backend: RetrievalsPanel(timeline, backend, 4),
-    lambda timeline, backend: OperationsPanel(timeline, backend, 3),
-)
-_RETRIEVAL: Final[tuple[PanelMaker, ...]] = (
-    lambda timeline, backend: CompositionPanel(timeline, backend, 2),
-    lambda timeline, backend: CandidatesPanel(timeline, backend, 6),
-)
-_LEDGER: Final[PanelMaker] = lambda timeline, backend: LedgerPanel(timeline, backend, 4)  # noqa: E731
-_TRACE: Final[tuple[PanelMaker, ...]] = (
-    lambda timeline, backend: OperationsPanel(timeline, backend, 2),
-    lambda timeline, backend: RawEventsPanel(timeline, backend, 3),
-)
+_Show = Callable[[Timeline, str, int], View]
+_ShowDiff = Callable[[Timeline, str, int, DiffBase], View]
 
 
 def panels_of(timeline: Timeline, backend: str, page: Page = "memory") -> list[Panel]:
-    """The panels of one page, top to bottom. A variant (``rag:keyword``) has those of its kind."""
-    kind = backend.split(":")[0]
+    """The panels of one page, top to bottom."""
+    chosen = timeline.description(backend).panels
+
+    def panel(name: str, weight: int, show: _Show) -> Panel:
+        return Panel(name, weight, lambda cursor, _: show(timeline, backend, cursor))
+
     match page:
         case "memory":
-            makers = _MEMORY.get(kind, _ANY_MEMORY)
+            return [_PANELS[info.panel](timeline, backend, info) for info in chosen]
         case "retrieval":
-            makers = (*_RETRIEVAL, _LEDGER) if kind == "hybrid" else _RETRIEVAL
+            panels = [
+                panel("context", 2, composition_view),
+                Panel("candidates", 6, partial(candidates_view, timeline, backend)),
+            ]
+            if any(info.panel == "promotions" for info in chosen):
+                panels.append(panel("promotion ledger", 4, ledger_view))
+            return panels
         case "trace":
-            makers = _TRACE
-    return [make(timeline, backend) for make in makers]
+            return [panel("operations", 2, operations_view), panel("raw events", 3, raw_events_view)]
+
+
+_Make = Callable[[Timeline, str, PanelInfo], Panel]
+
+
+def _plain(name: str, show: _Show) -> _Make:
+    return lambda timeline, backend, info: Panel(
+        name, info.weight, lambda cursor, _: show(timeline, backend, cursor)
+    )
+
+
+def _diff(name: str, show: _ShowDiff) -> _Make:
+    """A panel that also compares the position with a base."""
+    return lambda timeline, backend, info: Panel(name, info.weight, partial(show, timeline, backend))
+
+
+def _state(timeline: Timeline, backend: str, info: PanelInfo) -> Panel:
+    show = partial(state_view, info.title, info.prefix)
+    return Panel(info.title, info.weight, partial(show, timeline, backend))
+
+
+def _log(timeline: Timeline, backend: str, info: PanelInfo) -> Panel:
+    log = ContextLog(timeline, backend)
+    return Panel("context log", info.weight, lambda cursor, _: log.at(cursor))
+
+
+_PANELS: Final[Mapping[str, _Make]] = {
+    "state": _state,
+    "log": _log,
+    "stores": _plain("stores", stores_view),
+    "written": _plain("written", written_view),
+    "retrievals": _diff("retrievals", retrievals_view),
+    "promotions": _plain("promotions", promotions_view),
+    "operations": _plain("operations", operations_view),
+}

@@ -1,26 +1,24 @@
-"""The biography of a fact as lines: said, put up, judged, stored, superseded, retrieved, asked about."""
+"""The biography of a fact as lines: said, observed, judged, stored, superseded, retrieved, asked about."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Final
 
 from memreplay.conversations.models import Conversation, Question
 from memreplay.debugger.biography import (
     AskedAbout,
     Biography,
-    Judged,
-    Placing,
+    JudgedCandidate,
     Reach,
-    Sightings,
-    Stored,
+    RetrievalHistory,
+    RetrievalOutcome,
+    StoredItem,
     answerable_from,
 )
 from memreplay.tui.panels.answers import SIGNS
 from memreplay.tui.subjects import DecisionSubject, PositionSubject, TurnSubject
 from memreplay.tui.text import Line, Span, Tone, line, one_line, paragraphs
-
-Subject = DecisionSubject | PositionSubject | TurnSubject
 
 _MOST_SIGHTINGS: Final = 8
 _ROWS_OF_TEXT = 4
@@ -36,7 +34,7 @@ _REACH: Final[dict[Reach, tuple[str, Tone]]] = {
 def biography_lines(
     conversation: Conversation, lives: Sequence[Biography], question: Question | None
 ) -> list[Line]:
-    """The whole way of each evidence turn through one memory, and from when on the question could be answered."""
+    """The path of each evidence turn through one memory, and the turn from which the question can be answered."""
     lines = [] if question is None else list(_question_lines(question, lives))
     for life in lives:
         if lines:
@@ -50,10 +48,10 @@ def _question_lines(question: Question, lives: Sequence[Biography]) -> Iterator[
     yield line(Span("expected  ", "dim"), Span(one_line(question.expected), "value"), hang=10)
     start = answerable_from(lives)
     if start is None:
-        yield line(Span("✗ at no turn is all of its evidence written", "bad"))
+        yield line(Span("✗ its evidence is never written in full", "bad"))
     else:
         about = PositionSubject(start, lives[0].backend)
-        yield line(Span(f"✓ all of its evidence is written from turn {start} on", "good"), about=about)
+        yield line(Span(f"✓ all of its evidence is written by turn {start}", "good"), about=about)
 
 
 def _life_lines(conversation: Conversation, life: Biography) -> Iterator[Line]:
@@ -63,7 +61,7 @@ def _life_lines(conversation: Conversation, life: Biography) -> Iterator[Line]:
         life.said_at, "said", Span(f"by {who}, turn {one_line(turn.id)}", "key"), about=TurnSubject(turn.id)
     )
     yield from paragraphs(turn.text, indent=_INDENT, most=_ROWS_OF_TEXT)
-    yield _step(life.observed_at, "heard", "memory is told of its exchange", about=_at(life.observed_at, life))
+    yield _step(life.observed_at, "observed", "memory receives its exchange", about=_at(life.observed_at, life))
     for candidate in life.staged:
         yield _step(candidate.turn, "candidate", one_line(candidate.candidate_id), about=_at(candidate.turn, life))
     for judged in life.judged:
@@ -71,13 +69,13 @@ def _life_lines(conversation: Conversation, life: Biography) -> Iterator[Line]:
     for stored in life.stored:
         yield from _stored_lines(stored, life)
     if not life.stored:
-        yield line(Span(f"{'':>6}", "dim"), Span("✗ nothing of it was ever stored", "bad"))
-    yield from _sighting_lines(life.sightings, life)
+        yield line(Span(f"{'':>6}", "dim"), Span("✗ none of it was ever stored", "bad"))
+    yield from _sighting_lines(life.retrievals, life)
     for asked in life.asked:
         yield from _asked_lines(asked, life)
 
 
-def _judged_lines(judged: Judged, life: Biography) -> Iterator[Line]:
+def _judged_lines(judged: JudgedCandidate, life: Biography) -> Iterator[Line]:
     decision = judged.decision
     kept = decision.decision in ("ADD", "UPDATE")
     tone: Tone = "added" if kept else "removed" if decision.decision == "DROP" else "dim"
@@ -89,16 +87,16 @@ def _judged_lines(judged: Judged, life: Biography) -> Iterator[Line]:
     yield line(" " * _INDENT, Span(one_line(decision.justification), "dim"), hang=_INDENT, most=2)
 
 
-def _stored_lines(stored: Stored, life: Biography) -> Iterator[Line]:
-    form = Span("word for word" if stored.form == "verbatim" else "distilled", "good")
+def _stored_lines(stored: StoredItem, life: Biography) -> Iterator[Line]:
+    form = Span(stored.form, "good")
     where = Span(f"  {one_line(stored.place)}  {one_line(stored.item)}", "dim")
     yield _step(stored.turn, "stored", form, where, about=_at(stored.turn, life))
     if stored.superseded_at is not None:
-        by = f"by {one_line(stored.superseded_by)}" if stored.superseded_by else "a later value took its place"
+        by = f"by {one_line(stored.successor)}" if stored.successor else "by a later value"
         yield _step(stored.superseded_at, "superseded", Span(by, "changed"), about=_at(stored.superseded_at, life))
 
 
-def _sighting_lines(seen: Sightings, life: Biography) -> Iterator[Line]:
+def _sighting_lines(seen: RetrievalHistory, life: Biography) -> Iterator[Line]:
     found = sum(not below for _, _, below in seen.ranks)
     yield line(
         Span(f"{'':>6}", "dim"),
@@ -111,19 +109,19 @@ def _sighting_lines(seen: Sightings, life: Biography) -> Iterator[Line]:
 
 
 def _asked_lines(asked: AskedAbout, life: Biography) -> Iterator[Line]:
-    placing = asked.placing
+    retrieval = asked.retrieval
     by_hand = Span("  by hand" if asked.by_hand else "", "warn")
     question = Span(f"{one_line(asked.question_id)}  ", "key")
-    yield _step(placing.turn, "asked", question, *_placed(placing), by_hand, about=_at(placing.turn, life))
+    yield _step(retrieval.turn, "asked", question, *_placed(retrieval), by_hand, about=_at(retrieval.turn, life))
     sign, tone = SIGNS[asked.outcome] if asked.outcome is not None else ("…", "dim")
     yield line(" " * _INDENT, Span(f"{sign} ", tone), Span(one_line(asked.reply or ""), tone), hang=8, most=2)
 
 
-def _placed(placing: Placing) -> list[Span]:
-    """How far the turn came in a recall, with its rank and score in each channel."""
+def _placed(placing: RetrievalOutcome) -> list[Span]:
+    """How far the turn got in a recall, with its rank and score in each channel."""
     words, tone = _REACH[placing.reach]
     rank = f" at rank {placing.rank}" if placing.rank is not None else ""
-    form = " as a distillate" if placing.form == "distilled" else ""
+    form = ", distilled" if placing.form == "distilled" else ""
     channels = " · ".join(f"{name} {one.rank} ({one.score:.2f})" for name, one in placing.channels.items())
     return [Span(f"{words}{rank}{form}", tone), Span(f"  {one_line(channels)}" if channels else "", "dim")]
 
@@ -132,6 +130,6 @@ def _at(turn: int, life: Biography) -> PositionSubject:
     return PositionSubject(turn, life.backend)
 
 
-def _step(turn: int, what: str, *parts: str | Span, about: Subject | None = None) -> Line:
-    """One event of a life, with the position at which it happened."""
+def _step(turn: int, what: str, *parts: str | Span, about: Hashable | None = None) -> Line:
+    """One event of a biography, with its position."""
     return line(Span(f"{turn:>5} ", "accent"), Span(f"{what:<10} ", "title"), *parts, hang=_INDENT, about=about)

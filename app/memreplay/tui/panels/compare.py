@@ -1,4 +1,4 @@
-"""What two recordings are compared by: the questions that both were asked, or the tests that both were put to."""
+"""Two recordings compared by the questions that both were asked, or by the tests that both ran."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from memreplay.debugger.alignment import AlignedQuestion, Contender, TurnAlignment, align_questions
 from memreplay.timeline.timeline import Answer, Timeline
-from memreplay.tui.document import ListedDocument
+from memreplay.tui.document import ListDocument
 from memreplay.tui.panels.answers import sign_of
 from memreplay.tui.panels.tests import ScoresDocument, listed_tests, tally_of_tests
 from memreplay.tui.text import Line, Row, Span, beside, line, one_line
@@ -14,8 +14,8 @@ from memreplay.tui.text import Line, Row, Span, beside, line, one_line
 _ROWS_OF_ANSWER = 3
 
 
-class CompareDocument(ListedDocument):
-    """A block a question: what was asked, then what either recording's architectures answered, side by side."""
+class CompareDocument(ListDocument):
+    """One block per question: the question, then the answers of both recordings side by side."""
 
     def __init__(self, questions: Sequence[AlignedQuestion]) -> None:
         super().__init__()
@@ -25,7 +25,6 @@ class CompareDocument(ListedDocument):
         return len(self._questions)
 
     def lay_out(self, index: int, width: int, column: int | None) -> Sequence[Row]:
-        """A question between the two sides."""
         aligned = self._questions[index]
         asked = [
             line(
@@ -35,12 +34,6 @@ class CompareDocument(ListedDocument):
             line(Span("expected ", "dim"), Span(one_line(aligned.question.expected), "value"), hang=2),
         ]
         return beside([asked, _side(aligned, 0), _side(aligned, 1)], [width // 3 - 2] * 3)
-
-
-def tally(questions: Sequence[AlignedQuestion]) -> str:
-    """How many questions both recordings were asked, and on how many their answers disagree."""
-    both = [one for one in questions if {who.side for who in one.answers} == {0, 1}]
-    return f"{len(both)} questions in both · answers disagree on {sum(one.disagreement > 0 for one in both)}"
 
 
 def _side(aligned: AlignedQuestion, side: int) -> list[Line]:
@@ -59,18 +52,20 @@ def _answer(who: Contender, answer: Answer) -> list[Line]:
 
 
 class ComparedQuestions:
-    """Questions, those first on which the answers disagree most."""
+    """The questions of two recordings, those with the most disagreement first."""
 
     def __init__(self, left: Timeline, right: Timeline) -> None:
         self._conversation = left.conversation
         self._questions = align_questions(left, right)
         self._turns = TurnAlignment(left.conversation, right.conversation)
         self.document = CompareDocument(self._questions)
-        self.tally = tally(self._questions)
+        both = [one for one in self._questions if {who.side for who in one.answers} == {0, 1}]
+        disagreed = sum(one.disagreement > 0 for one in both)
+        self.tally = f"{len(both)} questions in both · answers disagree on {disagreed}"
         self.turns_in_both = self._turns.paired
 
     def positions(self, index: int) -> tuple[int, int]:
-        """Where the answer to a question was said, in either; the end where that is not named."""
+        """Where the evidence of a question was said, in both recordings; the end if it has none."""
         known = self._conversation.turns_by_id
         turns = [known[turn].number for turn in self._questions[index].question.evidence if turn in known]
         left = min(turns, default=len(self._conversation.turns))
@@ -78,7 +73,7 @@ class ComparedQuestions:
 
 
 class ComparedTests:
-    """Tests, those first whose points are farthest apart."""
+    """The tests of two recordings, those with the largest difference in points first."""
 
     def __init__(self, left: Timeline, right: Timeline) -> None:
         self._tests = listed_tests(left, right)
@@ -88,7 +83,7 @@ class ComparedTests:
         self.turns_in_both = TurnAlignment(left.conversation, right.conversation).paired
 
     def positions(self, index: int) -> tuple[int, int]:
-        """Where a test was scored, in either; where it began, in one in which it is not over."""
+        """Where a test was scored, in both recordings; where it began, if it did not finish."""
         test = self._tests[index]
         left, right = (
             scored.turn if scored is not None else begun

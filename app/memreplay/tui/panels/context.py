@@ -1,4 +1,4 @@
-"""The context a memory gave: the full-context log, and where the tokens of a context come from."""
+"""The context that a memory assembled: the full-context log, and how many tokens each place contributed."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Final
 from memory_backends.base import Cut, Hit
 from memreplay.conversations.models import Conversation, Turn
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.panels.panel import MARKED, Base, View, lines_view, nothing
+from memreplay.tui.panels.panel import View, lines_view, placeholder
 from memreplay.tui.subjects import PieceSubject
-from memreplay.tui.text import Line, Row, Span, Tone, about_rows, line, one_line, visible, wrapped
+from memreplay.tui.text import Line, Row, Span, Tone, estimated_rows, line, one_line, visible, wrapped
 
 _KEPT = "  "
 _CUT = "× "
 
 
 class LogDocument:
-    """The pieces of a log, a block each. It shows those appended up to ``shown``, and strikes what was cut."""
+    """A log, one block per appended piece. It shows ``shown`` pieces and marks turns that were cut."""
 
     def __init__(self, conversation: Conversation, backend: str, key: str) -> None:
         self._conversation = conversation
@@ -35,27 +35,23 @@ class LogDocument:
         return self.shown
 
     def seek(self, pieces: Sequence[tuple[int, str]], cut_to: int) -> None:
-        """Show exactly these pieces, cut up to a turn's number; those known from before are the same."""
+        """Show exactly these pieces, cut up to a turn number. Pieces that are known already never change."""
         if len(pieces) > len(self._pieces):
             self._pieces += pieces[len(self._pieces) :]
         self.shown = len(pieces)
         self.cut_to = cut_to
 
     def height(self, index: int, width: int) -> int:
-        """Rows that a piece takes, cut or not."""
         return len(wrapped(self._lines(index, 0), width))
 
     def guess(self, index: int, width: int) -> int:
-        """About as many, from the length of the piece."""
-        return about_rows(self._pieces[index][1].rstrip("\n"), width - 4)
+        return estimated_rows(self._pieces[index][1].rstrip("\n"), width - 4)
 
     def rows(self, index: int, width: int) -> Sequence[Row]:
-        """The rows of a piece; those of turns that were cut carry a sign."""
         numbers = [turn.number for turn, _ in self._turns(index)]
         return self._laid_out(index, width, min(self.cut_to, max(numbers, default=0)))
 
     def subject(self, index: int) -> PieceSubject:
-        """The piece of a block."""
         return PieceSubject(self._backend, self._key, index)
 
     def _lay_out(self, index: int, width: int, cut_to: int) -> tuple[Row, ...]:
@@ -81,7 +77,7 @@ class LogDocument:
         return lines
 
     def _turns(self, index: int) -> list[tuple[Turn, str]]:
-        """The turns, each with its label, that a piece was appended for: those since the piece before."""
+        """The turns that a piece holds, each with its label: those since the previous piece."""
         position = self._pieces[index][0]
         earlier = index
         while earlier and self._pieces[earlier - 1][0] == position:
@@ -92,18 +88,18 @@ class LogDocument:
 
 
 class CutBoundary:
-    """How far a log is cut: its oldest text goes first, and each read path tells what was newly cut at it.
+    """How far a log is cut. The oldest text goes first, and each read path records only what it newly cut.
 
-    So the latest that cut anything tells it all. Read paths that cut nothing are looked at once.
+    So the latest read path with a cut has the answer. Each read path is loaded at most once.
     """
 
     def __init__(self, timeline: Timeline, backend: str) -> None:
         self._timeline = timeline
-        self._track = timeline.perceived_track(backend)
+        self._track = timeline.perceived_index(backend)
         self._known: dict[int, int] = {}
 
     def at(self, cursor: int) -> int:
-        """The number of the last turn that is wholly or partly cut at a position; 0 where none is."""
+        """The number of the last turn that is wholly or partly cut at a position; 0 if none is."""
         start = bisect_right(self._track.turns, cursor) - 1
         place = start
         while place >= 0 and place not in self._known:
@@ -122,36 +118,30 @@ class CutBoundary:
         return max((known[turn].number for part in cut for turn in part.turns if turn in known), default=0)
 
 
-class LogPanel:
-    """The log with its newest end in view, how many of its tokens stand in the prompt, and how many were cut.
+class ContextLog:
+    """The full-context log of one architecture: its documents are laid out lazily and reused at every position."""
 
-    Each turn tells what was newly cut at it; what was cut once stays cut.
-    """
-
-    name = "context log"
-
-    def __init__(self, timeline: Timeline, backend: str, weight: int) -> None:
-        self.weight = weight
+    def __init__(self, timeline: Timeline, backend: str) -> None:
         self._timeline = timeline
         self._backend = backend
         self._documents: dict[str, LogDocument] = {}
         self._boundary = CutBoundary(timeline, backend)
 
-    def at(self, cursor: int, base: Base = MARKED) -> View:
-        """The log at the position."""
+    def at(self, cursor: int) -> View:
+        """The log at a position, its newest end in view, with its tokens in the prompt and how far it was cut."""
         key = next(iter(self._timeline.log_keys(self._backend)), None)
         pieces = self._timeline.log_at(self._backend, key, cursor) if key else ()
         if key is None or not pieces:
-            return lines_view(self.name, nothing("not written yet"))
+            return lines_view("context log", placeholder("not written yet"))
         perceived = self._timeline.perceived_at(self._backend, cursor)
         boundary = self._boundary.at(cursor)
         document = self._document_of(key)
         document.seek(pieces, boundary)
         tokens = f"{perceived.tokens:,} tokens in the prompt" if perceived else ""
-        gone = f" · × cut up to turn {boundary:,}" if boundary else ""
+        cut = f" · × cut up to turn {boundary:,}" if boundary else ""
         size = f"{self._timeline.log_size_at(self._backend, key, cursor):,} bytes"
-        note = " · ".join(part for part in (tokens + gone, size) if part)
-        return View(f"{self.name} · {visible(key)}", document, note, in_view=len(pieces) - 1)
+        note = " · ".join(part for part in (tokens + cut, size) if part)
+        return View(f"context log · {visible(key)}", document, note, in_view=len(pieces) - 1)
 
     def _document_of(self, key: str) -> LogDocument:
         if key not in self._documents:
@@ -164,28 +154,17 @@ _FULL: Final = "█"
 _EMPTY: Final = "░"
 
 
-class CompositionPanel:
-    """The context that memory gave for the latest message, or for the questions asked at the position."""
-
-    name = "context"
-
-    def __init__(self, timeline: Timeline, backend: str, weight: int) -> None:
-        self.weight = weight
-        self._timeline = timeline
-        self._backend = backend
-
-    def at(self, cursor: int, base: Base = MARKED) -> View:
-        """The shares at the position."""
-        perceived = self._timeline.perceived_at(self._backend, cursor)
-        if perceived is None:
-            return lines_view(self.name, nothing("nothing was given to a prompt yet"))
-        lines = composition_lines(perceived.hits, perceived.cut, perceived.tokens)
-        title = f"context · for turn {perceived.turn}"
-        return lines_view(title, lines, note=f"{perceived.tokens:,} tokens")
+def composition_view(timeline: Timeline, backend: str, cursor: int) -> View:
+    """Which places filled the context of the latest message, as bars of tokens."""
+    perceived = timeline.perceived_at(backend, cursor)
+    if perceived is None:
+        return lines_view("context", placeholder("no context has been assembled yet"))
+    lines = _composition_lines(perceived.hits, perceived.cut, perceived.tokens)
+    return lines_view(f"context · for turn {perceived.turn}", lines, note=f"{perceived.tokens:,} tokens")
 
 
-def composition_lines(hits: Sequence[Hit], cut: Iterable[Cut], tokens: int) -> list[Line]:
-    """A bar for each place, as a share of everything that was there to give; then what was cut from it."""
+def _composition_lines(hits: Sequence[Hit], cut: Iterable[Cut], tokens: int) -> list[Line]:
+    """Two bars per place, as shares of everything available: tokens in the context, and tokens cut."""
     taken = _tokens_by_place(hits, tokens)
     left_out: dict[str, int] = defaultdict(int)
     for part in cut:
@@ -197,7 +176,7 @@ def composition_lines(hits: Sequence[Hit], cut: Iterable[Cut], tokens: int) -> l
             lines += _bar("  ", place, taken[place], whole, "value")
         if left_out.get(place):
             lines += _bar("× ", place, left_out[place], whole, "removed")
-    return lines or nothing("the context is empty")
+    return lines or placeholder("the context is empty")
 
 
 def _tokens_by_place(hits: Sequence[Hit], tokens: int) -> dict[str, int]:

@@ -1,35 +1,45 @@
-"""The line above the replay: live or recorded, what, where, and what is going on."""
+"""The conversation of a replay as a document, and the header line above it."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from memreplay.conversations.models import Question, Role, Turn
 from memreplay.engine.events import ConversationClosed
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.subjects import TurnSubject
-from memreplay.tui.text import Line, Row, Span, Tone, about_rows, line, one_line, paragraphs, wrapped
+from memreplay.tui.text import Line, Row, Span, Tone, estimated_rows, line, one_line, paragraphs, wrapped
 
 _ROWS_OF_SUMMARY = 3
 
-Weight = Literal["kept", "near", "dropped", "none"]
+Significance = Literal["kept", "near", "dropped", "none"]
 
-_OF_WEIGHT: Final[dict[Weight, tuple[Span, Tone]]] = {
+_SIGNIFICANCE: Final[Mapping[Significance, tuple[Span, Tone]]] = {
     "kept": (Span("┃ ", "good"), "good"),
     "near": (Span("╎ ", "warn"), "warn"),
     "dropped": (Span("┊ ", "removed"), "removed"),
     "none": (Span("  "), "dim"),
 }
-SIGNIFICANCE_LEGEND: Final = "by significance: ┃ kept in long-term memory  ╎ dropped, but near  ┊ dropped"
+SIGNIFICANCE_LEGEND: Final = "by significance: ┃ kept in long-term memory  ╎ dropped near the threshold  ┊ dropped"
+
+
+class Look(NamedTuple):
+    """What changes how a block looks, but never its height."""
+
+    current: bool = False
+    to_come: bool = False
+    chosen: bool = False
+    significance: Significance | None = None
+    closed: str | None = None
 
 
 class ConversationDocument:
-    """A block a turn, with its session's heading before it, and one for the end once it was reached.
+    """One block per turn, with session headings, and one for the end once the conversation is closed.
 
-    ``cursor``, ``chosen`` and ``by_significance`` change how blocks look, and never how high they are.
+    ``cursor``, ``chosen`` and ``by_significance`` change how blocks look, but never their height.
     """
 
     def __init__(self, timeline: Timeline) -> None:
@@ -44,42 +54,31 @@ class ConversationDocument:
         self._laid_out = lru_cache(maxsize=512)(self._lay_out)
 
     def grow_to(self, turns: int) -> None:
-        """So many turns were played: nothing new, as all of them were known before."""
+        """Nothing to do: a dataset conversation is known in full before it is played."""
 
     def __len__(self) -> int:
         return len(self._conversation.turns) + (self.closed is not None)
 
     def height(self, index: int, width: int) -> int:
-        """Rows that a turn takes."""
-        return len(self._lay_out(index, width, False, False, False, None, self.closed))
+        return len(self._lay_out(index, width, Look(closed=self.closed)))
 
     def guess(self, index: int, width: int) -> int:
-        """About as many, from the length of what was said."""
         turns = self._conversation.turns
-        return 1 + about_rows(turns[index].text, width - 4) if index < len(turns) else 1
+        return 1 + estimated_rows(turns[index].text, width - 4) if index < len(turns) else 1
 
     def rows(self, index: int, width: int) -> Sequence[Row]:
-        """The rows of a turn."""
         current = index == self.cursor - 1
         chosen = index < len(self._conversation.turns) and self._conversation.turns[index].id in self.chosen
-        weight = self._weight(index) if self.by_significance else None
-        return self._laid_out(index, width, current, index >= self.cursor, chosen, weight, self.closed)
+        significance = self._significance(index) if self.by_significance else None
+        look = Look(current, index >= self.cursor, chosen, significance, self.closed)
+        return self._laid_out(index, width, look)
 
     def subject(self, index: int) -> TurnSubject | None:
-        """The turn of a block."""
         turns = self._conversation.turns
         return TurnSubject(turns[index].id) if index < len(turns) else None
 
-    def _lay_out(
-        self,
-        index: int,
-        width: int,
-        current: bool,
-        to_come: bool,
-        chosen: bool,
-        weight: Weight | None,
-        closed: str | None,
-    ) -> tuple[Row, ...]:
+    def _lay_out(self, index: int, width: int, look: Look) -> tuple[Row, ...]:
+        current, to_come, chosen, significance, closed = look
         if index == len(self._conversation.turns):
             sign = "▶ " if current else "  "
             return (
@@ -95,13 +94,13 @@ class ConversationDocument:
             Span(self._mark(turn, chosen), "dim" if to_come and not chosen else "warn"),
             fill=fill,
         )
-        bar, weighed = _OF_WEIGHT[weight] if weight is not None else (Span("  ", tone), tone)
-        body = paragraphs(turn.text, weighed, indent=2)
+        bar, text_tone = _SIGNIFICANCE[significance] if significance is not None else (Span("  ", tone), tone)
+        body = paragraphs(turn.text, text_tone, indent=2)
         lines = [head, *(Line((bar, *part.spans[1:]), part.hang, fill=fill) for part in body)]
         return tuple(wrapped([*self._heading(index, turn), *lines], width))
 
-    def _weight(self, index: int) -> Weight | None:
-        """What the memories made of a turn by now: kept, near, dropped; None where none judged it."""
+    def _significance(self, index: int) -> Significance | None:
+        """The best decision on a turn in any memory so far: "none" if none judged it, None if not played yet."""
         turns = self._conversation.turns
         if index >= min(len(turns), self.cursor):
             return None
@@ -125,7 +124,7 @@ class ConversationDocument:
         return f"  {'◆' if chosen else '◇'} {text}"
 
     def _heading(self, index: int, turn: Turn) -> list[Line]:
-        """The session's separator, where a session starts and the conversation has dates or several of them."""
+        """The separator before a session's first turn, if sessions are dated or there are several."""
         turns, session = self._conversation.turns, self._conversation.sessions_by_number.get(turn.session)
         if session is None or (index and turns[index - 1].session == turn.session):
             return []
@@ -142,7 +141,7 @@ _ROLE_TONE: Final[dict[Role, Tone]] = {"user": "key", "assistant": "value"}
 
 
 def closing_of(timeline: Timeline) -> str | None:
-    """How the conversation ended in the memories, ``resolved`` or ``cancelled``; None where it has not."""
+    """How the memories closed the conversation, ``resolved`` or ``cancelled``; None if it is still open."""
     for backend in timeline.backends:
         for event in timeline.events_at(backend, timeline.last_turn + 1):
             if isinstance(event, ConversationClosed):
@@ -151,7 +150,7 @@ def closing_of(timeline: Timeline) -> str | None:
 
 
 def _marks(questions: Sequence[Question]) -> dict[str, list[int]]:
-    """For each turn that holds an answer, the 1-based numbers of the questions it answers."""
+    """For each evidence turn, the 1-based numbers of the questions that it answers."""
     marks: dict[str, list[int]] = defaultdict(list)
     for number, question in enumerate(questions, start=1):
         for turn_id in question.evidence:
@@ -160,7 +159,7 @@ def _marks(questions: Sequence[Question]) -> dict[str, list[int]]:
 
 
 def header_spans(timeline: Timeline, cursor: int, *, live: bool, progress: str, settings: str) -> list[Span]:
-    """Mode, conversation, position, progress, settings; in the order in which a narrow screen may cut them."""
+    """Mode, conversation, position, progress, settings: a narrow screen cuts them from the end."""
     last = timeline.last_turn
     return [
         Span(" LIVE ", "live") if live else Span(" RECORDED ", "recorded"),

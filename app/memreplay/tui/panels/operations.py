@@ -1,4 +1,4 @@
-"""The events of a position as they are recorded: JSON, one after another."""
+"""The trace page: store commands with their durations, and raw events as JSON."""
 
 from __future__ import annotations
 
@@ -20,38 +20,29 @@ from memory_backends.stores.trace import (
 )
 from memreplay.engine.events import ReplayEvent
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.document import MadeDocument
-from memreplay.tui.panels.panel import MARKED, Base, View, lines_view, nothing
+from memreplay.tui.document import LazyDocument
+from memreplay.tui.panels.panel import View, lines_view, placeholder
 from memreplay.tui.text import Line, Span, line, one_line
 
-_MOST_SUMMED_UP = 100
-"""Commands that are loaded for their durations: at the last turn there are those of all questions."""
+_MOST_TIMED = 100
+"""Summing durations loads every command, and the last turn has those of all questions."""
+_MOST_LINES_OF_AN_EVENT = 400
 
 
-class OperationsPanel:
-    """The store commands of the position, in order, with their durations."""
-
-    name = "operations"
-
-    def __init__(self, timeline: Timeline, backend: str, weight: int) -> None:
-        self.weight = weight
-        self._timeline = timeline
-        self._backend = backend
-
-    def at(self, cursor: int, base: Base = MARKED) -> View:
-        """The commands carried out at exactly this position."""
-        operations = self._timeline.operations_at(self._backend, cursor)
-        if not operations:
-            return lines_view(self.name, nothing("no store was used at this turn"))
-        note = f"{len(operations):,}"
-        if len(operations) <= _MOST_SUMMED_UP:
-            note += f" · {sum(operation.ms for operation in operations):.1f} ms"
-        document = MadeDocument(len(operations), lambda place: [operation_line(operations[place])], guessed=2)
-        return View(self.name, document, note)
+def operations_view(timeline: Timeline, backend: str, cursor: int) -> View:
+    """The store commands executed at exactly this position, in order, with their durations."""
+    operations = timeline.operations_at(backend, cursor)
+    if not operations:
+        return lines_view("operations", placeholder("no store was used at this turn"))
+    note = f"{len(operations):,}"
+    if len(operations) <= _MOST_TIMED:
+        note += f" · {sum(operation.ms for operation in operations):.1f} ms"
+    document = LazyDocument(len(operations), lambda place: [_operation_line(operations[place])], guessed=2)
+    return View("operations", document, note)
 
 
-def operation_line(operation: MemoryOperation) -> Line:
-    """A store command: store, command, key, what it changed, how long it took and on whose account."""
+def _operation_line(operation: MemoryOperation) -> Line:
+    """A store command: store, command, key, effect, duration and actor."""
     spans = [
         Span(f"{operation.store:<7}", "dim"),
         Span(f"{one_line(operation.command)} ", "strong"),
@@ -68,7 +59,7 @@ def _effect(change: Change | None) -> str:
         case None:
             return ""
         case ReadChange(found=found, size=size):
-            return f"{size:,} bytes" if found else "not there"
+            return f"{size:,} bytes" if found else "not found"
         case WriteChange():
             return "whole value"
         case PatchChange(steps=steps):
@@ -87,29 +78,16 @@ def _effect(change: Change | None) -> str:
             return f"{len(hits)} of {stored:,} found"
 
 
-_MOST_LINES_OF_AN_EVENT = 400
+def raw_events_view(timeline: Timeline, backend: str, cursor: int) -> View:
+    """Every event of one architecture at exactly this position, as recorded."""
+    events = timeline.events_at(backend, cursor)
+    if not events:
+        return lines_view("raw events", placeholder("nothing happened at this turn"), note="0")
+    document = LazyDocument(len(events), lambda place: list(_event_lines(events[place])), guessed=12)
+    return View("raw events", document, f"{len(events):,}")
 
 
-class RawEventsPanel:
-    """Everything that one architecture did at exactly the position, as it was recorded."""
-
-    name = "raw events"
-
-    def __init__(self, timeline: Timeline, backend: str, weight: int) -> None:
-        self.weight = weight
-        self._timeline = timeline
-        self._backend = backend
-
-    def at(self, cursor: int, base: Base = MARKED) -> View:
-        """The events of the position, in order."""
-        events = self._timeline.events_at(self._backend, cursor)
-        if not events:
-            return lines_view(self.name, nothing("nothing happened here at this turn"), note="0")
-        document = MadeDocument(len(events), lambda place: list(event_lines(events[place])), guessed=12)
-        return View(self.name, document, f"{len(events):,}")
-
-
-def event_lines(event: ReplayEvent) -> Iterator[Line]:
+def _event_lines(event: ReplayEvent) -> Iterator[Line]:
     """An event: its kind, then its JSON."""
     yield line(Span(event.kind, "title"))
     text = json.dumps(event.model_dump(mode="json", exclude={"kind"}), ensure_ascii=False, indent=2).split("\n")

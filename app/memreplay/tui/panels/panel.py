@@ -1,10 +1,10 @@
-"""What a panel is given and what it shows: a pure function of the timeline and a position."""
+"""What a panel is and what it shows: a view of one architecture at a position, compared with a base."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from memreplay.tui.document import Document, LinesDocument
 from memreplay.tui.text import Line, Span, one_line
@@ -12,40 +12,38 @@ from memreplay.tui.text import Line, Span, one_line
 if TYPE_CHECKING:
     from memreplay.timeline.annotations import Bookmark
 
-Kind = Literal["marked", "previous", "bookmark", "architecture", "off"]
-
 
 @dataclass(frozen=True)
-class Base:
-    """What a panel compares with.
+class DiffBase:
+    """What a panel compares the current position with.
 
-    ``marked``: the turn before, with everything shown and what changed marked; ``previous``: the turn before, with
-    what did not change folded; ``bookmark``: the position ``turn``, folded; ``architecture``: the architecture
-    ``backend`` at the same position; ``off``: nothing.
+    ``marked``: the previous turn, showing everything and marking the changes; ``previous``: the previous turn,
+    folding what did not change; ``bookmark``: position ``turn``, folded; ``architecture``: architecture ``backend``
+    at the same position; ``off``: nothing.
     """
 
-    kind: Kind = "marked"
+    kind: Literal["marked", "previous", "bookmark", "architecture", "off"] = "marked"
     turn: int = 0
     backend: str = ""
     mark: str = ""
 
     @property
     def folds(self) -> bool:
-        """Whether what did not change is left out."""
+        """Whether unchanged lines are hidden."""
         return self.kind in ("previous", "bookmark")
 
     def position_before(self, cursor: int) -> int:
-        """The position whose values are the ones before."""
+        """The position that the values "before" are taken from."""
         return self.turn if self.kind == "bookmark" else cursor - 1
 
     @property
     def words(self) -> str:
-        """What is said of it in the header; empty for what is usual."""
+        """The label in the header; empty for the default base."""
         match self.kind:
             case "marked":
                 return ""
             case "previous":
-                return "± since the turn before"
+                return "± since the previous turn"
             case "bookmark":
                 return f"± since ★ {one_line(self.mark)} (turn {self.turn})"
             case "architecture":
@@ -54,18 +52,18 @@ class Base:
                 return "± off"
 
 
-MARKED = Base()
+MARKED = DiffBase()
 
 
-def cycle_of(bookmarks: Sequence[Bookmark], backends: Sequence[str]) -> list[Base]:
-    """All bases that there are to go through, in their order."""
+def diff_bases(bookmarks: Sequence[Bookmark], backends: Sequence[str]) -> list[DiffBase]:
+    """All bases that a user can cycle through, in order."""
     others = backends if len(backends) > 1 else ()
     return [
         MARKED,
-        Base("previous"),
-        *(Base("bookmark", turn=bookmark.turn, mark=bookmark.mark) for bookmark in bookmarks),
-        *(Base("architecture", backend=backend) for backend in others),
-        Base("off"),
+        DiffBase("previous"),
+        *(DiffBase("bookmark", turn=bookmark.turn, mark=bookmark.mark) for bookmark in bookmarks),
+        *(DiffBase("architecture", backend=backend) for backend in others),
+        DiffBase("off"),
     ]
 
 
@@ -75,7 +73,7 @@ PAGES: Final[tuple[Page, ...]] = get_args(Page)
 
 @dataclass(frozen=True)
 class View:
-    """A panel at a position: its title, a note for its lower edge, its rows, and the block to bring into view."""
+    """A panel at a position: title, document, a note for the lower border, and the block to scroll into view."""
 
     title: str
     document: Document
@@ -83,22 +81,24 @@ class View:
     in_view: int | None = None
 
 
-class Panel(Protocol):
-    """A panel of one architecture. ``name`` tells it from its neighbours, ``weight`` is its share of the height."""
+@dataclass(frozen=True)
+class Panel:
+    """A panel of one architecture. ``name`` is unique on its page, ``weight`` is its share of the height."""
 
     name: str
     weight: int
+    show: Callable[[int, DiffBase], View]
 
-    def at(self, cursor: int, base: Base = MARKED) -> View:
-        """What it shows at a position, compared with a base: a function of timeline, position and base alone."""
-        ...
+    def at(self, cursor: int, base: DiffBase = MARKED) -> View:
+        """What the panel shows at a position, compared with a base."""
+        return self.show(cursor, base)
 
 
 def lines_view(title: str, lines: Sequence[Line], *, note: str = "", in_view: int | None = None) -> View:
-    """A view of lines."""
+    """A view of lines that are all laid out at once."""
     return View(title, LinesDocument(lines), note, in_view)
 
 
-def nothing(sentence: str) -> list[Line]:
-    """What stands in a panel that has nothing to show."""
+def placeholder(sentence: str) -> list[Line]:
+    """The text of a panel that has nothing to show."""
     return [Line((Span(sentence, "dim"),))]

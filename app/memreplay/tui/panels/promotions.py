@@ -1,76 +1,50 @@
-"""The promotion ledger: what was judged at a turn, with its score, the decision and one sentence of why."""
+"""The promotion ledger: each judged candidate with its score, the decision and one sentence of why."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final, Literal
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from memory_backends.stores.trace import PromotionDecision, SignificanceFactors
 from memreplay.timeline.ledger import Ledger
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.panels.panel import MARKED, Base, View, lines_view, nothing
+from memreplay.tui.panels.panel import View, lines_view, placeholder
 from memreplay.tui.subjects import DecisionSubject
 from memreplay.tui.text import Line, Span, Tone, line, one_line
 
-Decision = Literal["ADD", "UPDATE", "NO-OP", "DROP"]
-
-_SIGNS: Final[dict[Decision, tuple[str, Tone]]] = {
+_SIGNS: Final[Mapping[str, tuple[str, Tone]]] = {
     "ADD": ("+ ADD   ", "added"),
     "UPDATE": ("~ UPDATE", "changed"),
     "NO-OP": ("= NO-OP ", "dim"),
     "DROP": ("− DROP  ", "removed"),
 }
-
-
 _MOST_DECISIONS = 100
 
 
-class PromotionsPanel:
-    """The candidates judged at the position, and how many were judged up to it."""
-
-    name = "promotions"
-
-    def __init__(self, timeline: Timeline, backend: str, weight: int) -> None:
-        self.weight = weight
-        self._timeline = timeline
-        self._backend = backend
-
-    def at(self, cursor: int, base: Base = MARKED) -> View:
-        """The decisions of exactly this position."""
-        ledger = self._timeline.ledger(self._backend)
-        decisions = ledger.at(cursor)
-        lines = [one for decision in decisions for one in decision_lines(decision, cursor, self._backend)]
-        note = _counts(ledger, cursor)
-        return lines_view("promotions", lines or nothing("no candidate was judged at this turn"), note=note)
+def promotions_view(timeline: Timeline, backend: str, cursor: int) -> View:
+    """The candidates judged at exactly this position, and counts of all decisions up to it."""
+    ledger = timeline.ledger(backend)
+    lines = [one for decision in ledger.at(cursor) for one in _decision_lines(decision, cursor, backend)]
+    shown = lines or placeholder("no candidate was judged at this turn")
+    return lines_view("promotions", shown, note=_counts(ledger, cursor))
 
 
-class LedgerPanel:
-    """The promotion ledger: what became of every candidate up to the position, the newest first."""
-
-    name = "promotion ledger"
-
-    def __init__(self, timeline: Timeline, backend: str, weight: int) -> None:
-        self.weight = weight
-        self._timeline = timeline
-        self._backend = backend
-
-    def at(self, cursor: int, base: Base = MARKED) -> View:
-        """The latest decisions up to the position."""
-        ledger = self._timeline.ledger(self._backend)
-        decided = ledger.until(cursor)
-        newest = range(len(decided) - 1, max(-1, len(decided) - 1 - _MOST_DECISIONS), -1)
-        lines: list[Line] = []
-        for place in newest:
-            turn, decision = decided[place]
-            heading = Span(
-                f"turn {turn}{' ← now' if turn == cursor else ''}", "accent" if turn == cursor else "dim"
-            )
-            if not lines or decided[place + 1][0] != turn:
-                lines.append(line(heading))
-            lines += decision_lines(decision, turn, self._backend)
-        if len(decided) > _MOST_DECISIONS:
-            lines.append(line(Span(f"⋯ {len(decided) - _MOST_DECISIONS:,} earlier", "dim")))
-        return lines_view(self.name, lines or nothing("no candidate was judged yet"), note=_counts(ledger, cursor))
+def ledger_view(timeline: Timeline, backend: str, cursor: int) -> View:
+    """The latest decisions up to the position, newest first."""
+    ledger = timeline.ledger(backend)
+    decided = ledger.until(cursor)
+    lines: list[Line] = []
+    previous: int | None = None
+    for turn, decision in (decided[at] for at in range(len(decided) - 1, -1, -1)[:_MOST_DECISIONS]):
+        if turn != previous:
+            now = turn == cursor
+            lines.append(line(Span(f"turn {turn}{' ← now' if now else ''}", "accent" if now else "dim")))
+        lines += _decision_lines(decision, turn, backend)
+        previous = turn
+    if len(decided) > _MOST_DECISIONS:
+        lines.append(line(Span(f"⋯ {len(decided) - _MOST_DECISIONS:,} earlier", "dim")))
+    shown = lines or placeholder("no candidate has been judged yet")
+    return lines_view("promotion ledger", shown, note=_counts(ledger, cursor))
 
 
 def _counts(ledger: Ledger, cursor: int) -> str:
@@ -78,8 +52,8 @@ def _counts(ledger: Ledger, cursor: int) -> str:
     return " · ".join(f"{name} {count}" for name in _SIGNS if (count := counts.get(name)))
 
 
-def decision_lines(decision: PromotionDecision, turn: int, backend: str) -> Iterator[Line]:
-    """Score and decision, the content, why, and the factors of the score. The first of them leads on."""
+def _decision_lines(decision: PromotionDecision, turn: int, backend: str) -> Iterator[Line]:
+    """Decision and score, content, why, and the factors of the score. The first line leads to the write."""
     sign, tone = _SIGNS[decision.decision]
     yield line(
         Span(sign, tone),

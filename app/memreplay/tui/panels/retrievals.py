@@ -1,4 +1,4 @@
-"""What memory gave for a user's message: ranked hits, their ranks in each channel, and what missed the cut."""
+"""What memory retrieved for a user message: hits with their rank in each channel, and candidates below the cut."""
 
 from __future__ import annotations
 
@@ -8,85 +8,73 @@ from memory_backends.base import Cut, Hit, WhyEmpty
 from memreplay.conversations.models import Conversation
 from memreplay.engine.events import Perceived
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.panels.panel import MARKED, Base, View, lines_view, nothing
+from memreplay.tui.panels.panel import DiffBase, View, lines_view, placeholder
 from memreplay.tui.subjects import StoredSubject
 from memreplay.tui.text import Line, Span, line, one_line
 
 _ROWS_OF_TEXT = 3
 
-_NO_HIT: Mapping[WhyEmpty | None, str] = {
-    None: "no hit: memory had nothing for this message",
-    "nothing_stored": "no hit: nothing is stored yet",
-    "below_threshold": "no hit: nothing that is stored is near enough to this message",
+_NO_HITS: Mapping[WhyEmpty | None, str] = {
+    None: "no hits for this message",
+    "nothing_stored": "no hits: nothing is stored yet",
+    "below_threshold": "no hits: no stored item is similar enough to this message",
 }
 
-Channels = Callable[[Hit], str]
-"""How a hit's places in the channels are told."""
+ChannelWords = Callable[[Hit], str]
+"""Formats a hit's rank in each channel."""
 
 
-class RetrievalsPanel:
-    """The latest read path: rank and score, source turns, the rank in each channel, text."""
-
-    name = "retrievals"
-
-    def __init__(self, timeline: Timeline, backend: str, weight: int = 4) -> None:
-        self.weight = weight
-        self._timeline = timeline
-        self._backend = backend
-        self._evidence = evidence_of(timeline.conversation)
-
-    def at(self, cursor: int, base: Base = MARKED) -> View:
-        """The hits of the latest user turn at or before the position, marked by how they differ from the base's."""
-        perceived = self._timeline.perceived_at(self._backend, cursor)
-        if perceived is None:
-            return lines_view("retrievals", nothing("nothing was searched yet"))
-        title = f"{self.name} · for turn {perceived.turn}"
-        lines = self._lines(perceived, self._compared_with(perceived, base))
-        return lines_view(title, lines or nothing(_NO_HIT[perceived.why_empty]), note=_note(perceived))
-
-    def _lines(self, perceived: Perceived, others: Sequence[Hit] | None) -> list[Line]:
-        compared = _hits_compared(perceived, others, self._backend, self._evidence, _ranks)
-        return [*compared, *cut_lines(perceived.cut)]
-
-    def _compared_with(self, perceived: Perceived, base: Base) -> Sequence[Hit] | None:
-        """The hits to compare with; None where nothing is compared."""
-        match base.kind:
-            case "architecture" if base.backend != self._backend:
-                other = self._timeline.perceived_at(base.backend, perceived.turn)
-            case "previous":
-                other = self._timeline.perceived_at(self._backend, perceived.turn - 1)
-            case "bookmark":
-                other = self._timeline.perceived_at(self._backend, base.turn)
-            case _:
-                return None
-        return () if other is None else other.hits
+def retrievals_view(timeline: Timeline, backend: str, cursor: int, base: DiffBase) -> View:
+    """The hits of the latest user turn at or before the position, diffed against those of the base."""
+    perceived = timeline.perceived_at(backend, cursor)
+    if perceived is None:
+        return _nothing_searched("retrievals")
+    lines = _hits_compared(timeline, perceived, base, _ranks)
+    return _read_path_view("retrievals", perceived, [*lines, *_cut_lines(perceived.cut)])
 
 
-class CandidatesPanel(RetrievalsPanel):
-    """The latest read path in full: with the score in each channel, and with what ranked below the cut."""
+def candidates_view(timeline: Timeline, backend: str, cursor: int, base: DiffBase) -> View:
+    """The latest read path in full: scores in each channel, and the candidates that ranked below the cut."""
+    perceived = timeline.perceived_at(backend, cursor)
+    if perceived is None:
+        return _nothing_searched("candidates")
+    compared = _hits_compared(timeline, perceived, base, _ranks_and_scores)
+    missed = _missed_lines(perceived.missed, backend, _evidence_of(timeline.conversation))
+    return _read_path_view("candidates", perceived, [*compared, *missed, *_cut_lines(perceived.cut)])
 
-    name = "candidates"
 
-    def _lines(self, perceived: Perceived, others: Sequence[Hit] | None) -> list[Line]:
-        compared = _hits_compared(perceived, others, self._backend, self._evidence, _ranks_and_scores)
-        missed = missed_lines(perceived.missed, self._backend, self._evidence)
-        return [*compared, *missed, *cut_lines(perceived.cut)]
+def _nothing_searched(name: str) -> View:
+    return lines_view(name, placeholder("nothing has been searched yet"))
 
 
-def _note(perceived: Perceived) -> str:
+def _read_path_view(name: str, perceived: Perceived, lines: Sequence[Line]) -> View:
     hits, missed = len(perceived.hits), len(perceived.missed)
-    below = f" · {missed} missed" if missed else ""
-    return f"{hits} {'hit' if hits == 1 else 'hits'}{below} · {perceived.tokens:,} tokens"
+    below = f" · {missed} more below the cut" if missed else ""
+    note = f"{hits} {'hit' if hits == 1 else 'hits'}{below} · {perceived.tokens:,} tokens"
+    shown = lines or placeholder(_NO_HITS[perceived.why_empty])
+    return lines_view(f"{name} · for turn {perceived.turn}", shown, note=note)
+
+
+def _hits_of_base(timeline: Timeline, perceived: Perceived, base: DiffBase) -> Sequence[Hit] | None:
+    """The hits to compare with; None if the base compares nothing."""
+    match base.kind:
+        case "architecture" if base.backend != perceived.backend:
+            other = timeline.perceived_at(base.backend, perceived.turn)
+        case "previous":
+            other = timeline.perceived_at(perceived.backend, perceived.turn - 1)
+        case "bookmark":
+            other = timeline.perceived_at(perceived.backend, base.turn)
+        case _:
+            return None
+    return () if other is None else other.hits
 
 
 def _hits_compared(
-    perceived: Perceived,
-    others: Sequence[Hit] | None,
-    backend: str,
-    evidence: frozenset[str],
-    channels: Channels,
+    timeline: Timeline, perceived: Perceived, base: DiffBase, channels: ChannelWords
 ) -> Iterator[Line]:
-    """The hits; with others to compare with, ``+`` before one that only this has, ``−`` one that only they have."""
+    """The hits. Compared with a base, ``+`` marks a hit that only this read path has, ``−`` one it lacks."""
+    backend, evidence = perceived.backend, _evidence_of(timeline.conversation)
+    others = _hits_of_base(timeline, perceived, base)
     if others is None:
         for hit in perceived.hits:
             yield from _hit(hit, backend, evidence, Span(""), channels)
@@ -107,7 +95,7 @@ def _hits_compared(
             )
 
 
-def _hit(hit: Hit, backend: str, evidence: frozenset[str], sign: Span, channels: Channels) -> Iterator[Line]:
+def _hit(hit: Hit, backend: str, evidence: frozenset[str], sign: Span, channels: ChannelWords) -> Iterator[Line]:
     about = StoredSubject.of_hit(backend, hit)
     spans = [sign, *_place(hit, evidence)]
     if not hit.in_prompt:
@@ -117,23 +105,23 @@ def _hit(hit: Hit, backend: str, evidence: frozenset[str], sign: Span, channels:
     yield line("   ", Span(one_line(hit.text), "plain" if hit.in_prompt else "dim"), hang=3, most=_ROWS_OF_TEXT)
 
 
-def missed_lines(missed: Sequence[Hit], backend: str, evidence: frozenset[str]) -> Iterator[Line]:
-    """A line for each candidate that ranked below the cut: its rank, and its rank and score in each channel."""
+def _missed_lines(missed: Sequence[Hit], backend: str, evidence: frozenset[str]) -> Iterator[Line]:
+    """One line per candidate below the cut: its rank, and its rank and score in each channel."""
     if missed:
-        yield line(Span(f"── {len(missed)} missed the cut", "title"))
+        yield line(Span(f"── {len(missed)} below the cut", "title"))
     for hit in missed:
         channels = Span(f"  {one_line(_ranks_and_scores(hit))}", "dim")
         yield line(*_place(hit, evidence), channels, hang=3, about=StoredSubject.of_hit(backend, hit))
 
 
-def cut_lines(cut: tuple[Cut, ...]) -> Iterator[Line]:
-    """A line for each place that something was cut from."""
+def _cut_lines(cut: tuple[Cut, ...]) -> Iterator[Line]:
+    """One line per place that the token budget cut something from."""
     for part in cut:
         yield line(Span(f"× {part.tokens:,} tokens of {one_line(part.place)} did not fit", "removed"), hang=2)
 
 
-def evidence_of(conversation: Conversation) -> frozenset[str]:
-    """Ids of all turns that hold the answer to some question."""
+def _evidence_of(conversation: Conversation) -> frozenset[str]:
+    """Ids of all turns that are evidence of some question."""
     return frozenset(turn for question in conversation.questions for turn in question.evidence)
 
 

@@ -1,4 +1,4 @@
-"""A JSON state as lines, with what changed since the position before: ``+`` added, ``−`` removed, ``~`` changed."""
+"""A JSON state as lines, diffed against an earlier one: ``+`` added, ``−`` removed, ``~`` changed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any, Final, Literal
 
-from memreplay.timeline.fold import Missing, Path
+from memreplay.timeline.fold import MissingValue, Path
 from memreplay.tui.text import Line, Span, Tone, line, visible
 
 _ROWS_AROUND = 2
-_NOTHING: Final = Span("  (there is no such key here)", "dim")
+_NOTHING: Final = Span("  (this key does not exist here)", "dim")
 _SIGNS: Final[Mapping[str, tuple[tuple[str, Tone], tuple[str, Tone]]]] = {
     "equal": (("  ", "plain"), ("  ", "plain")),
     "replace": (("~ ", "changed"), ("~ ", "changed")),
@@ -22,10 +22,10 @@ _SIGNS: Final[Mapping[str, tuple[tuple[str, Tone], tuple[str, Tone]]]] = {
 
 
 def sides(before: Any, after: Any) -> tuple[list[Line], list[Line]]:
-    """The lines of either column, as many in one as in the other. A value may be missing."""
+    """Two columns of equal length, before and after. Either value may be missing."""
     old, new = _text(before), _text(after)
-    left: list[Line] = [line(_NOTHING)] if isinstance(before, Missing) else []
-    right: list[Line] = [line(_NOTHING)] if isinstance(after, Missing) else []
+    left: list[Line] = [line(_NOTHING)] if isinstance(before, MissingValue) else []
+    right: list[Line] = [line(_NOTHING)] if isinstance(after, MissingValue) else []
     for group in SequenceMatcher(None, old, new, False).get_grouped_opcodes(_ROWS_AROUND):
         if group[0][1] or group[0][3]:
             _both(left, right, line(Span("  ⋯", "dim")))
@@ -50,7 +50,7 @@ def _side(lines: list[str], at: int, end: int, sign: str, tone: Tone) -> Line:
 
 
 def _text(value: Any) -> list[str]:
-    return [] if isinstance(value, Missing) else json.dumps(value, ensure_ascii=False, indent=2).split("\n")
+    return [] if isinstance(value, MissingValue) else json.dumps(value, ensure_ascii=False, indent=2).split("\n")
 
 
 Sign = Literal[" ", "+", "−", "~"]
@@ -58,16 +58,16 @@ Sign = Literal[" ", "+", "−", "~"]
 _TONE: Final[dict[Sign, Tone]] = {" ": "plain", "+": "added", "−": "removed", "~": "changed"}
 _INDENT = 2
 _SHORT = 60
-_ROWS_OF_WHAT_IS_GONE = 2
+_ROWS_OF_REMOVED = 2
 _AROUND = 1
 
 
 @dataclass(frozen=True)
 class StateLines:
-    """The lines of a state, and which of them is the first that changed; None where nothing did.
+    """The lines of a state, and the index of the first changed one; None if nothing changed.
 
-    Each line is about its path in the state; closing brackets and items that are gone are about nothing.
-    ``changed`` are the numbers of the lines that are marked, where a value was compared with another.
+    ``about`` of a line is its path in the state; closing brackets and removed items have none.
+    ``changed`` holds the indexes of the marked lines, if two values were compared.
     """
 
     lines: tuple[Line, ...]
@@ -76,11 +76,11 @@ class StateLines:
 
 
 def state_lines(before: Any, after: Any) -> StateLines:
-    """The state ``after``, marked by how it differs from ``before``. Either may be missing."""
-    if isinstance(after, Missing):
-        gone = () if isinstance(before, Missing) else (_gone(0, "", before, ()),)
-        return StateLines(gone, 0 if gone else None)
-    if isinstance(before, Missing):
+    """The state ``after``, marked where it differs from ``before``. Either may be missing."""
+    if isinstance(after, MissingValue):
+        removed = () if isinstance(before, MissingValue) else (_removed(0, "", before, ()),)
+        return StateLines(removed, 0 if removed else None)
+    if isinstance(before, MissingValue):
         return StateLines(tuple(_value("+", 0, "", after, "", ())), 0)
     compared = list(_compared(0, "", before, after, "", ()))
     changed = [number for number, (sign, _) in enumerate(compared) if sign != " "]
@@ -88,28 +88,27 @@ def state_lines(before: Any, after: Any) -> StateLines:
 
 
 def folded(state: StateLines) -> StateLines:
-    """The same without the stretches that did not change, but for a line around each change."""
+    """The same state with unchanged stretches folded, except one line around each change."""
     if state.first_change is None:
-        gone = _fold(len(state.lines))
-        return StateLines((gone,) if state.lines else (), None)
+        return StateLines((_fold(len(state.lines)),) if state.lines else (), None)
     if not state.changed:
         return state
     kept = {near for number in state.changed for near in range(number - _AROUND, number + _AROUND + 1)}
     lines: list[Line] = []
     first: int | None = None
-    away = 0
+    hidden = 0
     for number, each in enumerate(state.lines):
         if number not in kept:
-            away += 1
+            hidden += 1
             continue
-        if away:
-            lines.append(_fold(away))
-            away = 0
+        if hidden:
+            lines.append(_fold(hidden))
+            hidden = 0
         if number == state.first_change:
             first = len(lines)
         lines.append(each)
-    if away:
-        lines.append(_fold(away))
+    if hidden:
+        lines.append(_fold(hidden))
     return StateLines(tuple(lines), first)
 
 
@@ -147,7 +146,7 @@ def _compared_members(
                 yield "+", each
     for key, value in before.items():
         if key not in after:
-            yield "−", _gone(depth, key, value, (*path, key))
+            yield "−", _removed(depth, key, value, (*path, key))
 
 
 def _compared_items(
@@ -157,7 +156,7 @@ def _compared_items(
     for kind, i1, i2, j1, j2 in matcher.get_opcodes():
         if kind != "equal":
             for item in before[i1:i2]:
-                yield "−", _gone(depth, "", item, None)
+                yield "−", _removed(depth, "", item, None)
         sign: Sign = " " if kind == "equal" else "+"
         for index in range(j1, j2):
             comma = "," if index + 1 < len(after) else ""
@@ -176,7 +175,7 @@ def _replaced(
 
 
 def _value(sign: Sign, depth: int, label: str, value: Any, comma: str, path: Path) -> Iterator[Line]:
-    """All lines of a value; one line where it is short enough to be read on one."""
+    """All lines of a value; a single line if it is short."""
     text = _json(value)
     container = isinstance(value, Mapping | list) and bool(value)
     if not container or (len(text) <= _SHORT and not _nested(value)):
@@ -194,8 +193,8 @@ def _value(sign: Sign, depth: int, label: str, value: Any, comma: str, path: Pat
     yield _line(sign, depth, "", closing + comma, None)
 
 
-def _gone(depth: int, label: str, value: Any, path: Path | None) -> Line:
-    return replace(_line("−", depth, label, _json(value), path), most=_ROWS_OF_WHAT_IS_GONE)
+def _removed(depth: int, label: str, value: Any, path: Path | None) -> Line:
+    return replace(_line("−", depth, label, _json(value), path), most=_ROWS_OF_REMOVED)
 
 
 def _nested(value: Mapping[str, Any] | list[Any]) -> bool:

@@ -1,4 +1,4 @@
-"""The timeline strip: the whole conversation in one row of ticks, with its sessions above where there is room."""
+"""The timeline strip: the whole conversation as one row of ticks, with a row of sessions above if there is room."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TICKS: Final[Mapping[MarkKind, tuple[str, Tone]]] = {
     "drop": ("−", "removed"),
     "write": ("·", "plain"),
 }
-"""The first of these that a stretch holds is its tick."""
+"""A stretch shows the first of these that it contains."""
 _SESSION: Final = ("┃", "title")
 _NOTHING: Final = "─"
 _TO_COME: Final = "┈"
@@ -32,7 +32,7 @@ STRIP_LEGEND: Final = (
 
 @dataclass(frozen=True)
 class _Share:
-    """A stretch of positions and the cells that it takes."""
+    """A stretch of positions and the cells that show it."""
 
     column: Column
     start: int
@@ -40,7 +40,7 @@ class _Share:
 
 
 class StripView:
-    """The strip of one timeline. What happened is counted again only after :meth:`refresh`."""
+    """The strip of one timeline. It counts the marks again only after :meth:`refresh`."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
@@ -49,16 +49,15 @@ class StripView:
         self._sessions: dict[int, Line | None] = {}
 
     def refresh(self) -> None:
-        """Something happened, or was bookmarked."""
+        """Count the marks again at the next draw: an event or a bookmark was added."""
         self._width = 0
 
     @property
     def last(self) -> int:
-        """The last position on the strip: the end of the conversation, whether it was closed or not."""
+        """The last position on the strip: the end of the conversation, closed or not."""
         return self._timeline.last_turn + 1
 
     def position_at(self, cell: int) -> int:
-        """The position that a cell stands for."""
         for share in self._shares:
             if cell < share.end:
                 inside = (cell - share.start) / (share.end - share.start)
@@ -80,7 +79,7 @@ class StripView:
         return line(*spans, most=1)
 
     def sessions(self, width: int) -> Line | None:
-        """The row of sessions, each with its date where there is room; None where there is only one, undated."""
+        """The row of sessions, each with its date if there is room; None if there is a single undated one."""
         if width not in self._sessions:
             self._sessions[width] = self._session_row(width)
         return self._sessions[width]

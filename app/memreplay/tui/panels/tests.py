@@ -1,4 +1,4 @@
-"""A run of tests on the screen: which test said what, what it waits for, and its score when it falls."""
+"""A run of tests: its conversation with notes between the messages, and the scores of the tests."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from memreplay.engine.events import (
 )
 from memreplay.scoring.rows import differs_from_record, outcome_of_test, place_of_test
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.document import ListedDocument
+from memreplay.tui.document import ListDocument
 from memreplay.tui.panels.answers import SIGNS
-from memreplay.tui.panels.conversation import ConversationDocument, Weight
+from memreplay.tui.panels.conversation import ConversationDocument, Look
 from memreplay.tui.panels.panel import View, lines_view
 from memreplay.tui.text import Line, Row, Span, Tone, beside, line, one_line, wrapped
 
@@ -33,7 +33,7 @@ _EQUAL = 1e-6
 
 @dataclass(frozen=True)
 class ListedTest:
-    """A test that is over in at least one of the runs: what came of it in each; ``begun`` is where it began."""
+    """A test that finished in at least one run: its score in each run, and the turn at which it began there."""
 
     test_id: str
     sides: tuple[TestScored | None, ...]
@@ -41,19 +41,19 @@ class ListedTest:
 
     @property
     def some(self) -> TestScored:
-        """What came of it, in the first run that has it."""
+        """The score of the first run in which the test finished."""
         return next(side for side in self.sides if side is not None)
 
     @property
     def difference(self) -> float:
-        """How far apart the points of two runs are, 0..1; 0 where one has none."""
+        """How far apart the points of two runs are; 0 if one has none."""
         points = [points_of(side) for side in self.sides if side is not None]
         known = [point for point in points if point is not None]
         return max(known) - min(known) if len(known) == len(self.sides) else 0.0
 
 
 def listed_tests(*timelines: Timeline) -> list[ListedTest]:
-    """The tests of one run or of two: by dataset and id; of two those first whose points are farthest apart."""
+    """The tests of one run or two, sorted by the difference of their points, then by dataset and id."""
     over, begun = [], []
     for timeline in timelines:
         scored = [event for event in timeline.tests if isinstance(event, TestScored)]
@@ -70,12 +70,12 @@ def listed_tests(*timelines: Timeline) -> list[ListedTest]:
 
 
 def points_of(scored: TestScored) -> float | None:
-    """The points that count: ours, else those on record."""
+    """The points that count: ours, else the recorded ones."""
     return scored.recorded_score if scored.score is None else scored.score
 
 
 def points_in_words(scored: TestScored) -> str:
-    """``1 of 1``, with the score on record where it is another, or where it alone is known."""
+    """``1 of 1``, with the recorded score if it differs from ours or is the only one."""
     if scored.score is None and scored.recorded_score is None:
         return "not graded"
     if scored.score is None:
@@ -84,8 +84,8 @@ def points_in_words(scored: TestScored) -> str:
     return f"{scored.score:.3g} of {scored.max_score:g}{differs}"
 
 
-class ScoresDocument(ListedDocument):
-    """A block a test: what was asked and expected, and beside it what each run said to it and got for it."""
+class ScoresDocument(ListDocument):
+    """One block per test: questions and expected answer, then the replies and points of each run beside them."""
 
     def __init__(self, tests: Sequence[ListedTest], names: Sequence[str]) -> None:
         super().__init__()
@@ -95,7 +95,6 @@ class ScoresDocument(ListedDocument):
         return len(self._tests)
 
     def lay_out(self, index: int, width: int, column: int | None) -> Sequence[Row]:
-        """A test, and what each run said to it."""
         test = self._tests[index]
         columns = 1 + len(test.sides)
         sides = [_side(side, name) for side, name in zip(test.sides, self._names, strict=True)]
@@ -103,7 +102,7 @@ class ScoresDocument(ListedDocument):
 
 
 def totals_of(tests: Sequence[ListedTest], side: int) -> list[Line]:
-    """Points of a run altogether, and by dataset in one paragraph; then whether ours are those on record."""
+    """Total points of a run and points by dataset, then how they compare with the recorded scores."""
     over = [scored for test in tests if (scored := test.sides[side]) is not None]
     parts = [Span(f"{_sum(over)}  ", "value")]
     for name in dict.fromkeys(scored.dataset for scored in over):
@@ -114,13 +113,15 @@ def totals_of(tests: Sequence[ListedTest], side: int) -> list[Line]:
     if recorded:
         differing = sum(map(differs_from_record, over))
         alone = sum(scored.score is None and scored.recorded_score is not None for scored in over)
-        words = f"recorded {sum(recorded):.3g} · {differing} scored otherwise here · {alone} not scored again here"
+        words = (
+            f"recorded {sum(recorded):.3g} · {differing} scored differently here · {alone} not scored again here"
+        )
         lines.append(line(Span(words, "warn" if differing else "dim")))
     return lines
 
 
 def tally_of_tests(tests: Sequence[ListedTest]) -> str:
-    """How many tests both runs have, and on how many their points differ."""
+    """How many tests finished in both runs, and on how many the points differ."""
     both = [test for test in tests if all(test.sides)]
     return f"{len(both)} tests in both · points differ on {sum(test.difference > _EQUAL for test in both)}"
 
@@ -141,7 +142,7 @@ def _asked(test: ListedTest) -> list[Line]:
 
 def _side(scored: TestScored | None, name: str) -> list[Line]:
     if scored is None:
-        return [line(Span("not over", "dim"))]
+        return [line(Span("not finished", "dim"))]
     sign, tone = SIGNS[outcome_of_test(scored)]
     marked: Tone = "warn" if differs_from_record(scored) else "value"
     head = line(Span(f"{sign} ", tone), Span(points_in_words(scored), marked), Span(f"  {name}", "dim"), hang=2)
@@ -164,9 +165,9 @@ _DIGITS = 4
 
 
 class TestsDocument(ConversationDocument):
-    """A block a turn, as of any conversation, with what happened after it below; before the first, above it.
+    """One block per turn, with notes on what happened after it; notes before the first turn stand above it.
 
-    It grows up to the turn that :meth:`grow_to` names: what happened at a turn is known when the turn is over.
+    It shows turns up to :meth:`grow_to`: what happened at a turn is known only when the turn is over.
     """
 
     __test__ = False
@@ -177,24 +178,15 @@ class TestsDocument(ConversationDocument):
         self._shown = len(timeline.conversation.turns)
 
     def grow_to(self, turns: int) -> None:
-        """Show so many turns of what was said by now."""
+        """Show this many of the turns said so far."""
         self._conversation = self._timeline.conversation
         self._shown = min(turns, len(self._conversation.turns))
 
     def __len__(self) -> int:
         return self._shown + (self.closed is not None)
 
-    def _lay_out(
-        self,
-        index: int,
-        width: int,
-        current: bool,
-        to_come: bool,
-        chosen: bool,
-        weight: Weight | None,
-        closed: str | None,
-    ) -> tuple[Row, ...]:
-        rows = super()._lay_out(index, width, current, to_come, chosen, weight, closed)
+    def _lay_out(self, index: int, width: int, look: Look) -> tuple[Row, ...]:
+        rows = super()._lay_out(index, width, look)
         if index >= self._shown:
             return rows
         rows = self._without_most_filler(index, rows)
@@ -230,13 +222,13 @@ class TestsDocument(ConversationDocument):
 
 
 def document_of(timeline: Timeline) -> ConversationDocument:
-    """The document of a conversation, whether it is replayed or comes about."""
+    """The document of a conversation, fixed (a dataset) or growing (a run of tests)."""
     conversing = timeline.conversation.conversing
     return TestsDocument(timeline) if conversing else ConversationDocument(timeline)
 
 
 def notes_of(event: ReplayEvent) -> list[Line]:
-    """What is told of an event between two messages; nothing of most."""
+    """The notes on an event between two messages; empty for most kinds."""
     match event:
         case TestBegan():
             about = f": {one_line(event.description)}" if event.description else ""
@@ -246,22 +238,22 @@ def notes_of(event: ReplayEvent) -> list[Line]:
         case ClockSet():
             return [_note("⏩ ", f"the clock is set from {_moment(event.before)} to {_moment(event.after)}")]
         case MemoryCleared():
-            return [_note("∅ ", "the agent begins afresh, with an empty memory")]
+            return [_note("∅ ", "the agent restarts with an empty memory")]
         case BenchmarkModelAsked(used=True):
             who = f"the dataset asked {one_line(event.model or 'a model')} for {one_line(event.test_id)}"
             return [_note("⚖ ", f"{who}: {one_line(event.error or event.reply or '')}")]
         case TestScored():
             sign, tone = SIGNS[outcome_of_test(event)]
             why = one_line("; ".join(event.reasoning) or event.ungraded or "")
-            told = f"{one_line(event.test_id)}: {points_in_words(event)}"
-            spans = (Span(f"  {sign} ", tone), Span(told, "strong"), Span(f" · {why}" if why else "", "dim"))
+            points = f"{one_line(event.test_id)}: {points_in_words(event)}"
+            spans = (Span(f"  {sign} ", tone), Span(points, "strong"), Span(f" · {why}" if why else "", "dim"))
             return [line(*spans, hang=4, most=_ROWS_OF_NOTE)]
         case _:
             return []
 
 
 def scores_view(timeline: Timeline, cursor: int) -> View:
-    """The small panel beside the conversation: a line for each test that has begun, the last at the end."""
+    """The small panel beside the conversation: one line per test that has begun, latest last."""
     scored = {event.test_id: event for event in timeline.tests if isinstance(event, TestScored)}
     begun = [event for event in timeline.tests if isinstance(event, TestBegan) and event.turn <= cursor]
     over = [event for event in scored.values() if event.turn <= cursor]
@@ -281,12 +273,12 @@ def scores_view(timeline: Timeline, cursor: int) -> View:
 
 
 def first_turn_of(timeline: Timeline, place: int) -> int:
-    """The turn at which the test in a line of the panel said something first."""
+    """The first turn of the test in a line of the scores panel."""
     return [event for event in timeline.tests if isinstance(event, TestBegan)][place].turn + 1
 
 
 def _short(scored: TestScored) -> str:
-    """Points, and after a sign those on record where they are others."""
+    """The points, followed by ``≠`` and the recorded ones if they differ."""
     points = points_of(scored)
     recorded = f" ≠{scored.recorded_score:.3g}" if differs_from_record(scored) else ""
     return "–" if points is None else f"{points:.3g}{recorded}"

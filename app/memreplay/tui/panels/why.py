@@ -1,4 +1,4 @@
-"""Why an answer is what it is: where the fact was lost, how the reply was read, and what the others made of it."""
+"""Why an answer is what it is: where the fact was lost, how the reply was parsed, and the other answers."""
 
 from __future__ import annotations
 
@@ -7,41 +7,25 @@ from dataclasses import dataclass
 from typing import Final
 
 from memreplay.conversations.models import Question
-from memreplay.scoring.attribution import Attribution, Attributor, Label
+from memreplay.scoring.attribution import Attribution, Attributor
 from memreplay.scoring.evidence_trail import LostAt, Trail
 from memreplay.text import dollars
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
-from memreplay.tui.panels.answers import Contestant, key_of, sign_of
+from memreplay.tui.panels.answers import LABEL_WORDS, System, key_of, label_tone, sign_of
 from memreplay.tui.subjects import AnswerSubject, TurnSubject
 from memreplay.tui.text import Line, Span, Tone, line, one_line, paragraphs
 
-_WORDS: Final[Mapping[Label, str]] = {
-    "error": "an error, not an answer",
-    "unparsed": "the reply could not be read",
-    "refused": "the provider refused",
-    "key_suspect": "the published answer is doubted",
-    "no_evidence": "no evidence is named",
-    "not_written": "the fact was never written",
-    "not_retrieved": "written, and not retrieved",
-    "cut": "retrieved, and cut by the budget",
-    "stale": "an outdated value was answered",
-    "false_attribution": "it was never said, and something was answered",
-    "misread": "in the prompt, and misread",
-    "grounded": "right, and the prompt held its evidence",
-    "guessed": "right without its evidence: guessed",
-    "lucky": "right without its evidence: lucky",
-}
 _STAGES: Final[Mapping[LostAt | None, tuple[str, Tone]]] = {
     None: ("✓ in the prompt", "good"),
     "not_written": ("✗ never written", "bad"),
-    "not_retrieved": ("✗ written, not retrieved", "bad"),
-    "cut": ("✗ retrieved, cut", "bad"),
+    "not_retrieved": ("✗ written but not retrieved", "bad"),
+    "cut": ("✗ retrieved but cut", "bad"),
 }
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What is known of why an answer is what it is."""
+class Explanation:
+    """An answer with its attribution and the trail of each evidence turn."""
 
     answer: Answer
     attribution: Attribution | None
@@ -49,7 +33,7 @@ class Verdict:
 
 
 def answers_beside(timeline: Timeline, key: AskKey) -> list[Answer]:
-    """The answers to the same question, asked at the same position in the same way, by all who were asked it."""
+    """The answers of all systems to the same question, asked at the same position in the same way."""
     same = [
         answer
         for answer in timeline.answers()
@@ -59,33 +43,35 @@ def answers_beside(timeline: Timeline, key: AskKey) -> list[Answer]:
     return sorted(same, key=lambda answer: (timeline.backends.index(answer.asked.backend), answer.asked.model))
 
 
-def verdicts_on(timeline: Timeline, answers: Sequence[Answer]) -> list[Verdict]:
-    """Where the fact was lost for each answer. It reads all that happened before them: it may take long."""
+def explain_answers(timeline: Timeline, answers: Sequence[Answer]) -> list[Explanation]:
+    """Where the fact was lost for each answer. Slow: it reads every event before them."""
     attributor = Attributor(timeline)
-    return [Verdict(answer, attributor.attribute(answer), tuple(attributor.trails(answer))) for answer in answers]
+    return [
+        Explanation(answer, attributor.attribute(answer), tuple(attributor.trails(answer))) for answer in answers
+    ]
 
 
 def why_lines(
-    question: Question, verdict: Verdict, others: Sequence[Verdict], names: Mapping[Contestant, str]
+    question: Question, explanation: Explanation, others: Sequence[Explanation], names: Mapping[System, str]
 ) -> list[Line]:
-    """The whole page but for the prompt."""
+    """The page without the prompt."""
     return [
-        *_question_lines(question, verdict.answer),
+        *_question_lines(question, explanation.answer),
         line(""),
-        *_lost_lines(verdict),
+        *_lost_lines(explanation),
         line(""),
-        *_reply_lines(verdict.answer),
+        *_reply_lines(explanation.answer),
         line(""),
-        *_others_lines(verdict, others, names),
+        *_others_lines(explanation, others, names),
     ]
 
 
 def waiting_lines(question: Question, answer: Answer) -> list[Line]:
-    """What can be shown before it is known where the fact was lost."""
+    """The page while attribution is running."""
     return [
         *_question_lines(question, answer),
         line(""),
-        line(Span("where the fact was lost: reading what happened …", "dim")),
+        line(Span("where the fact was lost: reading the events …", "dim")),
         line(""),
         *_reply_lines(answer),
     ]
@@ -104,27 +90,25 @@ def _question_lines(question: Question, answer: Answer) -> Iterator[Line]:
         yield line(Span(signs, "good" if right else "dim"), one_line(choice), hang=6, most=2)
 
 
-def _lost_lines(verdict: Verdict) -> Iterator[Line]:
-    attribution = verdict.attribution
+def _lost_lines(explanation: Explanation) -> Iterator[Line]:
+    attribution = explanation.attribution
     yield line(Span("where the fact was lost", "title"))
     if attribution is None:
         yield line(Span("not scored yet", "dim"))
         return
     if attribution.label is not None:
-        right = attribution.label == "grounded"
-        yield line(
-            Span(_WORDS[attribution.label], "good" if right else "bad"), Span(f"  {attribution.label}", "dim")
-        )
+        tone = label_tone(attribution.label)
+        yield line(Span(attribution.label, tone), Span(f"  {LABEL_WORDS[attribution.label]}", tone))
     yield line(one_line(attribution.detail))
-    for trail in verdict.trails:
-        yield from trail_lines(trail)
+    for trail in explanation.trails:
+        yield _trail_line(trail)
 
 
-def trail_lines(trail: Trail) -> Iterator[Line]:
-    """How far one evidence turn came. It leads to the turn, and to what should have been written there."""
+def _trail_line(trail: Trail) -> Line:
+    """How far one evidence turn got. It leads to the turn, and to what should have been written there."""
     stage, tone = _STAGES[trail.lost_at]
     ranks = " · ".join(f"{channel} {rank}" for channel, rank in trail.ranks.items())
-    yield line(
+    return line(
         Span("◆ ", "warn"),
         Span(f"turn {one_line(trail.turn)}  ", "accent"),
         Span(stage, tone),
@@ -136,7 +120,7 @@ def trail_lines(trail: Trail) -> Iterator[Line]:
 
 
 def _reply_lines(answer: Answer) -> Iterator[Line]:
-    yield line(Span("the reply, as it came", "title"))
+    yield line(Span("the reply as received", "title"))
     if answer.received is None:
         yield line(Span("no reply yet", "dim"))
         return
@@ -146,14 +130,14 @@ def _reply_lines(answer: Answer) -> Iterator[Line]:
     if reply.text is not None:
         yield from paragraphs(reply.text, indent=2)
     usage = reply.usage
-    reused = " · paid for by an earlier run" if reply.reused else ""
+    reused = " · reused from an earlier run" if reply.reused else ""
     tokens = f"{usage.prompt:,} + {usage.completion:,} tokens"
     yield line(Span(f"{tokens} · cost {dollars(reply.cost_usd)} · {reply.ms:,.0f} ms{reused}", "dim"))
     if answer.scored is not None:
-        yield line(Span("read as  ", "dim"), *_reading(answer), hang=9)
+        yield line(Span("parsed as  ", "dim"), *_parsed(answer), hang=11)
 
 
-def _reading(answer: Answer) -> list[Span]:
+def _parsed(answer: Answer) -> list[Span]:
     assert answer.scored is not None
     score = answer.scored.score
     parts = []
@@ -162,27 +146,29 @@ def _reading(answer: Answer) -> list[Span]:
     elif score.predicted is not None:
         parts.append(f"“{one_line(score.predicted)}”")
     if score.exact_match is not None:
-        parts.append("the expected words are in it" if score.exact_match else "the expected words are not in it")
+        parts.append("contains the expected words" if score.exact_match else "lacks the expected words")
     if score.entity_recall is not None:
-        parts.append(f"{score.entity_recall:.0%} of the expected names")
+        parts.append(f"{score.entity_recall:.0%} of the expected entities")
     if score.f1 is not None:
         parts.append(f"F1 {score.f1:.2f}")
     return [Span(" · ".join(parts) or "nothing"), Span(f"  {score.outcome}", "dim")]
 
 
-def _others_lines(verdict: Verdict, others: Sequence[Verdict], names: Mapping[Contestant, str]) -> Iterator[Line]:
+def _others_lines(
+    explanation: Explanation, others: Sequence[Explanation], names: Mapping[System, str]
+) -> Iterator[Line]:
     yield line(Span("the architectures", "title"))
     for other in others:
         answer = other.answer
-        here = answer is verdict.answer
-        name = names.get(Contestant(answer.asked.backend, answer.asked.model), answer.asked.backend)
+        here = answer is explanation.answer
+        name = names.get(System(answer.asked.backend, answer.asked.model), answer.asked.backend)
         label = other.attribution.label if other.attribution is not None else None
         said = answer.scored.score.predicted if answer.scored is not None else None
         yield line(
             Span("▶ " if here else "  ", "accent"),
             sign_of(answer),
             Span(f" {one_line(name)}  ", "key"),
-            Span(_WORDS[label] if label is not None else "", "dim"),
+            Span(LABEL_WORDS[label], label_tone(label)) if label is not None else "",
             Span(f"  “{one_line(said)}”" if said else ""),
             hang=4,
             most=2,
@@ -191,7 +177,7 @@ def _others_lines(verdict: Verdict, others: Sequence[Verdict], names: Mapping[Co
 
 
 def absent_lines(absent: Sequence[str]) -> list[Line]:
-    """A line for the evidence that does not stand in the prompt word for word."""
+    """One line per evidence turn that the prompt does not contain verbatim."""
     return [
         line(
             Span(f"✗ turn {one_line(turn)} is not in this prompt", "bad"),

@@ -1,4 +1,4 @@
-"""The biography of a fact on a page of its own: its whole way through one memory, then through the next."""
+"""The biography of a fact: its path through one memory; keys switch to the next memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from memreplay.tui.widgets.lines_view import LinesView
 
 
 class BiographyScreen(Screen[Destination | None]):
-    """Ends with where the user wants to look in the replay. ``fact`` is a turn, or a question with its evidence."""
+    """Returns where the user wants to look in the replay. ``fact`` is a turn, or a question with its evidence."""
 
     PLACE: ClassVar[Place] = "biography"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
@@ -45,16 +45,15 @@ class BiographyScreen(Screen[Destination | None]):
         self._place = self._backends.index(backend) if backend in self._backends else 0
 
     def compose(self) -> ComposeResult:
-        """Whose memory it is, and the events of the fact's life in it."""
         yield Bar(id="header")
         yield LinesView(id="life", classes="panel")
         yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
-        """What was retrieved where is looked up first; that may take a moment in a long conversation."""
+        """Index all retrievals first; in a long conversation that takes a moment."""
         life = self.query_one("#life", LinesView)
         life.border_title = Content("fact biography")
-        life.show([line(Span("reading what was retrieved where …", "dim"))])
+        life.show([line(Span("indexing retrievals …", "dim"))])
         life.focus(scroll_visible=False)
         self._read()
 
@@ -84,15 +83,12 @@ class BiographyScreen(Screen[Destination | None]):
     # ---- what the user does --------------------------------------------------------------------------------
 
     def action_next_architecture(self) -> None:
-        """The same fact in the next architecture."""
         self._look_at(self._place + 1)
 
     def action_previous_architecture(self) -> None:
-        """The same fact in the previous architecture."""
         self._look_at(self._place - 1)
 
     def action_write(self) -> None:
-        """To the turn of the selected step."""
         self.query_one("#life", LinesView).action_follow()
 
     @on(LinesView.Followed)
@@ -109,15 +105,12 @@ class BiographyScreen(Screen[Destination | None]):
                 pass
 
     def action_leave(self) -> None:
-        """Back."""
         self.dismiss(None)
 
     def action_export(self) -> None:
-        """Save the screen as a picture."""
         export_screen(self, f"{self._timeline.conversation.id}-biography-{self._fact.id}")
 
     def action_help(self) -> None:
-        """All keys."""
         self.app.push_screen(HelpScreen())
 
     def _look_at(self, place: int) -> None:

@@ -1,4 +1,4 @@
-"""Two recordings against each other; from a question into either of them, at the same turn."""
+"""Two recordings compared; from each question the user can open either of them at the same turn."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from textual.content import Content
 from textual.widgets import Footer
 
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.document import ListedDocument
-from memreplay.tui.panels.answers import LEGEND
+from memreplay.tui.panels.answers import ANSWER_LEGEND
 from memreplay.tui.panels.compare import ComparedQuestions, ComparedTests
 from memreplay.tui.requests import OneOfTwoWanted
 from memreplay.tui.screens.listing import Listing, ListingScreen
@@ -23,14 +22,14 @@ from memreplay.tui.widgets.bars import Bar
 
 @dataclass(frozen=True)
 class Opened:
-    """A recording's conversation and the name of its file."""
+    """A conversation of a recording, with the name of the file."""
 
     name: str
     source: ReplaySource
 
 
 class CompareScreen(ListingScreen[None]):
-    """The questions, or tests, of two recordings, those first on which they disagree most."""
+    """The questions or tests of two recordings, those with the most disagreement first."""
 
     PLACE: ClassVar[Place] = "compare"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
@@ -41,27 +40,19 @@ class CompareScreen(ListingScreen[None]):
         timelines = left.source.timeline, right.source.timeline
         conversing = all(timeline.conversation.conversing for timeline in timelines)
         self._compared = ComparedTests(*timelines) if conversing else ComparedQuestions(*timelines)
-        self._document = self._compared.document
-
-    @property
-    def listed(self) -> ListedDocument:
-        """What is listed."""
-        return self._document
+        self.document = self._compared.document
 
     @property
     def picture_name(self) -> str:
-        """What an exported picture is called."""
         return f"{self._sides[0].name}-against-{self._sides[1].name}"
 
     def compose(self) -> ComposeResult:
-        """The two names, the questions, the signs."""
         yield Bar(id="header")
         yield Listing(id="questions")
         yield Bar(id="legend")
         yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
-        """Fill it."""
         left, right = self._sides
         self.query_one("#header", Bar).say(
             Span(" COMPARED ", "recorded"),
@@ -72,21 +63,18 @@ class CompareScreen(ListingScreen[None]):
         )
         questions = self.query_one(Listing)
         questions.border_title = Content(self._compared.tally)
-        questions.show(self._document)
-        self.query_one("#legend", Bar).say(Span(f" {LEGEND}", "dim"))
+        questions.show(self.document)
+        self.query_one("#legend", Bar).say(Span(f" {ANSWER_LEGEND}", "dim"))
 
     def action_open_left(self) -> None:
-        """Into the first recording, at what is pointed at."""
         self._open(0)
 
     def action_open_right(self) -> None:
-        """Into the second, at what goes with that."""
         self._open(1)
 
     def action_leave(self) -> None:
-        """Back to the start."""
         self.dismiss(None)
 
     def _open(self, side: int) -> None:
-        position = self._compared.positions(self._document.cursor)[side] if len(self._document) else 1
+        position = self._compared.positions(self.document.cursor)[side] if len(self.document) else 1
         self.post_message(OneOfTwoWanted(self._sides[side].source, position))

@@ -1,4 +1,4 @@
-"""Small screens on top of another: typing a line, picking one of several; and saving a screen as SVG."""
+"""Small dialogs: type a line, pick one of several; and the export of a screen as SVG."""
 
 from __future__ import annotations
 
@@ -20,21 +20,20 @@ from memreplay.tui.text import Span, Tone, line, one_line
 from memreplay.tui.widgets.lines_view import LinesView
 
 Refusal = Callable[[str], str | None]
-"""One sentence of why a text cannot be used; None where it can."""
+"""Returns one sentence on why a text is invalid, None if it is valid."""
 
 
-class Fitting(LinesView, can_focus=False):
-    """What fits, or what is wrong: a sentence, in as many rows as it takes."""
+class Hint(LinesView, can_focus=False):
+    """What the dialog expects, or what is wrong: a sentence in as many rows as it needs."""
 
     SHOWS_PLACE = False
 
     def say(self, sentence: str, tone: Tone) -> None:
-        """Show it."""
         self.show([line(Span(one_line(sentence), tone))])
 
 
 class TypingScreen(ModalScreen[str | None]):
-    """Ends with what was typed, or with None. ``value`` stands there from the start, ``note`` says what fits."""
+    """Returns the typed text, or None. ``value`` is the initial text, ``note`` says what is expected."""
 
     PLACE: ClassVar[Place] = "prompt"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
@@ -47,32 +46,29 @@ class TypingScreen(ModalScreen[str | None]):
         self._refusal = refusal
 
     def compose(self) -> ComposeResult:
-        """One line to type in, and below it what fits or what is wrong."""
         with Vertical(id="typing"):
             yield Input(self._value, id="typed", compact=True)
-            yield Fitting(id="fits")
+            yield Hint(id="fits")
 
     def on_mount(self) -> None:
-        """Say what is wanted."""
         self.query_one("#typing").border_title = Content(one_line(self._title))
-        self.query_one(Fitting).say(self._note, "dim")
+        self.query_one(Hint).say(self._note, "dim")
 
     @on(Input.Submitted)
     def _typed(self, message: Input.Submitted) -> None:
         message.stop()
-        refused = self._refusal(message.value.strip())
-        if refused is None:
+        problem = self._refusal(message.value.strip())
+        if problem is None:
             self.dismiss(message.value.strip())
         else:
-            self.query_one(Fitting).say(refused, "bad")
+            self.query_one(Hint).say(problem, "bad")
 
     def action_leave(self) -> None:
-        """Type nothing."""
         self.dismiss(None)
 
 
 class PickScreen(ModalScreen[int | None]):
-    """Ends with the place of what was chosen, from 0; None where nothing was."""
+    """Returns the 0-based index of the choice, or None."""
 
     PLACE: ClassVar[Place] = "pick"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
@@ -83,7 +79,6 @@ class PickScreen(ModalScreen[int | None]):
         self._names = tuple(names)
 
     def compose(self) -> ComposeResult:
-        """The list."""
         options = OptionList(*(Content(one_line(name)) for name in self._names), id="pick", compact=True)
         options.border_title = Content(self._title)
         yield options
@@ -93,12 +88,11 @@ class PickScreen(ModalScreen[int | None]):
         self.dismiss(message.option_index)
 
     def action_leave(self) -> None:
-        """Choose nothing."""
         self.dismiss(None)
 
 
 def export_screen(screen: Screen[Any], name: str) -> None:
-    """Save the screen, and say where. ``name`` may hold anything: only letters, digits, ``-`` and ``_`` stay."""
+    """Save the screen and report the path. Characters of ``name`` outside ``[A-Za-z0-9_-]`` become ``-``."""
     path = Path.cwd() / f"memreplay-{re.sub(r'[^A-Za-z0-9_-]+', '-', name).strip('-')}.svg"
     try:
         path.write_text(screen.app.export_screenshot(), encoding="utf-8")

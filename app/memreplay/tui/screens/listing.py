@@ -1,4 +1,4 @@
-"""A screen with a list through which keys and clicks move: questions, tests, or those of two recordings."""
+"""A screen with a list that keys and clicks move through: questions, tests, or a comparison of two recordings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.screen import Screen, ScreenResultType
 from textual.widgets import Footer
 
-from memreplay.tui.document import ListedDocument
+from memreplay.tui.document import ListDocument
 from memreplay.tui.screens.dialogs import export_screen
 from memreplay.tui.screens.overlays import HelpScreen
 from memreplay.tui.widgets.bars import Bar
@@ -17,67 +17,55 @@ from memreplay.tui.widgets.lines_view import LinesView
 
 
 class Listing(LinesView, can_focus=False):
-    """The list; the screen's keys move through it."""
+    """The list; the keys of the screen move through it."""
+
+
+class Scores(LinesView, can_focus=False):
+    """The scores above a list."""
 
 
 class ListingScreen(Screen[ScreenResultType]):
-    """Moves through a list that its subclass composes as a :class:`Listing` of a document."""
+    """Scores above, and below a list that the user moves through."""
 
-    @property
-    @abstractmethod
-    def listed(self) -> ListedDocument:
-        """What is listed."""
+    document: ListDocument
+
+    def compose(self) -> ComposeResult:
+        yield Bar(id="header")
+        yield Scores(id="scores")
+        yield Listing(id="questions")
+        yield Bar(id="legend")
+        yield Footer(show_command_palette=False, compact=True)
 
     @property
     @abstractmethod
     def picture_name(self) -> str:
-        """What an exported picture is called."""
+        """The file name of an exported picture."""
 
     @property
     def was_left(self) -> bool:
-        """Whether the user is gone, when a thread that read something for this screen has ended."""
+        """Whether the user left before a background thread of this screen finished."""
         return self not in self.app.screen_stack
 
     def action_next(self) -> None:
-        """The next item."""
-        self.point_at(self.listed.cursor + 1)
+        self.point_at(self.document.cursor + 1)
 
     def action_previous(self) -> None:
-        """The previous item."""
-        self.point_at(self.listed.cursor - 1)
+        self.point_at(self.document.cursor - 1)
 
     def action_export(self) -> None:
-        """Save the screen as a picture."""
         export_screen(self, self.picture_name)
 
     def action_help(self) -> None:
-        """All keys."""
         self.app.push_screen(HelpScreen())
 
     def point_at(self, index: int) -> None:
-        """Point at an item, or at the nearest there is, and bring it into view."""
-        self.listed.cursor = max(0, min(index, len(self.listed) - 1))
+        """Select an item, or the nearest one, and scroll it into view."""
+        self.document.cursor = max(0, min(index, len(self.document) - 1))
         listing = self.query_one(Listing)
-        listing.bring_into_view(self.listed.cursor)
+        listing.bring_into_view(self.document.cursor)
         listing.repaint()
 
     @on(LinesView.BlockClicked)
     def _clicked(self, message: LinesView.BlockClicked) -> None:
         if isinstance(message.view, Listing):
             self.point_at(message.block)
-
-
-class Scores(LinesView, can_focus=False):
-    """A line for each architecture."""
-
-
-class ScoredListingScreen(ListingScreen[ScreenResultType]):
-    """Scores above, what they are made of below."""
-
-    def compose(self) -> ComposeResult:
-        """Header, scores, the list, and what its signs mean."""
-        yield Bar(id="header")
-        yield Scores(id="scores")
-        yield Listing(id="questions")
-        yield Bar(id="legend")
-        yield Footer(show_command_palette=False, compact=True)

@@ -1,4 +1,4 @@
-"""Full-size screens over the replay: help from the table of actions, and a state before and after."""
+"""Full-size overlays: help, made from the table of actions, and a state before and after."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Footer
 
 from memreplay.tui.actions import PLACES, Place, actions_of, bindings_of, shown_key
-from memreplay.tui.panels.answers import EVIDENCE_LEGEND, LEGEND
+from memreplay.tui.panels.answers import ANSWER_LEGEND, EVIDENCE_LEGEND, LABEL_WORDS, label_tone
 from memreplay.tui.panels.conversation import SIGNIFICANCE_LEGEND
 from memreplay.tui.panels.prompt import PROMPT_LEGEND
 from memreplay.tui.panels.state_lines import sides
@@ -24,7 +24,7 @@ from memreplay.tui.widgets.lines_view import LinesView
 
 
 class BesideScreen(ModalScreen[None]):
-    """Two columns whose rows belong together. ``titles`` say which positions they show."""
+    """A state in two aligned columns, before and after. ``titles`` name their positions."""
 
     PLACE: ClassVar[Place] = "help"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
@@ -36,14 +36,12 @@ class BesideScreen(ModalScreen[None]):
         self._titles = titles
 
     def compose(self) -> ComposeResult:
-        """Before at the left, after at the right."""
         with Horizontal(id="beside"):
             yield LinesView(id="before", classes="panel")
             yield LinesView(id="after", classes="panel")
         yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
-        """Fill both."""
         for name, title, lines in zip(("before", "after"), self._titles, self._columns, strict=True):
             view = self.query_one(f"#{name}", LinesView)
             view.border_title = Content(f"{title} · {one_line(self._key)}")
@@ -51,14 +49,13 @@ class BesideScreen(ModalScreen[None]):
         self.query_one("#after", LinesView).focus(scroll_visible=False)
 
     def action_leave(self) -> None:
-        """Back."""
         self.dismiss()
 
 
 _SIGNS = (
     "+ added  − removed  ~ changed at this turn",
-    "▶ the cursor  ◇ 2 the turn answers question 2  ◆ the question you came from  × cut from the prompt",
-    LEGEND,
+    "▶ the cursor  ◇ 2 evidence of question 2  ◆ evidence of the question you came from  × cut from the prompt",
+    ANSWER_LEGEND,
     EVIDENCE_LEGEND,
     STRIP_LEGEND,
     SIGNIFICANCE_LEGEND,
@@ -67,25 +64,22 @@ _SIGNS = (
 
 
 class HelpScreen(ModalScreen[None]):
-    """Keys and signs."""
+    """All keys, signs and failure labels."""
 
     PLACE: ClassVar[Place] = "help"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
 
     def compose(self) -> ComposeResult:
-        """One scrollable list."""
         yield LinesView(id="help")
         yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
-        """Fill it."""
         view = self.query_one("#help", LinesView)
         view.border_title = Content("keys and signs")
         view.show(list(_help_lines()))
         view.focus()
 
     def action_leave(self) -> None:
-        """Back."""
         self.dismiss()
 
 
@@ -102,3 +96,7 @@ def _help_lines() -> Iterator[Line]:
     yield line(Span("Signs", "title"))
     for signs in _SIGNS:
         yield line("  ", signs, hang=2)
+    yield line("")
+    yield line(Span("Failure labels", "title"))
+    for label, words in LABEL_WORDS.items():
+        yield line(Span(f"  {pad(label, 18)}", label_tone(label)), words, hang=20)

@@ -3,111 +3,165 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar, Concatenate, ParamSpec
 
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.content import Content
+from textual.notifications import SeverityLevel
+from textual.screen import Screen, ScreenResultType
 from textual.widgets import Footer
 
-from memreplay.engine.events import TestScored
-from memreplay.timeline.annotations import Annotations
+from memreplay.debugger.retrievals import RetrievalIndex
+from memreplay.tui.actions import Place, bindings_of
+from memreplay.tui.controllers.asking import Asking
+from memreplay.tui.controllers.breakpoints import Breakpoints
+from memreplay.tui.controllers.inspection import Inspection
+from memreplay.tui.controllers.navigation import Navigation
+from memreplay.tui.controllers.playback import Playback
+from memreplay.tui.controllers.search import Bookmarks, Search
 from memreplay.tui.housekeeping import QuietGarbage
 from memreplay.tui.launch import RunHandle
-from memreplay.tui.panels.answers import answers_view
-from memreplay.tui.panels.conversation import closing_of, header_spans
-from memreplay.tui.panels.tests import document_of, first_turn_of, scores_view
-from memreplay.tui.requests import RunWanted
-from memreplay.tui.screens.playing import PlayingScreen
-from memreplay.tui.screens.tests import TestScoresScreen
+from memreplay.tui.panels.conversation import header_spans
+from memreplay.tui.panels.panel import DiffBase
+from memreplay.tui.requests import Destination
+from memreplay.tui.screens.dialogs import export_screen
+from memreplay.tui.screens.overlays import HelpScreen
 from memreplay.tui.sources import ReplaySource
+from memreplay.tui.subjects import TurnSubject
 from memreplay.tui.widgets.architectures import Architectures
-from memreplay.tui.widgets.bars import Bar
+from memreplay.tui.widgets.bars import Bar, NoteBar
+from memreplay.tui.widgets.conversation import AnswersView, ConversationView
 from memreplay.tui.widgets.lines_view import LinesView
 from memreplay.tui.widgets.strip import TimelineStrip
+from memreplay.tui.widgets.workers import HandAsker, Happened, LivePlayer
 
-_SECONDS_UNTIL_AT_REST = 1.0
-_NOTHING_SAID = "step: a first message"
+_IDLE_SECONDS = 1.0
+
+P = ParamSpec("P")
 
 
-class ReplayScreen(PlayingScreen):
-    """Follows one cursor through a timeline; at the frontier of a live one it has the engine play on."""
+def _calls(method_of: Callable[[ReplayScreen], Callable[P, None]]) -> Callable[Concatenate[ReplayScreen, P], None]:
+    """An action that a controller carries out."""
 
+    def action(screen: ReplayScreen, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        method_of(screen)(*args, **kwargs)
+
+    return action
+
+
+class ReplayScreen(Screen[None]):
+    """Lays out the widgets of a replay, and connects keys, clicks and the engine's messages to its controllers.
+
+    ``assemble`` builds the run that answers questions asked by hand, when the first one is asked.
+    """
+
+    PLACE: ClassVar[Place] = "replay"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
     VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]
 
-    def __init__(self, source: ReplaySource, seconds_a_turn: float, assemble: Callable[[], RunHandle]) -> None:
-        super().__init__(source, seconds_a_turn, assemble)
+    def __init__(self, source: ReplaySource, seconds_per_turn: float, assemble: Callable[[], RunHandle]) -> None:
+        super().__init__()
         self.source = source
-        self.architectures = Architectures(self.timeline, source.backends, id="architectures")
-        self.strip = TimelineStrip(self.timeline, id="strip")
-        self._conversing = self.timeline.conversation.conversing
-        self._document = document_of(self.timeline)
+        self.timeline = timeline = source.timeline
+        self.player = LivePlayer(source) if source.handle is not None else None
+        self._asker = HandAsker(timeline.conversation, assemble, self.player.emit if self.player else None)
+        self.strip = TimelineStrip(timeline, id="strip")
+        self.conversation = ConversationView(timeline, live=self.player is not None, id="conversation")
+        self.answers = AnswersView(timeline, id="answers")
+        self.architectures = Architectures(timeline, source.backends, id="architectures")
+
+        retrievals = RetrievalIndex(timeline)
+        self.playback = Playback(timeline, self.player, seconds_per_turn, self)
+        self.navigation = Navigation(timeline, self.playback, self.architectures, self)
+        self.inspection = Inspection(
+            source, retrievals, self.navigation, self.conversation, self.architectures, self
+        )
+        self.breakpoints = Breakpoints(source, retrievals, self.playback, self.navigation, self.architectures, self)
+        self.search = Search(timeline, self.navigation, self)
+        self.bookmarks = Bookmarks(source, self.navigation, self.strip, self)
+        self.asking = Asking(timeline, source.backends, self._asker, self.inspection.explain, self)
         self._garbage = QuietGarbage()
 
-    # ---- what stands on the screen -------------------------------------------------------------------------
-
     def compose(self) -> ComposeResult:
-        """Header, timeline, conversation and answers, architectures, keys."""
         yield Bar(id="header")
-        yield Bar(id="trouble")
+        yield NoteBar("! ", "bad", "bad", id="trouble")
         yield self.strip
-        yield Bar(id="found")
+        yield NoteBar("↳ ", "accent", "plain", id="found")
         with Horizontal(id="body"):
             with Vertical(id="left"):
-                yield LinesView(id="conversation")
-                yield LinesView(id="answers")
+                yield self.conversation
+                yield self.answers
             yield self.architectures
         if self.player is not None:
             yield self.player
-        yield self.asker
+        yield self._asker
         yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
-        """Begin at the beginning; a recording begins at its first turn, so that there is something to see."""
-        conversation = self.query_one("#conversation", LinesView)
-        conversation.border_title = Content("conversation")
-        conversation.border_subtitle = Content(_NOTHING_SAID if self._conversing and self.is_live else "")
-        for name in ("#trouble", "#found", "#answers"):
-            self.query_one(name).display = False
+        """Start before the first turn; a recording starts at it, so that there is something to see."""
         self.architectures.display = self.source.shows_memory
         self.set_class(not self.source.shows_memory, "-without-memory")
-        self._document.closed = closing_of(self.timeline)
-        self.marks_changed()
-        self.load_watches()
-        conversation.show(self._document)
-        conversation.focus(scroll_visible=False)
+        self.bookmarks.show()
+        self.breakpoints.load()
+        self.conversation.focus(scroll_visible=False)
         self._garbage.begin()
-        self._resting = self.set_interval(_SECONDS_UNTIL_AT_REST, self._at_rest, pause=True)
+        self._idle_timer = self.set_interval(_IDLE_SECONDS, self._collect_garbage, pause=True)
         if self.player is None:
-            self.cursor = min(1, self.frontier)
+            self.move_to(1)
         self.paint()
 
     def on_unmount(self) -> None:
-        """Let everything be collected again."""
         self._garbage.end()
 
-    def _at_rest(self) -> None:
+    def _collect_garbage(self) -> None:
         """The cursor has not moved for a while."""
-        self._resting.pause()
+        self._idle_timer.pause()
         self._garbage.rest()
 
+    # ---- the cursor ----------------------------------------------------------------------------------------
+
     @property
-    def annotations(self) -> Annotations:
-        """Bookmarks and watches, saved with the recording where that can be."""
-        return self.source.annotations
+    def cursor(self) -> int:
+        """The position that every panel shows: 0 before the first turn, then the turn's number."""
+        return self.navigation.cursor
+
+    @property
+    def frontier(self) -> int:
+        return self.playback.frontier
+
+    @property
+    def base(self) -> DiffBase:
+        return self.inspection.base
+
+    def move_to(self, position: int) -> None:
+        self.navigation.move_to(position)
+
+    def go(self, destination: Destination | None) -> None:
+        """Go where another screen sends the user."""
+        self.inspection.go(destination)
+
+    def cursor_moved(self) -> None:
+        self._idle_timer.reset()
+        self.announce("")
+        self.paint()
+
+    # ---- painting ------------------------------------------------------------------------------------------
 
     def paint(self) -> None:
-        """Show everything at the cursor."""
+        self.conversation.move_to(self.cursor, self.frontier)
+        self.architectures.move_to(self.cursor, self.base)
+        self.paint_progress()
+
+    def paint_progress(self) -> None:
         self.paint_header()
         self.strip.move_to(self.cursor, self.frontier)
-        self._document.cursor = self.cursor
-        self.query_one("#conversation", LinesView).show(self._document, in_view=max(0, self.cursor - 1))
-        self.architectures.move_to(self.cursor, self.base)
-        self._paint_answers()
+        self.conversation.grow_to(self.frontier)
+        self.answers.move_to(self.cursor)
 
     def paint_header(self) -> None:
-        """Show where the cursor is, and what is going on."""
-        progress = self.playing or self.asking
+        progress = self.playback.autoplay_label or self.asking.progress
         if self.player is not None and not progress:
             progress = self.player.progress
         spans = header_spans(
@@ -119,98 +173,134 @@ class ReplayScreen(PlayingScreen):
         )
         self.query_one("#header", Bar).say(*spans)
 
-    def _paint_answers(self) -> None:
-        answers = self.query_one("#answers", LinesView)
-        first_ask = self.timeline.marks.next(-1, {"question"})
-        answers.display = self._conversing or (first_ask is not None and first_ask <= self.cursor)
-        if answers.display:
-            view = (scores_view if self._conversing else answers_view)(self.timeline, self.cursor)
-            answers.border_title = Content(view.title)
-            answers.show(view.document, in_view=view.in_view)
+    def announce(self, note: str) -> None:
+        self.query_one("#found", NoteBar).set(note)
 
-    def watch_cursor(self) -> None:
-        """Every panel follows."""
-        self._resting.reset()
-        self.say("")
-        self.paint()
+    def show_problem(self, sentence: str) -> None:
+        self.query_one("#trouble", NoteBar).set(sentence)
 
-    def on_replay_event(self) -> None:
-        """The strip tells of it when it is painted next."""
-        self.strip.on_replay_event()
+    def report(self, sentence: str, severity: SeverityLevel = "information") -> None:
+        self.notify(sentence, severity=severity, markup=False)
 
-    def conversation_closed(self) -> None:
-        """Below the last turn stands how it ended."""
-        self._document.closed = closing_of(self.timeline)
+    def open_screen(
+        self, screen: Screen[ScreenResultType], then: Callable[[ScreenResultType | None], None] | None = None
+    ) -> None:
+        self.app.push_screen(screen, then)
 
-    def grow_to(self, turns: int) -> None:
-        """Show as many."""
-        self._document.grow_to(turns)
-        if turns:
-            self.query_one("#conversation", LinesView).border_subtitle = Content("")
+    @property
+    def focused_view(self) -> LinesView | None:
+        return self.focused if isinstance(self.focused, LinesView) else None
 
-    def paint_progress(self) -> None:
-        """Show header, strip and answers."""
-        self.paint_header()
-        self.strip.move_to(self.cursor, self.frontier)
-        self._paint_answers()
+    # ---- actions -------------------------------------------------------------------------------------------
 
-    def strip_changed(self) -> None:
-        """Something was asked by hand: show it."""
-        self.strip.on_replay_event()
-        self.paint_progress()
+    action_digit = _calls(lambda screen: screen.navigation.digit)
+    action_step = _calls(lambda screen: screen.navigation.step)
+    action_back = _calls(lambda screen: screen.navigation.back)
+    action_first = _calls(lambda screen: screen.navigation.first)
+    action_last = _calls(lambda screen: screen.navigation.last)
+    action_next_eventful = _calls(lambda screen: screen.navigation.next_eventful)
+    action_previous_eventful = _calls(lambda screen: screen.navigation.previous_eventful)
+    action_next_session = _calls(lambda screen: screen.navigation.next_session)
+    action_previous_session = _calls(lambda screen: screen.navigation.previous_session)
+    action_go_to = _calls(lambda screen: screen.navigation.go_to)
+    action_return = _calls(lambda screen: screen.navigation.jump_back)
+    action_play = _calls(lambda screen: screen.playback.autoplay)
+    action_write = _calls(lambda screen: screen.inspection.follow_selected)
+    action_biography = _calls(lambda screen: screen.inspection.show_biography)
+    action_compare = _calls(lambda screen: screen.inspection.compare)
+    action_beside = _calls(lambda screen: screen.inspection.show_side_by_side)
+    action_results = _calls(lambda screen: screen.inspection.show_results)
+    action_run = _calls(lambda screen: screen.inspection.show_run)
+    action_next_page = _calls(lambda screen: screen.architectures.next_page)
+    action_watch = _calls(lambda screen: screen.breakpoints.add)
+    action_watches = _calls(lambda screen: screen.breakpoints.open_list)
+    action_continue = _calls(lambda screen: screen.breakpoints.run_forward)
+    action_continue_back = _calls(lambda screen: screen.breakpoints.run_backward)
+    action_search = _calls(lambda screen: screen.search.open)
+    action_next_match = _calls(lambda screen: screen.search.next_match)
+    action_previous_match = _calls(lambda screen: screen.search.previous_match)
+    action_bookmark = _calls(lambda screen: screen.bookmarks.edit)
+    action_bookmarks = _calls(lambda screen: screen.bookmarks.open_list)
+    action_ask = _calls(lambda screen: screen.asking.ask)
 
-    def marks_changed(self) -> None:
-        """Show the bookmarks on the strip."""
-        self.timeline.marks.set_bookmarks(bookmark.turn for bookmark in self.annotations.bookmarks())
-        self.strip.on_replay_event()
-        self.strip.move_to(self.cursor, self.frontier)
-
-    def choose_turns(self, turn_ids: frozenset[str]) -> None:
-        """Mark turns as those the user came for."""
-        self._document.chosen = turn_ids
+    def action_stop(self) -> None:
+        self._asker.stop()
+        self.playback.stop()
 
     def action_significance(self) -> None:
-        """Colour the conversation by significance, or not."""
-        self._document.by_significance = not self._document.by_significance
+        self.conversation.toggle_significance()
         self.paint()
 
-    # ---- seeking -------------------------------------------------------------------------------------------
-
-    @on(LinesView.BlockClicked)
-    def _clicked(self, message: LinesView.BlockClicked) -> None:
-        if message.view.id == "conversation":
-            self.move_to(message.block + 1)
-        elif message.view.id == "answers" and self._conversing:
-            self.move_to(first_turn_of(self.timeline, message.block))
-
-    @on(TimelineStrip.Sought)
-    def _sought_on_strip(self, message: TimelineStrip.Sought) -> None:
-        self.move_to(message.position)
-
-    # ---- panels, and what lies over them -------------------------------------------------------------------
-
-    def focus_architecture(self, number: int) -> None:
-        """Show an architecture by its 1-based place, and focus it."""
-        self.architectures.focus_one(number - 1)
-
     def action_enlarge(self) -> None:
-        """Give the focused panel the whole screen."""
         if self.focused is not None:
             self.maximize(self.focused)
 
-    def action_results(self) -> None:
-        """Open the results, as far as there are any."""
-        if not self._conversing:
-            super().action_results()
-        elif any(isinstance(event, TestScored) for event in self.timeline.tests):
-            self.app.push_screen(TestScoresScreen(self.timeline), self.go)
-        else:
-            self.notify("No test is over yet: G plays on to the end of all.", markup=False)
+    def action_export(self) -> None:
+        export_screen(self, f"{self.timeline.conversation.id}-turn-{self.cursor}")
 
-    def action_run(self) -> None:
-        """List every question of the whole run."""
-        if self.source.path is None:
-            self.notify("A live run is one conversation: r lists all its questions.", markup=False)
+    def action_help(self) -> None:
+        self.app.push_screen(HelpScreen())
+
+    def action_leave(self) -> None:
+        self.dismiss()
+
+    # ---- clicks --------------------------------------------------------------------------------------------
+
+    @on(LinesView.BlockClicked)
+    def _clicked(self, message: LinesView.BlockClicked) -> None:
+        if message.view is self.conversation:
+            self.move_to(message.block + 1)
+        elif message.view is self.answers:
+            turn = self.answers.first_turn_of(message.block)
+            if turn is not None:
+                self.move_to(turn)
+
+    @on(LinesView.Followed)
+    def _followed(self, message: LinesView.Followed) -> None:
+        if message.view is self.conversation and isinstance(message.subject, TurnSubject):
+            self.navigation.jump(self.timeline.conversation.turns_by_id[message.subject.turn_id].number)
         else:
-            self.minimize()
-            self.post_message(RunWanted(self.source.path))
+            self.inspection.follow(message.subject)
+
+    @on(TimelineStrip.Sought)
+    def _sought(self, message: TimelineStrip.Sought) -> None:
+        self.move_to(message.position)
+
+    # ---- the engine's messages -----------------------------------------------------------------------------
+
+    @on(Happened)
+    def _happened(self, message: Happened) -> None:
+        event = message.event
+        self.timeline.append(event)
+        self.strip.refresh_marks()
+        self.conversation.on_replay_event(event)
+        self.answers.on_replay_event(event)
+        self.search.on_replay_event()
+        self.playback.on_replay_event(event)
+
+    @on(LivePlayer.Reached)
+    def _reached(self, message: LivePlayer.Reached) -> None:
+        self.playback.on_turn_played(message.position)
+
+    @on(LivePlayer.Rested)
+    def _rested(self, message: LivePlayer.Rested) -> None:
+        self.playback.on_engine_idle(message.position)
+        if message.completed:
+            self.paint()
+            self.inspection.show_results()
+
+    @on(LivePlayer.Failed)
+    def _failed(self, message: LivePlayer.Failed) -> None:
+        self.playback.on_failure(message.sentence)
+
+    @on(HandAsker.Progressed)
+    def _asking_progressed(self, message: HandAsker.Progressed) -> None:
+        self.asking.on_progress(message.words)
+
+    @on(HandAsker.Answered)
+    def _answered(self, message: HandAsker.Answered) -> None:
+        self.asking.on_answered(message.position, message.question)
+
+    @on(HandAsker.Failed)
+    def _asking_failed(self, message: HandAsker.Failed) -> None:
+        self.report(message.sentence, "error")

@@ -1,4 +1,4 @@
-"""The results of a whole run: every question of every conversation, and from each into the replay of its own."""
+"""The results of a whole run: every question of every conversation, each with a way into its replay."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memreplay.errors import MemreplayError
 from memreplay.timeline.timeline import Answer, AskKey
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.housekeeping import QuietGarbage
-from memreplay.tui.panels.answers import AnswersTable, Labels, Posed, key_of
+from memreplay.tui.panels.answers import AnswersTable, Labels, ListedQuestion, key_of
 from memreplay.tui.requests import Evidence, VisitWanted
 from memreplay.tui.screens.listing import Listing
 from memreplay.tui.screens.results import QuestionsScreen
@@ -23,12 +23,12 @@ from memreplay.tui.sources import RecordedRun, ReplaySource, labels_in, newest_r
 from memreplay.tui.text import Span, one_line
 from memreplay.tui.widgets.bars import Bar
 
-_NO_QUESTION = "No question was asked in this run. The results of tests are listed in their conversation, by r."
-_ANOTHER_RUN = "Another run was recorded in this file meanwhile: open the list anew."
+_NO_QUESTION = "This run asked no questions. To list the results of tests, open their conversation and press r."
+_ANOTHER_RUN = "This file has a newer run now: reopen the list."
 
 
 class RunScreen(QuestionsScreen[None]):
-    """Reads the answers of a recording's newest run while it stands; then where each fact was lost."""
+    """Reads the answers of a recording's newest run in the background, then attributes them."""
 
     PLACE: ClassVar[Place] = "run"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
@@ -40,18 +40,15 @@ class RunScreen(QuestionsScreen[None]):
 
     @property
     def picture_name(self) -> str:
-        """What an exported picture is called."""
         return f"{self._path.stem}-run"
 
     def on_mount(self) -> None:
-        """Name it; the rest is read meanwhile."""
         self._head("")
         self._say("reading the answers …")
         self._garbage.begin()
         self._read()
 
     def on_unmount(self) -> None:
-        """Let everything be collected again."""
         self._garbage.end()
 
     def _head(self, extent: str) -> None:
@@ -62,7 +59,6 @@ class RunScreen(QuestionsScreen[None]):
         )
 
     def _say(self, progress: str) -> None:
-        """Tell how far the reading has come."""
         self._progress = progress
         self.query_one(Listing).border_subtitle = Content(progress)
 
@@ -87,31 +83,29 @@ class RunScreen(QuestionsScreen[None]):
         count = len(run.conversations)
         of = f"{count} conversations" if count > 1 else "one conversation"
         self._head(f"{len(run.table.questions):,} questions of {of}")
-        self._take(run.table)
+        self._load(run.table)
         self.show_table()
 
     async def _attribute(self, run: RecordedRun) -> None:
-        """One conversation after the other: each has to be opened. The list is laid out anew when all are known."""
+        """Attribute one conversation after the other, then add all labels to the list at once."""
         labels: Labels = {}
         for done, conversation in enumerate(run.conversations):
-            self._say(f"where facts were lost: {done} of {len(run.conversations)} conversations read")
+            self._say(f"attributing failures: {done} of {len(run.conversations)} conversations")
             labels = {**labels, **await asyncio.to_thread(labels_in, self._path, run.id, conversation)}
             if self.was_left:
                 return
             self._garbage.rest()
         self._say("")
-        self.take_labels(labels)
+        self.show_labels(labels)
 
     # ---- into a conversation -------------------------------------------------------------------------------
 
     def explain(self, answer: Answer) -> None:
-        """Open the page that says why an answer is what it is; where that ends with a place, go there."""
         self._explain(answer.asked.conversation, key_of(answer))
 
     def action_jump(self) -> None:
-        """Into the replay of the conversation, at the evidence of this question."""
-        if self._document.posed is not None:
-            self._jump(self._document.posed)
+        if self.document.selected_question is not None:
+            self._jump(self.document.selected_question)
 
     @work(group="opening", exclusive=True)
     async def _explain(self, conversation: str, key: AskKey) -> None:
@@ -127,13 +121,13 @@ class RunScreen(QuestionsScreen[None]):
             self.post_message(VisitWanted(source, destination))
 
     @work(group="opening", exclusive=True)
-    async def _jump(self, posed: Posed) -> None:
-        source = await self._opened(posed.conversation)
+    async def _jump(self, listed: ListedQuestion) -> None:
+        source = await self._opened(listed.conversation)
         if source is not None:
-            self.post_message(VisitWanted(source, Evidence(posed.question)))
+            self.post_message(VisitWanted(source, Evidence(listed.question)))
 
     async def _opened(self, conversation: str) -> ReplaySource | None:
-        """A conversation of the run; None where it cannot be read, which is told."""
+        """A conversation of the run; None if it cannot be read, after a notification."""
         listing = self.query_one(Listing)
         listing.border_subtitle = Content(f"opening {one_line(conversation)} …")
         try:
@@ -146,5 +140,4 @@ class RunScreen(QuestionsScreen[None]):
             listing.border_subtitle = Content(self._progress)
 
     def action_leave(self) -> None:
-        """Back to where the user came from."""
         self.dismiss()

@@ -1,4 +1,4 @@
-"""The start: pick a conversation, memories and a model to replay live; or open a recording."""
+"""The start screen: open a recording, or pick a conversation, memories and a model for a live replay."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from memreplay.tui.widgets.bars import Bar
 
 
 class MemoryList(OptionList):
-    """Names of memories, some of them ticked."""
+    """A list of memories with checkboxes."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "select", "Toggle", show=False)]
 
@@ -37,11 +37,9 @@ class MemoryList(OptionList):
 
     @property
     def ticked(self) -> tuple[str, ...]:
-        """The ticked names, in the order of the list."""
         return tuple(name for name in self._names if name in self._ticked)
 
     def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
-        """Tick or untick."""
         message.stop()
         self._ticked ^= {self._names[message.option_index]}
         name = self._names[message.option_index]
@@ -52,7 +50,7 @@ class MemoryList(OptionList):
 
 
 _WHAT_IT_IS = (
-    "A microscope for the memory of LLM agents: replay a conversation, see what each memory keeps and finds."
+    "A microscope for the memory of LLM agents: replay a conversation, see what each memory stores and finds."
 )
 
 _KINDS = ("identity", "technical", "multi", "", "edge")
@@ -65,13 +63,13 @@ _TITLES = (
 
 
 class StartScreen(Screen[None]):
-    """Asks what to replay. It lists files after its first paint, and leaves the opening to the app."""
+    """Asks what to replay. It lists files after its first paint; the app opens them."""
 
     PLACE: ClassVar[Place] = "start"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
 
     class ReplayWanted(Message):
-        """A live replay of a dataset, by its id or path."""
+        """Start a live replay of a dataset, by its id or path."""
 
         def __init__(self, dataset: str, backends: tuple[str, ...], model: str) -> None:
             super().__init__()
@@ -80,7 +78,7 @@ class StartScreen(Screen[None]):
             self.model = model
 
     class RecordingWanted(Message):
-        """A recording is to be opened."""
+        """Open a recording."""
 
         def __init__(self, path: Path) -> None:
             super().__init__()
@@ -93,14 +91,13 @@ class StartScreen(Screen[None]):
         self._recordings: Sequence[Path] = ()
 
     def compose(self) -> ComposeResult:
-        """Recordings at the left, a live replay at the right."""
         launch = self._launch
         yield Bar(id="header")
         with Horizontal(id="choices"):
             with Vertical(id="recorded"):
                 yield OptionList(id="recordings", compact=True)
             with Vertical(id="live"):
-                yield Input(placeholder="filter, or the path of a file", id="filter", compact=True)
+                yield Input(placeholder="filter, or a file path", id="filter", compact=True)
                 yield OptionList(id="datasets", compact=True)
                 yield MemoryList(launch.all_backends, launch.backends, id="backends")
                 yield Input(launch.model, placeholder="a LiteLLM model name", id="model", compact=True)
@@ -109,7 +106,6 @@ class StartScreen(Screen[None]):
         yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
-        """Say what this is; the lists come when they are read."""
         self.query_one("#header", Bar).say(Span(" memreplay ", "recorded"), Span(f"  {_WHAT_IT_IS}", "dim"))
         for name, title, note in _TITLES:
             widget = self.query_one(f"#{name}")
@@ -120,7 +116,7 @@ class StartScreen(Screen[None]):
         self.call_after_refresh(self._read_lists)
 
     def say(self, sentence: str, *, trouble: bool = False) -> None:
-        """Tell what is going on, or what went wrong."""
+        """Show a status or an error."""
         self.query_one("#status", Bar).say(Span(f" {one_line(sentence)}", "bad" if trouble else "dim"))
 
     @work(thread=True, group="lists")
@@ -186,15 +182,12 @@ class StartScreen(Screen[None]):
         self._play(self._recordings[message.option_index])
 
     def action_start(self) -> None:
-        """Start a live replay of what is highlighted."""
         self._start(self._highlighted() or self.query_one("#filter", Input).value.strip())
 
     def action_filter(self) -> None:
-        """Filter the conversations."""
         self.query_one("#filter").focus()
 
     def action_run(self) -> None:
-        """List every question of the highlighted recording."""
         place = self.query_one("#recordings", OptionList).highlighted
         if place is None:
             self.say("There is no recording yet: start a live replay.")
@@ -202,7 +195,6 @@ class StartScreen(Screen[None]):
             self.post_message(RunWanted(self._recordings[place]))
 
     def action_help(self) -> None:
-        """All keys."""
         from memreplay.tui.screens.overlays import HelpScreen
 
         self.app.push_screen(HelpScreen())
@@ -218,7 +210,7 @@ class StartScreen(Screen[None]):
         backends = self.query_one("#backends", MemoryList).ticked
         model = self.query_one("#model", Input).value.strip()
         if not dataset:
-            self.say("Choose a conversation, or give the path of a file.", trouble=True)
+            self.say("Choose a conversation, or type a file path.", trouble=True)
         elif not backends:
             self.say("Choose at least one memory.", trouble=True)
         elif not model:
@@ -243,7 +235,7 @@ class StartScreen(Screen[None]):
 
 
 def _by_kind(entry: ListedDataset) -> int:
-    """The kinds that tell a story come first; what only tests the edges, last."""
+    """Conversations with a story first, those that only test edge cases last."""
     kind = entry.id.split("-")[0]
     return _KINDS.index(kind) if kind in _KINDS else _KINDS.index("")
 

@@ -1,4 +1,4 @@
-"""Why an answer is what it is: the prompt as it was sent, beside where the fact was lost."""
+"""Why an answer is what it is: where the fact was lost, beside the prompt as it was sent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,14 @@ from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.panels.answers import AnswersTable, key_of
 from memreplay.tui.panels.prompt import PROMPT_LEGEND, prompt_view
-from memreplay.tui.panels.why import Verdict, absent_lines, answers_beside, verdicts_on, waiting_lines, why_lines
+from memreplay.tui.panels.why import (
+    Explanation,
+    absent_lines,
+    answers_beside,
+    explain_answers,
+    waiting_lines,
+    why_lines,
+)
 from memreplay.tui.requests import Decision, Destination, Hearing, Life, Position
 from memreplay.tui.screens.dialogs import export_screen
 from memreplay.tui.screens.overlays import HelpScreen
@@ -33,7 +40,7 @@ from memreplay.tui.widgets.lines_view import LinesView
 
 
 class WhyScreen(Screen[Destination | None]):
-    """Ends with where the user wants to look in the replay, or with None."""
+    """Returns where the user wants to look in the replay, or None."""
 
     PLACE: ClassVar[Place] = "why"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
@@ -47,15 +54,14 @@ class WhyScreen(Screen[Destination | None]):
         self._question = question
         self._answers = answers_beside(timeline, key_of(answer))
         self._place = self._answers.index(answer)
-        self._verdicts: Sequence[Verdict] = ()
+        self._explanations: Sequence[Explanation] = ()
 
     @property
     def answer(self) -> Answer:
-        """The answer that is looked at."""
         return self._answers[self._place]
 
     def compose(self) -> ComposeResult:
-        """The verdict and the prompt: side by side where there is room."""
+        """Explanation and prompt, side by side if there is room."""
         yield Bar(id="header")
         with Container(id="why"):
             yield LinesView(id="verdict", classes="panel")
@@ -64,7 +70,7 @@ class WhyScreen(Screen[Destination | None]):
         yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
-        """Show what is known at once; where the fact was lost is worked out meanwhile."""
+        """Show what is known at once; attribution runs in the background."""
         self.query_one("#legend", Bar).say(Span(f" {PROMPT_LEGEND}", "dim"))
         self.query_one("#verdict", LinesView).focus(scroll_visible=False)
         self._paint()
@@ -72,8 +78,8 @@ class WhyScreen(Screen[Destination | None]):
 
     @work(group="attribution", exclusive=True)
     async def _read(self) -> None:
-        self._verdicts = await asyncio.to_thread(verdicts_on, self._timeline, self._answers)
-        if self in self.app.screen_stack:  # else it was left meanwhile
+        self._explanations = await asyncio.to_thread(explain_answers, self._timeline, self._answers)
+        if self in self.app.screen_stack:  # else the user has left
             self._paint()
 
     def _paint(self) -> None:
@@ -87,26 +93,26 @@ class WhyScreen(Screen[Destination | None]):
         )
         verdict = self.query_one("#verdict", LinesView)
         verdict.border_title = Content("why this answer")
-        if self._verdicts:
+        if self._explanations:
             names = AnswersTable.until(self._timeline, asked.turn)
             lines = why_lines(
                 self._question,
-                self._verdicts[self._place],
-                self._verdicts,
-                {who: names.name_of(who) for who in names.contestants},
+                self._explanations[self._place],
+                self._explanations,
+                {system: names.name_of(system) for system in names.systems},
             )
         else:
             lines = waiting_lines(self._question, answer)
         verdict.show(lines)
-        if self._verdicts and not isinstance(verdict.selected, TurnSubject):
-            verdict.select(self._line_of_the_loss(lines))
+        if self._explanations and not isinstance(verdict.selected, TurnSubject):
+            verdict.select(self._line_of_loss(lines))
         self._paint_prompt(answer)
 
     def _paint_prompt(self, answer: Answer) -> None:
         prompt = self.query_one("#prompt", LinesView)
         shown = prompt_view(self._timeline.conversation, answer.asked, self._question.evidence)
         absent = absent_lines(shown.absent)
-        prompt.border_title = Content("the prompt, as it was sent")
+        prompt.border_title = Content("the prompt as sent")
         prompt.border_subtitle = Content(f"{answer.asked.context_tokens:,} tokens of memory")
         lines = [*absent, *shown.lines]
         first = shown.first_evidence
@@ -115,15 +121,13 @@ class WhyScreen(Screen[Destination | None]):
     # ---- what the user does --------------------------------------------------------------------------------
 
     def action_next_architecture(self) -> None:
-        """The same question, answered by the next architecture."""
         self._look_at(self._place + 1)
 
     def action_previous_architecture(self) -> None:
-        """The same question, answered by the previous architecture."""
         self._look_at(self._place - 1)
 
     def action_write(self) -> None:
-        """To the write: of what is selected, or that which should have been there for the evidence."""
+        """Go to the write of the selected line, or to where the evidence should have been written."""
         view = self.focused
         subject = view.selected or view.first_subject if isinstance(view, LinesView) else None
         if isinstance(subject, TurnSubject):
@@ -131,7 +135,7 @@ class WhyScreen(Screen[Destination | None]):
         elif isinstance(subject, PromptSubject):
             self._go_to_write(subject)
         else:
-            self.notify("No turn is named as the evidence of this question.", markup=False)
+            self.notify("This question names no evidence.", markup=False)
 
     @on(LinesView.Followed)
     def _followed(self, message: LinesView.Followed) -> None:
@@ -148,30 +152,26 @@ class WhyScreen(Screen[Destination | None]):
                 pass
 
     def action_biography(self) -> None:
-        """The whole way of the evidence through this memory."""
         if self._question.evidence:
             self.dismiss(Life(self._question, self.answer.asked.backend))
         else:
-            self.notify("No turn is named as the evidence of this question.", markup=False)
+            self.notify("This question names no evidence.", markup=False)
 
     def action_leave(self) -> None:
-        """Back."""
         self.dismiss(None)
 
     def action_export(self) -> None:
-        """Save the screen as a picture."""
         asked = self.answer.asked
         export_screen(self, f"{self._timeline.conversation.id}-why-{asked.question_id}-{asked.backend}")
 
     def action_help(self) -> None:
-        """All keys."""
         self.app.push_screen(HelpScreen())
 
     def _go_to_write(self, subject: PromptSubject) -> None:
         asked = self.answer.asked
         found = line_written_by(self._timeline, asked.backend, asked.hits, subject.text, asked.turn)
         if found is None or found.written is None:
-            self.notify("Who wrote this is not on record.", markup=False)
+            self.notify("The recording does not say who wrote this.", markup=False)
         else:
             origin = found.written
             self.dismiss(Position(origin.turn, origin.backend, origin_words(origin)))
@@ -182,10 +182,10 @@ class WhyScreen(Screen[Destination | None]):
 
     @property
     def _trails(self) -> Sequence[Trail]:
-        return self._verdicts[self._place].trails if self._verdicts else ()
+        return self._explanations[self._place].trails if self._explanations else ()
 
-    def _line_of_the_loss(self, lines: Sequence[Line]) -> int | None:
-        """The line of the first evidence turn that was lost; of the first one where none was."""
+    def _line_of_loss(self, lines: Sequence[Line]) -> int | None:
+        """The line of the first evidence turn that was lost; of the first one if none was."""
         named = {
             one.about.turn_id: at for at, one in reversed([*enumerate(lines)]) if isinstance(one.about, TurnSubject)
         }
@@ -193,7 +193,7 @@ class WhyScreen(Screen[Destination | None]):
         return next(lost, min(named.values(), default=None))
 
     def _to_the_write(self, turn_id: str) -> Decision | Hearing:
-        """Where the turn was judged; where memory was told of it, if nothing in it was."""
+        """Where the turn was judged; if nothing in it was, where memory received it."""
         asked = self.answer.asked
         note = next((trail.sentence for trail in self._trails if trail.turn == turn_id), "")
         judged = decisive_judgement(self._timeline.ledger(asked.backend), turn_id, self._question, asked.turn)

@@ -1,4 +1,4 @@
-"""The architectures side by side, as many as there is room for; the others are a key or a click away."""
+"""The architectures side by side, as many as fit; a key or a click shows the others."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from textual.content import Content
 
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.panels.architectures import panels_of
-from memreplay.tui.panels.panel import MARKED, PAGES, Base, Page, Panel
+from memreplay.tui.panels.panel import MARKED, PAGES, DiffBase, Page, Panel
 from memreplay.tui.text import Span, one_line
 from memreplay.tui.widgets.bars import ArchitectureTabs, Bar
 from memreplay.tui.widgets.lines_view import LinesView
 
 
 class PanelView(LinesView):
-    """A panel of an architecture, as wide and high as it is given room."""
+    """A panel of an architecture."""
 
     def __init__(self, panel: Panel) -> None:
         super().__init__(classes="panel")
@@ -26,35 +26,32 @@ class PanelView(LinesView):
         self._titles = "", ""
         self.styles.height = f"{panel.weight}fr"
 
-    def move_to(self, cursor: int, base: Base) -> None:
+    def move_to(self, cursor: int, base: DiffBase) -> None:
         """Show the panel at a position, compared with a base."""
         view = self.panel.at(cursor, base)
-        # On a short screen the panels have no lower edge, and the note goes to the upper one.
-        short = self.screen.has_class("-short")
-        self._entitle(
-            f"{view.title} · {view.note}" if short and view.note else view.title, "" if short else view.note
-        )
+        titles = view.title, view.note
+        if self.screen.has_class("-short"):
+            # There the panels have no lower border: the note joins the title.
+            titles = " · ".join(filter(None, titles)), ""
+        if titles != self._titles:
+            self._titles = titles
+            self.border_title = Content(titles[0])
+            self.border_subtitle = Content(titles[1]) if titles[1] else None
         self.show(view.document, in_view=view.in_view)
-
-    def _entitle(self, title: str, note: str) -> None:
-        if (title, note) != self._titles:
-            self._titles = title, note
-            self.border_title = Content(title)
-            self.border_subtitle = Content(note) if note else None
 
 
 class ArchitecturePane(Vertical):
-    """The panels of one architecture, a page of them at a time. Only those on the screen are worked out."""
+    """The panels of one architecture, one page at a time. Only visible panels are computed."""
 
     def __init__(self, timeline: Timeline, backend: str) -> None:
         super().__init__(classes="architecture")
         self.backend = backend
         self._timeline = timeline
+        self._description = timeline.description(backend)
         self._page: Page = PAGES[0]
-        self._pages: dict[Page, list[PanelView]] = {PAGES[0]: self._made(PAGES[0])}
+        self._pages: dict[Page, list[PanelView]] = {PAGES[0]: self._new_panels(PAGES[0])}
 
     def compose(self) -> ComposeResult:
-        """What is wrong with it, if anything is; then its panels."""
         yield Bar(classes="failure")
         yield from self._pages[self._page]
 
@@ -64,22 +61,22 @@ class ArchitecturePane(Vertical):
         return iter(self._pages[self._page])
 
     def turn_to(self, page: Page) -> None:
-        """Show another page of panels. It is made when it is shown for the first time."""
+        """Show another page of panels, and create it the first time."""
         had_focus = any(panel.has_focus for panel in self.panels)
         for panel in self.panels:
             panel.display = False
         self._page = page
-        if page in self._pages:
-            for panel in self.panels:
-                panel.display = True
-        else:
-            self._pages[page] = self._made(page)
+        if page not in self._pages:
+            self._pages[page] = self._new_panels(page)
             self.mount(*self._pages[page])
+        for panel in self.panels:
+            panel.display = True
         if had_focus:
             self.focus_panel()
 
-    def move_to(self, cursor: int, base: Base) -> None:
+    def move_to(self, cursor: int, base: DiffBase) -> None:
         """Show every panel at a position."""
+        self._follow_description()
         failures = self._timeline.failures_at(self.backend, cursor)
         failure = self.query_one(".failure", Bar)
         failure.display = bool(failures)
@@ -89,11 +86,11 @@ class ArchitecturePane(Vertical):
             panel.move_to(cursor, base)
 
     def focus_panel(self) -> None:
-        """Put the focus on its first panel."""
+        """Focus the first panel."""
         next(self.panels).focus(scroll_visible=False)
 
     def select(self, subject: Hashable) -> bool:
-        """Focus the panel of this page that tells of something and select its line; whether there is one."""
+        """Focus the panel of this page that shows a subject and select its line. False if there is none."""
         for panel in self.panels:
             block = panel.block_about(subject)
             if block is not None:
@@ -102,7 +99,21 @@ class ArchitecturePane(Vertical):
                 return True
         return False
 
-    def _made(self, page: Page) -> list[PanelView]:
+    def _follow_description(self) -> None:
+        """Make the panels again once a live memory was opened, and has said which panels it has."""
+        description = self._timeline.description(self.backend)
+        if description == self._description:
+            return
+        self._description = description
+        had_focus = any(panel.has_focus for panel in self.panels)
+        for panel in [panel for panels in self._pages.values() for panel in panels]:
+            panel.remove()
+        self._pages = {self._page: self._new_panels(self._page)}
+        self.mount(*self.panels)
+        if had_focus:
+            self.focus_panel()
+
+    def _new_panels(self, page: Page) -> list[PanelView]:
         return [PanelView(panel) for panel in panels_of(self._timeline, self.backend, page)]
 
 
@@ -110,7 +121,7 @@ _NARROWEST_PANE = 38
 
 
 class Architectures(Vertical):
-    """A row of names and a column of panels for each architecture on the screen."""
+    """A row of names, and a column of panels for each architecture that fits."""
 
     def __init__(self, timeline: Timeline, backends: Sequence[str], *, id: str) -> None:
         super().__init__(id=id)
@@ -121,23 +132,21 @@ class Architectures(Vertical):
         self.page: Page = PAGES[0]
 
     def compose(self) -> ComposeResult:
-        """Names above, panels below."""
         yield ArchitectureTabs([pane.backend for pane in self.panes], id="tabs")
         with Horizontal(id="panes"):
             yield from self.panes
 
     @property
     def shown(self) -> range:
-        """Which of them are on the screen, by their place in the order."""
+        """The indexes of the architectures on the screen."""
         count = max(1, min(len(self.panes), self.size.width // _NARROWEST_PANE))
         first = max(0, min(self._first, len(self.panes) - count))
         return range(first, min(first + count, len(self.panes)))
 
     def on_resize(self, event: events.Resize) -> None:
-        """Show as many as there is room for."""
         self._arrange_panes()
 
-    def move_to(self, cursor: int, base: Base) -> None:
+    def move_to(self, cursor: int, base: DiffBase) -> None:
         """Show those on the screen at a position, compared with a base."""
         self._cursor, self._base = cursor, base
         if self.size.width:
@@ -145,11 +154,10 @@ class Architectures(Vertical):
                 self.panes[index].move_to(cursor, base)
 
     def next_page(self) -> None:
-        """Show the next page of panels, of every architecture."""
         self.turn_to(PAGES[(PAGES.index(self.page) + 1) % len(PAGES)])
 
     def turn_to(self, page: Page) -> None:
-        """Show a page of panels, of every architecture."""
+        """Show a page of panels of every architecture."""
         self.page = page
         for pane in self.panes:
             pane.turn_to(self.page)
@@ -161,13 +169,13 @@ class Architectures(Vertical):
         return next((pane.backend for pane in self.panes if pane.has_focus_within), None)
 
     def show_backend(self, backend: str) -> None:
-        """Bring an architecture onto the screen, by its name, and focus it."""
-        names = [pane.backend for pane in self.panes]
-        if backend in names:
-            self.focus_one(names.index(backend))
+        """Bring an architecture onto the screen by its name and focus it."""
+        for index, pane in enumerate(self.panes):
+            if pane.backend == backend:
+                self.focus_one(index)
 
     def focus_one(self, index: int) -> None:
-        """Bring an architecture onto the screen, by its place in the order, and focus it."""
+        """Bring an architecture onto the screen by its index and focus it."""
         if not 0 <= index < len(self.panes):
             return
         if index not in self.shown:
@@ -176,7 +184,7 @@ class Architectures(Vertical):
         self.panes[index].focus_panel()
 
     def select(self, backend: str, subject: Hashable) -> None:
-        """Focus the panel of an architecture on the screen that tells of something, and select its line."""
+        """Focus the panel of an architecture that shows a subject, and select its line."""
         pane = next((pane for pane in self.panes if pane.backend == backend), None)
         if pane is None:
             return

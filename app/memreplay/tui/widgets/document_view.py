@@ -1,4 +1,4 @@
-"""A document on the screen: laid out at the present width, scrolled, and drawn only where it is looked at."""
+"""A document on the screen: laid out at the current width, scrolled, and drawn only where it is visible."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from textual.widget import Widget
 from memreplay.tui.document import Document, Layout, LinesDocument
 from memreplay.tui.text import TONES, Row, Tone
 
-_MOST_KEPT = 1024
+_MAX_CACHED = 1024
 
 Place = bool | None
-"""Whether the cell after a row shows the place in the document; None where there is no such cell."""
+"""Whether the cell after a row belongs to the scroll thumb; None if rows have no such cell."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """What stands around the rows: strips above and below, and the cells left and right of every row."""
+    """The borders: strips above and below the rows, and the cells left and right of every row."""
 
     above: tuple[Strip, ...]
     sides: tuple[Strip, Strip]
@@ -34,25 +34,24 @@ class Frame:
 
 
 class RowPainter:
-    """Draws the rows of one view. When what their looks depend on changes: :meth:`forget`."""
+    """Draws and caches the rows of one view. Call :meth:`forget` when theme, state or size change."""
 
     def __init__(self, view: Widget) -> None:
         self._view = view
         self._base: Style | None = None
         self._tones: dict[Tone, Style] = {}
         self._frame: tuple[object, Frame] | None = None
-        # By identity: to compare rows by what is in them takes as long as to draw them.
-        self._kept: dict[tuple[int, Place], tuple[Row | None, Strip]] = {}
+        # By identity: comparing the contents of rows takes as long as drawing them.
+        self._cached: dict[tuple[int, Place], tuple[Row | None, Strip]] = {}
 
     def forget(self) -> None:
-        """Another theme, another state, another size."""
         self._base = None
         self._frame = None
         self._tones.clear()
-        self._kept.clear()
+        self._cached.clear()
 
     def content(self, row: Row | None, width: int, place: Place) -> Strip:
-        """A row in so many cells, with the cell after it."""
+        """A row at a width in cells, followed by its thumb cell."""
         if self._base is None:
             self._base = self._view.rich_style
         whole = base = self._base
@@ -66,19 +65,19 @@ class RowPainter:
         return Strip([*strip, Segment(" ", whole + self._tone("thumb") if place else whole)], width + 1)
 
     def frame(self, titles: object, draw: Callable[[], Frame]) -> Frame:
-        """What stands around the rows; drawn again where the titles in it are others."""
+        """The borders; drawn again if the titles in them changed."""
         if self._frame is None or self._frame[0] != titles:
             self._frame = titles, draw()
         return self._frame[1]
 
     def lines(self, rows: Sequence[tuple[Row | None, Place]], width: int) -> list[Strip]:
-        """Rows as they stand on the screen, with what is left and right of them."""
-        if len(self._kept) > _MOST_KEPT:
-            self._kept.clear()
+        """Rows with their borders, as they appear on the screen."""
+        if len(self._cached) > _MAX_CACHED:
+            self._cached.clear()
         return [self._line(row, width, place) for row, place in rows]
 
     def _line(self, row: Row | None, width: int, place: Place) -> Strip:
-        kept = self._kept.get((id(row), place))
+        kept = self._cached.get((id(row), place))
         if kept is not None and kept[0] is row:
             return kept[1]
         strip = self.content(row, width, place)
@@ -88,7 +87,7 @@ class RowPainter:
         if self._frame is not None:
             left, right = self._frame[1].sides
             strip = Strip.join([left, strip, right])
-        self._kept[id(row), place] = row, strip
+        self._cached[id(row), place] = row, strip
         return strip
 
     def _tone(self, tone: Tone) -> Style:
@@ -101,7 +100,7 @@ class RowPainter:
             return Style.null()
         name = f"tone--{tone}"
         partial = self._view.get_component_rich_style(name, partial=True)
-        # The partial style says what the tone sets; only the whole one has translucent colours blended.
+        # The partial style says what the tone sets; only the whole one blends translucent colours.
         whole = self._view.get_component_rich_style(name)
         return partial + Style(
             color=whole.color if partial.color else None, bgcolor=whole.bgcolor if partial.bgcolor else None
@@ -113,7 +112,7 @@ _ROWS_ABOVE = 2
 
 @dataclass(frozen=True)
 class _Window:
-    """The rows in view, from the document's row ``top`` on, and those of them that show the place in it."""
+    """The visible rows, from the document's row ``top`` on, and those of them that show the scroll thumb."""
 
     width: int
     top: int
@@ -121,16 +120,15 @@ class _Window:
     place: range | None
 
     def row(self, at: int) -> tuple[Row | None, Place]:
-        """A row of the viewport by its number, as it is drawn."""
         return self.rows[at] if at < len(self.rows) else None, None if self.place is None else at in self.place
 
 
 class DocumentView(ScrollView):
-    """Shows a document. What it costs to draw does not depend on how long the document is."""
+    """Shows a document. The cost of drawing does not depend on its length."""
 
     ALLOW_SELECT = False
     SHOWS_PLACE: ClassVar[bool] = True
-    """Whether the last cell of its rows shows which part of the document is in view."""
+    """Whether the last cell of each row shows a scroll thumb."""
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"tone--{tone}" for tone in TONES}
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
@@ -144,28 +142,26 @@ class DocumentView(ScrollView):
 
     @property
     def allow_vertical_scroll(self) -> bool:
-        """Always, though it has no scrollbar: that is a widget of its own, and would be painted at every move."""
+        """Always, though it has no scrollbar: Textual's is a separate widget, and repainted at every move."""
         return not self.disabled
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Rows of the whole document, where the style sheet lets it be as high as that."""
         return Layout(self._document, max(width - self.SHOWS_PLACE, 1)).total
 
     @property
     def document(self) -> Document:
-        """What is shown."""
         return self._document
 
     @property
     def text(self) -> str:
-        """All rows as plain text, as they stand at the present width."""
+        """All rows as plain text at the current width."""
         layout = self.layout_now
         layout.measure(0, before=0, after=sys.maxsize)
         return "\n".join(row.text.rstrip() for row in layout.rows_from(0, layout.total) if row is not None)
 
     @property
     def layout_now(self) -> Layout:
-        """Where the blocks stand at the present width."""
+        """The layout of the document at the current width."""
         width = max(self.scrollable_content_region.width - self.SHOWS_PLACE, 1)
         if self._layout_now.document is not self._document or self._layout_now.width != width:
             self._layout_now = Layout(self._document, width)
@@ -173,13 +169,13 @@ class DocumentView(ScrollView):
 
     @property
     def highlighted(self) -> int | None:
-        """The block that stands out; None where none does."""
+        """The block that is drawn as selected."""
         return None
 
-    # ---- where it stands -----------------------------------------------------------------------------------
+    # ---- scrolling -----------------------------------------------------------------------------------------
 
     def relay(self) -> None:
-        """Take up a changed number of blocks, or a changed width, and draw anew."""
+        """Adapt to a changed number of blocks or a changed width, and repaint."""
         if not self.is_attached or not self.size.width:
             return
         layout, height = self.layout_now, self.scrollable_content_region.height
@@ -188,7 +184,7 @@ class DocumentView(ScrollView):
         if self._in_view is not None and self._in_view < len(self._document):
             layout.measure(self._in_view, before=2 * height, after=2 * height)
         self._extend_to(layout.total)
-        # What was above the rows in view may have been guessed: they stay where they are.
+        # The heights of blocks above may have been estimates: keep the visible rows where they are.
         self.scroll_y = self.validate_scroll_y(layout.start(top) + below if top is not None else self.scroll_y)
         if self._from_top:
             self._scroll_to_row(0 if self._in_view is None else layout.start(self._in_view) - _ROWS_ABOVE)
@@ -197,16 +193,13 @@ class DocumentView(ScrollView):
         self.repaint()
 
     def bring_into_view(self, block: int) -> None:
-        """Scroll as little as is needed for a block to be seen whole, with a little of what surrounds it."""
+        """Scroll as little as possible to show a whole block with a little of its surroundings."""
         self._in_view = block
         self._from_top = False
         self.relay()
 
     def renew(self, document: Document) -> None:
-        """Show the same blocks, though some take other rows than before: the one in view stays on its row.
-
-        It moves where else its end would be out of view, and no further than that.
-        """
+        """Show the same blocks with changed heights. The block in view keeps its row unless that hides its end."""
         block = self._in_view
         row = None if block is None else self.layout_now.start(block) - self.scroll_offset.y
         self._document = document
@@ -224,12 +217,11 @@ class DocumentView(ScrollView):
         self.repaint()
 
     def _extend_to(self, rows: int) -> None:
-        """Let it be scrolled over so many rows."""
         if rows == self.virtual_size.height:
             return
         if self.styles.is_auto_height:
             self.refresh(layout=True)
-        # Assigned, a virtual size lays the whole screen out anew; few views grow by it.
+        # Assigning virtual_size would lay out the whole screen again, which few views need.
         self.set_reactive(Widget.virtual_size, Size(self.scrollable_content_region.width, rows))
 
     def _scroll_to_block(self, block: int) -> None:
@@ -249,8 +241,8 @@ class DocumentView(ScrollView):
     # ---- drawing -------------------------------------------------------------------------------------------
 
     def repaint(self) -> None:
-        """Have those rows drawn again that are not what they were, in the document or by where it is looked at."""
-        before, self._window = self._window, self._look()
+        """Draw the rows again that changed, or all of them if the view scrolled."""
+        before, self._window = self._window, self._visible()
         now = self._window
         if (now.top, now.place, len(now.rows)) != (before.top, before.place, len(before.rows)):
             self.refresh()
@@ -259,8 +251,7 @@ class DocumentView(ScrollView):
         if changed:
             self.refresh_lines(now.top + changed[0], changed[-1] - changed[0] + 1)
 
-    def _look(self) -> _Window:
-        """What is to be seen now."""
+    def _visible(self) -> _Window:
         layout, top, height = self.layout_now, self.scroll_offset.y, self.scrollable_content_region.height
         rows = layout.rows_from(top, height)
         self._extend_to(layout.total)
@@ -273,7 +264,7 @@ class DocumentView(ScrollView):
         return _Window(layout.width, top, tuple(rows), self._place(top, height) if self.SHOWS_PLACE else None)
 
     def _place(self, top: int, height: int) -> range:
-        """The rows of the viewport that show its place in the document; none where all of it is in view."""
+        """The rows of the viewport that show the scroll thumb; none if the whole document fits."""
         total = self.layout_now.total
         if total <= height or not height:
             return range(0)
@@ -288,19 +279,17 @@ class DocumentView(ScrollView):
             self.scroll_to(y=wanted, animate=False)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lay out anew: another width wraps otherwise."""
         self._painter.forget()
         self.relay()
 
     def notify_style_update(self) -> None:
-        """Another theme, or another state: what styles come to is worked out anew."""
         super().notify_style_update()
         self._painter.forget()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Draw rows of the widget: the edges as any widget draws them, and between them the document."""
+        """Draw the borders as Textual does, and the document between them."""
         if self._window.top != self.scroll_offset.y or self._window.width != self.layout_now.width:
-            self._window = self._look()
+            self._window = self._visible()
         frame = self._painter.frame((self._border_title, self._border_subtitle), self._framed)
         rows = [self._window.row(at) for at in range(self.outer_size.height - len(frame.above) - len(frame.below))]
         strips = [*frame.above, *self._painter.lines(rows, self._window.width), *frame.below]
@@ -308,7 +297,6 @@ class DocumentView(ScrollView):
         return cut[crop.y : crop.bottom]
 
     def _framed(self) -> Frame:
-        """The edges, as any widget draws them."""
         (width, height), edges = self.outer_size, self.gutter
         strips = super().render_lines(Region(0, 0, width, height))
         end = height - edges.bottom
@@ -317,6 +305,5 @@ class DocumentView(ScrollView):
         return Frame(tuple(strips[: edges.top]), sides, tuple(strips[end:]))
 
     def render_line(self, y: int) -> Strip:
-        """Draw one row of the viewport."""
         row, place = self._window.row(y)
         return self._painter.content(row, self._window.width, place)

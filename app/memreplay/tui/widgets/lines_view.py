@@ -1,8 +1,10 @@
-"""The base of every panel: a document whose lines can be selected, and followed where they lead."""
+"""The base of every panel: a document whose lines can be selected and followed."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import ClassVar
 
 from textual import events
@@ -16,35 +18,33 @@ from memreplay.tui.widgets.document_view import DocumentView
 
 
 class LinesView(DocumentView, can_focus=True):
-    """Shows lines, or any document, and tells where its user wants to go from them."""
+    """Shows lines, or any document, and posts which ones the user follows or clicks."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("panel")
 
+    @dataclass
     class Followed(Message):
-        """The user wants to go where a line leads: what the line is about."""
+        """The user follows a line to its subject."""
 
-        def __init__(self, view: LinesView, subject: Hashable) -> None:
-            super().__init__()
-            self.view = view
-            self.subject = subject
+        view: LinesView
+        subject: Hashable
 
+    @dataclass
     class BlockClicked(Message):
-        """A block was clicked."""
+        """The user clicked a block."""
 
-        def __init__(self, view: LinesView, block: int) -> None:
-            super().__init__()
-            self.view = view
-            self.block = block
+        view: LinesView
+        block: int
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._selected: int | None = None
 
     def show(self, document: Document | Sequence[Line], *, in_view: int | None = None) -> None:
-        """Show a document, or lines, with one block in view; from the top where none is named.
+        """Show a document, or lines, with one block in view, or from the top if none is named.
 
-        The same document scrolls as little as is needed. In another one the block stands near the top, wherever
-        the view was before: what is shown depends on what is given, and not on the way to it.
+        The same document scrolls as little as possible. In another document the block appears near the top
+        wherever the view was before, so that what is shown depends on the arguments alone.
         """
         given = LinesDocument(document) if isinstance(document, Sequence) else document
         if isinstance(given, LinesDocument) and given == self._document and in_view == self._in_view:
@@ -54,49 +54,46 @@ class LinesView(DocumentView, can_focus=True):
         self._document = given
         self._in_view = in_view
         if selected is not None:
-            self._select_again(selected)
+            self._selected = self._line_about(selected)
         self.relay()
 
     # ---- selecting -----------------------------------------------------------------------------------------
 
     @property
     def selected(self) -> Hashable | None:
-        """What the selected line is about; None where none is selected."""
+        """The subject of the selected line."""
         if self._selected is None or self._selected >= len(self._document):
             return None
         return self._document.subject(self._selected)
 
     @property
     def highlighted(self) -> int | None:
-        """The selected line, as long as the keys go here."""
+        """The selected line, while the view has the focus."""
         return self._selected if self.has_focus else None
 
     @property
     def first_subject(self) -> Hashable | None:
-        """What is meant where nothing is selected: the first subject from the line in view on."""
-        start = self._in_view or 0
-        blocks = (*range(start, len(self._document)), *range(min(start, len(self._document))))
+        """The default where nothing is selected: the first subject from the line in view on."""
+        start, count = self._in_view or 0, len(self._document)
+        blocks = chain(range(start, count), range(min(start, count)))
         return next((subject for block in blocks if (subject := self._document.subject(block)) is not None), None)
 
     def action_select_next(self) -> None:
-        """Select the next line that leads somewhere; where there is none, scroll."""
+        """Select the next line that has a subject; if there is none, scroll."""
         top = self.layout_now.block_at(self.scroll_offset.y)
         start = self._selected + 1 if self._selected is not None else top or 0
         self._select_first_of(range(start, len(self._document)))
 
     def action_select_previous(self) -> None:
-        """Select the previous such line."""
         start = self._selected if self._selected is not None else 0
         self._select_first_of(range(start - 1, -1, -1))
 
     def action_follow(self) -> None:
-        """Go where the selected line leads."""
         subject = self.selected if self._selected is not None else self.first_subject
         if subject is not None:
             self.post_message(self.Followed(self, subject))
 
     def select(self, block: int | None) -> None:
-        """Select a line, or none."""
         self._selected = block
         if block is None:
             self.repaint()
@@ -104,7 +101,7 @@ class LinesView(DocumentView, can_focus=True):
             self.bring_into_view(block)
 
     def select_with_rest(self, block: int) -> None:
-        """Select a line, with the lines below it in view that tell more and lead nowhere by themselves."""
+        """Select a line, and bring the lines below it that belong to it into view too."""
         rest = range(block + 1, len(self._document))
         end = next((below for below in rest if self._document.subject(below) is not None), len(self._document))
         self.bring_into_view(end - 1)
@@ -119,22 +116,20 @@ class LinesView(DocumentView, can_focus=True):
         else:
             self.scroll_down(animate=False)
 
-    def _select_again(self, subject: Hashable) -> None:
-        """What was selected stays so in another document, if it is there."""
-        self._selected = self.block_about(subject)
+    def _line_about(self, subject: Hashable) -> int | None:
+        """The selected line if it is about a subject; else the first one, which takes long in a long document."""
+        return self._selected if self.selected == subject else self.block_about(subject)
 
     def block_about(self, subject: Hashable) -> int | None:
-        """The first line that is about something; None where none is."""
+        """The first line about a subject."""
         blocks = range(len(self._document))
         return next((block for block in blocks if self._document.subject(block) == subject), None)
 
     def watch_has_focus(self, has_focus: bool) -> None:
-        """The selection shows where the keys go, and not elsewhere."""
         super().watch_has_focus(has_focus)
         self.repaint()
 
     def on_click(self, event: events.Click) -> None:
-        """Tell which block was clicked."""
         offset = event.get_content_offset(self)
         if offset is None:
             return

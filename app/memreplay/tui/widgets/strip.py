@@ -1,26 +1,25 @@
-"""The timeline strip on the screen: it shows where the cursor is, and seeks where it is clicked."""
+"""The timeline strip. It is not among the other bars, since the first frame needs those and no timeline."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from textual import events
 from textual.message import Message
 
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.panels.strip import StripView
-from memreplay.tui.widgets.lines_view import LinesView
+from memreplay.tui.widgets.bars import Bar
 
 
-class TimelineStrip(LinesView, can_focus=False):
-    """One row of ticks; a row of sessions above it where the screen is tall enough."""
+class TimelineStrip(Bar):
+    """One row of ticks, and a row of sessions above it if the screen is tall enough. Clicks and drags seek."""
 
-    SHOWS_PLACE = False
-
+    @dataclass
     class Sought(Message):
-        """A position was pointed at."""
+        """The user pointed at a position."""
 
-        def __init__(self, position: int) -> None:
-            super().__init__()
-            self.position = position
+        position: int
 
     def __init__(self, timeline: Timeline, *, id: str) -> None:
         super().__init__(id=id)
@@ -29,7 +28,7 @@ class TimelineStrip(LinesView, can_focus=False):
         self._dragging = False
 
     def move_to(self, cursor: int, frontier: int) -> None:
-        """Show the cursor at a position; what lies beyond the frontier was not played yet."""
+        """Show the cursor; positions beyond the frontier are drawn as not played yet."""
         self._at = cursor, frontier
         width = self.size.width
         if not width:
@@ -41,27 +40,26 @@ class TimelineStrip(LinesView, can_focus=False):
             self.styles.height = len(lines)
         self.show(lines)
 
-    def on_replay_event(self) -> None:
-        """Something happened, or was bookmarked: count anew when it is drawn next."""
+    def refresh_marks(self) -> None:
+        """Count the marks again at the next paint."""
         self._view.refresh()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Draw for the new width."""
         super().on_resize(event)
         self.move_to(*self._at)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Seek, and go on as long as the button is held."""
         self._dragging = True
         self.capture_mouse()
-        self.post_message(self.Sought(self._view.position_at(event.x)))
+        self._seek(event)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Follow the mouse."""
         if self._dragging:
-            self.post_message(self.Sought(self._view.position_at(event.x)))
+            self._seek(event)
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        """Let go."""
         self._dragging = False
         self.release_mouse()
+
+    def _seek(self, event: events.MouseEvent) -> None:
+        self.post_message(self.Sought(self._view.position_at(event.x)))

@@ -1,9 +1,13 @@
-"""Questions asked by hand: played to memories of their own in a worker, and told of in messages."""
+"""Work that the screen does not wait for: playing a live run, and asking questions by hand.
+
+Both are invisible widgets, and do nothing but post messages about what happened.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -24,52 +28,49 @@ if TYPE_CHECKING:
     from memreplay.engine.probes import Probe
 
 
+@dataclass
+class Happened(Message):
+    """The engine recorded an event."""
+
+    event: ReplayEvent
+
+
 class LivePlayer(Widget):
-    """Plays and asks on command. It takes up no room."""
+    """Plays a live run and asks its questions."""
 
     DEFAULT_CSS = "LivePlayer { display: none; }"
 
-    class Happened(Message):
-        """The engine emitted an event. It is recorded already."""
-
-        def __init__(self, event: ReplayEvent) -> None:
-            super().__init__()
-            self.event = event
-
+    @dataclass
     class Reached(Message):
-        """A turn was played, to every memory."""
+        """Every memory has ingested a turn."""
 
-        def __init__(self, position: int) -> None:
-            super().__init__()
-            self.position = position
+        position: int
 
+    @dataclass
     class Rested(Message):
-        """The engine has nothing more to do for now. ``completed``: every question was asked, the run is over."""
+        """The engine is idle. ``completed``: every question was asked and the run is over."""
 
-        def __init__(self, position: int, completed: bool) -> None:
-            super().__init__()
-            self.position = position
-            self.completed = completed
+        position: int
+        completed: bool
 
+    @dataclass
     class Failed(Message):
-        """The engine cannot go on: why, in one sentence."""
+        """The engine cannot continue; ``sentence`` says why."""
 
-        def __init__(self, sentence: str) -> None:
-            super().__init__()
-            self.sentence = sentence
+        sentence: str
 
     def __init__(self, source: ReplaySource) -> None:
         super().__init__()
-        assert source.assembly is not None
+        assert source.handle is not None
         self._timeline = source.timeline
-        self.run = LiveRun(source.assembly, source.timeline, self._emit)
+        self.run = LiveRun(source.handle, source.timeline, self._emit)
         self.busy = False
         self._ask_when_played = False
         self._asking: str | None = None
 
     @property
     def progress(self) -> str:
-        """What is going on, or what the user can have go on next; nothing once the run is over."""
+        """What is being played or asked, or what the user can do next; empty once the run is over."""
         if self.run.over:
             return ""
         turns, played = len(self._timeline.conversation.turns), self.run.position
@@ -78,47 +79,38 @@ class LivePlayer(Widget):
         if not self.busy:
             return "G asks the questions" if played == turns else ""
         if self._asking is not None:
-            done = sum(answer.scored is not None for answer in self._timeline.answers())
-            return f"asking {done}/{self.run.number_of_asks} · {one_line(self._asking)} · x stops"
+            return f"asking {self.run.answered}/{self.run.asks} · {one_line(self._asking)} · x stops"
         return f"playing {played}/{self.run.target} · x stops" if self.run.target > played + 1 else ""
 
     def on_mount(self) -> None:
-        """Open the memories, and load what is slow to load, once the screen stands."""
+        """Open the memories and load models once the screen is painted."""
         self.call_after_refresh(self.play_to, 0)
         self.call_after_refresh(self.warm_up)
 
     def play_to(self, position: int) -> None:
-        """Play up to a turn."""
         self.run.target = max(self.run.target, position)
-        self._start()
-
-    def play_all(self) -> None:
-        """Play all turns that are left, then ask every question."""
-        self._ask_when_played = True
-        self.play_to(self.run.end)
-
-    def stop(self) -> None:
-        """Let go of what is under way, at the next turn."""
-        self._ask_when_played = False
-        self.run.stop()
-
-    def _start(self) -> None:
         if not self.busy and not self.run.over:
             self.busy = True
             self.drive()
 
+    def play_all(self) -> None:
+        """Play the remaining turns, then ask every question."""
+        self._ask_when_played = True
+        self.play_to(self.run.end)
+
+    def stop(self) -> None:
+        """Stop playing after the current turn, and cancel the questions under way."""
+        self._ask_when_played = False
+        self.run.stop()
+
     @work(group="engine")
     async def drive(self) -> None:
-        """Play, then ask if that was wanted."""
+        """Play up to the target, then ask the questions if they are wanted."""
         try:
             completed = await self._drive()
-        except (MemreplayError, ModelUnavailableError) as error:
-            self.busy = False
-            self.post_message(self.Failed(str(error)))
         except Exception as error:
-            # Whatever a store or a plugged-in memory raises: the screen stays, with what was recorded.
             self.busy = False
-            self.post_message(self.Failed(f"the run cannot go on: {type(error).__name__}: {error}"))
+            self.post_message(self.Failed(_sentence("the run cannot continue", error)))
         else:
             self.busy = False
             self.post_message(self.Rested(self.run.position, completed))
@@ -128,113 +120,106 @@ class LivePlayer(Widget):
         await self.run.play(self._reached)
         if not self._ask_when_played and not self.run.tests_are_over:
             return False
-        if not await self.run.ask(self._timeline):
+        if not await self.run.ask():
             return False
         await self.run.complete()
         return True
 
-    @work(group="warm-up")
-    async def warm_up(self) -> None:
-        """Load models ahead of need. What fails here fails again, and is told, where it is needed."""
-        try:
-            await self.run.assembly.warm_up()
-        except Exception as error:
-            self.log.warning(f"warm-up: {error}")
-
     def _reached(self, position: int) -> None:
         self.post_message(self.Reached(position))
 
-    def tell(self, event: ReplayEvent) -> None:
-        """Pass on what others recorded in the same run."""
-        self.post_message(self.Happened(event))
+    @work(group="warm-up")
+    async def warm_up(self) -> None:
+        """Load models ahead of need. A failure recurs when they are needed, and is reported then."""
+        try:
+            await self.run.handle.warm_up()
+        except Exception as error:
+            self.log.warning(f"warm-up: {error}")
+
+    def emit(self, event: ReplayEvent) -> None:
+        """Post an event of the same run, in the order of its recording."""
+        self.post_message(Happened(event))
 
     def _emit(self, event: ReplayEvent) -> None:
         if isinstance(event, QuestionAsked | AnswerScored):
             self._asking = event.backend
-        self.post_message(self.Happened(event))
+        self.emit(event)
 
 
 class HandAsker(Widget):
-    """Asks memories as they stood at a position. It takes up no room, and changes nothing that is on the screen."""
+    """Asks memories as they stood at a position, without changing those of the replay."""
 
     DEFAULT_CSS = "HandAsker { display: none; }"
 
-    class Happened(Message):
-        """Something was asked or answered."""
-
-        def __init__(self, event: ReplayEvent) -> None:
-            super().__init__()
-            self.event = event
-
+    @dataclass
     class Progressed(Message):
-        """How far it is, in words; empty when it is done."""
+        """What is being done; ``words`` are empty when it is finished."""
 
-        def __init__(self, words: str) -> None:
-            super().__init__()
-            self.words = words
+        words: str
 
+    @dataclass
     class Answered(Message):
         """Every memory has answered."""
 
-        def __init__(self, position: int, question: Question) -> None:
-            super().__init__()
-            self.position = position
-            self.question = question
+        position: int
+        question: Question
 
+    @dataclass
     class Failed(Message):
-        """It cannot be asked: why, in one sentence."""
+        """The question cannot be asked; ``sentence`` says why."""
 
-        def __init__(self, sentence: str) -> None:
-            super().__init__()
-            self.sentence = sentence
+        sentence: str
 
     def __init__(
         self,
         conversation: Conversation,
         assemble: Callable[[], RunHandle],
-        tell: Callable[[ReplayEvent], None] | None = None,
+        emit: Callable[[ReplayEvent], None] | None = None,
     ) -> None:
-        """``tell`` passes events on where others emit too, so that all come in the order of their recording."""
+        """``emit`` receives the events instead, where those of a live run must stay in the same order."""
         super().__init__()
         self._conversation = conversation
         self._assemble = assemble
-        self._emit = tell or self._post
-        self._asked: RunHandle | None = None
-        self._side: Probe | None = None
+        self._emit = emit or self._post
+        self._handle: RunHandle | None = None
+        self._probe: Probe | None = None
 
     @work(group="by-hand", exclusive=True)
     async def ask(self, position: int, question: Question, backends: Sequence[str]) -> None:
-        """Ask all these memories at a position. Asking again lets go of what is still under way."""
+        """Ask memories at a position. This cancels the previous question if it is still under way."""
         try:
-            # What it stands on is slow to import, and the screen is to stay alive meanwhile.
+            # This module is slow to import, and the screen must stay responsive.
             await asyncio.to_thread(import_module, "memreplay.runtime.run")
-            assembly = self._assemble()
-            assembly.try_again()
-            side = await self._side_of(assembly)
-            await side.ask_at(position, question, backends, progress=self._progress)
-        except (MemreplayError, ModelUnavailableError) as error:
-            self.post_message(self.Failed(str(error)))
+            handle = self._assemble()
+            handle.try_again()
+            probe = await self._probe_of(handle)
+            await probe.ask_at(position, question, backends, progress=self._progress)
         except Exception as error:
-            # Whatever a store or a plugged-in memory raises: the screen stays.
-            self.post_message(self.Failed(f"it cannot be asked: {type(error).__name__}: {error}"))
+            self.post_message(self.Failed(_sentence("the question cannot be asked", error)))
         else:
             self.post_message(self.Answered(position, question))
         finally:
             self.post_message(self.Progressed(""))
 
     def stop(self) -> None:
-        """Let go of what is under way."""
         self.workers.cancel_group(self, "by-hand")
 
-    async def _side_of(self, assembly: RunHandle) -> Probe:
-        """The memories to ask; others where what they are made of is another: a live run may have ended."""
-        if self._side is None or self._asked is not assembly:
-            await assembly.check()
-            self._asked, self._side = assembly, assembly.side_session(self._conversation, self._emit)
-        return self._side
+    async def _probe_of(self, handle: RunHandle) -> Probe:
+        """The memories to ask. They are built again for another run: a live one may have ended meanwhile."""
+        if self._probe is None or self._handle is not handle:
+            await handle.check()
+            self._handle, self._probe = handle, handle.side_session(self._conversation, self._emit)
+        return self._probe
 
     def _post(self, event: ReplayEvent) -> None:
-        self.post_message(self.Happened(event))
+        self.post_message(Happened(event))
 
     def _progress(self, backend: str, position: int, last: int) -> None:
-        self.post_message(self.Progressed(f"by hand: {one_line(backend)} hears turn {position}/{last} · x stops"))
+        self.post_message(self.Progressed(f"by hand: {one_line(backend)} ingests turn {position}/{last} · x stops"))
+
+
+def _sentence(problem: str, error: Exception) -> str:
+    """Why something failed. A store or a plugged-in memory may raise anything, and must not close the screen."""
+    if isinstance(error, MemreplayError | ModelUnavailableError):
+        return str(error)
+    return f"{problem}: {type(error).__name__}: {error}"

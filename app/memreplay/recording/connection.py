@@ -1,0 +1,161 @@
+"""Open a recording: for reading, for one short change, or for the one process that records into it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from filelock import BaseFileLock, FileLock, Timeout
+from sqlite_utils import Database
+
+from memreplay.errors import RecordingError
+from memreplay.recording.schema import APPLICATION_ID, SCHEMA_VERSION, migrations
+
+
+def connect(path: Path) -> Database:
+    """Open a recording for writing; create it if it does not exist. WAL; a commit is on disk when it returns.
+
+    Raises:
+        RecordingError: the file is not a recording, or is of another format.
+    """
+    if path.exists() and not path.is_file():
+        raise RecordingError(f"{path}: not a file; expected a recording, or a name for a new one")
+    existed = path.exists() and path.stat().st_size > 0
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        db = Database(sqlite3.connect(path, isolation_level=None, check_same_thread=False))
+        if existed:
+            _refuse_foreign(db.conn, path)
+        else:
+            # Before anything else: a file whose creation is interrupted must still be recognized as ours.
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA foreign_keys = ON")
+        migrations.apply(db)
+        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    except (sqlite3.Error, OSError) as error:
+        raise RecordingError(f"{path}: cannot be opened as a recording: {error}") from None
+    return db
+
+
+def connect_read_only(path: Path) -> Database:
+    """Open a recording for reading, even in a folder that is not writable.
+
+    Raises:
+        RecordingError: the file is missing, is not a recording, is of another format, or holds no run yet.
+    """
+    if not path.is_file():
+        raise RecordingError(
+            f"{path}: {'not a file; expected a recording' if path.exists() else 'no such recording'}"
+        )
+    last: Exception | None = None
+    uri = path.resolve().as_uri()
+    for mode in ("mode=ro", "mode=ro&immutable=1"):
+        try:
+            connection = sqlite3.connect(f"{uri}?{mode}", uri=True, check_same_thread=False)
+            _refuse_foreign(connection, path)
+            if connection.execute("PRAGMA user_version").fetchone() == (0,):
+                raise RecordingError(f"{path}: no run in it; the program ended while it created the file")
+            return Database(connection)
+        except sqlite3.OperationalError as error:
+            last = error
+        except sqlite3.Error as error:
+            is_damaged = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_CORRUPT
+            problem = "damaged" if is_damaged else "cannot be read as a recording"
+            raise RecordingError(f"{path}: {problem}: {error}") from None
+    raise RecordingError(f"{path}: cannot be read as a recording: {last}")
+
+
+def _refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if not connection.execute("PRAGMA page_count").fetchone()[0]:
+        raise RecordingError(f"{path}: not a memreplay recording; it is empty")
+    if application_id != APPLICATION_ID:
+        raise RecordingError(f"{path}: not a memreplay recording; it is another program's SQLite file")
+    if version > SCHEMA_VERSION:
+        raise RecordingError(
+            f"{path}: written by a newer memreplay, or by one from before its first release"
+            f" (format {version}, this one reads up to {SCHEMA_VERSION})"
+        )
+
+
+def leave_wal(db: Database) -> None:
+    """Make the recording a single file again, which can be read in a folder that is not writable.
+
+    SQLite refuses while another connection reads; the file then stays in WAL mode.
+    """
+    with suppress(sqlite3.OperationalError):
+        db.execute("PRAGMA journal_mode = DELETE")
+
+
+@contextmanager
+def open_briefly(path: Path) -> Iterator[Database]:
+    """Open a recording for one change."""
+    db = connect(path)
+    try:
+        yield db
+        leave_wal(db)
+    finally:
+        db.close()
+
+
+class WriterLock:
+    """The right to record into a file. Reading needs none.
+
+    The lock is on a small file beside the recording: SQLite's own locks come and go with every commit.
+    """
+
+    def __init__(self, lock: BaseFileLock) -> None:
+        self._lock = lock
+
+    @classmethod
+    def take(cls, recording: Path) -> WriterLock:
+        """Take the lock without waiting.
+
+        Raises:
+            RecordingError: another process holds it, or the folder is not writable.
+        """
+        beside = recording.with_name(f".{recording.name}.lock")
+        lock = FileLock(beside, timeout=0, thread_local=False)
+        try:
+            recording.parent.mkdir(parents=True, exist_ok=True)
+            lock.acquire()
+        except Timeout:
+            if not beside.exists():
+                # Some folders, such as /proc, report a missing file where no file can be created.
+                raise RecordingError(
+                    f"{recording}: no file can be created in {recording.parent}; --recording names another place"
+                ) from None
+            raise RecordingError(
+                f"{recording}: another memreplay is writing to it; wait until it ends, or name another --recording"
+            ) from None
+        except OSError as error:
+            raise RecordingError(
+                f"{recording}: cannot be opened as a recording: {error.strerror}; --recording names another place"
+            ) from None
+        return cls(lock)
+
+    def release(self) -> None:
+        with suppress(OSError):
+            # Before the release: nobody can hold a deleted file's lock, so the next process creates a new one.
+            Path(self._lock.lock_file).unlink(missing_ok=True)
+        self._lock.release()
+
+
+@contextmanager
+def open_exclusively(path: Path) -> Iterator[tuple[Database, WriterLock]]:
+    """Open a recording that no other process may write. Stays open after the block, unless the block fails."""
+    lock = WriterLock.take(path)
+    db: Database | None = None
+    try:
+        db = connect(path)
+        yield db, lock
+    except BaseException:
+        if db is not None:
+            db.close()
+        lock.release()
+        raise

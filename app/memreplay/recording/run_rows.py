@@ -1,0 +1,209 @@
+"""The rows of one run. Every change is one transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+from uuid import uuid4
+
+import orjson
+from sqlite_utils import Database
+
+from memreplay import __version__
+from memreplay.conversations.models import Conversation
+from memreplay.engine.events import (
+    ASK_KINDS,
+    AgentReplied,
+    AskEvent,
+    BackendEvent,
+    BenchmarkModelAsked,
+    ReplayEvent,
+    StoreOperated,
+)
+from memreplay.errors import RecordingError
+from memreplay.recording.bodies import event_from_json, event_to_json, intern
+from memreplay.recording.reader import Recording, placeholders
+from memreplay.timeline.event_store import summarize
+
+_PAID_KINDS = (*ASK_KINDS, "agent_replied", "benchmark_model_asked")
+"""Kinds of events that cost money: an interrupted run keeps them."""
+
+PaidByTests = AgentReplied | BenchmarkModelAsked
+"""Events of tests that cost money."""
+
+
+class RunRows:
+    """Inserts and changes the rows of one run.
+
+    Every method that writes raises :class:`~memreplay.errors.RecordingError` if it cannot, as on a full disk.
+    """
+
+    def __init__(self, db: Database, path: Path, run_id: str) -> None:
+        self._db = db
+        self._path = path
+        self.run_id = run_id
+        self._keys: dict[str, int] = {
+            row["id"]: row["key"]
+            for row in db.query("select key, id from conversations where run_id = ?", [run_id])
+        }
+        self._stored_texts: set[str] = set()
+        self._new_texts: set[str] = set()
+
+    def key_of(self, conversation_id: str) -> int:
+        return self._keys[conversation_id]
+
+    def add_conversation(self, conversation: Conversation) -> None:
+        """Insert a conversation, unless the run has it already."""
+        if conversation.id in self._keys:
+            return
+        with self._atomically():
+            body = orjson.dumps(intern(conversation.model_dump(mode="json"), self._store_text))
+            row = {
+                "run_id": self.run_id,
+                "position": len(self._keys),
+                "id": conversation.id,
+                "dataset": conversation.dataset,
+                "body": body.decode(),
+            }
+            key = self._db.table("conversations").insert(row).last_pk
+            assert isinstance(key, int)
+        self._keys[conversation.id] = key
+
+    def insert(self, events: Sequence[ReplayEvent]) -> list[int]:
+        """Commit these events and return their keys."""
+        with self._atomically():
+            return [self._insert(event) for event in events]
+
+    def forget_ingestion(self, conversation_id: str, backends: Sequence[str]) -> None:
+        """Delete what these backends did with a conversation, except what they were asked."""
+        key = self._keys.get(conversation_id)
+        if key is None:
+            return
+        with self._atomically():
+            self._db.execute(
+                f"delete from events where conversation = ? and kind not in {placeholders(_PAID_KINDS)}"
+                f" and (backend is null or backend in {placeholders(backends)})",
+                [key, *_PAID_KINDS, *backends],
+            )
+
+    def forget_asks(self, conversation_id: str, asks: Collection[AskEvent]) -> None:
+        """Delete all events of these asks."""
+        key = self._keys.get(conversation_id)
+        if key is None or not asks:
+            return
+        unwanted = {(ask.backend, ask.model, ask.question_id, ask.repeat, ask.by_hand) for ask in asks}
+        rows = self._db.execute(
+            f"select key, backend, body from events where conversation = ? and kind in {placeholders(ASK_KINDS)}",
+            [key, *ASK_KINDS],
+        )
+        keys = []
+        for event_key, backend, body in rows:
+            fields = orjson.loads(body)
+            ask = (backend, *(fields[name] for name in ("model", "question_id", "repeat", "by_hand")))
+            if ask in unwanted:
+                keys.append((event_key,))
+        with self._atomically():
+            self._db.conn.executemany("delete from events where key = ?", keys)
+
+    def replace(self, event: PaidByTests, other: PaidByTests | None) -> None:
+        """Replace a recorded event by another of the same conversation and kind; delete it if ``other`` is None."""
+        texts = Recording(self._db, self._path).text
+        rows = self._db.execute(
+            "select key, body from events where conversation = ? and turn = ? and kind = ? order by key",
+            [self._keys[event.conversation], event.turn, event.kind],
+        )
+        key = next((key for key, body in rows.fetchall() if event_from_json(body, texts) == event), None)
+        with self._atomically():
+            if other is None:
+                self._db.execute("delete from events where key = ?", [key])
+            else:
+                row = self._row(other) | {"key": key}
+                self._db.execute("update events set turn = :turn, body = :body where key = :key", row)
+
+    def resume(self) -> None:
+        """Mark the run as running again. Its scores are out of date from now on."""
+        with self._atomically():
+            self._db.execute("delete from scores where run_id = ?", [self.run_id])
+            self._db.table("runs").update(self.run_id, {"status": "running", "finished_at": None})
+
+    def end(self, status: Literal["finished", "interrupted"]) -> None:
+        with self._atomically():
+            self._db.table("runs").update(self.run_id, {"status": status, "finished_at": _now()})
+
+    def _insert(self, event: ReplayEvent) -> int:
+        cursor = self._db.conn.execute(
+            "insert into events (conversation, backend, turn, kind, changes, body)"
+            " values (:conversation, :backend, :turn, :kind, :changes, :body)",
+            self._row(event),
+        )
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def _row(self, event: ReplayEvent) -> dict[str, Any]:
+        return {
+            "conversation": self._keys[event.conversation],
+            "backend": event.backend if isinstance(event, BackendEvent) else None,
+            "turn": event.turn,
+            "kind": event.kind,
+            "changes": int(summarize(0, event).write is not None) if isinstance(event, StoreOperated) else None,
+            "body": event_to_json(event, self._store_text),
+        }
+
+    def _store_text(self, digest: str, text: str) -> None:
+        if digest not in self._stored_texts and digest not in self._new_texts:
+            self._db.execute("insert or ignore into texts (hash, body) values (?, ?)", [digest, text])
+            self._new_texts.add(digest)
+
+    @contextmanager
+    def _atomically(self) -> Iterator[None]:
+        """One transaction. Texts count as stored only once it is committed."""
+        self._new_texts = set()
+        with reporting_write_errors(self._path), self._db.atomic():
+            yield
+        self._stored_texts |= self._new_texts
+
+
+def insert_run(
+    db: Database, path: Path, settings: dict[str, Any], datasets: Sequence[str], identity: str
+) -> RunRows:
+    """Insert a new run with a new id. ``settings`` must hold no secrets.
+
+    Raises:
+        RecordingError: the file cannot be written.
+    """
+    run_id = uuid4().hex[:12]
+    with reporting_write_errors(path):
+        db.table("runs").insert(
+            {
+                "id": run_id,
+                "started_at": _now(),
+                "finished_at": None,
+                "status": "running",
+                "version": __version__,
+                "fingerprint": identity,
+                "settings": orjson.dumps(settings).decode(),
+                "datasets": orjson.dumps(list(datasets)).decode(),
+            }
+        )
+    return RunRows(db, path, run_id)
+
+
+@contextmanager
+def reporting_write_errors(path: Path) -> Iterator[None]:
+    """Report SQLite's error about a full disk or a locked file in one sentence.
+
+    Raises:
+        RecordingError: something in the block could not be written.
+    """
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise RecordingError(f"{path}: cannot be written: {error}") from None
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,197 @@
+"""Runs that include tests, and the tests that can be picked on the screen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from uuid import uuid4
+
+from memreplay.conversations.models import Conversation
+from memreplay.conversations.registry import load
+from memreplay.dataset_interfaces.async_steps import on_loop
+from memreplay.dataset_interfaces.dataset import RunConfig
+from memreplay.dataset_interfaces.definitions import Benchmark
+from memreplay.dataset_interfaces.language_model import LanguageModel, LLMReply, LLMRequest
+from memreplay.dataset_interfaces.loading import SHIPPED_DATASETS
+from memreplay.dataset_interfaces.sources import TestSource, split_specs
+from memreplay.engine.agent_session import AgentPlan, AgentSession
+from memreplay.engine.events import EventSink
+from memreplay.engine.known_replies import KnownReplies
+from memreplay.engine.session import ReplaySession
+from memreplay.errors import UsageError
+from memreplay.llm import AGENT_MODEL
+from memreplay.llm.answerer import ModelAgent
+from memreplay.llm.catalogue import ensure_reachable
+from memreplay.llm.model import AnswerModel
+from memreplay.llm.tokens import token_counter
+from memreplay.runtime.models import Judge, refuse_extractive_judge
+from memreplay.runtime.run import Run
+from memreplay.runtime.test_streams import TestStream, empty_conversation, refuse_agents, test_options_of
+from memreplay.settings import Settings
+
+
+class RunWithTests(Run):
+    """A run that can also play streams of tests, each by the id of its conversation."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        recording_path: Path,
+        streams: Iterable[TestStream] = (),
+        *,
+        implicit_baselines: tuple[str, ...] = (),
+        warn: Callable[[str], None] = lambda sentence: None,
+    ) -> None:
+        refuse_extractive_judge(settings.judge)
+        super().__init__(settings, recording_path, implicit_baselines=implicit_baselines, warn=warn)
+        self._streams = {stream.conversation.id: stream for stream in streams}
+        judge = settings.judge
+        self.judge = Judge(judge, self.answer_model, settings.api_base) if judge is not None else None
+        self.authored: dict[tuple[str, int], LLMReply] = {}
+        """Replies of the judge while it wrote tests: paid once, however often the tests are created."""
+
+    async def check(self) -> None:
+        """As :meth:`Run.check`, and the judge's key."""
+        await super().check()
+        if self.judge is not None and not self.settings.offline:
+            await asyncio.to_thread(ensure_reachable, self.judge.name, self.settings.api_base)
+
+    async def made(self, source: TestSource) -> Benchmark:
+        """The tests of a source, created in a thread."""
+        loop = asyncio.get_running_loop()
+        return await asyncio.to_thread(source.benchmark, test_options_of(self.settings), self._author(loop))
+
+    def start_session(  # type: ignore[override]  # a run of tests is played as any other conversation
+        self,
+        conversation: Conversation,
+        emit: EventSink | None = None,
+        *,
+        backends: Sequence[str] | None = None,
+        perceive: bool = True,
+    ) -> ReplaySession | AgentSession:
+        """A session of a conversation, or of the stream of tests with its id."""
+        stream = self._streams.get(conversation.id)
+        if stream is None:
+            return super().start_session(conversation, emit, backends=backends, perceive=perceive)
+        if self.recorder is None:
+            self.begin_run({conversation.id: stream.source.digest()}, [conversation.dataset])
+        return self.start_tests(stream, emit)
+
+    def start_tests(
+        self, stream: TestStream, emit: EventSink | None = None, known: KnownReplies | None = None
+    ) -> AgentSession:
+        """A session of a stream. Each event is recorded before it is passed on; ``known`` replies are reused."""
+        assert self.recorder is not None
+        self.recorder.add_conversation(stream.conversation)
+        if self.judge is not None and known is not None:
+            self.judge.rejected |= known.rejected
+        plan = self._plan_of(self.recorder.run_id, stream, self.judge)
+        return self._session(stream, self.answer_model, plan, self.recorded(emit), known)
+
+    def rehearsal(self, stream: TestStream, model: AnswerModel, judge: Judge | None) -> AgentSession:
+        """A session of a stream with other models than those of the run; nothing is recorded."""
+        return self._session(
+            stream, model, self._plan_of(f"estimate-{uuid4().hex[:8]}", stream, judge), lambda event: None
+        )
+
+    def _plan_of(self, run_id: str, stream: TestStream, judge: Judge | None) -> AgentPlan:
+        return AgentPlan(run_id, self._maker(stream), self.settings.top_k, judge)
+
+    def _session(
+        self,
+        stream: TestStream,
+        model: AnswerModel,
+        plan: AgentPlan,
+        emit: EventSink,
+        known: KnownReplies | None = None,
+    ) -> AgentSession:
+        memories = self.backends_for(stream.conversation, [stream.backend])
+        if stream.model != AGENT_MODEL:
+            memories[stream.backend].set_token_counter(token_counter(stream.model))
+        base, room = self.settings.api_base, self.settings.context_tokens
+        agent = ModelAgent(stream.model, model, base, room, repeat=stream.repeat)
+        return AgentSession(stream.conversation, memories, agent, plan, emit, known)
+
+    def _maker(self, stream: TestStream) -> Callable[[], Benchmark]:
+        loop = asyncio.get_running_loop()
+
+        def make() -> Benchmark:
+            benchmark = stream.source.benchmark(test_options_of(self.settings), self._author(loop))
+            chosen = [
+                test for test in benchmark.tests if stream.test_ids is None or test.unique_id in stream.test_ids
+            ]
+            return Benchmark(benchmark.config, tuple(chosen), benchmark.notes)
+
+        return make
+
+    def _author(self, loop: asyncio.AbstractEventLoop) -> LanguageModel | None:
+        """Writes tests: the same request again yields another text, but the same sequence every time."""
+        if self.judge is None:
+            return None
+        judge, asked = self.judge, Counter[str]()
+
+        async def answer(request: LLMRequest) -> LLMReply:
+            place = repr(request), asked[repr(request)]
+            asked[repr(request)] += 1
+            if place not in self.authored:
+                self.authored[place] = await judge.answer(request, repeat=place[1])
+            return self.authored[place]
+
+        return on_loop(answer, loop)
+
+
+@dataclass(frozen=True)
+class ListedTests:
+    """A shipped dataset of tests in the list of the start screen."""
+
+    id: str
+    description: str
+
+
+def listed_tests() -> list[ListedTests]:
+    """The shipped datasets of tests; their files are not executed."""
+    return [ListedTests(entry.key, f"interactive tests: {entry.name}") for entry in SHIPPED_DATASETS]
+
+
+class ShownTests:
+    """Maps a picked conversation to the tests that it stands for."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._streams: dict[str, TestStream] = {}
+
+    def load(self, specs: Sequence[str], evidence: Path | None) -> list[Conversation]:
+        """The conversations that the specs name; tests are still empty conversations.
+
+        Raises:
+            MemreplayError: a dataset is unusable.
+        """
+        named, sources = split_specs(specs)
+        refuse_agents(self._settings, sources)
+        if sources and self._settings.limit is not None:
+            raise UsageError("--limit counts tests only with --batch; on the screen use --examples")
+        streams = [stream for source in sources for stream in self._streams_of(source)]
+        self._streams |= {stream.conversation.id: stream for stream in streams}
+        replayed = list(load(named, evidence, lambda sentence: None)) if named else []
+        return [*replayed, *(stream.conversation for stream in streams)]
+
+    def _streams_of(self, source: TestSource) -> list[TestStream]:
+        """One stream, or with ``--isolated`` one per test; memory and model are chosen later."""
+        if not self._settings.isolated:
+            return [TestStream(empty_conversation(source.name, source.name, RunConfig()), source, "", "")]
+        made = source.benchmark(test_options_of(self._settings), None)
+        ids = [test.unique_id for test in made.tests]
+        return [
+            TestStream(
+                empty_conversation(f"{source.name}/{name}", source.name, made.config), source, "", "", (name,)
+            )
+            for name in ids
+        ]
+
+    def assemble(self, backends: Sequence[str], model: str, recording: Path) -> RunWithTests:
+        settings = replace(self._settings, backend=tuple(backends), model=(model,))
+        streams = [replace(stream, backend=backends[0], model=model) for stream in self._streams.values()]
+        return RunWithTests(settings, recording, streams)

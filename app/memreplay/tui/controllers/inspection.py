@@ -1,0 +1,208 @@
+"""Inspecting: what wrote a line, why an answer is what it is, what changed, and the biography of a fact."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from memreplay.conversations.models import Question, Turn
+from memreplay.debugger.retrievals import RetrievalIndex
+from memreplay.engine.events import TestScored
+from memreplay.timeline.timeline import Answer
+from memreplay.tui.controllers.host import ReplayHost
+from memreplay.tui.controllers.navigation import Navigation
+from memreplay.tui.panels.answers import AnswersTable, key_of
+from memreplay.tui.panels.panel import MARKED, diff_bases
+from memreplay.tui.requests import Decision, Destination, Evidence, Hearing, Life, Position, RunWanted, WholeRun
+from memreplay.tui.screens.biography import BiographyScreen
+from memreplay.tui.screens.overlays import BesideScreen
+from memreplay.tui.screens.results import ResultsScreen
+from memreplay.tui.screens.tests import TestScoresScreen
+from memreplay.tui.screens.why import WhyScreen
+from memreplay.tui.sources import ReplaySource
+from memreplay.tui.subjects import (
+    AnswerSubject,
+    DecisionSubject,
+    PieceSubject,
+    PositionSubject,
+    StoredSubject,
+    TurnSubject,
+    ValueSubject,
+    WrittenSubject,
+    origin_of,
+    origin_words,
+)
+from memreplay.tui.widgets.architectures import Architectures
+from memreplay.tui.widgets.conversation import ConversationView
+
+_NOT_STORED = "judged at this turn, but nothing of it was stored · ⌫ returns"
+
+
+class Inspection:
+    """Follows a line to where it came from, and opens the screens that explain it."""
+
+    def __init__(
+        self,
+        source: ReplaySource,
+        retrievals: RetrievalIndex,
+        navigation: Navigation,
+        conversation: ConversationView,
+        architectures: Architectures,
+        host: ReplayHost,
+    ) -> None:
+        self.base = MARKED
+        """What the panels compare with."""
+        self._source = source
+        self._timeline = source.timeline
+        self._retrievals = retrievals
+        self._navigation = navigation
+        self._conversation = conversation
+        self._architectures = architectures
+        self._host = host
+
+    # ---- following a line ----------------------------------------------------------------------------------
+
+    def follow_selected(self) -> None:
+        """To the turn and command that wrote the selected line, or the first line that something wrote."""
+        subject = self._subject_in_focus()
+        if subject is None:
+            self._host.report("Focus a panel (tab or 1 2 3) and select a line that something wrote.")
+        else:
+            self.follow(subject)
+
+    def _subject_in_focus(self) -> Hashable | None:
+        view = self._host.focused_view
+        return None if view is None else view.selected or view.first_subject
+
+    def follow(self, subject: Hashable) -> None:
+        """Go where a line leads."""
+        match subject:
+            case AnswerSubject(key):
+                answer = next((one for one in self._timeline.answers() if key_of(one) == key), None)
+                if answer is not None:
+                    self.explain(answer)
+            case TurnSubject(turn_id):
+                self._navigation.jump(self._observed_at(turn_id))
+            case PositionSubject(turn, backend):
+                self._navigation.jump(turn, backend)
+            case DecisionSubject(backend, _, _, str(point)):
+                self._to_write(StoredSubject(backend, "", point, ()))
+            case DecisionSubject():
+                self._to_decision(subject, _NOT_STORED)
+            case ValueSubject() | StoredSubject() | PieceSubject():
+                self._to_write(subject)
+            case _:
+                pass
+
+    def go(self, destination: Destination | None) -> None:
+        """Go where another screen sends the user."""
+        match destination:
+            case None:
+                pass
+            case Evidence(question):
+                self._to_evidence(question)
+            case Life(question, backend):
+                self._open_biography(question, backend)
+            case Hearing(backend, turn_id, note):
+                self._navigation.jump(self._observed_at(turn_id), backend, note)
+            case Position(turn, backend, note):
+                self._navigation.jump(turn, backend, note)
+            case Decision(subject, note):
+                self._to_decision(subject, note)
+            case WholeRun():
+                self.show_run()
+
+    def _observed_at(self, turn_id: str) -> int:
+        """The position at which memories ingest a turn: the end of its exchange."""
+        return self._timeline.observed_at(turn_id) or self._navigation.cursor
+
+    def _to_write(self, subject: WrittenSubject) -> None:
+        origin = origin_of(self._timeline, subject, self._navigation.cursor)
+        if origin is None:
+            self._host.report("No write of this is recorded up to this position.")
+        else:
+            self._navigation.jump(origin.turn, origin.backend, origin_words(origin))
+
+    def _to_decision(self, subject: DecisionSubject, note: str) -> None:
+        """To the turn that judged a promotion candidate, and to its line in the panel."""
+        self._navigation.jump(subject.turn, subject.backend, note)
+        self._architectures.select(subject.backend, subject)
+
+    def _to_evidence(self, question: Question) -> None:
+        """To the first turn that holds the answer of a question."""
+        known = self._timeline.conversation.turns_by_id
+        turns = [known[turn] for turn in question.evidence if turn in known]
+        self._conversation.highlight(frozenset(turn.id for turn in turns))
+        if turns:
+            self._navigation.jump(turns[0].number)
+            self._host.paint()
+        else:
+            self._host.report("This question names no turn as its evidence.")
+
+    # ---- results -------------------------------------------------------------------------------------------
+
+    def explain(self, answer: Answer) -> None:
+        """Open the screen that explains an answer."""
+        self._host.minimize()  # so that panels are laid out when that screen jumps back into them
+        self._host.open_screen(WhyScreen(self._timeline, answer), self.go)
+
+    def show_results(self) -> None:
+        """Open the results so far: of the questions, or of the tests."""
+        if self._timeline.conversation.conversing:
+            if any(isinstance(event, TestScored) for event in self._timeline.tests):
+                self._host.open_screen(TestScoresScreen(self._timeline), self.go)
+            else:
+                self._host.report("No test is over yet: G plays all of them to the end.")
+            return
+        table = AnswersTable.until(self._timeline, self._timeline.last_turn)
+        if not len(table):
+            self._host.report("No question was asked yet: G plays on to the questions.")
+            return
+        self._host.minimize()
+        self._host.open_screen(ResultsScreen(self._timeline, table), self.go)
+
+    def show_run(self) -> None:
+        """Open the results of all conversations of the recorded run."""
+        if self._source.path is None:
+            self._host.report("A live run is one conversation: r lists all its questions.")
+        else:
+            self._host.minimize()
+            self._host.post_message(RunWanted(self._source.path))
+
+    # ---- biographies ---------------------------------------------------------------------------------------
+
+    def show_biography(self) -> None:
+        """Open the biography of the selected turn, or of the turn at the cursor."""
+        view, turns = self._host.focused_view, self._timeline.conversation.turns
+        match view.selected if view is not None else None:
+            case TurnSubject(turn_id) | StoredSubject(turns=(turn_id, *_)):
+                turn = self._timeline.conversation.turns_by_id[turn_id]
+            case _ if turns:
+                turn = turns[max(0, min(self._navigation.cursor, len(turns)) - 1)]
+            case _:
+                return
+        self._open_biography(turn, self._architectures.focused_backend)
+
+    def _open_biography(self, fact: Turn | Question, backend: str | None) -> None:
+        self._host.open_screen(BiographyScreen(self._timeline, self._retrievals, fact, backend), self.go)
+
+    # ---- what changed --------------------------------------------------------------------------------------
+
+    def compare(self) -> None:
+        """Compare with the next base."""
+        bases = diff_bases(self._source.annotations.bookmarks(), self._source.backends)
+        place = bases.index(self.base) if self.base in bases else 0
+        self.base = bases[(place + 1) % len(bases)]
+        self._host.paint()
+
+    def show_side_by_side(self) -> None:
+        """Open the focused state as it was before and after."""
+        subject = self._subject_in_focus()
+        if not isinstance(subject, ValueSubject):
+            self._host.report("Focus a panel that shows a state first.")
+            return
+        cursor = self._navigation.cursor
+        earlier = self.base.position_before(cursor)
+        before, after = (
+            self._timeline.state_at(subject.backend, subject.key, position) for position in (earlier, cursor)
+        )
+        self._host.open_screen(BesideScreen(subject.key, before, after, (f"turn {earlier}", f"turn {cursor}")))

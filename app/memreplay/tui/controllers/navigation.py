@@ -1,0 +1,169 @@
+"""Moving the cursor: by turns, sessions, events and numbers, and back from a jump."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+
+from memreplay.timeline.navigation import (
+    Move,
+    next_interesting,
+    next_session,
+    previous_interesting,
+    previous_session,
+    repeated,
+)
+from memreplay.timeline.timeline import Timeline
+from memreplay.tui.controllers.host import ReplayHost
+from memreplay.tui.controllers.playback import Playback
+from memreplay.tui.screens.dialogs import TypingScreen
+from memreplay.tui.widgets.architectures import Architectures
+from memreplay.tui.widgets.lines_view import LinesView
+
+_COUNT_TIMEOUT_SECONDS = 1.5
+_MAX_DIGITS = 6
+
+
+class TypedCount:
+    """The digits typed before a movement. They time out."""
+
+    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+        self._now = now
+        self._digits = ""
+        self._typed_at = 0.0
+
+    @property
+    def pending(self) -> bool:
+        return bool(self._digits) and self._now() - self._typed_at <= _COUNT_TIMEOUT_SECONDS
+
+    def add(self, digit: int) -> bool:
+        """Append a digit. True if it is the first one of a number."""
+        is_first = not self.pending
+        self._digits = (("" if is_first else self._digits) + str(digit))[-_MAX_DIGITS:]
+        self._typed_at = self._now()
+        return is_first
+
+    def take(self) -> int | None:
+        """Return the number and forget it; None if there is none, or if it is 0."""
+        number = int(self._digits) if self.pending else 0
+        self._digits = ""
+        return number or None
+
+
+@dataclass(frozen=True)
+class _Jump:
+    """Where a jump started."""
+
+    cursor: int
+    focused: LinesView | None
+
+
+class Navigation:
+    """Owns the cursor, and remembers where jumps started."""
+
+    def __init__(
+        self, timeline: Timeline, playback: Playback, architectures: Architectures, host: ReplayHost
+    ) -> None:
+        self.cursor = 0
+        self._timeline = timeline
+        self._playback = playback
+        self._architectures = architectures
+        self._host = host
+        self._count = TypedCount()
+        self._focused_before_count: LinesView | None = None
+        self._jumps: list[_Jump] = []
+
+    def move_to(self, position: int) -> None:
+        """Move to the nearest position that was played. This executes nothing."""
+        before, self.cursor = self.cursor, max(0, min(position, self._playback.frontier))
+        self._playback.following = self._playback.is_live and self.cursor == self._playback.frontier
+        if self.cursor != before:
+            self._host.cursor_moved()
+
+    # ---- counts --------------------------------------------------------------------------------------------
+
+    def digit(self, digit: int) -> None:
+        """Focus an architecture by its number. A movement right after it takes the digits as its count."""
+        if self._count.add(digit):
+            self._focused_before_count = self._host.focused_view
+            self._architectures.focus_one(digit - 1)
+
+    def _take_count(self) -> int | None:
+        """The count typed before this movement. The focus returns to where it was before the first digit."""
+        was_pending = self._count.pending
+        count = self._count.take()
+        if was_pending and self._focused_before_count is not None:
+            self._focused_before_count.focus(scroll_visible=False)
+        return count
+
+    # ---- movements -----------------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        self._playback.advance(self._take_count() or 1)
+
+    def back(self) -> None:
+        self.move_to(self.cursor - (self._take_count() or 1))
+
+    def first(self) -> None:
+        """Before the first turn; with a count, to that turn."""
+        self.move_to(self._take_count() or 0)
+
+    def last(self) -> None:
+        """To the end, which in a live run plays the remaining turns and asks; with a count, to that turn."""
+        count = self._take_count()
+        if count is not None:
+            self.move_to(count)
+        else:
+            self.move_to(self._playback.frontier)
+            self._playback.play_all()
+
+    def next_eventful(self) -> None:
+        self._repeat(lambda at: next_interesting(self._timeline, at), self._playback.frontier)
+
+    def previous_eventful(self) -> None:
+        self._repeat(lambda at: previous_interesting(self._timeline, at), 0)
+
+    def next_session(self) -> None:
+        self._repeat(lambda at: next_session(self._timeline, at), self._playback.frontier)
+
+    def previous_session(self) -> None:
+        self._repeat(lambda at: previous_session(self._timeline, at), 0)
+
+    def _repeat(self, move: Move, otherwise: int) -> None:
+        reached = repeated(move, self.cursor, self._take_count() or 1)
+        self.move_to(otherwise if reached is None else reached)
+
+    def go_to(self) -> None:
+        """Ask for a turn number and move there."""
+        last = self._playback.frontier
+
+        def refusal(text: str) -> str | None:
+            return None if text.isdecimal() and int(text) <= last else f"A number from 0 to {last}."
+
+        def typed(text: str | None) -> None:
+            if text is not None:
+                self.move_to(int(text))
+
+        self._host.open_screen(TypingScreen("go to turn", f"0 to {last}", refusal=refusal), typed)
+
+    # ---- jumps ---------------------------------------------------------------------------------------------
+
+    def jump(self, position: int, backend: str | None = None, note: str = "") -> None:
+        """Move to a position, focus an architecture and explain why. :meth:`jump_back` undoes it."""
+        self._jumps.append(_Jump(self.cursor, self._host.focused_view))
+        self.move_to(position)
+        if backend is not None:
+            self._host.minimize()
+            self._architectures.show_backend(backend)
+        self._host.announce(note)
+
+    def jump_back(self) -> None:
+        """Return to where the last jump started."""
+        if not self._jumps:
+            self._host.report("You came here step by step: there is no jump to go back from.")
+            return
+        jump = self._jumps.pop()
+        self.move_to(jump.cursor)
+        if jump.focused is not None and jump.focused.is_attached:
+            jump.focused.focus(scroll_visible=False)

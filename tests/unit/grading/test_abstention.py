@@ -1,0 +1,94 @@
+"""Telling an abstention from an answer."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memreplay.grading.recall import is_abstention
+from memreplay.llm.prompts import NOT_SAID
+
+SAYS_SO = [
+    NOT_SAID,
+    "Not answerable",
+    "Not answerable.",
+    "**Not answerable**",
+    "Unanswerable",
+    "Not mentioned",
+    "Unknown.",
+    "I don't know.",
+    "I do not know",
+    "I don’t have that information.",
+    "I cannot determine this from the conversation.",
+    "I'm sorry, I couldn't find that.",
+    "No information available.",
+    "There is no information about her sister.",
+    "There's no mention of a dog in the conversation.",
+    "There isn't any information about that.",
+    "It was not mentioned.",
+    "It is not stated in the conversation.",
+    "It isn't specified.",
+    "That is unknown.",
+    "Her favourite colour is not mentioned.",
+    "Caroline's surname was never mentioned in the conversation.",
+    "The conversation does not mention his age.",
+    "The provided context doesn't specify that.",
+    "Based on the conversation, it is not mentioned.",
+    "Melanie never mentions where she works.",
+    "Answer: Not answerable",
+    "The question cannot be answered.",
+    "Insufficient information.",
+    "<think>It might be Rome.</think>Not mentioned.",
+    "No se menciona.",
+    "No se menciona en la conversación.",
+    "No lo sé.",
+    "No sé cuál es su apellido.",
+    "La conversación no lo dice.",
+    "En la conversación no se menciona su edad.",
+    "No hay información sobre eso.",
+    "No tengo esa información.",
+    "No se ha mencionado.",
+    "No consta.",
+    "Se desconoce.",
+]
+
+ANSWERS = [
+    "",
+    "Norway",
+    "No",
+    "No, she did not.",
+    "Nothing",
+    "He doesn't know how to swim.",
+    "The unknown soldier's tomb",
+    "Unknown Pleasures by Joy Division is her favourite record.",
+    "I don't know the exact day, but it was in May 2023.",
+    "It is not mentioned by name, however it was Norway.",
+    "She is not available on Mondays.",
+    "There was no snow.",
+    "She has no information desk job any more.",
+    "It is clear that she moved to Norway.",
+    "The answer is known: Norway.",
+    "Melanie said that she never mentioned the trip to Caroline",
+    "No se cayó de la bici.",
+    "No, se mudó a Utebo.",
+    "Sin azúcar",
+    "No hay pan",
+    " ".join(["She said that nobody had mentioned it and went on to tell the whole story of the journey,"] * 4),
+    "Not mentioned " + "and then she told him all about the long way they had gone together " * 4,
+]
+
+
+@pytest.mark.parametrize("reply", SAYS_SO)
+def test_an_abstention_is_recognised(reply: str) -> None:
+    assert is_abstention(reply)
+
+
+@pytest.mark.parametrize("reply", ANSWERS)
+def test_an_answer_is_not_an_abstention(reply: str) -> None:
+    assert not is_abstention(reply)
+
+
+@given(st.text(max_size=300))
+def test_it_never_raises(reply: str) -> None:
+    assert is_abstention(reply) in (True, False)
