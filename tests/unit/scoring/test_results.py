@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memreplay.engine.answers import CUTOFFS
-from memreplay.grading.score import Score
+from memreplay.grading import Score
 from memreplay.scoring.aggregates import build_results
 from memreplay.scoring.results import ANSWER_METRICS, QuestionRow, RecallResults, Results, RunFacts, recall_field
 from memreplay.scoring.statistics import wilson_interval
