@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memory_backends import ARCHITECTURES
 from memory_backends.base import MemoryDescription, Namespace
 from memory_backends.contract.trial import (
     Key,
@@ -15,7 +16,7 @@ from memory_backends.contract.trial import (
     turns_cut,
     turns_said_in,
 )
-from memory_backends.registry import ARCHITECTURES, backend_class
+from memory_backends.registry import backend_class
 
 __all__ = [
     "DESCRIPTIONS",

@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from memreplay.debugger.breakpoints.parser import parse_breakpoint
+from memreplay.debugger.breakpoints.parser import BreakpointError, parse_breakpoint
 from memreplay.debugger.breakpoints.runner import BreakpointRunner, Stop
-from memreplay.debugger.breakpoints.scanner import BreakpointError
 from memreplay.debugger.breakpoints.syntax import Breakpoint, HitSubject, KeySubject, Subject, TextSubject
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.timeline.annotations import SavedBreakpoint
