@@ -129,14 +129,14 @@ class PluginAdapter(MemoryBackend):
 
 def missing_methods(candidate: type) -> list[str]:
     """What is wrong with the required methods of a class: those that are missing, or not coroutines."""
-    faults = []
+    problems = []
     for name in REQUIRED:
         method = getattr(candidate, name, None)
         if method is None or method is getattr(MemoryBackend, name):
-            faults.append(f"it has no {name}()")
+            problems.append(f"it has no {name}()")
         elif not inspect.iscoroutinefunction(inspect.unwrap(method)):
-            faults.append(f"its {name}() is not `async def`")
-    return faults
+            problems.append(f"its {name}() is not `async def`")
+    return problems
 
 
 def _checked(wanted: type[Given], method: str, given: Any) -> Given:
@@ -177,9 +177,9 @@ def load_plugin(name: str) -> type:
     if not inspect.isclass(found):
         raise PluginError(f"{name}: {spelled['name']} is not a class")
 
-    faults = missing_methods(found)
-    if faults:
-        raise PluginError(f"{name} is not a memory backend: {', '.join(faults)}")
+    problems = missing_methods(found)
+    if problems:
+        raise PluginError(f"{name} is not a memory backend: {', '.join(problems)}")
     if not isinstance(getattr(found, "description", MemoryDescription()), MemoryDescription):
         raise PluginError(f"{name}: its description is not a MemoryDescription")
     _arguments_wanted(name, found)

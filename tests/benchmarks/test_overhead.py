@@ -1,6 +1,6 @@
 """What a question costs beside the model's call: ours, and that of inspect_ai on the same prompts.
 
-Both have a model that answers at once. Ours is taken in, asked, scored, recorded and written to results; theirs is
+Both have a model that answers at once. Ours is ingested, asked, scored, recorded and written to results; theirs is
 asked, scored and logged. Skipped where inspect_ai is not installed (``pip install inspect-ai``).
 """
 

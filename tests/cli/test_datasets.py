@@ -48,9 +48,9 @@ def test_the_list_as_json(run_cli: RunCli, shelf: Path) -> None:
         "questions": 3,
         "language": "en",
         "tags": ["correction"],
-        "fault": None,
+        "error": None,
     }
-    assert listed["pier-01"]["fault"].startswith("/turns: has 0 entries")
+    assert listed["pier-01"]["error"].startswith("/turns: has 0 entries")
 
 
 @pytest.mark.usefixtures("shelf")

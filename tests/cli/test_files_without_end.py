@@ -17,7 +17,7 @@ DEEP = 100_000
 
 @pytest.fixture
 def pipe(tmp_path: Path) -> Path:
-    """Whoever opens it for reading waits for a writer that never comes."""
+    """Opening it for reading blocks until a writer comes, and none does."""
     path = tmp_path / "pipe.json"
     os.mkfifo(path)
     return path

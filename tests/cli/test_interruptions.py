@@ -18,7 +18,7 @@ from memreplay.engine.events import QuestionAsked, ReplyReceived
 from memreplay.errors import RecordingError
 from memreplay.recording.reader import Recording
 from tests.cli.conftest import RunCli
-from tests.stubs.launcher import PATIENCE, Launcher
+from tests.stubs.launcher import TIMEOUT_S, Launcher
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, broken_body, failure, hang
 
 ASKS = 10
@@ -135,7 +135,7 @@ def test_ctrl_c_once_finishes_what_is_under_way_and_keeps_it(
     gate = threading.Event()
 
     def held(received: Received) -> Answer:
-        gate.wait(PATIENCE)
+        gate.wait(TIMEOUT_S)
         return reply_to(received)
 
     with OpenAIServer(reply_to) as server:

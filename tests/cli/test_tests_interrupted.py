@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli.conftest import RunCli
 from tests.stubs.conversing import STUB, judging, last_colour, paid, without_times_and_ids
-from tests.stubs.launcher import PATIENCE, Launcher
+from tests.stubs.launcher import TIMEOUT_S, Launcher
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, failure, hang
 from tests.stubs.tests_to_run import python_dataset, small_definitions
 
@@ -125,7 +125,7 @@ def test_ctrl_c_keeps_the_reply_under_way_and_leaves_the_judging_for_later(
 
     def held_at_the_last_question(received: Received) -> Answer:
         if len(server.requests) >= 5:
-            gate.wait(PATIENCE)
+            gate.wait(TIMEOUT_S)
         return judging(received)
 
     with OpenAIServer(judging) as server:
@@ -186,12 +186,12 @@ def test_a_test_that_was_not_graded_has_what_failed_asked_again_and_nothing_else
         assert (ran.code, len(server.requests)) == (0, calls_again), ran.err
         again = run_cli(*here, "--resume", "--retry-errors")
         assert (again.code, len(server.requests)) == (0, calls_again), again.err
-    mended = results(tmp_path)
-    paid_for_judging = mended["backends"]["rag"]["tests"].pop("benchmark_cost_usd")
+    retried = results(tmp_path)
+    paid_for_judging = retried["backends"]["rag"]["tests"].pop("benchmark_cost_usd")
     due = expected["backends"]["rag"]["tests"].pop("benchmark_cost_usd")
-    for row in (*mended["questions"], *expected["questions"]):
+    for row in (*retried["questions"], *expected["questions"]):
         del row["benchmark_cost_usd"]
-    assert mended == expected
+    assert retried == expected
     # What was said in vain was paid all the same.
     assert (paid_for_judging > due) == (with_what["status"] == 200)
 

@@ -21,7 +21,7 @@ def says(text: str) -> Behave:
 class StubAgent:
     """Has one memory for everything. ``behave`` makes each reply; ``turns`` keeps what was said to it.
 
-    ``drops`` connections are cut after the turn was taken in; ``state`` is shown at /memory_state unless None.
+    ``drops`` connections are cut after the turn was processed; ``state`` is shown at /memory_state unless None.
     """
 
     behave: Behave = field(default_factory=lambda: says("I see."))

@@ -1,6 +1,6 @@
 """Runs the command line in processes of their own that can be killed, importing what is slow to import only once.
 
-A helper process imports everything and then forks a child for each run that it is told of, one JSON object a line.
+A helper process imports everything and then forks a child for each run requested of it, one JSON object a line.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _SLOW_TO_IMPORT = (
     "bm25s",
 )  # fmt: skip
 
-PATIENCE = 120.0
-"""Seconds after which what a run should have come to is not waited for any longer."""
+TIMEOUT_S = 120.0
+"""Seconds to wait for a run to reach an expected state."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Run:
 
     def wait_until(self, condition: Callable[[], object]) -> None:
         """Wait until something is true, or fail with what the run has said."""
-        given_up = monotonic() + PATIENCE
+        given_up = monotonic() + TIMEOUT_S
         while not condition():
             assert monotonic() < given_up, self.said
             sleep(0.005)

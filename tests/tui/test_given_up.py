@@ -13,14 +13,14 @@ from tests.tui.conftest import open_replay, replay_of, until
 WHY = "openai/stub is unavailable: the key is not accepted; set a valid one"
 
 
-async def test_it_is_a_sentence_and_the_questions_can_be_asked_after_the_mend(
+async def test_the_error_is_one_sentence_and_the_questions_can_be_asked_once_it_is_fixed(
     live_launch: Launch, assembly: StubAssembly
 ) -> None:
     assembly.backend_names = ("full_context",)
-    answer, is_mended = assembly.answerer.answer, False
+    answer, is_fixed = assembly.answerer.answer, False
 
     async def refused(request: AnswerRequest) -> Reply:
-        if not is_mended:
+        if not is_fixed:
             raise ModelUnavailableError(WHY)
         return await answer(request)
 
@@ -32,7 +32,7 @@ async def test_it_is_a_sentence_and_the_questions_can_be_asked_after_the_mend(
         await until(pilot, lambda: trouble.display)
         assert WHY in trouble.text
         assert not any(reply.received for reply in screen.timeline.answers())
-        is_mended = True
+        is_fixed = True
         await pilot.press("G")
         await until(pilot, lambda: isinstance(pilot.app.screen, ResultsScreen))
         assert not trouble.display

@@ -37,16 +37,14 @@ Cell = str | int | float | bool | None
 _STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """What a spreadsheet may evaluate as a formula (OWASP, "CSV Injection")."""
 
-_FIELDS = (
-    "question_id", "dataset", "conversation", "backend", "model", "repeat", "kind", "type", "other_type",
-    "location", "salience", "category", "question", "expected", "predicted", "predicted_index", "correct_index",
-    "outcome", "score", "max_score", "recorded_score", "exact_match", "entity_recall", "f1", "failure",
-    "failure_loss", "failure_detail", "closed_book_correct", "evidence_role", "evidence_in_prompt", "recall_at_1",
-    "recall_at_5", "recall_at_10", "reciprocal_rank", "reply", "error", "cost_usd", "ms", "recall_ms",
-)  # fmt: skip
+_NOT_A_CELL = {"evidence", "hits", "tokens", "failure_ranks", "adjusted", "reasoning"}
+"""Fields of a row with more than one value."""
+
+_FIELDS = tuple(name for name in QuestionRow.model_fields if name not in _NOT_A_CELL)
 
 _COMPUTED: dict[str, Callable[[QuestionRow], Cell]] = {
     "evidence": lambda row: " ".join(row.evidence),
+    "reasoning": lambda row: "; ".join(row.reasoning),
     "failure_ranks": lambda row: "; ".join(
         f"{turn}: {', '.join(f'{channel} {rank}' for channel, rank in ranks.items())}"
         for turn, ranks in row.failure_ranks.items()

@@ -116,7 +116,7 @@ def _lost_in_definitions(benchmark: Benchmark) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Listed:
-    """One row of the list. A dataset that cannot be read has a ``fault``, and counts of 0."""
+    """One row of the list. A dataset that cannot be read has an ``error``, and counts of 0."""
 
     id: str
     path: str
@@ -126,7 +126,7 @@ class Listed:
     questions: int
     language: str
     tags: tuple[str, ...]
-    fault: str | None
+    error: str | None
 
 
 def _list_datasets(as_json: bool) -> None:
@@ -143,7 +143,7 @@ def _list_datasets(as_json: bool) -> None:
     for heading in ("language", "tags"):
         table.add_column(heading)
     for dataset in listed:
-        last = f"cannot be read: {dataset.fault}" if dataset.fault else ", ".join(dataset.tags)
+        last = f"cannot be read: {dataset.error}" if dataset.error else ", ".join(dataset.tags)
         counts = (dataset.conversations, dataset.turns, dataset.questions)
         cells = (dataset.id, dataset.format or "?", *map(str, counts), dataset.language, last)
         table.add_row(*(Text(printable(cell)) for cell in cells))
@@ -190,7 +190,7 @@ def _listed(entry: DatasetEntry, found: Sequence[Conversation] | str) -> Listed:
         questions=sum(len(conversation.questions) for conversation in conversations),
         language=", ".join(sorted({one.language for one in conversations if one.language})),
         tags=tuple(dict.fromkeys(tag for one in conversations for tag in one.tags)),
-        fault=found if isinstance(found, str) else None,
+        error=found if isinstance(found, str) else None,
     )
 
 

@@ -11,10 +11,9 @@ from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import Question
 from memreplay.engine.events import AnswerScored, AskEvent, QuestionAsked
 from memreplay.grading import RetrievalScore, Score
-from memreplay.grading.choice import score_choice
-from memreplay.grading.recall import score_recall, score_without_answer
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import Reply
+from memreplay.llm.question_kinds import KINDS
 
 
 def choice_order(question: Question, seed: int | None) -> tuple[int, ...]:
@@ -38,27 +37,13 @@ def with_order(question: Question, order: tuple[int, ...]) -> Question:
     return question.model_copy(update={"choices": shown, "correct_index": correct})
 
 
-_SCORER = {"choice": score_choice, "recall": score_recall}
-
-
 def score_reply(question: Question, reply: Reply) -> Score:
     """The score of a reply. An error is no wrong answer; a provider's refusal is one, counted separately."""
     if reply.error is not None:
         return Score(outcome="error", score=None)
     if reply.refused:
-        return _REFUSED[question.kind](question, reply.text)
-    return _SCORER[question.kind](question, reply.text or "")
-
-
-def _refused_choice(question: Question, text: str | None) -> Score:
-    return Score(outcome="refused", score=0.0, predicted=text)
-
-
-def _refused_recall(question: Question, text: str | None) -> Score:
-    return score_without_answer(question, "refused", text)
-
-
-_REFUSED = {"choice": _refused_choice, "recall": _refused_recall}
+        return KINDS[question.kind].score_refused(question, reply.text)
+    return KINDS[question.kind].score(question, reply.text or "")
 
 
 CUTOFFS = (1, 5, 10)

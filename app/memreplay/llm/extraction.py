@@ -12,7 +12,8 @@ from memory_backends.base import Exchange, ExtractedFact
 from memory_backends.stores.trace import Extraction
 from memreplay.llm.catalogue import model_facts
 from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage, Reply
-from memreplay.llm.prompts import REASONING_TOKENS, one_line
+from memreplay.llm.prompts import REASONING_TOKENS
+from memreplay.llm.question_kinds import one_line
 
 REPLY_TOKENS = 1500
 

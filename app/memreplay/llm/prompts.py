@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from memreplay.conversations.models import Question
 from memreplay.llm.catalogue import model_facts
 from memreplay.llm.model import AnswerRequest, PromptMessage
+from memreplay.llm.question_kinds import KINDS, one_line
 
 HISTORY_HEADING = "Conversation History:"
 NO_HISTORY = "(Nothing was remembered from the conversation.)"
 QUESTION_LABEL = "Question:"
-OPTIONS_HEADING = "Available Answer Options:"
-INSTRUCTIONS_HEADING = "Instructions:"
-CHOICE_CUE = "Answer Index:"
-RECALL_CUE = "Answer:"
-NOT_SAID = "The conversation does not say."
-"""The reply that a recall prompt asks for where the history has no answer."""
-
-CHOICE_TOKENS = 10
-RECALL_TOKENS = 200
 REASONING_TOKENS = 2048
 """Added for a model that thinks before it answers, or the limit would cut off its answer."""
 
@@ -40,8 +31,7 @@ def build_request(
 
 def question_prompt(question: Question) -> str:
     """The part after the history: the question, its options, and the instructions."""
-    closing = _choice_closing(question.choices) if question.kind == "choice" else _recall_closing()
-    return QUESTION_LABEL + " " + one_line(question.text) + "\n\n" + closing
+    return QUESTION_LABEL + " " + one_line(question.text) + "\n\n" + KINDS[question.kind].closing(question)
 
 
 def after_history(context: str, asked: str) -> PromptMessage:
@@ -52,34 +42,11 @@ def after_history(context: str, asked: str) -> PromptMessage:
 
 def longest_reply(model: str) -> int:
     """Most tokens of a reply to a question, thoughts included."""
-    return max(CHOICE_TOKENS, RECALL_TOKENS) + _thinking_tokens(model)
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _choice_closing(choices: Sequence[str]) -> str:
-    options = [str(index) + ". " + one_line(choice) for index, choice in enumerate(choices)]
-    instructions = [
-        "1. Examine the conversation history and question",
-        "2. Identify the best matching answer from the options",
-        "3. Return ONLY the choice index (0-" + str(len(choices) - 1) + ")",
-    ]
-    return "\n".join([OPTIONS_HEADING, *options, "", INSTRUCTIONS_HEADING, *instructions, "", CHOICE_CUE])
-
-
-def _recall_closing() -> str:
-    instructions = [
-        "1. Examine the conversation history and question",
-        "2. Answer as briefly as you can, in the words that the conversation itself uses",
-        "3. If the conversation history does not hold the answer, reply: " + NOT_SAID,
-    ]
-    return "\n".join([INSTRUCTIONS_HEADING, *instructions, "", RECALL_CUE])
+    return max(kind.reply_tokens for kind in KINDS.values()) + _thinking_tokens(model)
 
 
 def _reply_tokens(question: Question, model: str) -> int:
-    return (CHOICE_TOKENS if question.kind == "choice" else RECALL_TOKENS) + _thinking_tokens(model)
+    return KINDS[question.kind].reply_tokens + _thinking_tokens(model)
 
 
 def _thinking_tokens(model: str) -> int:

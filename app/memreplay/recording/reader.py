@@ -68,7 +68,7 @@ class Recording:
         """One run by its id, or the newest.
 
         Raises:
-            RecordingError: there is no such run.
+            RecordingError: the recording does not have this run.
         """
         runs = [run for run in self.runs() if run_id in (None, run.id)]
         if not runs:

@@ -171,7 +171,7 @@ def test_a_row_of_fewer_options_says_so_in_num_choices(tmp_path: Path) -> None:
     assert conversation.questions[0].choices == ("quinces", "7", "figs")
 
 
-FAULTS = [
+ERRORS = [
     (without("question_id"), "question_id", "is missing"),
     (without("question"), "question", "is missing"),
     (without("choices"), "choices", "is missing"),
@@ -203,7 +203,7 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("spoil", "pointer", "problem"), FAULTS)
+@pytest.mark.parametrize(("spoil", "pointer", "problem"), ERRORS)
 def test_an_error_is_reported_with_its_place(tmp_path: Path, spoil: Spoil, pointer: str, problem: str) -> None:
     row = mc10_row()
     spoil(row)

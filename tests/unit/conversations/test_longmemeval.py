@@ -99,7 +99,7 @@ def test_an_answer_session_that_is_not_there_is_reported(tmp_path: Path) -> None
     assert len(warnings) == 1 and "/0/answer_session_ids/1" in warnings[0] and "answer_2" in warnings[0]
 
 
-FAULTS = [
+ERRORS = [
     (without("question_id"), "/0/question_id", "is missing"),
     (without("question"), "/0/question", "is missing"),
     (without("answer"), "/0/answer", "is missing"),
@@ -113,7 +113,7 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("spoil", "pointer", "problem"), FAULTS)
+@pytest.mark.parametrize(("spoil", "pointer", "problem"), ERRORS)
 def test_an_error_is_reported_with_its_place(tmp_path: Path, spoil: Spoil, pointer: str, problem: str) -> None:
     entry = longmemeval_entry()
     spoil(entry)

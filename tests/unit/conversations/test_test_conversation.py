@@ -80,7 +80,7 @@ def test_a_file_of_one_line_and_one_with_a_byte_order_mark_are_read(tmp_path: Pa
     assert len(loaded(path).turns) == 10
 
 
-FAULTS = [
+ERRORS = [
     (without("id"), "/id", "is missing"),
     (without("turns"), "/turns", "is missing"),
     (with_value([], "turns"), "/turns", "has 0 entries"),
@@ -101,7 +101,7 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("spoil", "pointer", "problem"), FAULTS)
+@pytest.mark.parametrize(("spoil", "pointer", "problem"), ERRORS)
 def test_an_error_is_reported_with_its_place(tmp_path: Path, spoil: Spoil, pointer: str, problem: str) -> None:
     data = boat_conversation()
     spoil(data)

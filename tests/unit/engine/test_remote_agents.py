@@ -231,7 +231,7 @@ async def test_an_agent_that_does_not_answer_is_given_up(conversation: Conversat
     await replay.session.step()
     (failed,) = [event for event in replay.events if isinstance(event, BackendFailed)]
     assert "did not answer within 0.2 s" in failed.error
-    assert len(agent.turns) <= 1, "what may have been taken in is not said again"
+    assert len(agent.turns) <= 1, "a turn that may have been processed is not repeated"
 
 
 @pytest.mark.parametrize("name", [None, "reply", "response", "answer", "content", "message", "text"])

@@ -15,7 +15,7 @@ from memreplay.llm.extractive.dates import Span, likeness, spans_in, written_spa
 from memreplay.llm.extractive.evidence import Bearing, History, Sentence, bearing, read_history
 from memreplay.llm.extractive.questions import Wanted, asks_who_speaks, holds, introduces_itself, wanted_by
 from memreplay.llm.extractive.words import is_spanish, terms
-from memreplay.llm.prompts import NOT_SAID
+from memreplay.llm.question_kinds import NOT_SAID
 
 UNSUPPORTED = "The conversation supports none of these options."
 

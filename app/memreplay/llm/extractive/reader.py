@@ -9,16 +9,8 @@ from memreplay.conversations.models import Frozen
 from memreplay.llm.extractive.answers import answer_choice, answer_recall, reply_to_message
 from memreplay.llm.extractive.evidence import read_history
 from memreplay.llm.extractive.words import is_spanish
-from memreplay.llm.prompts import (
-    CHOICE_CUE,
-    HISTORY_HEADING,
-    INSTRUCTIONS_HEADING,
-    NO_HISTORY,
-    OPTIONS_HEADING,
-    QUESTION_LABEL,
-    RECALL_CUE,
-    remembered_in,
-)
+from memreplay.llm.prompts import HISTORY_HEADING, NO_HISTORY, QUESTION_LABEL, remembered_in
+from memreplay.llm.question_kinds import CHOICE_CUE, INSTRUCTIONS_HEADING, OPTIONS_HEADING, RECALL_CUE
 
 _NUMBERED = re.compile(r"([0-9]+)\. ?(.*)")
 

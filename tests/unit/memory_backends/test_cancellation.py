@@ -1,4 +1,4 @@
-"""What is awaited of a client library heeds whoever tells it to stop."""
+"""A cancellation is never lost while a client library is awaited."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memory_backends.stores.redis_connection import RedisConnection
 from memory_backends.stores.retry import respecting_cancellation, with_answer_kept
 
 
-async def test_a_cancellation_in_the_moment_of_the_answer_is_not_lost() -> None:
+async def test_a_cancellation_that_coincides_with_the_answer_is_not_lost() -> None:
     answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     task = asyncio.create_task(respecting_cancellation(asyncio.wait_for(answer, 60)))
     await asyncio.sleep(0)
@@ -20,7 +20,7 @@ async def test_a_cancellation_in_the_moment_of_the_answer_is_not_lost() -> None:
         await task
 
 
-async def test_a_cancellation_in_the_moment_of_a_failure_is_not_lost() -> None:
+async def test_a_cancellation_that_coincides_with_a_failure_is_not_lost() -> None:
     for heeding in (respecting_cancellation, with_answer_kept):
         answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         task = asyncio.create_task(heeding(asyncio.wait_for(answer, 60)))
@@ -31,7 +31,7 @@ async def test_a_cancellation_in_the_moment_of_a_failure_is_not_lost() -> None:
             await task
 
 
-async def test_an_answer_that_was_paid_for_is_kept_by_whoever_was_told_to_stop_and_then_he_stops() -> None:
+async def test_a_cancelled_task_keeps_the_answer_that_was_paid_for_and_then_stops() -> None:
     answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     kept: list[int] = []
 
@@ -48,7 +48,7 @@ async def test_an_answer_that_was_paid_for_is_kept_by_whoever_was_told_to_stop_a
     assert (kept, task.cancelling()) == ([1], 1)
 
 
-async def test_what_was_cancelled_before_can_still_be_cleaned_up() -> None:
+async def test_a_cancelled_task_can_still_clean_up() -> None:
     redis, cleaned = RedisConnection.embedded(), False
 
     async def work() -> None:
