@@ -55,7 +55,7 @@ def test_it_is_reported_once_and_the_run_resumes_when_it_is_fixed(
         ran = run_cli(*options(server, tmp_path))
         assert ran.code == 130, ran.err
         assert len(server.requests) <= AT_ONCE
-        assert ran.err.count("openai/stub is asked no more") == 1 and fix in ran.err
+        assert ran.err.count("openai/stub is unavailable") == 1 and fix in ran.err
         assert f"{QUESTIONS} questions not answered" in ran.err and "--resume" in ran.err
         assert "Traceback" not in ran.err and not (tmp_path / "r.json").exists()
         assert run_status(tmp_path) == "interrupted"
