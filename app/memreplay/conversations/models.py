@@ -64,9 +64,10 @@ class Session(Frozen):
 class Question(Frozen):
     """A recall question, or a multiple-choice one (then ``choices`` and ``correct_index`` are set).
 
-    ``type`` is the dataset's name of the question type, ``other_type`` a second name if there is one (LoCoMo and
-    LoCoMo-MC10 name the same categories differently). ``abstain`` marks a question whose correct answer is that it
-    was never said. ``evidence`` are turn ids as published.
+    ``type`` is the dataset's own name for what kind of question it is; ``other_type`` the second name, where two
+    are in use (LoCoMo and LoCoMo-MC10 name the same categories differently). ``abstain`` marks a question whose
+    right answer is that it was never said. ``evidence`` are turn ids, as published. ``supersedes`` are values that
+    were right earlier in the conversation and are no longer.
     """
 
     id: str
@@ -84,6 +85,7 @@ class Question(Frozen):
     abstain: bool = False
     evidence: tuple[str, ...] = ()
     evidence_role: EvidenceRole | None = None
+    supersedes: tuple[str, ...] = ()
 
 
 class Conversation(Frozen):

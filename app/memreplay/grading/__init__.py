@@ -8,6 +8,21 @@ from memreplay.conversations.models import Frozen
 
 Outcome = Literal["correct", "wrong", "unparsed", "refused", "error"]
 
+DecidedBy = Literal[
+    "exact",
+    "equivalent",
+    "entities",
+    "abstention",
+    "denied",
+    "hedged",
+    "superseded",
+    "candidates",
+    "no_match",
+    "label",
+    "text",
+]
+"""The rule that decided: how an answer was recognised, or why it was not accepted."""
+
 
 class Score(Frozen):
     """The score of one answer. ``score`` is None for an error, which is not a wrong answer.
@@ -23,6 +38,7 @@ class Score(Frozen):
     exact_match: bool | None = None
     entity_recall: float | None = None
     f1: float | None = None
+    decided_by: DecidedBy | None = None
 
 
 class RetrievalScore(Frozen):

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 
 from memory_backends.text import folded
 from memreplay.conversations.models import Question
-from memreplay.grading import Outcome, Score
+from memreplay.grading import DecidedBy, Outcome, Score
+from memreplay.grading.assertion import Rejection, asserted
 from memreplay.grading.choice import without_reasoning
+from memreplay.grading.equivalence import contains
 from memreplay.text import normalised, occurs_in
 
 _LONGEST = 40
@@ -90,27 +92,46 @@ def _plain(text: str) -> str:
 
 
 def score_recall(question: Question, text: str) -> Score:
-    """Correct on an exact match, or if the reply contains all expected entities.
+    """Correct where the reply asserts the expected answer, or all expected entities, in any equivalent spelling.
 
-    Saying that it was never said is correct if that is the right answer, and wrong otherwise. An empty reply is
-    unparsed.
+    Where the right answer is that it was never said, saying so is correct; elsewhere it is wrong. A reply without
+    an answer is unparsed. ``exact_match`` is the strict figure (the expected words occur in the reply);
+    ``decided_by`` names the rule that decided.
     """
     answer = without_reasoning(text)
     if not answer.strip():
         return score_without_answer(question, "unparsed", text)
     if question.abstain:
-        return _judged(is_abstention(text), text)
+        return _judged(is_abstention(text), text, "abstention")
     if is_abstention(text):
-        return score_without_answer(question, "wrong", text)
+        return score_without_answer(question, "wrong", text).model_copy(update={"decided_by": "abstention"})
     exact = occurs_in(question.expected, answer)
-    found = _share_found(question.expected_entities, answer)
-    return _judged(exact or found == 1.0, text).model_copy(
-        update={"exact_match": exact, "entity_recall": found, "f1": token_f1(question.expected, answer)}
+    entities = [asserted(entity, answer, question.text) for entity in question.expected_entities]
+    correct, decided_by = _decision(question, answer, exact, entities)
+    return _judged(correct, text, decided_by).model_copy(
+        update={
+            "exact_match": exact,
+            "entity_recall": sum(ok for ok, _ in entities) / len(entities) if entities else None,
+            "f1": token_f1(question.expected, answer),
+        }
     )
 
 
+def _decision(
+    question: Question, answer: str, exact: bool, entities: Sequence[tuple[bool, Rejection | None]]
+) -> tuple[bool, DecidedBy]:
+    given, rejected = asserted(question.expected, answer, question.text)
+    by_entities = bool(entities) and all(ok for ok, _ in entities)
+    if not given and not by_entities:
+        return False, rejected or next((why for _, why in entities if why is not None), None) or "no_match"
+    for old in question.supersedes:
+        if not contains(old, question.expected) and asserted(old, answer, question.text)[0]:
+            return False, "candidates"
+    return True, ("exact" if exact else "equivalent") if given else "entities"
+
+
 def score_without_answer(question: Question, outcome: Outcome, text: str | None) -> Score:
-    """The score of a reply without an answer."""
+    """The score of a reply that holds no answer."""
     if question.abstain:
         return Score(outcome=outcome, score=0.0, predicted=text)
     entities = 0.0 if question.expected_entities else None
@@ -124,11 +145,10 @@ def token_f1(expected: str, answer: str) -> float:
     return 2 * shared / (len(wanted) + len(given)) if shared else 0.0
 
 
-def _share_found(entities: Sequence[str], answer: str) -> float | None:
-    if not entities:
-        return None
-    return sum(occurs_in(entity, answer) for entity in entities) / len(entities)
-
-
-def _judged(correct: bool, text: str) -> Score:
-    return Score(outcome="correct" if correct else "wrong", score=1.0 if correct else 0.0, predicted=text)
+def _judged(correct: bool, text: str, decided_by: DecidedBy) -> Score:
+    return Score(
+        outcome="correct" if correct else "wrong",
+        score=1.0 if correct else 0.0,
+        predicted=text,
+        decided_by=decided_by,
+    )

@@ -1,18 +1,18 @@
-"""Which stage lost the fact: says of each answer why it was wrong, or what a right one rested on.
+"""Which stage lost the fact: why an answer is wrong, or what a right one rests on.
 
-No model is asked and no text is judged: everything follows from recorded events, by looking up turn ids. Of the
-labels of a wrong answer the first that applies holds, in the order of :data:`LABELS`; where several evidence turns
-are missing, the one that was lost at the earliest stage decides.
+No model is asked. A verdict follows from the dataset and from what was recorded of this one memory: whether what
+was stored, retrieved and put in the prompt *holds the answer* (:mod:`memreplay.scoring.holding`). The same
+predicate serves right and wrong answers. Where several evidence turns are missing, the earliest stage that lost
+one decides.
 
-A right answer is ``grounded`` where all evidence stood in the prompt word for word, or what was distilled from the
-missing turns stood there and holds the expected answer. Otherwise it is ``guessed`` where the model is right
-without any memory too, and ``lucky`` where it is not. Where the model was not asked without memory the two cannot
-be told apart: it is ``guessed``, and the sentence says so.
+The verdict of a wrong answer is the first label of :data:`WRONG` that applies. A right answer is ``grounded`` where
+the prompt held the answer; else it is ``guessed`` where the same model is right without any memory (the closed_book
+control), and ``lucky`` where it is not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -20,38 +20,35 @@ from memory_backends.controls import CLOSED_BOOK
 from memreplay.conversations.models import Frozen, Question
 from memreplay.engine.events import QuestionAsked
 from memreplay.grading import Score
+from memreplay.grading.equivalence import contains
+from memreplay.grading.recall import is_abstention
 from memreplay.llm import AGENT_MODEL
-from memreplay.scoring.evidence_trail import (
-    Loss,
-    LostAt,
-    Trail,
-    trail_of,
-    turns_distilled_in_prompt,
-    turns_in_part_in_prompt,
-    turns_in_prompt,
-)
-from memreplay.scoring.kept import MemoryHistory, Provenance
-from memreplay.text import occurs_in
+from memreplay.scoring.evidence_trail import Loss, LostAt, Stages, Trail, trail_of
+from memreplay.scoring.holding import Answerable
+from memreplay.scoring.stored import MemoryHistory, StoredMemory
 from memreplay.timeline.timeline import Answer
 
-Label = Literal[
+WrongLabel = Literal[
     "error",
     "unparsed",
     "refused",
     "key_suspect",
+    "not_visible",
     "no_evidence",
     "not_written",
     "not_retrieved",
     "cut",
     "stale",
     "false_attribution",
+    "abstained",
     "misread",
-    "grounded",
-    "guessed",
-    "lucky",
 ]
-LABELS: tuple[Label, ...] = get_args(Label)
-"""In the order in which they are tried: those of wrong answers, then those of right ones."""
+RightLabel = Literal["grounded", "correct_abstention", "guessed", "lucky"]
+Label = WrongLabel | RightLabel
+
+WRONG: tuple[WrongLabel, ...] = get_args(WrongLabel)
+"""Verdicts on wrong answers, in the order in which they are tried."""
+LABELS: tuple[Label, ...] = (*WRONG, *get_args(RightLabel))
 
 _STAGES: tuple[LostAt | None, ...] = get_args(LostAt)
 
@@ -59,9 +56,10 @@ _STAGES: tuple[LostAt | None, ...] = get_args(LostAt)
 class Attribution(Frozen):
     """Why an answer was wrong, or what a right one rested on.
 
-    ``label`` is None where nothing is known that would tell. ``loss`` says for ``not_written`` how the turn came to
-    be stored nowhere. ``detail`` is a sentence. ``ranks`` maps each evidence turn that was not in the prompt to its
-    1-based rank in each retrieval channel, as far down as the memory keeps record.
+    ``label`` is None for closed_book, which has no memory to lose anything, and for right answers of which nothing
+    tells what they rest on. ``loss`` says for ``not_written`` how the fact was lost. ``detail`` is in words.
+    ``ranks`` maps each evidence turn that was not in the prompt to its 1-based rank in each retrieval channel, as
+    far down as the memory records them.
     """
 
     label: Label | None
@@ -73,16 +71,15 @@ class Attribution(Frozen):
 class Attributor:
     """Attributes the answers of one conversation.
 
-    ``suspect_keys`` maps the ids of questions whose published answer is doubted to the reason. What the model says
-    without memory is looked up when it is first needed: of a replay that goes on, make a new one when it has got
-    more answers.
+    ``suspect_keys`` maps ids of questions whose published answer is doubted to the reason. The closed_book answers
+    are read once: make a new attributor when a live replay has got more answers.
     """
 
     def __init__(self, history: MemoryHistory, suspect_keys: Mapping[str, str] | None = None) -> None:
         self._history = history
         self._suspect_keys = suspect_keys or {}
         self._questions = {question.id: question for question in history.conversation.questions}
-        self._provenance: dict[tuple[str, int], Provenance] = {}
+        self._memories: dict[tuple[str, int], StoredMemory] = {}
 
     def attribute(self, answer: Answer) -> Attribution | None:
         """The attribution of an answer; None where it is not scored yet."""
@@ -95,9 +92,11 @@ class Attributor:
         return self._wrong(question, answer, score)
 
     def trails(self, answer: Answer) -> list[Trail]:
-        """The way of each evidence turn of an answered question; empty where none is named."""
+        """How far each evidence turn of a question came; empty where none is named, and for closed_book."""
         question = self._questions.get(answer.asked.question_id)
-        return [] if question is None else self._trails(question, answer.asked)
+        if question is None or answer.asked.backend == CLOSED_BOOK:
+            return []
+        return self._trails(question, self._stages(answer.asked))
 
     def closed_book_is_right(self, asked: QuestionAsked) -> bool | None:
         """Whether the same model answers the question without any memory; None where it was not asked."""
@@ -108,15 +107,16 @@ class Attributor:
         """By model and question, whether the first answer without memory that is no error is right."""
         right: dict[tuple[str, str], bool] = {}
         for answer in self._history.answers():
-            of, scored = answer.asked, answer.scored
-            if of.backend != CLOSED_BOOK or of.by_hand or scored is None or scored.score.outcome == "error":
+            asked, scored = answer.asked, answer.scored
+            if asked.backend != CLOSED_BOOK or asked.by_hand or scored is None or scored.score.outcome == "error":
                 continue
-            right.setdefault((of.model, of.question_id), scored.score.outcome == "correct")
+            right.setdefault((asked.model, asked.question_id), scored.score.outcome == "correct")
         return right
 
     # ---- wrong answers -------------------------------------------------------------------------------------
 
     def _wrong(self, question: Question, answer: Answer, score: Score) -> Attribution:
+        asked = answer.asked
         match score.outcome:
             case "error":
                 reason = answer.received.reply.error if answer.received is not None else None
@@ -129,20 +129,26 @@ class Attributor:
                 pass
         if question.id in self._suspect_keys:
             return Attribution(label="key_suspect", detail=self._suspect_keys[question.id])
+        if asked.backend == CLOSED_BOOK:
+            return Attribution(label=None, detail="closed_book has no memory: nothing was lost.")
+        stages = self._stages(asked)
         if question.abstain:
-            return self._took_the_bait(question, answer.asked)
-        if not question.evidence or question.evidence_role != "supports":
-            return Attribution(label="no_evidence", detail="The dataset names no turns that hold the answer.")
-        return self._lost(question, answer.asked) or self._in_the_prompt(question, answer.asked, score)
+            return self._false_attribution(question, stages)
+        answerable = Answerable(question, self._history.conversation.turns_by_id)
+        if answerable.held_by(stages.in_prompt):
+            return self._reader_failed(question, stages, score)
+        if asked.model == AGENT_MODEL or not (stages.memory.is_recorded or asked.hits or asked.missed or asked.cut):
+            return Attribution(label="not_visible", detail="What this memory gave to the model was not recorded.")
+        return self._lost(answerable, stages)
 
-    def _lost(self, question: Question, asked: QuestionAsked) -> Attribution | None:
-        """Where the evidence was lost on its way into the prompt; None where all of it arrived."""
-        trails = self._trails(question, asked)
-        missing = [trail for trail in trails if trail.lost_at is not None]
-        if not missing:
-            return None
-        if self._is_out_of_sight(asked):
-            return Attribution(label=None, detail="What this memory gave to the model cannot be seen.")
+    def _lost(self, answerable: Answerable, stages: Stages) -> Attribution:
+        if not answerable.evidence:
+            if answerable.held_by(stages.retrieved):
+                return Attribution(label="cut", detail="The answer was retrieved, and the budget cut it.")
+            if answerable.held_by(stages.stored):
+                return Attribution(label="not_retrieved", detail="The answer was stored and not retrieved.")
+            return Attribution(label="no_evidence", detail="The dataset names no turns that hold the answer.")
+        missing = [trail for trail in self._trails(answerable.question, stages) if trail.lost_at is not None]
         first = min(missing, key=lambda trail: _STAGES.index(trail.lost_at))
         return Attribution(
             label=first.lost_at,
@@ -151,48 +157,54 @@ class Attributor:
             ranks={trail.turn: trail.ranks for trail in missing if trail.ranks},
         )
 
-    def _in_the_prompt(self, question: Question, asked: QuestionAsked, score: Score) -> Attribution:
-        """All evidence was there: an outdated value was preferred, or it was misread."""
+    def _reader_failed(self, question: Question, stages: Stages, score: Score) -> Attribution:
+        """The prompt held the answer: an outdated value was preferred, the model abstained, or misread it."""
         said = score.predicted or ""
-        evidence = frozenset(question.evidence)
-        for backend in self._history.backends:
-            for old in self._provenance_at(backend, asked.turn).supersessions:
-                concerns = not evidence.isdisjoint(old.new_turns | old.old_turns)
-                if concerns and occurs_in(old.old_value, said) and not occurs_in(old.old_value, question.expected):
-                    since = ", ".join(sorted(old.new_turns)) or "a later turn"
-                    return Attribution(
-                        label="stale",
-                        detail=f"It answered “{old.old_value}”, which turn {since} took the place of.",
-                    )
-        return Attribution(label="misread", detail="All evidence stood in the prompt, and the answer is another.")
+        for old, since in self._outdated(question, stages.memory):
+            if contains(old, said) and not contains(old, question.expected):
+                return Attribution(label="stale", detail=f"It answered “{old}”, which {since} replaced.")
+        if is_abstention(said):
+            return Attribution(
+                label="abstained", detail="The prompt held the answer, and the model said that it was not there."
+            )
+        return Attribution(label="misread", detail="The prompt held the answer, and the model gave another.")
 
-    def _took_the_bait(self, question: Question, asked: QuestionAsked) -> Attribution:
-        given = turns_in_prompt(asked)
-        bait = [turn for turn in question.evidence if turn in given]
+    def _outdated(self, question: Question, memory: StoredMemory) -> Iterator[tuple[str, str]]:
+        """Values that no longer hold, by the dataset or by the memory's own account, and what replaced each."""
+        for value in question.supersedes:
+            yield value, "a later turn"
+        evidence = frozenset(question.evidence)
+        for old in memory.supersessions:
+            if not evidence.isdisjoint(old.new_turns | old.old_turns):
+                yield old.old_value, f"turn {', '.join(sorted(old.new_turns)) or 'a later turn'}"
+
+    def _false_attribution(self, question: Question, stages: Stages) -> Attribution:
+        answerable = Answerable(
+            question.model_copy(update={"evidence_role": "supports"}), self._history.conversation.turns_by_id
+        )
+        bait = [turn for turn in question.evidence if answerable.is_verbatim(turn, stages.in_prompt)]
         if bait:
-            detail = f"The answer was never said; what tempted stood in the prompt (turn {', '.join(bait)})."
+            detail = f"The answer was never said; the prompt held the turn that tempts ({', '.join(bait)})."
         else:
-            detail = "The answer was never said, and nothing that tempts stood in the prompt."
+            detail = "The answer was never said, and the prompt held no turn that tempts."
         return Attribution(label="false_attribution", detail=detail)
 
     # ---- right answers -------------------------------------------------------------------------------------
 
     def _right(self, question: Question, asked: QuestionAsked) -> Attribution:
-        missing = frozenset(question.evidence) - turns_in_prompt(asked)
-        if question.evidence and not missing:
-            what = "the turns that tempt" if question.abstain else "all evidence"
-            return Attribution(label="grounded", detail=f"{what.capitalize()} stood in the prompt.")
-        why = f"Turn {', '.join(sorted(missing))} was not in the prompt" if missing else "No evidence is named"
-        distilled = missing & turns_distilled_in_prompt(asked)
-        if distilled:
-            why += f" ({self._instead_of(distilled, asked)} was)"
-        if missing and distilled == missing and _holds_the_answer(question, asked, missing):
-            return Attribution(label="grounded", detail=f"{why}, and it holds the answer.")
+        if asked.backend == CLOSED_BOOK:
+            return Attribution(label=None, detail="closed_book has no memory: the model is right without any.")
+        if question.abstain:
+            return Attribution(label="correct_abstention", detail="It was never said, and the model says so.")
+        stages = self._stages(asked)
+        if Answerable(question, self._history.conversation.turns_by_id).held_by(stages.in_prompt):
+            return Attribution(label="grounded", detail="The prompt held the answer.")
+        if asked.model == AGENT_MODEL:
+            return Attribution(label=None, detail="What this memory gave to the model was not recorded.")
         unaided = self.closed_book_is_right(asked)
+        why = "The prompt did not hold the answer"
         if unaided:
             return Attribution(label="guessed", detail=f"{why}; the model is right without any memory too.")
-        if not question.evidence or self._is_out_of_sight(asked):
-            return Attribution(label=None, detail=f"{why}: what the answer rests on cannot be told.")
         if unaided is None:
             return Attribution(
                 label="guessed",
@@ -200,40 +212,29 @@ class Attributor:
             )
         return Attribution(label="lucky", detail=f"{why}; without any memory the model is wrong.")
 
-    def _instead_of(self, turns: frozenset[str], asked: QuestionAsked) -> str:
-        """What stood in the prompt of turns that did not stand there whole."""
-        in_part = turns & turns_in_part_in_prompt(asked, self._provenance_at(asked.backend, asked.turn))
-        said = (("a part of turn", in_part), ("a fact distilled from turn", turns - in_part))
-        return " and ".join(f"{what} {', '.join(sorted(which))}" for what, which in said if which)
-
     # ---- what both need ------------------------------------------------------------------------------------
 
-    def _trails(self, question: Question, asked: QuestionAsked) -> list[Trail]:
-        provenance = self._provenance_at(asked.backend, asked.turn)
-        turns_by_id = self._history.conversation.turns_by_id
-        return [
-            trail_of(turn, turns_by_id.get(turn), asked, provenance) for turn in dict.fromkeys(question.evidence)
-        ]
+    def _stages(self, asked: QuestionAsked) -> Stages:
+        """Stored items are folded once per position: what happened before a question does not change."""
+        place = (asked.backend, asked.turn)
+        if place not in self._memories:
+            events = (
+                event
+                for position in range(asked.turn + 1)
+                for event in self._history.events_at(asked.backend, position)
+            )
+            self._memories[place] = StoredMemory(events)
+        return Stages(asked, self._memories[place], self._history.conversation.turns_by_id)
 
-    def _is_out_of_sight(self, asked: QuestionAsked) -> bool:
-        """Whether neither writes nor hits are on record, or an agent has answered by itself."""
-        if asked.model == AGENT_MODEL:
-            return True
-        if asked.backend == CLOSED_BOOK or asked.hits or asked.missed or asked.cut:
-            return False
-        return not self._provenance_at(asked.backend, asked.turn).is_traced
-
-    def _provenance_at(self, backend: str, turn: int) -> Provenance:
-        """Folded once: what happened up to an ask does not change after it."""
-        known = self._provenance.get((backend, turn))
-        if known is None:
-            positions = range(turn + 1)
-            events = (event for position in positions for event in self._history.events_at(backend, position))
-            known = self._provenance[backend, turn] = Provenance(events)
-        return known
+    def _trails(self, question: Question, stages: Stages) -> list[Trail]:
+        answerable = Answerable(question, self._history.conversation.turns_by_id)
+        whole = answerable.held_by(stages.in_prompt)
+        trails = [trail_of(turn, answerable, stages) for turn in dict.fromkeys(question.evidence)]
+        if not whole:
+            return trails
+        # The prompt held the answer in other words than these turns': none of them was lost.
+        return [trail if trail.lost_at is None else _not_needed(trail) for trail in trails]
 
 
-def _holds_the_answer(question: Question, asked: QuestionAsked, turns: frozenset[str]) -> bool:
-    """Whether something in the prompt that was distilled from these turns says the expected answer."""
-    given = (hit.text for hit in asked.hits if hit.in_prompt and not turns.isdisjoint(hit.sources))
-    return any(occurs_in(question.expected, text) for text in given)
+def _not_needed(trail: Trail) -> Trail:
+    return Trail(trail.turn, None, f"Turn {trail.turn} was not in the prompt; the answer was.", ranks=trail.ranks)

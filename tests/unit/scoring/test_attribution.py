@@ -65,8 +65,14 @@ async def test_a_doubted_key_comes_before_anything_that_memory_did() -> None:
 @pytest.mark.parametrize("role", [None, "tempting"])
 async def test_a_question_without_turns_that_support_its_answer_has_no_evidence(role: str | None) -> None:
     evidence = ("5",) if role else ()
-    found = await attributed(PURPLE, "rag", asked=question(evidence=evidence, evidence_role=role))
-    assert found.label == "no_evidence"
+    asked = question(expected="a tandem", evidence=evidence, evidence_role=role)
+    assert (await attributed(PURPLE, "rag", asked=asked)).label == "no_evidence"
+
+
+async def test_a_question_without_named_evidence_is_judged_by_what_texts_contain() -> None:
+    asked = question(evidence=(), evidence_role=None)
+    assert (await attributed(PURPLE, "rag", asked=asked)).label == "misread"
+    assert (await attributed(PURPLE, "rag", asked=asked, budget=3)).label == "cut"
 
 
 async def test_a_turn_that_was_not_said_yet_was_never_observed() -> None:
@@ -78,11 +84,11 @@ async def test_a_turn_that_was_not_said_yet_was_never_observed() -> None:
 async def test_a_turn_whose_exchange_is_not_over_was_never_observed() -> None:
     found = await attributed(PURPLE, "full_context", at=5)
     assert (found.label, found.loss) == ("not_written", "never_observed")
-    assert "had not been told" in found.detail
+    assert "had not heard turn 5" in found.detail
 
 
 async def test_a_turn_that_the_conversation_does_not_have_was_never_observed() -> None:
-    found = await attributed(PURPLE, "rag", asked=question(evidence=("D8:6; D9:17",)))
+    found = await attributed(PURPLE, "rag", asked=question(expected="a tandem", evidence=("D8:6; D9:17",)))
     assert (found.label, found.loss) == ("not_written", "never_observed")
     assert "has no turn D8:6; D9:17" in found.detail
 
@@ -113,9 +119,9 @@ async def test_a_distillate_in_the_prompt_that_did_not_help_was_distilled_away()
     assert (found.label, found.loss) == ("not_written", "distilled_away")
 
 
-async def test_a_memory_that_keeps_nothing_wrote_nothing() -> None:
-    found = await attributed(PURPLE, "closed_book")
-    assert (found.label, found.loss) == ("not_written", "distilled_away")
+async def test_closed_book_has_no_stage_at_which_it_could_lose_anything() -> None:
+    assert (await attributed(PURPLE, "closed_book")).label is None
+    assert (await attributed(GREEN, "closed_book")).label is None
 
 
 async def test_what_is_stored_and_not_among_the_hits_was_not_retrieved() -> None:
@@ -146,11 +152,15 @@ async def test_a_hit_that_did_not_fit_was_cut_and_has_its_ranks() -> None:
 
 
 @pytest.mark.parametrize("backend", ["hybrid", "rag", "full_context"])
-async def test_an_answer_that_a_later_turn_took_back_is_stale_in_every_memory_beside_hybrid(backend: str) -> None:
-    timeline = await played(question(), real("hybrid", "rag", "full_context"), {backend: BLUE})
+async def test_an_answer_that_the_dataset_calls_superseded_is_stale_in_every_memory(backend: str) -> None:
+    timeline = await played(question(supersedes=("blue",)), real(backend), {backend: BLUE})
     found = attribution_of(timeline, backend)
-    assert found.label == "stale"
-    assert "“blue”" in found.detail and "turn 5" in found.detail
+    assert found.label == "stale" and "“blue”" in found.detail
+
+
+async def test_an_answer_that_the_memory_itself_replaced_is_stale() -> None:
+    found = attribution_of(await played(question(), real("hybrid"), {"hybrid": BLUE}), "hybrid")
+    assert found.label == "stale" and "turn 5" in found.detail
 
 
 async def test_an_outdated_value_that_is_also_the_right_one_is_not_stale() -> None:
@@ -162,9 +172,9 @@ async def test_an_outdated_value_that_is_also_the_right_one_is_not_stale() -> No
 async def test_an_answer_to_what_was_never_said_took_the_bait() -> None:
     asked = question(evidence_role="tempting", abstain=True, expected="Not answerable")
     found = await attributed(GREEN, "full_context", asked=asked)
-    assert found.label == "false_attribution" and "turn 5" in found.detail
-    blind = await attributed(GREEN, "closed_book", asked=asked)
-    assert blind.label == "false_attribution" and "nothing that tempts" in blind.detail
+    assert found.label == "false_attribution" and "(5)" in found.detail
+    blind = await attributed(GREEN, "full_context", asked=asked, budget=3)
+    assert blind.label == "false_attribution" and "no turn that tempts" in blind.detail
 
 
 @pytest.mark.parametrize("backend", ["hybrid", "rag", "full_context", "oracle"])
@@ -174,7 +184,8 @@ async def test_a_wrong_answer_with_all_evidence_in_the_prompt_is_misread(backend
 
 async def test_of_several_missing_turns_the_one_lost_at_the_earliest_stage_decides() -> None:
     memory = FactsMemory({"1": Fate("blue"), "5": Fate(is_dropped=True)}, given=("7",), cut=("1",))
-    timeline = await played(question(evidence=("1", "5")), {"facts": memory}, {"facts": PURPLE})
+    asked = question(evidence=("1", "5"), expected="first blue, then green", expected_entities=("blue", "green"))
+    timeline = await played(asked, {"facts": memory}, {"facts": PURPLE})
     found = attribution_of(timeline, "facts")
     assert (found.label, found.loss) == ("not_written", "gated")
     assert "Turn 1 was retrieved" in found.detail
@@ -214,35 +225,46 @@ async def test_a_right_answer_from_a_distillate_is_grounded_where_that_holds_it(
     memory = FactsMemory({"5": Fate(distillate)}, given=("5",))
     memories = {"facts": memory, **real("closed_book")}
     found = attribution_of(await played(question(), memories, {"facts": GREEN}), "facts")
-    assert found.label == label and "a fact distilled from turn 5 was" in found.detail
+    assert found.label == label
 
 
-async def test_a_part_of_a_turn_is_not_called_a_fact_distilled_from_it() -> None:
+async def test_right_and_wrong_answers_are_judged_by_the_same_predicate() -> None:
     parts = FactsMemory({"5": Fate("… the shed is green …", in_words=True)}, given=("5",))
-    right = await by_facts(parts, GREEN)
-    assert right.label == "grounded" and "a part of turn 5 was" in right.detail
-    wrong = await by_facts(parts, PURPLE)
-    assert wrong.label == "not_retrieved" and wrong.detail.endswith("A part of it stood in the prompt.")
+    assert (await by_facts(parts, GREEN)).label == "grounded"
+    assert (await by_facts(parts, PURPLE)).label == "misread"
 
 
-async def test_turning_down_a_bait_that_stood_in_the_prompt_is_grounded() -> None:
+async def test_a_model_that_says_it_was_not_said_though_it_was_in_the_prompt_abstained() -> None:
+    assert (await attributed(NOTHING, "full_context")).label == "abstained"
+
+
+async def test_turning_down_a_bait_is_a_correct_abstention_and_no_guess() -> None:
     asked = question(evidence_role="tempting", abstain=True, expected="Not answerable")
-    assert (await attributed(NOTHING, "full_context", asked=asked)).label == "grounded"
-    assert (await attributed(NOTHING, "full_context", "closed_book", asked=asked, budget=3)).label == "guessed"
+    assert (await attributed(NOTHING, "full_context", asked=asked)).label == "correct_abstention"
+    assert (
+        await attributed(NOTHING, "full_context", "closed_book", asked=asked, budget=3)
+    ).label == "correct_abstention"
 
 
-async def test_a_right_answer_without_named_evidence_cannot_be_told() -> None:
+async def test_a_right_answer_without_named_evidence_is_grounded_where_the_prompt_contains_it() -> None:
     asked = question(evidence=(), evidence_role=None)
     timeline = await played(asked, real("rag", "closed_book"), {"rag": GREEN})
-    assert attribution_of(timeline, "rag").label is None
+    assert attribution_of(timeline, "rag").label == "grounded"
 
 
 # ---- what it reads ---------------------------------------------------------------------------------------------
 
 
-async def test_a_memory_that_shows_neither_writes_nor_hits_is_not_blamed() -> None:
+async def test_a_memory_that_stored_nothing_is_not_written() -> None:
     found = await by_facts(FactsMemory({}))
-    assert found.label is None and "cannot be seen" in found.detail
+    assert found.label == "not_written" and "stored nothing" in found.detail
+
+
+async def test_other_memories_in_the_run_change_no_verdict() -> None:
+    for reply in (BLUE, GREEN, PURPLE, NOTHING):
+        alone = await played(question(), real("rag"), {"rag": reply})
+        beside = await played(question(), real("rag", "hybrid", "full_context"), {"rag": reply})
+        assert attribution_of(alone, "rag") == attribution_of(beside, "rag")
 
 
 async def test_an_answer_that_is_not_scored_yet_has_none() -> None:
@@ -278,12 +300,15 @@ async def test_closed_book_counts_for_the_same_question_and_model_only() -> None
 
 
 def test_labels_are_tried_in_the_documented_order() -> None:
-    wrong = "error unparsed refused key_suspect no_evidence not_written not_retrieved cut stale false_attribution"
-    assert " ".join(LABELS) == f"{wrong} misread grounded guessed lucky"
+    assert " ".join(LABELS) == (
+        "error unparsed refused key_suspect not_visible no_evidence not_written not_retrieved cut stale"
+        " false_attribution abstained misread grounded correct_abstention guessed lucky"
+    )
 
 
 async def test_the_way_of_each_evidence_turn_can_be_told_of_a_right_answer_too() -> None:
-    timeline = await played(question(evidence=("1", "5")), real("full_context"), {"full_context": GREEN}, budget=40)
+    asked = question(evidence=("1", "5"), expected="first blue, then green", expected_entities=("blue", "green"))
+    timeline = await played(asked, real("full_context"), {"full_context": GREEN}, budget=40)
     first, second = Attributor(timeline).trails(answer_of(timeline, "full_context"))
     assert (first.turn, first.lost_at) == ("1", "cut")
     assert (second.turn, second.lost_at) == ("5", None)

@@ -1,0 +1,570 @@
+"""Whether a text gives an answer: equivalent spellings of numbers, dates, times, amounts and words.
+
+Grading a reply and attributing a loss share this module, so that both mean the same by "contains the answer". A
+reply must also assert it (:mod:`memreplay.grading.assertion`).
+
+Everything works on the form of the text, in English and Spanish. Nothing here knows a dataset.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal
+
+import Stemmer
+
+from memory_backends.text import MONTHS, NUMBERS
+
+_SMALL: Final[dict[str, int]] = (
+    dict(NUMBERS)
+    | {
+        word: value
+        for value, word in enumerate(
+            "veintiuno veintidos veintitres veinticuatro veinticinco veintiseis veintisiete veintiocho"
+            " veintinueve".split(),
+            start=21,
+        )
+    }
+    | {
+        word: 100 * value
+        for value, word in enumerate(
+            "doscientos trescientos cuatrocientos quinientos seiscientos setecientos ochocientos"
+            " novecientos".split(),
+            start=2,
+        )
+    }
+    | {"cien": 100, "ciento": 100, "doscientas": 200, "trescientas": 300, "dozen": 12, "docena": 12}
+)
+_SCALE: Final = {"hundred": 100, "thousand": 1000, "mil": 1000, "million": 10**6, "millon": 10**6}
+_ORDINALS: Final[dict[str, int]] = {
+    word: value
+    for value, word in enumerate(
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth"
+        " fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split(),
+        start=1,
+    )
+} | {
+    word: value
+    for value, word in enumerate(
+        "primero segundo tercero cuarto quinto sexto septimo octavo noveno decimo".split(), start=1
+    )
+}
+_NOT_ALONE: Final = frozenset({"once", "second", "segundo", "cuarto", "quinto", "uno", "one"})
+"""Words that are often no number ("the red one"). Alone, they count before a noun or as a whole answer."""
+
+_MONTHS: Final[dict[str, int]] = dict(MONTHS) | {
+    name: number
+    for names in (
+        "jan feb mar apr may jun jul aug sep oct nov dec",
+        "ene feb mar abr may jun jul ago sep oct nov dic",
+    )
+    for number, name in enumerate(names.split(), start=1)
+} | {"sept": 9, "setiembre": 9}  # fmt: skip
+
+_CURRENCIES: Final[dict[str, str]] = {
+    "£": "gbp", "gbp": "gbp", "pound": "gbp", "pounds": "gbp", "quid": "gbp", "libras": "gbp",
+    "$": "usd", "usd": "usd", "dollar": "usd", "dollars": "usd", "bucks": "usd", "dolares": "usd",
+    "€": "eur", "eur": "eur", "euro": "eur", "euros": "eur",
+    "¥": "jpy", "yen": "jpy", "kr": "kr", "nok": "kr", "kroner": "kr", "krone": "kr",
+}  # fmt: skip
+_UNITS: Final[dict[str, str]] = {
+    spelling: unit
+    for unit, spellings in {
+        "km": "km kilometre kilometres kilometer kilometers kilometro kilometros",
+        "m": "m metre metres meter meters metro metros",
+        "cm": "cm centimetre centimetres centimeter centimeters centimetro centimetros",
+        "mm": "mm millimetre millimetres millimeter millimeters milimetro milimetros",
+        "mi": "mi mile miles milla millas",
+        "ft": "ft foot feet pie pies",
+        "in": "inch inches pulgada pulgadas",
+        "kg": "kg kgs kilo kilos kilogram kilograms kilogramo kilogramos",
+        "g": "g gr gram grams gramme grammes gramo gramos",
+        "lb": "lb lbs",
+        "oz": "oz ounce ounces onza onzas",
+        "l": "l litre litres liter liters litro litros",
+        "ml": "ml millilitre millilitres milliliter milliliters mililitro mililitros",
+        "h": "h hr hrs hour hours hora horas",
+        "min": "min mins minute minutes minuto minutos",
+        "s": "s sec secs seconds segundos",
+        "ms": "ms millisecond milliseconds milisegundo milisegundos",
+        "kb": "kb kib kilobyte kilobytes",
+        "mb": "mb mib megabyte megabytes",
+        "gb": "gb gib gigabyte gigabytes",
+        "tb": "tb tib terabyte terabytes",
+        "%": "% percent per-cent pct",
+        "c": "°c celsius",
+        "f": "°f fahrenheit",
+        "w": "w watt watts",
+        "kw": "kw kilowatt kilowatts",
+        "kwh": "kwh",
+        "v": "v volt volts",
+        "hz": "hz hertz",
+    }.items()
+    for spelling in spellings.split()
+}
+
+STOP_WORDS: Final = frozenset(
+    "a an the of to in on at by for from with and is are was were be been it its this that these those his her"
+    " their my your our he she they i you we s el la los las un una unos unas de del al en por para con y e que"
+    " es son fue"
+    " era su sus mi tu lo le se as around about approximately roughly very just named called one ones".split()
+)
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word, number, date, amount, time or separator in canonical form, with its place in the folded text.
+
+    ``kind`` is ``word`` (``value`` is the stem), ``number``, ``date``, ``time``, ``mark`` (punctuation that ends a
+    clause), or ``unit``. ``extra`` is a number's currency or unit, where one is written.
+    """
+
+    kind: Literal["word", "number", "date", "time", "mark", "unit"]
+    value: object
+    text: str
+    start: int
+    end: int
+    extra: str = ""
+
+
+Date = tuple[int | None, int | None, int | None]
+"""Year, month, day; None where it is not said."""
+
+
+_TYPOGRAPHIC: Final = {0x2018: "'", 0x2019: "'", 0x2212: "-", 0xA0: " ", 0x202F: " "}
+
+
+def folded(text: str) -> str:
+    """Lower case, without accents and apostrophes; typographic signs in their plain form."""
+    plain = unicodedata.normalize("NFKD", text.translate(_TYPOGRAPHIC))
+    letters = "".join(char for char in plain.casefold() if not unicodedata.combining(char))
+    return re.sub(r"'s\b", "", letters).replace("'", "")
+
+
+_LEXER: Final = re.compile(
+    r"""
+      (?P<iso>\b\d{4}-\d{1,2}-\d{1,2}\b)
+    | (?P<slashed>\b\d{1,2}[/.]\d{1,2}[/.](?:\d{4}|\d{2})\b)
+    | (?P<clock>\b\d{1,2}[:.h]\d{2}(?::\d{2})?\s*(?:[ap]\.?m\b\.?|h\b|hrs?\b)
+               |\b\d{1,2}:\d{2}(?::\d{2})?(?![\d:])
+               |\b\d{1,2}\s*[ap]\.?m\b\.?)
+    | (?P<flag>(?<!\S)--?[a-z][\w-]+)
+    | (?P<version>\b\d+(?:\.\d+){2,}\b)
+    | (?P<ordinal>\b\d+(?:st|nd|rd|th|º|ª)(?!\w))
+    | (?P<number>(?<![^\W_])(?<![.])[+-]?\d+(?:[,. ]\d{3})+(?:[.,]\d+)?(?![\d])
+                |(?<![^\W_])(?<![.,])[+-]?\d+(?:[.,]\d+)?)
+    | (?P<sign>[£$€¥%°]c?|°[cf])
+    | (?P<word>[^\W_]+)
+    | (?P<mark>[.!?:](?=[\s"'”’)\]*_]|$)|[;()\n—–/]|,(?!\d))
+    """,
+    re.VERBOSE,
+)
+_MERIDIEM: Final = re.compile(r"([ap])\.?m")
+
+
+@lru_cache(maxsize=2)
+def _stemmer(language: str) -> Stemmer.Stemmer:
+    return Stemmer.Stemmer(language)
+
+
+@lru_cache(maxsize=65536)
+def _stem(word: str) -> tuple[str, str]:
+    """The word's stem in English and in Spanish. The language of a short text is unknown, so both are compared."""
+    return str(_stemmer("english").stemWord(word)), str(_stemmer("spanish").stemWord(word))
+
+
+@lru_cache(maxsize=16384)
+def tokens_of(text: str) -> tuple[Token, ...]:
+    """The tokens of a text, canonical."""
+    plain = folded(text)
+    return tuple(_with_dates(_with_units(_with_numbers(_raw(plain)))))
+
+
+def _raw(plain: str) -> list[Token]:
+    found: list[Token] = []
+    for match in _LEXER.finditer(plain):
+        kind, written = match.lastgroup, match.group()
+        at = (match.start(), match.end())
+        if kind == "iso":
+            year, month, day = map(int, written.split("-"))
+            found.append(Token("date", (year, month, day), written, *at))
+        elif kind == "slashed":
+            first, second, year = map(int, re.split(r"[/.]", written))
+            year += 2000 if year < 100 else 0
+            found.append(Token("date", (year, (first, second), None), written, *at))
+        elif kind == "clock":
+            found.append(Token("time", _time(written), written, *at))
+        elif kind == "number":
+            found.append(Token("number", _number(written), written, *at))
+        elif kind == "ordinal":
+            found.append(Token("number", float(re.match(r"\d+", written).group()), written, *at))  # type: ignore[union-attr]
+        elif kind == "sign":
+            found.append(Token("unit", _CURRENCIES.get(written) or _UNITS.get(written, written), written, *at))
+        elif kind in ("version", "flag"):
+            found.append(Token("word", (written, written), written, *at))
+        elif written == "/" and not _parts_alternatives(plain, match.start()):
+            continue
+        elif kind == "mark":
+            found.append(Token("mark", written, written, *at))
+        else:
+            found.extend(_split_word(written, *at))
+    return found
+
+
+def _parts_alternatives(plain: str, at: int) -> bool:
+    """Whether a slash stands between two words ("blue/green"), not in a path or an address."""
+    start, end = plain.rfind(" ", 0, at) + 1, plain.find(" ", at)
+    return re.fullmatch(r"\w+/\w+[.,;]?", plain[start : end if end >= 0 else len(plain)]) is not None
+
+
+def _split_word(written: str, start: int, end: int) -> Iterator[Token]:
+    """``150cm`` and ``3kg`` are a number and a unit; anything else is one word."""
+    glued = re.fullmatch(r"(\d+)([a-z%]+)", written)
+    if glued and (glued[2] in _UNITS or glued[2] in _CURRENCIES):
+        middle = start + len(glued[1])
+        yield Token("number", float(glued[1]), glued[1], start, middle)
+        yield Token("unit", _UNITS.get(glued[2]) or _CURRENCIES[glued[2]], glued[2], middle, end)
+    else:
+        yield Token("word", _stem(written), written, start, end)
+
+
+def _number(written: str) -> float:
+    """``19,600``, ``19.600`` and ``19 600`` are grouped; a single separator before one or two digits is a point."""
+    sign = -1.0 if written.startswith("-") else 1.0
+    digits = written.lstrip("+-")
+    grouped = re.fullmatch(r"(\d{1,3}(?:([,. ])\d{3})(?:\2\d{3})*)(?:[.,](\d+))?", digits)
+    if grouped and not grouped[1].startswith("0"):
+        whole = re.sub(r"[,. ]", "", grouped[1])
+        return sign * float(f"{whole}.{grouped[3] or 0}")
+    return sign * float(re.sub(r" ", "", digits).replace(",", "."))
+
+
+def _time(written: str) -> tuple[int, int]:
+    """Hour (0 to 23) and minute."""
+    parts = re.findall(r"\d+", written)
+    hour, minute = int(parts[0]), int(parts[1]) if len(parts) > 1 else 0
+    meridiem = _MERIDIEM.search(written)
+    if meridiem and hour <= 12:
+        hour = hour % 12 + (12 if meridiem[1] == "p" else 0)
+    return hour, minute
+
+
+def _with_numbers(found: list[Token]) -> list[Token]:
+    """Numbers in words become numbers: "two hundred and fifty" is one."""
+    result: list[Token] = []
+    index = 0
+    while index < len(found):
+        run, value = _spelled(found, index)
+        if run and not (run == 1 and found[index].text in _NOT_ALONE and not _stands_for_a_number(found, index)):
+            last = found[index + run - 1]
+            text = " ".join(token.text for token in found[index : index + run])
+            result.append(Token("number", value, text, found[index].start, last.end))
+            index += run
+        else:
+            result.append(found[index])
+            index += 1
+    return result
+
+
+def _stands_for_a_number(found: Sequence[Token], index: int) -> bool:
+    """Whether "one" or "second" counts something: it is the whole text, or a noun follows."""
+    if index + 1 < len(found):
+        follower = found[index + 1]
+        return follower.kind == "word" and follower.text not in STOP_WORDS
+    return index == 0
+
+
+def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
+    """How many tokens from here spell one number, and the number."""
+    total, current, length, used = 0, 0, 0, 0
+    last_small = 1000
+    while index + length < len(found):
+        token = found[index + length]
+        word = token.text
+        if token.kind == "number" and length == 0:
+            follower = found[index + 1].text if index + 1 < len(found) else ""
+            if follower in _SCALE and isinstance(token.value, float):
+                return 2, token.value * _SCALE[follower]
+            return 0, 0.0
+        if token.kind != "word":
+            break
+        if word in _SMALL and (length == 0 or (last_small > _SMALL[word] and not (last_small < 20))):
+            current, last_small = current + _SMALL[word], _SMALL[word]
+        elif word in _ORDINALS and (length == 0 or last_small >= 20):
+            current += _ORDINALS[word]
+            used = length + 1
+            length += 1
+            break
+        elif word in _SCALE and (current or (length == 0 and word == "mil")):
+            scale = _SCALE[word]
+            if scale == 100:
+                current *= 100
+            else:
+                total, current = total + max(current, 1) * scale, 0
+            last_small = 1000
+        elif word in ("and", "y") and used and (last_small >= 20 or last_small == 1000):
+            length += 1
+            continue
+        else:
+            break
+        length += 1
+        used = length
+    return (used, float(total + current)) if used else (0, 0.0)
+
+
+def _with_units(found: list[Token]) -> list[Token]:
+    """A number takes the currency before or after it, or the unit after it."""
+    result: list[Token] = []
+    for index, token in enumerate(found):
+        if token.kind == "number":
+            before = result[-1] if result else None
+            if before is not None and before.kind == "unit" and before.value in set(_CURRENCIES.values()):
+                result.pop()
+                token = Token("number", token.value, token.text, before.start, token.end, str(before.value))
+            result.append(token)
+            continue
+        unit = _unit_of(token)
+        last = result[-1] if result else None
+        if unit and last is not None and last.kind == "number" and not last.extra:
+            result[-1] = Token("number", last.value, last.text, last.start, token.end, unit)
+        elif token.text == "per" and index + 1 < len(found) and found[index + 1].text == "cent":
+            continue
+        else:
+            result.append(token)
+    return result
+
+
+def _unit_of(token: Token) -> str:
+    if token.kind == "unit":
+        return str(token.value)
+    return _UNITS.get(token.text) or _CURRENCIES.get(token.text, "") if token.kind == "word" else ""
+
+
+def _with_dates(found: list[Token]) -> list[Token]:
+    """Day, month and year in any order become one date; a month by its name alone stays a word."""
+    result: list[Token] = []
+    index = 0
+    while index < len(found):
+        date, used = _date_at(found, index)
+        if used:
+            last = found[index + used - 1]
+            text = " ".join(token.text for token in found[index : index + used])
+            result.append(Token("date", date, text, found[index].start, last.end))
+            index += used
+        else:
+            result.append(found[index])
+            index += 1
+    return result
+
+
+_LINKS: Final = frozenset({"of", "de", "del", "the", "el", ","})
+
+
+def _date_at(found: Sequence[Token], index: int) -> tuple[Date, int]:
+    """The date that begins here, and how many tokens it takes; 0 where none does, or only a month."""
+    day = month = year = None
+    used = 0
+    place = index
+    while place < len(found):
+        token = found[place]
+        if token.kind == "word" and month is None and token.text in _MONTHS:
+            month = _MONTHS[token.text]
+        elif (value := _whole(token)) is not None:
+            if month is not None and year is None and 1000 <= value <= 2999:
+                year = value
+            elif day is None and 1 <= value <= 31 and _is_day(found, place, month):
+                day = value
+            else:
+                break
+        elif used and token.text in _LINKS:
+            place += 1
+            continue
+        else:
+            break
+        place += 1
+        used = place - index
+        if year is not None:
+            break
+    if month is None or (day is None and year is None):
+        return (None, None, None), 0
+    return (year, month, day), used
+
+
+def _whole(token: Token) -> int | None:
+    is_plain = token.kind == "number" and not token.extra and isinstance(token.value, float)
+    return int(token.value) if is_plain and token.value.is_integer() else None  # type: ignore[attr-defined, call-overload]
+
+
+def _is_day(found: Sequence[Token], place: int, month: int | None) -> bool:
+    """Whether a small number beside a month is its day: "7 May", "7th of May", "May 7"."""
+    if month is not None:
+        return True
+    ahead = [token for token in found[place + 1 : place + 3] if token.text not in _LINKS]
+    return bool(ahead) and ahead[0].kind == "word" and ahead[0].text in _MONTHS
+
+
+# ---- matching ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Match:
+    """Where an answer occurs: indexes of its first and last token."""
+
+    first: int
+    last: int
+
+
+def content_of(found: Sequence[Token]) -> list[tuple[int, Token]]:
+    """Tokens that carry meaning, with their indexes; all but marks where nothing else is left."""
+    kept = [
+        (index, token)
+        for index, token in enumerate(found)
+        if token.kind != "mark" and not (token.kind == "word" and token.text in STOP_WORDS)
+    ]
+    return kept or [(index, token) for index, token in enumerate(found) if token.kind != "mark"]
+
+
+def same_token(wanted: Token, given: Token) -> bool:
+    if wanted.kind == "number" and given.kind == "number":
+        clash = wanted.extra and given.extra and wanted.extra != given.extra
+        return wanted.value == given.value and not clash
+    if wanted.kind == "date" and given.kind == "date":
+        return _same_date(wanted.value, given.value)  # type: ignore[arg-type]
+    if wanted.kind == "time" and given.kind == "time":
+        return wanted.value == given.value
+    if wanted.kind == "number" and given.kind == "date":
+        # A year alone is answered by any date in it.
+        year = given.value[0]  # type: ignore[index]
+        return not wanted.extra and wanted.value == year
+    if wanted.kind == "word" and given.kind == "date":
+        return wanted.text in _MONTHS and _MONTHS[wanted.text] == given.value[1]  # type: ignore[index]
+    if wanted.kind == "number" and given.kind == "time":
+        return False
+    if wanted.kind == "word" and given.kind == "word":
+        return any(one == other for one, other in zip(wanted.value, given.value, strict=True))  # type: ignore[call-overload]
+    return wanted.kind == given.kind and wanted.value == given.value
+
+
+def _same_date(wanted: Date, given: Date) -> bool:
+    """What is asked for must be said; a reply may say more ("7 May 2023" for "May 2023")."""
+    wanted_year, wanted_month, wanted_day = wanted
+    year, month, day = given
+    if isinstance(month, tuple) or isinstance(wanted_month, tuple):
+        return _slashed_agrees(wanted, given)
+    if wanted_year is not None and year is not None and wanted_year != year:
+        return False
+    if wanted_month != month or (wanted_day is not None and wanted_day != day):
+        return False
+    return wanted_year is None or year is not None
+
+
+def _slashed_agrees(wanted: Date, given: Date) -> bool:
+    """``7/5/2023`` is 7 May or July 5."""
+    return any(_same_date(one, other) for one in _readings(wanted) for other in _readings(given))
+
+
+def _readings(date: Date) -> list[Date]:
+    month = date[1]
+    if not isinstance(month, tuple):
+        return [date]
+    first, second = month
+    return [(date[0], m, d) for d, m in ((first, second), (second, first)) if m <= 12]
+
+
+def matches(answer: str, text: str) -> Iterator[Match]:
+    """Where a text contains an answer, in any equivalent spelling.
+
+    The content words of the answer stand together: next to each other, or in another order within a clause with at
+    most two other words between them ("the latrine of the friary" for "friary latrine").
+    """
+    wanted = [token for _, token in content_of(tokens_of(answer))]
+    given = tokens_of(text)
+    if not wanted:
+        return
+    content = [
+        (index, token)
+        for index, token in enumerate(given)
+        if not (token.kind == "word" and token.text in STOP_WORDS and not any(same_token(w, token) for w in wanted))
+    ]
+    width = len(wanted) + (2 if len(wanted) > 1 else 0)
+    at = 0
+    while at < len(content):
+        if any(same_token(w, content[at][1]) for w in wanted) and (
+            end := _covered(wanted, content[at : at + width])
+        ):
+            yield Match(content[at][0], content[at + end - 1][0])
+            at += end
+        else:
+            at += 1
+
+
+def _covered(wanted: Sequence[Token], window: Sequence[tuple[int, Token]]) -> int:
+    """How many tokens of the window it takes to hold all that is wanted; 0 where it does not, or a clause ends."""
+    left = list(wanted)
+    for length, (_, token) in enumerate(window, start=1):
+        hit = next((w for w in left if same_token(w, token)), None)
+        if hit is not None:
+            left.remove(hit)
+            if not left:
+                return length
+        elif token.kind == "mark" and token.text in ".;!?\n":
+            return 0
+    return 0
+
+
+def quantity_in(answer: str) -> Token | None:
+    """The number of an answer such as "14 people" or "nine days"; None for any other answer."""
+    wanted = [token for _, token in content_of(tokens_of(answer))]
+    numbers = [token for token in wanted if token.kind == "number"]
+    return numbers[0] if len(numbers) == 1 and 1 < len(wanted) <= 3 else None
+
+
+@lru_cache(maxsize=16384)
+def _keys(text: str) -> frozenset[object]:
+    """What the tokens of a text can be equal to, for ruling a text out without reading it again."""
+    keys: set[object] = set()
+    for token in tokens_of(text):
+        if token.kind == "word":
+            keys.update(token.value)  # type: ignore[arg-type]
+        elif token.kind == "date":
+            keys.add("date")
+            date: Date = token.value  # type: ignore[assignment]
+            keys.add(date[0])
+            keys.update(name for name, number in _MONTHS.items() if number == date[1])
+        elif token.kind != "mark":
+            keys.add(token.value)
+    return frozenset(keys)
+
+
+def _may_contain(answer: str, text: str) -> bool:
+    keys = _keys(text)
+    return all(
+        "date" in keys
+        if token.kind == "date"
+        else not keys.isdisjoint((*token.value, token.text) if token.kind == "word" else (token.value,))  # type: ignore[misc]
+        for _, token in content_of(tokens_of(answer))
+        if not (token.kind == "word" and token.text in ("and", "y"))
+    )
+
+
+def contains(answer: str, text: str) -> bool:
+    """Whether a text contains an answer, or all items of an enumeration, in any equivalent spelling."""
+    if not _may_contain(answer, text):
+        return False
+    if next(matches(answer, text), None) is not None:
+        return True
+    items = enumeration(answer)
+    return len(items) > 1 and all(next(matches(item, text), None) is not None for item in items)
+
+
+def enumeration(answer: str) -> tuple[str, ...]:
+    """The items of "a, b and c"; the answer alone where it is no enumeration, or holds a date."""
+    if any(token.kind == "date" for token in tokens_of(answer)):
+        return (answer,)
+    parts = re.split(r"\s*(?:,|;|\band\b|\by\b|&|\+)\s*", answer)
+    items = tuple(part for part in parts if content_of(tokens_of(part)))
+    return items if len(items) > 1 else (answer,)

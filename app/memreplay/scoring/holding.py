@@ -1,0 +1,129 @@
+"""Whether something holds the answer of a question: one predicate for every stage, memory and outcome.
+
+Texts hold an answer when they hold the evidence turns word for word, all of them; or when one of them contains the
+expected answer, or all expected entities, in any spelling that the grader accepts; or when the texts that come from
+the evidence turns contain all entities together.
+
+Some answers say nothing by themselves ("yes", "2"): they occur in texts that have nothing to do with the question.
+For these only texts that come from the evidence turns count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from memreplay.conversations.models import Question, Turn
+from memreplay.grading.equivalence import contains, content_of, same_token, tokens_of
+from memreplay.text import normalised
+
+_TOO_SHORT = 4
+"""Words; a turn as short as "Yes, please." occurs in other turns too, so that a link to the turn is needed."""
+
+_UNSPECIFIC = frozenset(
+    ["yes", "no", "true", "false", "none", "nothing", "both", "neither", "si", "ninguno", "nada", "ambos"]
+)
+_SMALL_NUMBER = 1000
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A text, and the turns it comes from: whose words it holds (``verbatim``), or that it was made from."""
+
+    text: str
+    turns: frozenset[str] = frozenset()
+    verbatim: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Answerable:
+    """A question with its evidence turns, ready to be looked for in texts."""
+
+    question: Question
+    turns: Mapping[str, Turn]
+    evidence: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        named = self.question.evidence if self.question.evidence_role == "supports" else ()
+        object.__setattr__(self, "evidence", tuple(dict.fromkeys(named)))
+
+    def held_by(self, pieces: Sequence[Piece]) -> bool:
+        """Whether these texts hold the answer."""
+        if self._contain(self._answers(), pieces):
+            return True
+        return bool(self.evidence) and all(self.part_held_by(turn, pieces) for turn in self.evidence)
+
+    def part_held_by(self, turn: str, pieces: Sequence[Piece]) -> bool:
+        """Whether these texts hold what one evidence turn contributes.
+
+        That is its words, or the answer and entities that it says. A turn may say none of them, where the answer is
+        computed (a date, a count): then texts made from it have to say what it says of the things asked about.
+        """
+        if self.is_verbatim(turn, pieces):
+            return True
+        said = self.turns[turn].text if turn in self.turns else ""
+        part = tuple(answer for answer in self._wanted() if contains(answer, said))
+        if part:
+            return self._contain([part], pieces)
+        about = self._said_about_the_question(said)
+        linked = [piece.text for piece in pieces if turn in piece.turns]
+        return bool(about) and all(any(contains(word, text) for text in linked) for word in about)
+
+    def _said_about_the_question(self, said: str) -> frozenset[str]:
+        """The figures and dates of a turn, and the words that it shares with the question."""
+        asked = [token for _, token in content_of(tokens_of(self.question.text))]
+        return frozenset(
+            token.text
+            for _, token in content_of(tokens_of(said))
+            if token.kind in ("number", "date", "time") or any(same_token(word, token) for word in asked)
+        )
+
+    def is_verbatim(self, turn: str, pieces: Iterable[Piece]) -> bool:
+        """Whether one of the texts holds the words of a turn."""
+        said = _normalised(self.turns[turn].text) if turn in self.turns else ""
+        short = len(said.split()) < _TOO_SHORT
+        return any(
+            turn in piece.verbatim
+            or (said and (not short or turn in piece.turns) and f" {said} " in f" {_normalised(piece.text)} ")
+            for piece in pieces
+        )
+
+    def _wanted(self) -> tuple[str, ...]:
+        return self.question.expected_entities or (self.question.expected,)
+
+    def _answers(self) -> list[tuple[str, ...]]:
+        """What has to be contained, in alternatives: the expected answer, or all entities."""
+        entities = self.question.expected_entities
+        return [(self.question.expected,), *([entities] if entities else [])]
+
+    def _contain(self, alternatives: Sequence[tuple[str, ...]], pieces: Sequence[Piece]) -> bool:
+        evidence = frozenset(self.evidence)
+        linked = [piece for piece in pieces if not evidence.isdisjoint(piece.turns | piece.verbatim)]
+        for wanted in alternatives:
+            among = pieces if any(map(_is_specific, wanted)) else linked
+            if any(all(contains(answer, piece.text) for answer in wanted) for piece in among):
+                return True
+            # Memories that name no sources are given the benefit of the doubt: their texts count together.
+            together = linked if any(piece.turns or piece.verbatim for piece in pieces) else among
+            if len(wanted) > 1 and all(
+                any(contains(answer, piece.text) for piece in together) for answer in wanted
+            ):
+                return True
+        return False
+
+
+def _is_specific(answer: str) -> bool:
+    """Whether an answer says something by itself, so that a text containing it is about it."""
+    content = [token for _, token in content_of(tokens_of(answer))]
+    return any(
+        token.text not in _UNSPECIFIC
+        if token.kind == "word"
+        else bool(token.extra) or not isinstance(token.value, float) or abs(token.value) >= _SMALL_NUMBER
+        for token in content
+    )
+
+
+@lru_cache(maxsize=16384)
+def _normalised(text: str) -> str:
+    return normalised(text)
