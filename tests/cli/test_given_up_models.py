@@ -18,8 +18,8 @@ AT_ONCE = 2
 QUESTIONS = 5
 
 FATAL = [
-    pytest.param(failure(401, "Incorrect API key provided"), "set a right one", id="a wrong key"),
-    pytest.param(failure(404, "no such model"), "put it there, or start another run", id="an unknown model"),
+    pytest.param(failure(401, "Incorrect API key provided"), "set a valid one", id="a wrong key"),
+    pytest.param(failure(404, "no such model"), "add it there, or start another run", id="an unknown model"),
     pytest.param(
         failure(429, "quota", code="insufficient_quota"), "top it up", id="no credit, said as a rate limit"
     ),

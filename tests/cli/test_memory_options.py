@@ -38,11 +38,11 @@ def test_variants_of_rag_are_backends_of_their_own(run_cli: RunCli, tmp_path: Pa
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--backend", "hybrid", "--ablate", "everything"), "nothing named 'everything' can be switched off"),
+        (("--backend", "hybrid", "--ablate", "everything"), "unknown mechanism 'everything'"),
         (("--backend", "rag", "--ablate", "dense"), "--ablate is an option of hybrid"),
         (("--backend", "rag", "--tier-share", "shared=0.2"), "--tier-share is an option of hybrid"),
         (("--backend", "rag", "--extractor", "openai/x"), "--extractor is an option of hybrid"),
-        (("--backend", "hybrid", "--tier-share", "shared=2"), "'shared=2' is no share of a tier"),
+        (("--backend", "hybrid", "--tier-share", "shared=2"), "'shared=2' is not a share of a tier"),
         (("--backend", "hybrid", "--extractor", "memreplay/extractive"), "--extractor needs a language model"),
         (("--embedder", "word2vec"), "unknown embedder 'word2vec'"),
     ],

@@ -75,9 +75,8 @@ def test_the_closed_book_baseline_runs_beside_a_memory_without_a_row_in_the_resu
     assert {row["backend"] for row in rows(tmp_path)} == {"full_context"}
     settings = json.loads((tmp_path / "r.json").read_text())["run"]["settings"]
     assert settings["closed_book_asked_along"] is True
-    assert bodies(tmp_path / "r.sqlite3", "conversation_opened") == [
-        {"conversation": "identity-01", "turn": 0, "backend": "full_context", "kind": "conversation_opened"}
-    ]
+    opened = bodies(tmp_path / "r.sqlite3", "conversation_opened")
+    assert [(body["conversation"], body["backend"]) for body in opened] == [("identity-01", "full_context")]
 
 
 @pytest.mark.parametrize("chosen", [("closed_book",), ("oracle",), ("full_context", "closed_book")])
@@ -135,7 +134,7 @@ def test_offline_gives_back_what_is_on_record_and_an_error_for_the_rest(run_cli:
         ran = run_cli(*run_of(dataset, tmp_path / "again", *model, "--offline"))
         assert (ran.code, len(server.requests)) == (3, paid)
     assert [row["outcome"] for row in rows(tmp_path / "again")] == ["correct", "correct", "error"]
-    assert "not on record" in rows(tmp_path / "again")[2]["error"]
+    assert "not recorded" in rows(tmp_path / "again")[2]["error"]
     assert "1 asked, 2 replies reused from other runs" in ran.err
 
 

@@ -59,7 +59,7 @@ async def test_stepping_forward_and_back_shows_what_the_stores_held(recorded: La
                 await pilot.press(key)
                 assert screen.cursor == position
                 assert shown_panels(screen) == expected_panels(screen)
-                stored = screen.timeline.snapshot_at("full_context", position).values["redis"]
+                stored = screen.timeline.snapshot_at("full_context", position).values.get("redis", {})
                 log = shown_panels(screen)["full_context", "context log"]
                 for text in stored.values():
                     assert "".join(visible(text).split()) == "".join(log.replace("×", "").split())

@@ -203,7 +203,7 @@ async def test_an_imported_run_shows_no_memory_and_marks_scores_that_differ(laun
 
 def test_picking_lists_no_folder_and_runs_no_file() -> None:
     assert {entry.id for entry in listed_tests()} >= {"colours", "jokes"}
-    assert all(entry.description.startswith("tests that converse") for entry in listed_tests())
+    assert all(entry.description.startswith("interactive tests") for entry in listed_tests())
 
 
 def test_long_filler_is_cut_and_hostile_text_stays_text(tmp_path: Path) -> None:

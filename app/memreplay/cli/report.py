@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -12,9 +13,10 @@ import typer
 from memreplay.batch.report import results_of_run
 from memreplay.batch.writers import STANDARD_OUTPUT, check_outputs, print_table, write_results
 from memreplay.cli.options import COMMAND_OPTIONS, AnswerKeyFile, Outputs
-from memreplay.errors import UsageError
+from memreplay.errors import RecordingError, UsageError
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording
+from memreplay.recording.scores import store_scores
 from memreplay.scoring.answer_key import AnswerKey, read_answer_key
 from memreplay.scoring.results import Results
 
@@ -45,6 +47,10 @@ def write_report(path: Path, run_id: str | None, outputs: Sequence[str], answer_
     with closing(Recording.open(path)) as recording, reporting_damage(path):
         results = results_of_run(recording, recording.run(run_id), answer_key)
     write_results(results, outputs)
+    try:
+        store_scores(path, results.run.id, results.questions)
+    except RecordingError as error:
+        print(f"the scores are not stored in the recording: {error}", file=sys.stderr)
     if STANDARD_OUTPUT not in outputs:
         print_table(results)
     return results

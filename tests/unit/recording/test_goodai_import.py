@@ -142,7 +142,7 @@ def a_test_outside(folder: Path) -> None:
     [
         (without_log, "holds no master_log.jsonl"),
         (empty_log, "is empty"),
-        (broken_line, "line 1: is broken"),
+        (broken_line, "line 1: is invalid"),
         (without_result, "has no result of the test Colours - 0"),
         (broken_result, "/score"),
         (a_test_outside, "has no result of the test"),
