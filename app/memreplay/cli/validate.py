@@ -25,6 +25,10 @@ def validate(
         list[str] | None,
         typer.Argument(metavar="PATH", help="File, folder, id or glob. [default: all shipped datasets]"),
     ] = None,
+    format_only: Annotated[
+        bool,
+        typer.Option("--format-only", help="Check only the format, and not the design rules: for your own files."),
+    ] = False,
 ) -> None:
     """Check dataset files: one line per error, with its place and what was expected."""
     tally, warnings = Tally(), _Warnings()
@@ -33,7 +37,7 @@ def validate(
     paths = [_relative(file) for file in named_files(named)] if named or not sources else []
     with show_reading_progress() as opened:
         callbacks = LoadCallbacks(on_warning=warnings.print, on_repair=warnings.print, on_opened=opened)
-        for error in errors_in_files(paths, tally, callbacks):
+        for error in errors_in_files(paths, tally, callbacks, design=not format_only):
             errors += 1
             print(printable(str(error)))
     if errors:

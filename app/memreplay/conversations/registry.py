@@ -194,8 +194,12 @@ def _size(format_name: str, file: DatasetFile) -> str:
 def _contents(format_name: str, file: DatasetFile) -> str:
     written = read_json(file.path)
     turns, questions = written.get("turns"), written.get("recallQuestions")
+    sessions = written.get("sessions")
+    if isinstance(sessions, list) and all(isinstance(session, dict) for session in sessions):
+        turns = [turn for session in sessions for turn in session.get("turns") or ()]
     if not isinstance(turns, list) or not isinstance(questions, list):
         return f"an incomplete {format_name}"
     tags = ", ".join(map(str, written.get("tags") or ()))
-    facts = (f"{len(turns)} turns", f"{len(questions)} questions", str(written.get("language") or ""), tags)
+    shape = f"{len(sessions)} sessions" if isinstance(sessions, list) else ""
+    facts = (shape, f"{len(turns)} turns", f"{len(questions)} questions", str(written.get("language") or ""), tags)
     return " · ".join(fact for fact in facts if fact)
