@@ -181,12 +181,15 @@ def question_errors(draft: Draft) -> Errors:
 
 
 MOST_ANSWER_WORDS = 8
+MOST_ANSWER_WORDS_IN_SESSIONS = 12
+"""For the questions of a long history, of which some ask for a title or a sentence."""
 
 
 def answer_errors(draft: Draft) -> Errors:
     """Expected answers and entities that are too long, contradict each other, or that the question gives away."""
+    most_words = MOST_ANSWER_WORDS_IN_SESSIONS if draft.in_sessions else MOST_ANSWER_WORDS
     for index, question in draft.valid_questions():
-        yield from _wording(question, draft.question_place(index))
+        yield from _wording(question, draft.question_place(index), most_words)
 
 
 def evidence_errors(draft: Draft) -> Errors:
@@ -198,14 +201,14 @@ def evidence_errors(draft: Draft) -> Errors:
             yield from _evidence(question, question.info_location, turns_of(turns), draft, place)
 
 
-def _wording(question: RecallQuestion, place: Place) -> Errors:
+def _wording(question: RecallQuestion, place: Place, most_words: int) -> Errors:
     answer = question.expected_answer
     words = len(normalised(answer).split())
     if not answer.strip():
         yield place.at("expectedAnswer").error("is blank", "the answer")
-    elif words > MOST_ANSWER_WORDS:
+    elif words > most_words:
         yield place.at("expectedAnswer").error(
-            f"is {words} words long", f"at most {MOST_ANSWER_WORDS}, so that it can be matched literally"
+            f"is {words} words long", f"at most {most_words}, so that it can be matched literally"
         )
     if occurs_in(answer, question.question):
         yield place.at("question").error(
