@@ -51,7 +51,9 @@ class ProspectiveMemoryDataset(DatasetInterface):
     ) -> tuple[int, int, list[str], bool]:
         """Wait for the n-th reply, then score the test."""
         saying, _, number = example.expected_responses[0]
-        replies = _replies_since(example.script[-1], task_log)
+        # Not the last line: GoodAI's benchmark appends the reset message to the script.
+        instruction = example.script[example.is_question.index(True)]
+        replies = _replies_since(instruction, task_log)
         if len(replies) < number:
             return 0, 1, [f"Reply {number} is still to come."], False
         example.finished = True

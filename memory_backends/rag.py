@@ -191,7 +191,7 @@ class RagBackend(MemoryBackend):
         self._count_tokens = count_tokens
         self._clock = clock
         self._store: KnowledgeStore | None = None
-        # Which exchange each point is: its payload has only the four fields of the data dictionary.
+        # Which exchange each point is: its payload has no session and no date of its own.
         self._exchanges: dict[str, Exchange] = {}
 
     @classmethod
@@ -230,7 +230,8 @@ class RagBackend(MemoryBackend):
         document = QdrantDocument(
             id=point_id,
             content=exchange.text,
-            turn_number=exchange.turn_number,
+            turn_number=len(self._exchanges) + 1,
+            turns=list(exchange.turn_ids),
             timestamp=exchange.said_at or self._clock(),
         )
         with self.trace.caused_by("observe", ACTOR, exchange.turn_ids):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
+from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
@@ -29,14 +30,21 @@ class Record(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
 class PersonalMemoryState(Record):
-    """DD-01: the private, transient state of one agent. Redis, a JSON string at ``personal_state:{agent_id}``."""
+    """DD-01: the private, transient state of one agent. Redis, a JSON string at ``personal_state:{agent_id}``.
+
+    ``last_updated`` is the real time unless it is given.
+    """
 
     agent_id: str
     current_task_id: str | None = None
     scratchpad: dict[str, Any] = Field(default_factory=dict)
     promotion_candidates: dict[str, Any] = Field(default_factory=dict)
-    last_updated: Timestamp
+    last_updated: Timestamp = Field(default_factory=_now)
 
     @staticmethod
     def key(agent_id: str) -> str:
@@ -45,14 +53,17 @@ class PersonalMemoryState(Record):
 
 
 class SharedWorkspaceState(Record):
-    """DD-01: the whiteboard of one event. Redis, a JSON string at ``shared_state:{event_id}``."""
+    """DD-01: the whiteboard of one event. Redis, a JSON string at ``shared_state:{event_id}``.
 
-    event_id: str
+    Unless they are given, ``event_id`` is a new UUID and both times are the real time.
+    """
+
+    event_id: str = Field(default_factory=lambda: str(uuid4()))
     status: WorkspaceStatus
     shared_data: dict[str, Any] = Field(default_factory=dict)
     participating_agents: list[str] = Field(default_factory=list)
-    created_at: Timestamp
-    last_updated: Timestamp
+    created_at: Timestamp = Field(default_factory=_now)
+    last_updated: Timestamp = Field(default_factory=_now)
 
     @staticmethod
     def key(event_id: str) -> str:
@@ -66,11 +77,16 @@ class SharedWorkspaceState(Record):
 
 
 class QdrantDocument(Record):
-    """DD-02: one exchange. A point of ``goodai_ltm_full_history`` (and, for hybrid, of ``hybrid_verbatim``)."""
+    """DD-02: one exchange. A point of ``goodai_ltm_full_history`` (and, for hybrid, of ``hybrid_verbatim``).
+
+    ``turn_number`` is the 1-based sequential index of the exchange, which the dictionary calls a turn. ``turns`` are
+    the ids of the messages in it, and our addition.
+    """
 
     id: str
     content: str
     turn_number: int
+    turns: list[str]
     timestamp: Timestamp
 
 

@@ -173,7 +173,8 @@ class VerbatimMemory:
         document = QdrantDocument(
             id=id_,
             content=exchange.text,
-            turn_number=exchange.turn_number,
+            turn_number=len(self._exchanges) + 1,
+            turns=list(exchange.turn_ids),
             timestamp=exchange.said_at or self._clock(),
         )
         point = Point(id=id_, vector=vector, payload=document.model_dump(mode="json"))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from memory_backends.controls import CLOSED_BOOK
 from memory_backends.stores.trace import Extraction
 from memreplay.conversations.models import Conversation
+from memreplay.conversations.option_style import OptionStyle, option_style
 from memreplay.engine.events import (
     ASK_KINDS,
     AnswerScored,
@@ -22,7 +23,6 @@ from memreplay.recording.reader import Recording, RunInfo
 from memreplay.scoring.aggregates import build_results
 from memreplay.scoring.answer_key import AnswerKey
 from memreplay.scoring.attribution import Attributor
-from memreplay.scoring.option_style import OptionStyle, option_style
 from memreplay.scoring.results import KeyFacts, QuestionRow, Results, RunFacts
 from memreplay.scoring.rows import TEST_KINDS, cost_of_writing, question_row, rows_of_tests
 from memreplay.timeline.timeline import Answer, AnswerIndex

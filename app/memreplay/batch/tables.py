@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from memreplay.conversations.option_style import OptionStyle
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.scoring.attribution import LABELS, Label
-from memreplay.scoring.option_style import OptionStyle
 from memreplay.scoring.results import (
     BackendResults,
     Interval,

@@ -16,7 +16,7 @@ from memreplay.batch.writers import check_outputs
 from memreplay.cli.reading_progress import show_reading_progress
 from memreplay.cli.report import default_output, write_report
 from memreplay.conversations.models import Conversation
-from memreplay.conversations.registry import load, shipped_datasets
+from memreplay.conversations.registry import default_datasets, load
 from memreplay.dataset_interfaces.sources import TestSource, split_specs
 from memreplay.engine.remote.client import is_agent
 from memreplay.errors import EXIT_BELOW_THRESHOLD, EXIT_DONE, EXIT_INTERRUPTED, EXIT_QUESTION_ERRORS, UsageError
@@ -101,7 +101,7 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     # The recordings folder is created together with its first recording.
     folder_is_missing = not options.outputs and not recording.parent.exists()
     check_outputs(() if folder_is_missing else outputs, inputs=(recording, *options.files_read()))
-    specs, sources = split_specs(options.datasets or tuple(entry.id for entry in shipped_datasets()))
+    specs, sources = split_specs(options.datasets or tuple(entry.id for entry in default_datasets()))
     refuse_for_tests(settings, sources, specs)
     if not specs and (warning := without_effect_on_tests(settings, options)):
         _warn(warning)

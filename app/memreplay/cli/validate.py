@@ -16,6 +16,8 @@ from memreplay.conversations.validation_errors import LoadCallbacks, printable
 from memreplay.dataset_interfaces.sources import TestOptions, TestSource, split_specs
 from memreplay.errors import EXIT_USAGE, MemreplayError
 
+_ALL = "*"
+
 command = typer.Typer(**COMMAND_OPTIONS)
 
 
@@ -25,15 +27,19 @@ def validate(
         list[str] | None,
         typer.Argument(metavar="PATH", help="File, folder, id or glob. [default: all shipped datasets]"),
     ] = None,
+    format_only: Annotated[
+        bool,
+        typer.Option("--format-only", help="Check only the format, and not the design rules: for your own files."),
+    ] = False,
 ) -> None:
     """Check dataset files: one line per error, with its place and what was expected."""
     tally, warnings = Tally(), _Warnings()
     named, sources = split_specs(path or ())
     errors = sum(not _check_tests(source, tally, warnings) for source in sources)
-    paths = [_relative(file) for file in named_files(named)] if named or not sources else []
+    paths = [_relative(file) for file in named_files(named or [_ALL])] if named or not sources else []
     with show_reading_progress() as opened:
         callbacks = LoadCallbacks(on_warning=warnings.print, on_repair=warnings.print, on_opened=opened)
-        for error in errors_in_files(paths, tally, callbacks):
+        for error in errors_in_files(paths, tally, callbacks, design=not format_only):
             errors += 1
             print(printable(str(error)))
     if errors:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import get_args
 
-from memreplay.conversations.formats.test_conversation import BANDS
+from memreplay.conversations.formats.test_conversation import MULTIPLE_CHOICE_SUFFIX, bands_of, location_in
+from memreplay.conversations.formats.test_conversation_fields import QUESTION_TYPES
 from memreplay.conversations.models import Conversation, InfoLocation, KeyInfoType, Question, Salience, Turn
 
 UNKNOWN = "–"
@@ -26,6 +27,7 @@ class Covered:
     position: str
     salience: str
     language: str
+    asks: str = UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ _PROPERTIES: dict[str, tuple[_Property, tuple[str, ...]]] = {
     "position": (lambda covered: covered.position, get_args(InfoLocation)),
     "salience": (lambda covered: covered.salience, get_args(Salience)),
     "language": (lambda covered: covered.language, ()),
+    "question type": (lambda covered: covered.asks, QUESTION_TYPES),
 }
 """How each property is read, and the values that are listed even if nothing has them."""
 
@@ -74,6 +77,8 @@ _PAIRS = (
     ("key info", "salience"),
     ("salience", "position"),
     ("language", "key info"),
+    ("question type", "position"),
+    ("question type", "salience"),
 )
 
 
@@ -86,13 +91,22 @@ class Coverage:
 
 
 def coverage_of(conversations: Iterable[Conversation]) -> Coverage:
-    """Count the questions, key turns and tags of the conversations."""
+    """Count the questions, key turns and tags of the conversations.
+
+    A question that is asked as recall and as multiple choice counts once.
+    """
     questions: list[Covered] = []
     key_turns: list[Covered] = []
     tags: Counter[str] = Counter()
     for conversation in conversations:
         tags.update(set(conversation.tags))
-        questions.extend(_of_question(question, conversation) for question in conversation.questions)
+        ids = {question.id for question in conversation.questions}
+        questions.extend(
+            _of_question(question, conversation)
+            for question in conversation.questions
+            if question.id.removesuffix(MULTIPLE_CHOICE_SUFFIX) == question.id
+            or question.id.removesuffix(MULTIPLE_CHOICE_SUFFIX) not in ids
+        )
         key_turns.extend(_of_key_turns(conversation))
     tables = tuple(_table(rows, columns, questions, key_turns) for rows, columns in _PAIRS)
     return Coverage(tables, dict(sorted(tags.items())))
@@ -136,9 +150,10 @@ def _of_question(question: Question, conversation: Conversation) -> Covered:
     return Covered(
         category=_category(conversation),
         key_info=(marks[-1].key_info_type if marks else None) or UNKNOWN,
-        position=question.info_location or (_position(evidence[-1]) if evidence else UNKNOWN),
+        position=question.info_location or (_position(evidence[-1], conversation) if evidence else UNKNOWN),
         salience=question.salience or UNKNOWN,
         language=conversation.language or UNKNOWN,
+        asks=question.type if question.type in QUESTION_TYPES else UNKNOWN,
     )
 
 
@@ -148,11 +163,11 @@ def _of_key_turns(conversation: Conversation) -> Iterator[Covered]:
             yield Covered(
                 category=_category(conversation),
                 key_info=turn.key_info.key_info_type or UNKNOWN,
-                position=_position(turn),
+                position=_position(turn, conversation),
                 salience=turn.key_info.salience or UNKNOWN,
                 language=conversation.language or UNKNOWN,
             )
 
 
-def _position(turn: Turn) -> str:
-    return next(location for location, numbers in BANDS.items() if turn.number in numbers)
+def _position(turn: Turn, conversation: Conversation) -> str:
+    return location_in(bands_of(conversation), turn.number)

@@ -1,4 +1,8 @@
-"""Design rules of a TestConversation: its shape, metadata and name, and how its questions relate to its turns."""
+"""Design rules of a TestConversation: its shape, metadata and name, and how its questions relate to its turns.
+
+The rules on shape and evidence are those of short conversations; a file with sessions has
+:mod:`memreplay.conversations.long_history_rules` instead.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import get_args
 
 from memreplay.conversations.draft import Draft
-from memreplay.conversations.formats.test_conversation import BANDS, RecallQuestion, derived_evidence, turns_of
+from memreplay.conversations.formats.test_conversation import (
+    BANDS,
+    evidence_of,
+    turns_of,
+)
+from memreplay.conversations.formats.test_conversation_fields import ADVERSARIAL, RecallQuestion
 from memreplay.conversations.models import InfoLocation, KeyInfoType, Salience, Turn
 from memreplay.conversations.validation_errors import Place, entries, shown
 from memreplay.errors import DatasetError
@@ -77,7 +86,9 @@ def _number_of_questions(draft: Draft) -> Errors:
     if draft.questions and len(draft.questions) != wanted:
         yield place.error(f"has {entries(len(draft.questions))}", f"{wanted} questions")
         return
-    asked = Counter(question.info_location for _, question in draft.valid_questions())
+    asked = Counter(
+        question.info_location for _, question in draft.valid_questions() if question.info_location is not None
+    )
     if asked.total() == wanted and asked != QUESTIONS_BY_LOCATION:
         yield place.error(f"asks of {_by_location(asked)}", _by_location(QUESTIONS_BY_LOCATION))
 
@@ -170,26 +181,34 @@ def question_errors(draft: Draft) -> Errors:
 
 
 MOST_ANSWER_WORDS = 8
+MOST_ANSWER_WORDS_IN_SESSIONS = 12
+"""For the questions of a long history, of which some ask for a title or a sentence."""
 
 
 def answer_errors(draft: Draft) -> Errors:
-    """Expected answers and entities that the question gives away, that are too long, or not in the evidence."""
+    """Expected answers and entities that are too long, contradict each other, or that the question gives away."""
+    most_words = MOST_ANSWER_WORDS_IN_SESSIONS if draft.in_sessions else MOST_ANSWER_WORDS
+    for index, question in draft.valid_questions():
+        yield from _wording(question, draft.question_place(index), most_words)
+
+
+def evidence_errors(draft: Draft) -> Errors:
+    """Expected answers and entities that do not occur in the evidence."""
     turns = draft.all_turns()
     for index, question in draft.valid_questions():
-        place = draft.question_place(index)
-        yield from _wording(question, place)
-        if turns:
-            yield from _evidence(question, turns_of(turns), draft, place)
+        if turns and question.info_location and question.type != ADVERSARIAL:
+            place = draft.question_place(index)
+            yield from _evidence(question, question.info_location, turns_of(turns), draft, place)
 
 
-def _wording(question: RecallQuestion, place: Place) -> Errors:
+def _wording(question: RecallQuestion, place: Place, most_words: int) -> Errors:
     answer = question.expected_answer
     words = len(normalised(answer).split())
     if not answer.strip():
         yield place.at("expectedAnswer").error("is blank", "the answer")
-    elif words > MOST_ANSWER_WORDS:
+    elif words > most_words:
         yield place.at("expectedAnswer").error(
-            f"is {words} words long", f"at most {MOST_ANSWER_WORDS}, so that it can be matched literally"
+            f"is {words} words long", f"at most {most_words}, so that it can be matched literally"
         )
     if occurs_in(answer, question.question):
         yield place.at("question").error(
@@ -205,20 +224,26 @@ def _wording(question: RecallQuestion, place: Place) -> Errors:
             yield inside.error(
                 f"is {shown(entity)}, which occurs in the question", "a string that the question does not contain"
             )
+        elif question.type != ADVERSARIAL and not occurs_in(entity, answer):
+            yield place.at("expectedAnswer").error(
+                f"is {shown(answer)}, which lacks the expected entity {shown(entity)}", "an answer with all of them"
+            )
 
 
-def _evidence(question: RecallQuestion, turns: Sequence[Turn], draft: Draft, place: Place) -> Errors:
+def _evidence(
+    question: RecallQuestion, location: InfoLocation, turns: Sequence[Turn], draft: Draft, place: Place
+) -> Errors:
     entities = question.expected_entities
-    ids = derived_evidence(turns, question.info_location, entities or [question.expected_answer])
+    ids = evidence_of(question, turns, BANDS)
     evidence = [turn for turn in turns if turn.id in ids]
     wanted = [(place.at("expectedAnswer"), question.expected_answer)]
     wanted += [(place.at("expectedEntities", index), entity) for index, entity in enumerate(entities)]
     missing = [(at, text) for at, text in wanted if text.strip() and not _occurs_in_any(text, evidence)]
     if missing:
-        yield from _why_missing(missing, question.info_location, turns, evidence, draft, place)
+        yield from _why_missing(missing, location, turns, evidence, draft, place)
         return
     saliences = {turn.key_info.salience for turn in evidence if turn.key_info and turn.key_info.salience}
-    if saliences and question.salience_level not in saliences:
+    if saliences and question.salience_level is not None and question.salience_level not in saliences:
         levels = " or ".join(shown(level) for level in sorted(saliences))
         yield place.at("salienceLevel").error(
             f"is {shown(question.salience_level)}", f"{levels}, the level of its evidence in {_turns(evidence)}"

@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from memreplay.conversations.formats.test_conversation import RecallQuestion, TestConversation, WrittenTurn
+from memreplay.conversations.formats.test_conversation import checked
+from memreplay.conversations.formats.test_conversation_fields import RecallQuestion, TestConversation, WrittenTurn
 from memreplay.conversations.json_files import read_json
-from memreplay.conversations.validation_errors import Place, individual_errors, validated
+from memreplay.conversations.validation_errors import Place, individual_errors
 from memreplay.errors import DatasetError
 
 M = TypeVar("M", bound=BaseModel)
@@ -23,21 +24,28 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Draft:
-    """The parts of a file. Missing and invalid parts are None or left out."""
+    """The parts of a file. Missing and invalid parts are None or left out.
+
+    ``turns`` are all turns in order, whether they stand in sessions or not, and ``turn_places`` their places.
+    ``written`` is the whole content, or None if the file has any error.
+    """
 
     place: Place
     id: str | None
     language: str | None
     tags: tuple[str, ...]
     turns: tuple[WrittenTurn | None, ...]
+    turn_places: tuple[Place, ...]
     questions: tuple[RecallQuestion | None, ...]
+    written: TestConversation | None
+    in_sessions: bool
 
     @property
     def path(self) -> Path:
         return self.place.path
 
     def turn_place(self, index: int) -> Place:
-        return self.place.at("turns", index)
+        return self.turn_places[index]
 
     def question_place(self, index: int) -> Place:
         return self.place.at("recallQuestions", index)
@@ -65,20 +73,35 @@ def read_draft(path: Path) -> tuple[Draft, tuple[DatasetError, ...]]:
     place = Place(path)
     data = read_json(path)
     errors: tuple[DatasetError, ...] = tuple(_duplicate_keys(path))
+    written: TestConversation | None = None
     try:
-        validated(TestConversation, data, place)
+        written = checked(data, place)
     except DatasetError as error:
         errors += individual_errors(error)
     fields: dict[str, Any] = data if isinstance(data, dict) else {}
+    turns = list(_turns_with_places(fields, place))
     draft = Draft(
         place=place,
         id=_text(fields.get("id")),
         language=_text(fields.get("language")),
         tags=tuple(tag for tag in _entries(fields.get("tags")) if isinstance(tag, str)),
-        turns=tuple(_part(WrittenTurn, entry) for entry in _entries(fields.get("turns"))),
+        turns=tuple(_part(WrittenTurn, entry) for entry, _ in turns),
+        turn_places=tuple(where for _, where in turns),
         questions=tuple(_part(RecallQuestion, entry) for entry in _entries(fields.get("recallQuestions"))),
+        written=written,
+        in_sessions="sessions" in fields,
     )
     return draft, errors
+
+
+def _turns_with_places(fields: dict[str, Any], place: Place) -> Iterator[tuple[Any, Place]]:
+    if "sessions" not in fields:
+        yield from ((turn, place.at("turns", index)) for index, turn in enumerate(_entries(fields.get("turns"))))
+        return
+    for number, session in enumerate(_entries(fields["sessions"])):
+        turns = _entries(session.get("turns")) if isinstance(session, dict) else []
+        inside = place.at("sessions", number, "turns")
+        yield from ((turn, inside.at(index)) for index, turn in enumerate(turns))
 
 
 def _text(value: object) -> str | None:

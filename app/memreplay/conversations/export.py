@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from memreplay.conversations.formats.test_conversation import BANDS, TestConversation
-from memreplay.conversations.models import Conversation, InfoLocation, KeyInfo, Question, Salience, Turn
+from memreplay.conversations.formats.test_conversation import (
+    BANDS,
+    MULTIPLE_CHOICE_SUFFIX,
+    UNTYPED,
+    bands_of,
+    derived_evidence,
+    location_in,
+    turn_id_in,
+)
+from memreplay.conversations.formats.test_conversation_fields import ADVERSARIAL, QUESTION_TYPES, TestConversation
+from memreplay.conversations.models import (
+    NOT_ANSWERABLE,
+    Conversation,
+    InfoLocation,
+    Question,
+    Role,
+    Salience,
+    Turn,
+)
+from memreplay.text import normalised
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -24,25 +45,13 @@ def conversation_schema_text() -> str:
 
 _ASSUMED_SALIENCE: Salience = "medium"
 _ASSUMED_LOCATION: InfoLocation = "recent"
-_MARK_OF_EVIDENCE = KeyInfo(contains_key_info=True, key_info_type="fact", salience=_ASSUMED_SALIENCE)
 _BLANK = " "
 """Replaces empty text, which the format forbids."""
 
 
 def as_test_conversation(conversation: Conversation) -> dict[str, Any]:
-    """The conversation as a JSON object of the format, without unset fields."""
-    questions = _kept(conversation)
-    marked = any(turn.key_info is not None for turn in conversation.turns)
-    evidence = set() if marked else {turn for question in questions for turn in question.evidence}
-    return {
-        "id": conversation.id,
-        **({"language": conversation.language} if conversation.language else {}),
-        **({"tags": list(conversation.tags)} if conversation.tags else {}),
-        "turns": [
-            _turn(turn, _MARK_OF_EVIDENCE if turn.id in evidence else turn.key_info) for turn in conversation.turns
-        ],
-        "recallQuestions": [_question(question, conversation) for question in questions],
-    }
+    """The conversation as a JSON object of the format, without unset fields: in sessions if all have a date."""
+    return _Export.of(conversation).as_json()
 
 
 def as_test_conversation_text(conversation: Conversation) -> str:
@@ -52,38 +61,184 @@ def as_test_conversation_text(conversation: Conversation) -> str:
 
 def lost_in_export(conversation: Conversation) -> tuple[str, ...]:
     """What the format cannot represent of this conversation, one phrase each."""
-    return tuple(_lost(conversation))
+    return tuple(_Export.of(conversation).lost())
 
 
-def _lost(conversation: Conversation) -> Iterator[str]:
-    questions, sessions = _kept(conversation), conversation.sessions
-    abstaining = len(conversation.questions) - len(questions)
-    if abstaining:
-        yield f"{abstaining} questions whose correct answer is that it was never said"
-    choices = sum(question.kind == "choice" for question in questions)
-    if choices:
-        yield f"the options of {choices} multiple-choice questions, which become recall questions"
-    if len(sessions) > 1:
-        yield f"the boundaries of {len(sessions)} sessions"
-    if any(session.date for session in sessions):
-        yield "the dates of the sessions"
-    if any(session.summary for session in sessions):
-        yield "the summaries of the sessions"
-    if any(question.info_location is None for question in questions):
-        yield f"the question types; their salience is unknown and written as {_ASSUMED_SALIENCE}"
-    if any(question.info_location is None and not question.evidence for question in questions):
-        yield f"the location of answers without evidence, which is written as {_ASSUMED_LOCATION}"
-    if any(turn.id != str(turn.number) for turn in conversation.turns):
-        yield "the ids of the turns"
+@dataclass(frozen=True)
+class _Asked:
+    """A question of the file: how it is asked as recall, and as multiple choice. At least one is set."""
+
+    recall: Question | None
+    choice: Question | None
+
+    @property
+    def question(self) -> Question:
+        found = self.recall or self.choice
+        assert found is not None
+        return found
+
+    @property
+    def answer(self) -> str:
+        choice = self.choice
+        if self.question.abstain:
+            return NOT_ANSWERABLE
+        if choice is not None and choice.correct_index is not None:
+            return choice.choices[choice.correct_index]
+        return self.question.expected or _BLANK
+
+    @property
+    def options(self) -> list[str] | None:
+        """The options, if the format accepts them: all different, with the answer among them."""
+        options = list(self.choice.choices) if self.choice else []
+        different = len({normalised(option) or option for option in options}) == len(options) > 1
+        return options if different and all(options) and self.answer in options else None
 
 
-def _kept(conversation: Conversation) -> tuple[Question, ...]:
-    return tuple(question for question in conversation.questions if not question.abstain)
+@dataclass(frozen=True)
+class _Export:
+    """A conversation on its way into the format. ``ids`` are the ids of its turns there, by their ids here."""
+
+    conversation: Conversation
+    asked: tuple[_Asked, ...]
+    dated: bool
+    speakers: Mapping[Role, str] | None
+    ids: Mapping[str, str]
+
+    @classmethod
+    def of(cls, conversation: Conversation) -> _Export:
+        said_in = {turn.session for turn in conversation.turns}
+        dated = all(session.date for session in conversation.sessions if session.number in said_in)
+        return cls(conversation, _pairs(conversation), dated, _speakers(conversation), _ids(conversation, dated))
+
+    def as_json(self) -> dict[str, Any]:
+        conversation = self.conversation
+        return {
+            "id": conversation.id,
+            **({"language": conversation.language} if conversation.language else {}),
+            **({"tags": list(conversation.tags)} if conversation.tags else {}),
+            **({"speakers": dict(self.speakers)} if self.speakers else {}),
+            **({"sessions": list(self._sessions())} if self.dated else {"turns": self._turns(conversation.turns)}),
+            "recallQuestions": [self._question(asked) for asked in self.asked],
+        }
+
+    def lost(self) -> Iterator[str]:
+        sessions = self.conversation.sessions
+        if not self.dated:
+            if len(sessions) > 1:
+                yield f"the boundaries of {len(sessions)} sessions"
+            if any(session.date for session in sessions):
+                yield "the dates of the sessions"
+            if any(session.summary for session in sessions):
+                yield "the summaries of the sessions"
+            if any(asked.question.salience is None for asked in self.asked):
+                yield f"that the salience of questions is unknown, which is written as {_ASSUMED_SALIENCE}"
+            if any(asked.question.info_location is None and not asked.question.evidence for asked in self.asked):
+                yield f"the location of answers without evidence, which is written as {_ASSUMED_LOCATION}"
+        if any(_foreign_type(asked.question) for asked in self.asked):
+            yield "the question types"
+        added = sum(asked.recall is None for asked in self.asked)
+        if added:
+            yield f"that {added} multiple-choice questions are not also asked without their options"
+        unfit = sum(asked.choice is not None and asked.options is None for asked in self.asked)
+        if unfit:
+            yield f"the options of {unfit} multiple-choice questions, which repeat one or lack the answer"
+        if any(before != after for before, after in self.ids.items()):
+            yield "the ids of the turns"
+
+    def _sessions(self) -> Iterator[dict[str, Any]]:
+        for session in self.conversation.sessions:
+            turns = [turn for turn in self.conversation.turns if turn.session == session.number]
+            if turns and session.date is not None:
+                yield {
+                    "date": _written_date(session.date),
+                    **({"summary": session.summary} if session.summary else {}),
+                    "turns": self._turns(turns),
+                }
+
+    def _turns(self, turns: Sequence[Turn]) -> list[dict[str, Any]]:
+        return [_turn(turn, with_speaker=self.speakers is None) for turn in turns]
+
+    def _question(self, asked: _Asked) -> dict[str, Any]:
+        question = asked.question
+        derived = self._derived_location(question)
+        salience: Salience | None = question.salience or (None if self.dated else _ASSUMED_SALIENCE)
+        location = question.info_location or derived or _ASSUMED_LOCATION
+        evidence = self._evidence(question, location)
+        fields: dict[str, Any] = {
+            "question": question.text or _BLANK,
+            "expectedAnswer": asked.answer,
+            "expectedEntities": list(question.expected_entities),
+            "infoLocation": None if self.dated and location == (derived or location) else location,
+            "salienceLevel": salience,
+            "type": ADVERSARIAL if question.abstain else question.type if question.type in QUESTION_TYPES else None,
+            "evidence": evidence or None,
+            "options": asked.options,
+            "supersedes": list(question.supersedes) or None,
+        }
+        return {name: value for name, value in fields.items() if value is not None}
+
+    def _evidence(self, question: Question, location: InfoLocation) -> list[str]:
+        """The evidence, where it must be named because it would not be derived."""
+        entities = question.expected_entities or (question.expected,)
+        bands = bands_of(self.conversation) if self.dated else BANDS
+        where = None if self.dated and question.info_location is None else location
+        if question.evidence == derived_evidence(self.conversation.turns, where, entities, bands):
+            return []
+        return [self.ids[turn_id] for turn_id in question.evidence]
+
+    def _derived_location(self, question: Question) -> InfoLocation | None:
+        numbers = [self.conversation.turns_by_id[turn_id].number for turn_id in question.evidence]
+        bands = bands_of(self.conversation) if self.dated else BANDS
+        return location_in(bands, max(numbers)) if numbers else None
 
 
-def _turn(turn: Turn, mark: KeyInfo | None) -> dict[str, Any]:
-    text = f"{turn.speaker}: {turn.text}" if turn.speaker else turn.text
+def _pairs(conversation: Conversation) -> tuple[_Asked, ...]:
+    """The questions, each with its multiple-choice form if there are both."""
+    twins = {question.id: question for question in conversation.questions if question.kind == "choice"}
+    asked: list[_Asked] = []
+    for question in conversation.questions:
+        if question.kind == "recall":
+            asked.append(_Asked(question, twins.pop(question.id + MULTIPLE_CHOICE_SUFFIX, None)))
+        elif question.id in twins:
+            asked.append(_Asked(None, twins.pop(question.id)))
+    return tuple(asked)
+
+
+def _speakers(conversation: Conversation) -> dict[Role, str] | None:
+    """The name of each side, if each has one and only one."""
+    names: dict[Role, set[str | None]] = {"user": set(), "assistant": set()}
+    for turn in conversation.turns:
+        names[turn.role].add(turn.speaker)
+    only = {role: next(iter(found)) for role, found in names.items() if len(found) == 1}
+    named = {role: name for role, name in only.items() if name}
+    return named if len(named) == len(names) else None
+
+
+def _ids(conversation: Conversation, dated: bool) -> dict[str, str]:
+    if not dated:
+        return {turn.id: str(turn.number) for turn in conversation.turns}
+    ids: dict[str, str] = {}
+    numbers: dict[int, int] = {}
+    places: Counter[int] = Counter()
+    for turn in conversation.turns:
+        places[turn.session] += 1
+        ids[turn.id] = turn_id_in(numbers.setdefault(turn.session, len(numbers) + 1), places[turn.session])
+    return ids
+
+
+def _foreign_type(question: Question) -> bool:
+    own = {*QUESTION_TYPES, question.info_location, UNTYPED}
+    return question.type not in own or question.other_type is not None
+
+
+def _written_date(date: datetime) -> str:
+    return date.isoformat(timespec="auto" if date.second or date.microsecond else "minutes")
+
+
+def _turn(turn: Turn, with_speaker: bool) -> dict[str, Any]:
+    text = f"{turn.speaker}: {turn.text}" if turn.speaker and with_speaker else turn.text
     written: dict[str, Any] = {"role": turn.role, "content": text or _BLANK}
+    mark = turn.key_info
     if mark is not None:
         metadata = {
             "containsKeyInfo": mark.contains_key_info,
@@ -92,20 +247,3 @@ def _turn(turn: Turn, mark: KeyInfo | None) -> dict[str, Any]:
         }
         written["metadata"] = {name: value for name, value in metadata.items() if value is not None}
     return written
-
-
-def _question(question: Question, conversation: Conversation) -> dict[str, Any]:
-    return {
-        "question": question.text,
-        "expectedAnswer": question.expected or _BLANK,
-        "expectedEntities": list(question.expected_entities),
-        "infoLocation": question.info_location or _location(question, conversation),
-        "salienceLevel": question.salience or _ASSUMED_SALIENCE,
-    }
-
-
-def _location(question: Question, conversation: Conversation) -> InfoLocation:
-    numbers = [conversation.turns_by_id[turn].number for turn in question.evidence]
-    if not numbers:
-        return _ASSUMED_LOCATION
-    return next(location for location, band in BANDS.items() if max(numbers) in band)

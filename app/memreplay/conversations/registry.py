@@ -22,6 +22,7 @@ from memreplay.paths import datasets_folder
 _SUFFIXES = (".json", ".jsonl")
 _SCHEMA_SUFFIX = ".schema.json"
 _PYTHON_DATA = "data"
+_LONG_HISTORIES = "long"
 _PYTHON_DATASET = re.compile(r"\.py:[^/\\]+$")
 _LONG_FILE_BYTES = 1 << 20
 
@@ -41,13 +42,22 @@ def shipped_datasets() -> list[DatasetEntry]:
     return sorted(map(_entry, _dataset_files(datasets_folder())), key=lambda entry: entry.id)
 
 
+def default_datasets() -> list[DatasetEntry]:
+    """The datasets that are run if none is named: the shipped ones, without the long histories.
+
+    These take many times as long as all the others together; they are run as ``long-*``.
+    """
+    long_histories = datasets_folder() / _LONG_HISTORIES
+    return [entry for entry in shipped_datasets() if not entry.path.is_relative_to(long_histories)]
+
+
 def load(
     specs: Sequence[str],
     evidence: Path | None = None,
     on_warning: OnWarning = SILENT.on_warning,
     on_opened: OnOpened = SILENT.on_opened,
 ) -> Iterator[Conversation]:
-    """Load the conversations that the specs name, in their order; without a spec, all shipped ones.
+    """Load the conversations that the specs name, in their order; without a spec, the default ones.
 
     A spec is the id of a shipped dataset, a glob over those ids, or the path of a file or folder. A spec that
     matches nothing is rejected at once; files are read as the iterator advances. ``evidence`` is a locomo10 file
@@ -64,12 +74,13 @@ def load(
 
 
 def named_files(specs: Sequence[str]) -> list[Path]:
-    """The files that the specs name, without duplicates; without a spec, all shipped ones.
+    """The files that the specs name, without duplicates; without a spec, :func:`default_datasets`.
 
     Raises:
         UsageError: a spec matches nothing.
     """
-    return list(dict.fromkeys(path for spec in specs or ("*",) for path in _paths_of(spec)))
+    names = specs or [entry.id for entry in default_datasets()]
+    return list(dict.fromkeys(path for spec in names for path in _paths_of(spec)))
 
 
 def _unique(
@@ -194,8 +205,12 @@ def _size(format_name: str, file: DatasetFile) -> str:
 def _contents(format_name: str, file: DatasetFile) -> str:
     written = read_json(file.path)
     turns, questions = written.get("turns"), written.get("recallQuestions")
+    sessions = written.get("sessions")
+    if isinstance(sessions, list) and all(isinstance(session, dict) for session in sessions):
+        turns = [turn for session in sessions for turn in session.get("turns") or ()]
     if not isinstance(turns, list) or not isinstance(questions, list):
         return f"an incomplete {format_name}"
     tags = ", ".join(map(str, written.get("tags") or ()))
-    facts = (f"{len(turns)} turns", f"{len(questions)} questions", str(written.get("language") or ""), tags)
+    shape = f"{len(sessions)} sessions" if isinstance(sessions, list) else ""
+    facts = (shape, f"{len(turns)} turns", f"{len(questions)} questions", str(written.get("language") or ""), tags)
     return " · ".join(fact for fact in facts if fact)

@@ -10,6 +10,7 @@ from memreplay.conversations.design_rules import (
     Errors,
     Rule,
     answer_errors,
+    evidence_errors,
     metadata_errors,
     name_errors,
     question_errors,
@@ -18,6 +19,7 @@ from memreplay.conversations.design_rules import (
 from memreplay.conversations.draft import Draft, read_draft
 from memreplay.conversations.formats import Format, detect_format, test_conversation
 from memreplay.conversations.json_files import DatasetFile
+from memreplay.conversations.long_history_rules import history_question_errors, history_shape_errors
 from memreplay.conversations.validation_errors import SILENT, ErrorCollector, LoadCallbacks, Place, shown
 from memreplay.errors import DatasetError
 from memreplay.text import normalised
@@ -110,7 +112,22 @@ def _common_run(words: Sequence[str], others: Sequence[str]) -> list[str]:
     return run
 
 
-_RULES: tuple[Rule, ...] = (name_errors, shape_errors, metadata_errors, question_errors, answer_errors)
+_RULES: tuple[Rule, ...] = (
+    name_errors,
+    shape_errors,
+    metadata_errors,
+    question_errors,
+    answer_errors,
+    evidence_errors,
+)
+_RULES_OF_LONG_HISTORIES: tuple[Rule, ...] = (
+    name_errors,
+    history_shape_errors,
+    metadata_errors,
+    question_errors,
+    answer_errors,
+    history_question_errors,
+)
 
 
 @dataclass
@@ -124,12 +141,13 @@ class Tally:
 
 
 def errors_in_files(
-    paths: Sequence[Path], tally: Tally, callbacks: LoadCallbacks = SILENT
+    paths: Sequence[Path], tally: Tally, callbacks: LoadCallbacks = SILENT, design: bool = True
 ) -> Iterator[DatasetError]:
     """Yield every error, file by file; then the wording that conversations share.
 
     Counts what was checked in ``tally``. ``callbacks`` receive warnings, repairs and reading progress, but no
-    errors.
+    errors. Without ``design`` only errors that prevent a file from being loaded are reported, and not the rules for
+    the shipped conversations.
     """
     drafts: list[Draft] = []
     for path in paths:
@@ -142,13 +160,15 @@ def errors_in_files(
                 tally.conversations += 1
                 tally.questions += len(draft.questions)
                 yield from errors
-                for rule in _RULES:
-                    yield from rule(draft)
+                if design:
+                    for rule in _RULES_OF_LONG_HISTORIES if draft.in_sessions else _RULES:
+                        yield from rule(draft)
             else:
                 yield from _errors_of_published(known_format, file, tally, callbacks)
         except DatasetError as error:
             yield error
-    yield from wording_errors(drafts)
+    if design:
+        yield from wording_errors(drafts)
 
 
 def _errors_of_published(

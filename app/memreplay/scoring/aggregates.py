@@ -10,11 +10,11 @@ from typing import TypeVar, get_args
 from memory_backends.stores.trace import Extraction
 from memreplay.conversations.formats.locomo import ADVERSARIAL
 from memreplay.conversations.models import InfoLocation, Salience
+from memreplay.conversations.option_style import OptionStyle
 from memreplay.engine.answers import CUTOFFS
 from memreplay.grading import Outcome
 from memreplay.scoring.attribution import LABELS
 from memreplay.scoring.comparisons import compare_pairs, contestants_of, pairs_within
-from memreplay.scoring.option_style import OptionStyle
 from memreplay.scoring.results import (
     ANSWER_METRICS,
     AdjustedResults,

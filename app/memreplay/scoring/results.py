@@ -17,11 +17,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from memreplay.conversations.models import EvidenceRole, Frozen, InfoLocation, QuestionKind, Salience
+from memreplay.conversations.option_style import OptionStyle
 from memreplay.grading import Outcome
 from memreplay.scoring.answer_key import Adjusted
 from memreplay.scoring.attribution import Label
 from memreplay.scoring.evidence_trail import Loss
-from memreplay.scoring.option_style import OptionStyle
 
 RowKind = QuestionKind | Literal["test"]
 Interval = tuple[float, float]

@@ -17,11 +17,11 @@ from memreplay.batch.tables import (
     support_columns,
 )
 from memreplay.batch.writers import as_csv, as_markdown
+from memreplay.conversations.option_style import option_style
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.model import Reply
 from memreplay.scoring.aggregates import build_results
 from memreplay.scoring.attribution import LABELS
-from memreplay.scoring.option_style import option_style
 from memreplay.scoring.results import KeyFacts, QuestionRow, Results, RunFacts
 from tests.unit.scoring.samples import choice, hit, recall, reply, row
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memreplay.scoring.option_style import blind_guess, odd_ones_out, option_style
+from memreplay.conversations.option_style import blind_guess, odd_ones_out, option_style
 from tests.unit.scoring.samples import choice, recall
 
 
