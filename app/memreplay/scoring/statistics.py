@@ -81,11 +81,11 @@ def jackknife_variance(clusters: Sequence[tuple[float, int]]) -> float:
 def clustered_interval(clusters: Sequence[tuple[float, int]]) -> tuple[float, float] | None:
     """The 95 % interval of a rate whose trials are clustered, such as questions of the same conversation.
 
-    ``clusters`` are successes (which may be fractional) and trials of each. The ratio of the clustered to the binomial variance of the rate
-    is the design effect, at least 1. Wilson's interval at the effective number of trials, with Student's t of C − 1
-    degrees of freedom, after Korn and Graubard (1998), "Confidence intervals for proportions with small expected
-    number of positive counts estimated from survey data", Survey Methodology 24, 193–201. None for fewer than two
-    clusters.
+    ``clusters`` are successes (which may be fractional) and trials of each. The ratio of the clustered to the
+    binomial variance of the rate is the design effect, at least 1. Wilson's interval at the effective number of
+    trials, with Student's t of C − 1 degrees of freedom, after Korn and Graubard (1998), "Confidence intervals for
+    proportions with small expected number of positive counts estimated from survey data", Survey Methodology 24,
+    193–201. None for fewer than two clusters.
     """
     filled = [(right, trials) for right, trials in clusters if trials]
     if len(filled) < 2:
