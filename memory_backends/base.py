@@ -304,6 +304,9 @@ class MemoryBackend(Protocol):
     trace: MemoryTrace
     perceive_changes_recall: bool = False
     """Whether skipping :meth:`perceive` could change what a later :meth:`recall` returns."""
+    limited_by_top_k: bool = True
+    """Whether :meth:`recall` returns at most ``top_k`` ranked hits. A memory that returns all it has sets False:
+    then only its budget of tokens limits it, and recall at k does not apply to it."""
     description: MemoryDescription = MemoryDescription()
     """How the scorer reads its stores, and which panels show them. The default suits any memory."""
 

@@ -1,4 +1,8 @@
-"""The two controls that every score lies between: no memory at all, and a perfect one."""
+"""Two controls beside the memories: none at all, and the evidence itself.
+
+They are no bounds. Without memory a model abstains, which is right wherever the answer was never said; and a memory
+that returns more than the evidence may help the model to more than the evidence alone.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +27,11 @@ from memory_backends.stores.trace import MemoryTrace
 CLOSED_BOOK = "closed_book"
 ORACLE = "oracle"
 CONTROLS = frozenset({CLOSED_BOOK, ORACLE})
-"""Lower and upper bound of every score; they are not memories."""
+"""Backends that are not memories."""
 
 
 class NoEvidenceError(BackendError):
-    """A question has no gold evidence, so a perfect memory has nothing to return."""
+    """A question has no gold evidence, so there is nothing to return."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"no_evidence: {why}")
@@ -37,6 +41,7 @@ class ClosedBookBackend(MemoryBackend):
     """Remembers nothing: what the model answers without any memory."""
 
     name = CLOSED_BOOK
+    limited_by_top_k = False
 
     def __init__(self) -> None:
         self.trace = MemoryTrace()
@@ -60,12 +65,13 @@ class ClosedBookBackend(MemoryBackend):
 
 
 class OracleBackend(MemoryBackend):
-    """Returns the gold evidence turns with date and speaker: what the model answers when memory is perfect.
+    """Returns the gold evidence turns with date and speaker: what the model answers from these alone.
 
     ``evidence`` maps the text of a question to the ids of its evidence turns.
     """
 
     name = ORACLE
+    limited_by_top_k = False
     place = "evidence"
 
     def __init__(self, evidence: Mapping[str, tuple[str, ...]], count_tokens: TokenCounter) -> None:

@@ -84,6 +84,7 @@ class FullContextBackend(MemoryBackend):
     """
 
     name = "full_context"
+    limited_by_top_k = False
     description = MemoryDescription(
         panels=(PanelInfo(panel="log", weight=5), PanelInfo(panel="operations", weight=1))
     )

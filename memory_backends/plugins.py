@@ -49,6 +49,7 @@ class PluginAdapter(MemoryBackend):
         self.name = name
         self.trace = MemoryTrace()
         self.perceive_changes_recall = bool(getattr(inner, "perceive_changes_recall", False))
+        self.limited_by_top_k = bool(getattr(inner, "limited_by_top_k", True))
         self.description = getattr(inner, "description", MemoryDescription())
         self._inner = inner
         self._actor = type(inner).__name__

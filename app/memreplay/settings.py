@@ -80,7 +80,8 @@ class Settings:
         Flag(
             "Most tokens of memory in a prompt.",
             "N",
-            "what the model's window leaves; 8,192 where the window is unknown",
+            "what the model's window leaves; 8,192 where the window is unknown; the embedded reader has none, so"
+            " that full_context is not cut, and --top-k limits the other memories (with 8,192 as a safeguard)",
         ),
     ] = None
     embedder: Annotated[str, Flag("Embedder: minilm (bundled), fastembed:NAME or litellm:NAME.", "NAME")] = "minilm"

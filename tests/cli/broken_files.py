@@ -53,7 +53,7 @@ BROKEN: dict[str, list[tuple[str, str, str]]] = {
             "tide-01.json",
             "/recallQuestions/3/expectedEntities/1",
             'is "Leicester", which does not occur in the evidence',
-        )
+        ),
     ],
     "entity_twice": [("tide-01.json", "/recallQuestions/4/expectedEntities/1", 'is "241" again')],
     "evidence_not_marked": [

@@ -33,6 +33,6 @@ class ScriptedAnswerer:
         self.requests.append(request)
         return self.answers(request.messages[0].content)
 
-    def context_budget(self, model: str) -> int:
+    def context_budget(self, model: str, limited_by_top_k: bool = True) -> int:
         """The same for every model."""
         return self.budget

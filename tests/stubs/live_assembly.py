@@ -47,7 +47,7 @@ class TableAnswerer:
         await self.open_gate.wait()
         return Reply(text=self._answers.get(question, "The conversation does not say."))
 
-    def context_budget(self, model: str) -> int:
+    def context_budget(self, model: str, limited_by_top_k: bool = True) -> int:
         return self._budget
 
 

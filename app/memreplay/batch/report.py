@@ -6,14 +6,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from memory_backends.controls import CLOSED_BOOK
-from memory_backends.stores.trace import Extraction
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.option_style import OptionStyle, option_style
 from memreplay.engine.events import (
     ASK_KINDS,
     AnswerScored,
     BackendEvent,
+    BackgroundWorkSettled,
     FactsExtracted,
+    Observed,
     QuestionAsked,
     ReplayEvent,
     ReplyReceived,
@@ -25,11 +26,12 @@ from memreplay.scoring.answer_key import AnswerKey
 from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.results import KeyFacts, QuestionRow, Results, RunFacts
 from memreplay.scoring.rows import TEST_KINDS, cost_of_writing, question_row, rows_of_tests
+from memreplay.scoring.writing import Writing
 from memreplay.timeline.timeline import Answer, AnswerIndex
 
 
 class RecordedHistory:
-    """A conversation's events by backend and position, its answers, and its extractor calls by backend.
+    """A conversation's events by backend and position, its answers, and by backend what writing took.
 
     ``backends`` are in the order of their first events.
     """
@@ -37,7 +39,7 @@ class RecordedHistory:
     def __init__(self, conversation: Conversation, events: Iterable[ReplayEvent]) -> None:
         self.conversation = conversation
         self.backends: list[str] = []
-        self.extractions: dict[str, list[Extraction]] = defaultdict(list)
+        self.writing: dict[str, Writing] = defaultdict(Writing)
         self._at: dict[tuple[str, int], list[ReplayEvent]] = defaultdict(list)
         self._asks = AnswerIndex()
         for event in events:
@@ -60,12 +62,24 @@ class RecordedHistory:
             case QuestionAsked() | ReplyReceived() | AnswerScored():
                 self._asks.apply(event)
             case FactsExtracted(extraction=extraction):
-                self.extractions[event.backend].append(extraction)
+                self.writing[event.backend].extractions.append(extraction)
+            case BackgroundWorkSettled():
+                self.writing[event.backend].add(event)
+            case Observed():
+                self.writing[event.backend].add(event)
+                self._at[event.backend, event.turn].append(event)
             case _:
                 self._at[event.backend, event.turn].append(event)
 
 
-_KINDS = (*ASK_KINDS, "conversation_opened", "observed", "promotion_decided", "facts_extracted")
+_KINDS = (
+    *ASK_KINDS,
+    "conversation_opened",
+    "observed",
+    "background_work_settled",
+    "promotion_decided",
+    "facts_extracted",
+)
 """Kinds that attribution and costs need, besides store operations that changed a store."""
 
 _CLOSED_BOOK_IS_IMPLICIT = "closed_book_asked_along"
@@ -77,11 +91,11 @@ def results_of_run(recording: Recording, run: RunInfo, answer_key: AnswerKey | N
     rows: list[QuestionRow] = []
     styles = _OptionStyles()
     corrected: set[str] = set()
-    extractions: dict[str, list[Extraction]] = defaultdict(list)
+    writing: dict[str, Writing] = defaultdict(Writing)
     written: list[float | None] = []
     for conversation_id in recording.conversation_ids(run.id):
         conversation = recording.conversation(run.id, conversation_id)
-        rows.extend(_rows_of(conversation, recording, run, answer_key, extractions))
+        rows.extend(_rows_of(conversation, recording, run, answer_key, writing))
         if conversation.conversing:
             of_tests = list(recording.events(run.id, conversation_id, TEST_KINDS))
             rows.extend(rows_of_tests(conversation, of_tests))
@@ -102,7 +116,7 @@ def results_of_run(recording: Recording, run: RunInfo, answer_key: AnswerKey | N
         rows,
         styles.by_dataset(),
         _key_facts(answer_key, len(corrected)),
-        extractions,
+        writing,
         sum(known) if (known := [cost for cost in written if cost is not None]) else None,
     )
 
@@ -118,12 +132,12 @@ def _rows_of(
     recording: Recording,
     run: RunInfo,
     answer_key: AnswerKey | None,
-    extractions: dict[str, list[Extraction]],
+    writing: dict[str, Writing],
 ) -> list[QuestionRow]:
     """The rows of a conversation. Its events can be freed before those of the next one are read."""
     history = RecordedHistory(conversation, recording.writes_and(run.id, conversation.id, _KINDS))
-    for backend, calls in history.extractions.items():
-        extractions[backend] += calls
+    for backend, of_conversation in history.writing.items():
+        writing[backend].merge(of_conversation)
     return list(_rows(history, run, answer_key))
 
 

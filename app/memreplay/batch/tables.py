@@ -1,10 +1,10 @@
-"""The tables of results: scores, what they rest on, where facts were lost, points of tests."""
+"""The tables of results: scores, what they rest on and cost, where facts were lost, points of tests."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, Literal
 
 from rich import box
 from rich.console import Console
@@ -14,6 +14,7 @@ from rich.text import Text
 from memreplay.conversations.option_style import OptionStyle
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.scoring.attribution import LABELS, Label
+from memreplay.scoring.equal_tokens import HEADLINE_TOKENS, TOKEN_BUDGETS
 from memreplay.scoring.results import (
     BackendResults,
     Interval,
@@ -36,6 +37,21 @@ NOTHING = UNKNOWN
 
 _REASONS = 3
 _LONGEST_REASON = 120
+_NEARLY_ALL = 0.95
+
+
+def titled_tables(results: Results) -> list[tuple[str, Columns]]:
+    """All tables with a row per backend that have any column, each with its title; the first one needs none."""
+    tables = [
+        ("", score_columns(results)),
+        ("What the scores rest on", support_columns(results)),
+        ("Evidence at equal tokens", _columns(results, {**_RETRIEVAL, **_recall_at(_cutoffs(results))})),
+        ("Accuracy against tokens", _columns(results, _AGAINST_TOKENS)),
+        ("Writing and reading", _columns(results, _WORK)),
+        ("Abstention", _columns(results, _ABSTENTION) if _should_abstain(results) else {}),
+        ("Where each fact was lost", failure_columns(results)),
+    ]
+    return [(title, columns) for title, columns in tables if columns]
 
 
 def score_columns(results: Results) -> Columns:
@@ -45,6 +61,16 @@ def score_columns(results: Results) -> Columns:
 def support_columns(results: Results) -> Columns:
     """What the scores rest on: memory, the model alone, or luck; and the price of a right answer."""
     return _columns(results, _SUPPORT)
+
+
+def _should_abstain(results: Results) -> bool:
+    return any(row.abstain for row in results.questions)
+
+
+def _cutoffs(results: Results) -> list[str]:
+    """The numbers of hits that recall was measured at."""
+    found = [part.retrieval.recall_at for part in results.backends.values() if part.retrieval is not None]
+    return list(dict.fromkeys(k for recall_at in found for k in recall_at or ()))
 
 
 def failure_columns(results: Results) -> Columns:
@@ -60,7 +86,18 @@ def failure_columns(results: Results) -> Columns:
 
 def remarks(results: Results) -> list[str]:
     """The sentences below the tables: each comparison, and caveats."""
-    sentences = [f"{comparison.words}." for comparison in results.comparisons]
+    sentences = _fit_sentences(results)
+    sentences += [f"{comparison.words}." for comparison in results.comparisons]
+    if any(comparison.detectable is not None for comparison in results.comparisons):
+        family = max(comparison.family for comparison in results.comparisons)
+        sentences.append(
+            (
+                f"comparisons: adjusted for {family} pairs of memories, p by Holm and intervals by Bonferroni; "
+                if family > 1
+                else "comparisons: "
+            )
+            + "detectable is the smallest difference that McNemar's test at .05 finds with a power of 80 %."
+        )
     sentences += _error_sentences(results)
     sentences += [
         f"extraction: {read.model} failed on {read.errors} of {read.calls} exchanges of {name}, which knows less of"
@@ -85,6 +122,24 @@ def remarks(results: Results) -> list[str]:
     if any(backend.model == EXTRACTIVE_MODEL for backend in results.backends.values()):
         sentences.append(f"{EXTRACTIVE_MODEL} is an embedded reader that picks words; it is not a language model.")
     return sentences
+
+
+def _fit_sentences(results: Results) -> list[str]:
+    """That memories cannot differ, or hardly, where nearly everything is in every prompt."""
+    fit = results.fit
+    if fit is None or fit.in_every_prompt < _NEARLY_ALL * fit.questions:
+        return []
+    what_to_change = "To tell them apart, give a smaller --context-tokens or --top-k, or longer histories."
+    if fit.in_every_prompt == fit.questions:
+        return [
+            f"everything fits: every prompt of every memory held the answer to all {fit.questions} questions with"
+            f" evidence, so that these architectures cannot differ here. {what_to_change}"
+        ]
+    return [
+        f"nearly everything fits: every memory's prompts held the answer to {fit.in_every_prompt} of"
+        f" {fit.questions} questions with evidence, so that these architectures can differ on only"
+        f" {fit.questions - fit.in_every_prompt}. {what_to_change}"
+    ]
 
 
 def _columns(results: Results, wanted: Mapping[str, Column]) -> Columns:
@@ -154,27 +209,68 @@ def _without_adversarial(backend: BackendResults) -> str:
     return NOTHING if same else share(headline.accuracy_without_adversarial)
 
 
-def _recall_at_10(backend: BackendResults) -> str:
-    found = backend.retrieval.recall_at if backend.retrieval else None
-    return share(found["10"] if found else None)
+def _recall_at(cutoffs: Iterable[str]) -> dict[str, Column]:
+    def column(k: str) -> Column:
+        def cell(backend: BackendResults) -> str:
+            found = backend.retrieval.recall_at if backend.retrieval else None
+            return share(found.get(k) if found else None)
+
+        return cell, f"share of a question's evidence turns in the first {k} hits, on average"
+
+    return {f"recall@{k}": column(k) for k in cutoffs}
 
 
-def _gain(backend: BackendResults) -> str:
-    gain = backend.headline.normalised_gain
+def _at_tokens(of: Literal["evidence", "recall"], budget: int) -> Callable[[BackendResults], str]:
+    def cell(backend: BackendResults) -> str:
+        held = backend.retrieval.at_tokens if backend.retrieval else None
+        return share(getattr(held[str(budget)], of) if held else None)
+
+    return cell
+
+
+def _per_hit(field: str) -> Callable[[BackendResults], str]:
+    return lambda backend: _number(getattr(backend.retrieval, field) if backend.retrieval else None, 1)
+
+
+def _written(field: str, scale: float = 1) -> Callable[[BackendResults], str]:
+    def cell(backend: BackendResults) -> str:
+        value = getattr(backend.writing, field) if backend.writing else None
+        return NOTHING if value is None else _number(value / scale, 0 if scale == 1 else 1)
+
+    return cell
+
+
+def _abstention(field: str) -> Callable[[BackendResults], str]:
+    return lambda backend: str(getattr(backend.abstention, field)) if backend.abstention else NOTHING
+
+
+def _abstention_share(field: str) -> Callable[[BackendResults], str]:
+    return lambda backend: share(getattr(backend.abstention, field) if backend.abstention else None)
+
+
+def _number(value: float | None, decimals: int = 0) -> str:
+    return NOTHING if value is None else f"{value:,.{decimals}f}"
+
+
+def _gain(gain: float | None) -> str:
     return NOTHING if gain is None else f"{gain:.2f}"
 
 
-def _tokens_per_right(backend: BackendResults) -> str:
-    tokens = backend.headline.tokens_per_right
-    return NOTHING if tokens is None else f"{tokens:,.0f}"
+def _gain_without_adversarial(backend: BackendResults) -> str:
+    """Only where leaving them out makes a difference."""
+    headline = backend.headline
+    same = headline.normalised_gain_without_adversarial == headline.normalised_gain
+    return NOTHING if same else _gain(headline.normalised_gain_without_adversarial)
 
+
+_EVIDENCE_AT = f"evidence in {HEADLINE_TOKENS:,} tokens"
 
 _SCORES: Final[Mapping[str, Column]] = {
     "right": (_right, "right answers of graded ones; an answer that ended in an error is not graded"),
     "accuracy": (lambda backend: share(backend.headline.accuracy), "share of graded answers that are right"),
     "95 %": (
         lambda backend: _interval(backend.headline.ci95),
-        "Wilson interval of the accuracy, assuming independent questions",
+        "Wilson interval of the accuracy over questions, assuming they are independent; not adjusted",
     ),
     "95 % clustered": (
         lambda backend: _interval(backend.headline.ci95_clustered),
@@ -184,7 +280,15 @@ _SCORES: Final[Mapping[str, Column]] = {
         lambda backend: share(backend.adjusted.accuracy if backend.adjusted else None),
         "share of graded answers that are right by the corrected key, without the questions it voids",
     ),
-    "not adversarial": (_without_adversarial, "accuracy without adversarial questions"),
+    "not adversarial": (
+        _without_adversarial,
+        "accuracy without the questions whose right answer is that it was never said",
+    ),
+    _EVIDENCE_AT: (
+        _at_tokens("evidence", HEADLINE_TOKENS),
+        f"share of questions with evidence whose answer the first hits within {HEADLINE_TOKENS:,} tokens hold, word"
+        " for word or by its content; – for a memory that ranks nothing",
+    ),
     "errors": (_errors, "answers that ended in an error, which are neither right nor wrong"),
     "repeats agree": (
         lambda backend: share(backend.headline.repeats_agree),
@@ -198,45 +302,112 @@ _SUPPORT: Final[Mapping[str, Column]] = {
         lambda backend: share(backend.headline.closed_book_accuracy),
         "share of the same questions that the same model gets right without any memory",
     ),
+    "blind guesser": (
+        lambda backend: share(backend.headline.blind_guesser_accuracy),
+        "share of the same questions that are guessed from their options alone",
+    ),
     "gain": (
-        _gain,
-        "(accuracy − closed book) / (1 − closed book): the share of what the model alone misses that memory gains",
+        lambda backend: _gain(backend.headline.normalised_gain),
+        "(accuracy − better) / (1 − better), where better is the higher of closed book and blind guesser: the share"
+        " of what these miss that memory gains",
+    ),
+    "gain, not adversarial": (
+        _gain_without_adversarial,
+        "the same without the questions whose right answer is that it was never said",
     ),
     "evidence in prompt": (
         lambda backend: share(backend.headline.evidence_in_prompt),
         "share of questions with evidence whose prompt held all of it verbatim",
+    ),
+    "answer in prompt": (
+        lambda backend: share(backend.retrieval.answer_in_prompt if backend.retrieval else None),
+        "the same, or the answer in other words than the evidence's",
     ),
     "grounded": (
         lambda backend: share(backend.headline.grounded_accuracy),
         "share of graded questions with evidence that are right with the evidence in the prompt, verbatim or"
         " distilled",
     ),
-    "recall@10": (_recall_at_10, "share of a question's evidence turns among the first ten hits, on average"),
-    "tokens/right": (_tokens_per_right, "tokens of all prompts and replies per right answer"),
+    "tokens/right": (
+        lambda backend: _number(backend.headline.tokens_per_right),
+        "tokens of all prompts and replies per right answer",
+    ),
     "cost/right": (
         lambda backend: dollars(backend.headline.cost_usd_per_right),
         "US dollars for all replies per right answer",
     ),
 }
 
-_COLUMNS = {**_SCORES, **_SUPPORT}
+_RETRIEVAL: Final[Mapping[str, Column]] = {
+    **{
+        f"evidence {budget:,}": (
+            _at_tokens("evidence", budget),
+            f"share of questions with evidence whose answer the first hits within {budget:,} tokens hold",
+        )
+        for budget in TOKEN_BUDGETS
+    },
+    **{
+        f"recall {budget:,}": (
+            _at_tokens("recall", budget),
+            f"share of a question's evidence turns that these hits hold word for word within {budget:,} tokens",
+        )
+        for budget in TOKEN_BUDGETS
+    },
+    "tokens/hit": (_per_hit("tokens_per_hit"), "mean tokens of a hit"),
+    "turns/hit": (_per_hit("turns_per_hit"), "mean number of turns that a hit holds word for word"),
+}
+
+_AGAINST_TOKENS: Final[Mapping[str, Column]] = {
+    "prompt tokens/question": (
+        lambda backend: _number(backend.headline.prompt_tokens_per_question),
+        "mean tokens of a prompt",
+    ),
+    "accuracy": _SCORES["accuracy"],
+    _EVIDENCE_AT: _SCORES[_EVIDENCE_AT],
+    "evidence in prompt": _SUPPORT["evidence in prompt"],
+}
+
+_WORK: Final[Mapping[str, Column]] = {
+    "exchanges": (_written("exchanges"), "exchanges written to memory"),
+    "writing, s": (_written("ms", 1000), "time of all writes, with the background work that they start"),
+    "model tokens": (_written("model_tokens"), "tokens of models that memory called to write; – if unknown"),
+    "cost of writing": (
+        lambda backend: dollars(backend.writing.cost_usd if backend.writing else None),
+        "US dollars for these calls; – if unknown",
+    ),
+    "recall p50, ms": (lambda backend: _number(backend.latency_ms.recall_p50, 1), "median time of a recall"),
+    "recall p95, ms": (lambda backend: _number(backend.latency_ms.recall_p95, 1), "95th percentile of the same"),
+    "prompt tokens": (lambda backend: _number(backend.tokens.prompt), "tokens of all prompts"),
+}
+
+_ABSTENTION: Final[Mapping[str, Column]] = {
+    "never said": (_abstention("should"), "graded questions whose right answer is that it was never said"),
+    "abstained": (_abstention("abstained"), "replies that say so"),
+    "precision": (_abstention_share("precision"), "share of these replies that are right to say so"),
+    "recall": (_abstention_share("recall"), "share of these questions that are answered so"),
+}
+
+_COLUMNS = {**_SCORES, **_SUPPORT, **_RETRIEVAL, **_AGAINST_TOKENS, **_WORK, **_ABSTENTION}
 
 HEADINGS = tuple(_COLUMNS)
-"""All possible headings of the first two tables."""
+"""All possible headings but recall@k and those of failures."""
 
 _LABELS: Final[Mapping[Label, str]] = {
     "error": "no reply",
     "unparsed": "the reply has no readable answer",
     "refused": "the provider refused",
     "key_suspect": "wrong by a published answer that the answer key corrects",
+    "not_visible": "wrong, and what memory gave to the model was not recorded",
     "no_evidence": "wrong, and the dataset names no evidence",
     "not_written": "wrong: memory never held the fact, or no longer does",
     "not_retrieved": "wrong: memory held the fact but did not retrieve it",
     "cut": "wrong: retrieved, then cut from the prompt by the budget",
     "stale": "wrong: the answer is a superseded value",
     "false_attribution": "wrong: it was never said, but the model answered",
-    "misread": "wrong, with the evidence in the prompt",
-    "grounded": "right, with the evidence in the prompt",
+    "abstained": "wrong: the prompt held the answer, and the model said that it did not",
+    "misread": "wrong, with the answer in the prompt",
+    "grounded": "right, with the answer in the prompt",
+    "correct_abstention": "right: it was never said, and the model says so",
     "guessed": "right without the evidence, and without memory too",
     "lucky": "right without the evidence, but not without memory",
 }
@@ -244,7 +415,10 @@ _LABELS: Final[Mapping[Label, str]] = {
 
 def meaning_of_scores(headings: Iterable[str]) -> list[tuple[str, str]]:
     """Each of these headings with its meaning."""
-    return [(heading, _COLUMNS[heading][1]) for heading in headings]
+    headings = list(headings)
+    cutoffs = [heading.partition("@")[2] for heading in headings if heading.startswith("recall@")]
+    known = _COLUMNS | _recall_at(cutoffs)
+    return [(heading, known[heading][1]) for heading in headings]
 
 
 def meaning_of_failures(headings: Iterable[str]) -> list[tuple[str, str]]:

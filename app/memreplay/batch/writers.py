@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from memreplay.batch.breakdowns import Cell, breakdown_csv_rows, breakdown_table, breakdowns_in, confusion_tables
 from memreplay.batch.tables import (
     HEADING,
     Columns,
@@ -24,23 +25,27 @@ from memreplay.batch.tables import (
     point_rows,
     print_tests,
     remarks,
-    score_columns,
-    support_columns,
     test_remarks,
+    titled_tables,
 )
 from memreplay.errors import UsageError
 from memreplay.files import refuse_unusable_output, write_whole
+from memreplay.scoring.by import By
+from memreplay.scoring.equal_tokens import TOKEN_BUDGETS
 from memreplay.scoring.results import QuestionRow, Results
-
-Cell = str | int | float | bool | None
 
 _STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """What a spreadsheet may evaluate as a formula (OWASP, "CSV Injection")."""
 
-_NOT_A_CELL = {"evidence", "hits", "tokens", "failure_ranks", "adjusted", "reasoning"}
+_NOT_A_CELL = {"evidence", "hits", "tokens", "failure_ranks", "adjusted", "reasoning", "at_tokens"}
 """Fields of a row with more than one value."""
 
 _FIELDS = tuple(name for name in QuestionRow.model_fields if name not in _NOT_A_CELL)
+
+
+def _at_tokens(of: str, budget: int) -> Callable[[QuestionRow], Cell]:
+    return lambda row: getattr(row.at_tokens[str(budget)], of) if row.at_tokens else None
+
 
 _COMPUTED: dict[str, Callable[[QuestionRow], Cell]] = {
     "evidence": lambda row: " ".join(row.evidence),
@@ -54,6 +59,11 @@ _COMPUTED: dict[str, Callable[[QuestionRow], Cell]] = {
     "tokens_prompt": lambda row: row.tokens.prompt if row.tokens else None,
     "tokens_completion": lambda row: row.tokens.completion if row.tokens else None,
     "tokens_cached": lambda row: row.tokens.cached if row.tokens else None,
+    **{
+        f"{of}_at_{budget}_tokens": _at_tokens(of, budget)
+        for of in ("evidence", "recall")
+        for budget in TOKEN_BUDGETS
+    },
     "adjusted_expected": lambda row: row.adjusted.expected if row.adjusted else None,
     "adjusted_outcome": lambda row: row.adjusted.outcome if row.adjusted else None,
     "adjusted_reason": lambda row: row.adjusted.reason if row.adjusted else None,
@@ -68,6 +78,15 @@ def as_csv(results: Results) -> str:
     for row in results.questions:
         cells = [getattr(row, name) for name in _FIELDS] + [make(row) for make in _COMPUTED.values()]
         writer.writerow([_escaped(cell) for cell in cells])
+    return text.getvalue()
+
+
+def as_breakdown_csv(results: Results) -> str:
+    """A row for each backend and group of questions, and for each pair of right and chosen option."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    for row in breakdown_csv_rows(results):
+        writer.writerow([_escaped(cell) for cell in row])
     return text.getvalue()
 
 
@@ -99,14 +118,10 @@ def _lines(results: Results) -> Iterator[str]:
     counted = f"1 {asked}" if questions == 1 else f"{questions} {asked}s"
     yield f"## memreplay: {counted} of {plain(', '.join(run.datasets))}"
     yield ""
-    for heading, columns in (
-        ("", score_columns(results)),
-        ("### What the scores rest on", support_columns(results)),
-        ("### Where each fact was lost", failure_columns(results)),
-    ):
-        if columns:
-            yield from (heading, "") if heading else ()
-            yield from _markdown_table(columns, results.backends)
+    for title, columns in titled_tables(results):
+        yield from (f"### {title}", "") if title else ()
+        yield from _markdown_table(columns, results.backends)
+    yield from _breakdowns(results)
     yield from _tests(results)
     for sentence in (*remarks(results), *test_remarks(results)):
         yield f"- {plain(sentence)}"
@@ -118,13 +133,27 @@ def _lines(results: Results) -> Iterator[str]:
 
 def _legend(results: Results) -> Iterator[str]:
     """The meaning of the headings, folded."""
-    scores = meaning_of_scores((*score_columns(results), *support_columns(results)))
+    failed = failure_columns(results)
+    headings = dict.fromkeys(heading for _, columns in titled_tables(results) for heading in columns)
+    scores = meaning_of_scores(heading for heading in headings if heading not in failed)
     if scores:
         yield from ("<details><summary>What the columns mean</summary>", "")
         yield from (f"- *{plain(heading)}*: {plain(meaning)}" for heading, meaning in scores)
-        failures = meaning_of_failures(failure_columns(results))
+        failures = meaning_of_failures(failed)
         yield from ("", "Where each fact was lost (number of answers):", "") if failures else ()
         yield from (f"- *{plain(heading)}*: {plain(meaning)}" for heading, meaning in failures)
+        yield from ("", "</details>", "")
+
+
+def _breakdowns(results: Results) -> Iterator[str]:
+    """Right answers by type, category and so on, and which options were chosen; folded, for they are long."""
+    tables = [(f"By {by}", breakdown_table(results, by)) for by in breakdowns_in(results)]
+    tables += [(f"Options chosen: {name}", table) for name, table in confusion_tables(results)]
+    for title, (heading, *rows) in tables:
+        yield from (f"<details><summary>{plain(title)}</summary>", "")
+        yield f"| {' | '.join(map(plain, heading))} |"
+        yield f"| --- |{' ---: |' * (len(heading) - 1)}"
+        yield from (f"| {' | '.join(map(plain, row))} |" for row in rows)
         yield from ("", "</details>", "")
 
 
@@ -163,8 +192,17 @@ _WIDTH_WITHOUT_TERMINAL = 140
 
 Renderer = Callable[[Results], str]
 
-RENDERERS: dict[str, Renderer] = {".json": Results.to_json, ".csv": as_csv, ".md": as_markdown}
-"""The renderer for each file extension."""
+RENDERERS: dict[str, Renderer] = {
+    ".json": Results.to_json,
+    ".breakdown.csv": as_breakdown_csv,
+    ".csv": as_csv,
+    ".md": as_markdown,
+}
+"""The renderer for each ending of a file name; the first that fits."""
+
+
+def _ending(output: str, endings: Iterable[str]) -> str | None:
+    return next((ending for ending in endings if output.endswith(ending)), None)
 
 
 def check_outputs(
@@ -175,7 +213,7 @@ def check_outputs(
     for output in outputs:
         if output == STANDARD_OUTPUT:
             continue
-        if Path(output).suffix not in endings:
+        if _ending(output, endings) is None:
             wrong = Path(output).suffix or "a file without extension"
             raise UsageError(f"--output {output}: cannot write {wrong}; expected {', '.join(endings)}, or -")
         refuse_unusable_output(output, inputs)
@@ -187,19 +225,34 @@ def write_results(results: Results, outputs: Sequence[str]) -> None:
         if output == STANDARD_OUTPUT:
             sys.stdout.write(results.to_json())
         else:
-            write_whole(output, RENDERERS[Path(output).suffix](results))
+            write_whole(output, RENDERERS[_ending(output, RENDERERS) or ".json"](results))
 
 
-def print_table(results: Results) -> None:
-    """Print scores, what they rest on, where facts were lost, and remarks."""
+def print_table(results: Results, by: Sequence[By] = ()) -> None:
+    """Print all tables, the breakdowns that are asked for, and remarks."""
     console = Console(width=None if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL)
-    for columns in (score_columns(results), support_columns(results), failure_columns(results)):
-        if columns:
-            console.print(_table(columns, results.backends))
+    for title, columns in titled_tables(results):
+        if title:
+            console.print(Text(title, style="bold"))
+        console.print(_table(columns, results.backends))
+    for each in by:
+        console.print(Text(f"By {each}", style="bold"))
+        console.print(_breakdown(breakdown_table(results, each)))
     if any(backend.tests is not None for backend in results.backends.values()):
         print_tests(console, results)
     for sentence in remarks(results):
         console.print(Text(sentence), soft_wrap=True)
+
+
+def _breakdown(cells: Sequence[Sequence[str]]) -> Table:
+    heading, *rows = cells
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(Text(heading[0]))
+    for name in heading[1:]:
+        table.add_column(Text(name), justify="right")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table
 
 
 def _table(columns: Columns, backends: Mapping[str, object]) -> Table:

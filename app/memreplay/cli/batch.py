@@ -26,6 +26,7 @@ from memreplay.runtime.models import refuse_extractive_judge
 from memreplay.runtime.run_with_tests import RunWithTests
 from memreplay.runtime.test_streams import refuse_for_tests, refuse_unknown_backends
 from memreplay.scoring.answer_key import read_answer_key
+from memreplay.scoring.by import By
 from memreplay.scoring.results import Results
 from memreplay.settings import Settings, without_secrets
 
@@ -42,6 +43,7 @@ class BatchOptions:
     outputs: tuple[str, ...]
     fail_under: float | None
     answer_key: Path | None = None
+    by: tuple[By, ...] = ()
 
     def files_read(self) -> Iterator[Path]:
         """Files that the run reads, and must not overwrite."""
@@ -120,7 +122,7 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
             file=sys.stderr,
         )
         return EXIT_INTERRUPTED
-    results = write_report(recording, None, outputs, answer_key)
+    results = write_report(recording, None, outputs, answer_key, options.by)
     print(f"recorded in {recording}", file=sys.stderr)
     return _exit_code(results, options.fail_under)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -10,6 +10,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from memreplay.errors import UsageError
+from memreplay.scoring.by import BREAKDOWNS, By
 from memreplay.settings import Names, Settings, flags
 
 GivenSettings = dict[str, Any]
@@ -94,10 +96,29 @@ Outputs = Annotated[
     list[str] | None,
     typer.Option(
         metavar="PATH",
-        help="Write results here: .json, .csv (one row per answer), .md, or - for JSON on standard output."
+        help="Write results here: .json, .csv (one row per answer), .breakdown.csv, .md, or - for JSON on standard"
+        " output."
         " Repeatable. [default: RECORDING.results.json]",
     ),
 ]
+
+Breakdowns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by",
+        metavar="type|category|location|salience",
+        help="Print the results by this too; Markdown and .breakdown.csv have all. Repeatable.",
+    ),
+]
+
+
+def chosen_breakdowns(names: Sequence[str] | None) -> tuple[By, ...]:
+    """The values of ``--by``. Raises UsageError for any other."""
+    for name in names or ():
+        if name not in BREAKDOWNS:
+            raise UsageError(f"--by {name}: expected {', '.join(BREAKDOWNS)}")
+    return tuple(by for by in BREAKDOWNS if by in (names or ()))
+
 
 AnswerKeyFile = Annotated[
     Path | None,

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memreplay import __version__
-from memreplay.cli.options import AnswerKeyFile, GivenSettings, Outputs, takes_settings
+from memreplay.cli.options import (
+    AnswerKeyFile,
+    Breakdowns,
+    GivenSettings,
+    Outputs,
+    chosen_breakdowns,
+    takes_settings,
+)
 from memreplay.errors import UsageError
 from memreplay.settings import read_settings
 
@@ -22,7 +29,8 @@ if TYPE_CHECKING:
     from memreplay.tui.launch import ListedDataset
 
 _ONLY_WITH_BATCH = (
-    "resume", "retry_errors", "estimate", "perceive", "output", "fail_under", "answer_key", "sample", "repeats",
+    "resume", "retry_errors", "estimate", "perceive", "output", "fail_under", "answer_key", "by", "sample",
+    "repeats",
 )  # fmt: skip
 
 
@@ -85,6 +93,7 @@ def replay(
         float | None, typer.Option(metavar="X", help="Exit 1 if a backend's accuracy (0 to 1) is below X.")
     ] = None,
     answer_key: AnswerKeyFile = None,
+    by: Breakdowns = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
@@ -114,6 +123,7 @@ def replay(
         outputs=tuple(output or ()),
         fail_under=fail_under,
         answer_key=answer_key,
+        by=chosen_breakdowns(by),
     )
     raise typer.Exit(run_batch(settings, options))
 

@@ -12,12 +12,13 @@ import typer
 
 from memreplay.batch.report import results_of_run
 from memreplay.batch.writers import STANDARD_OUTPUT, check_outputs, print_table, write_results
-from memreplay.cli.options import COMMAND_OPTIONS, AnswerKeyFile, Outputs
+from memreplay.cli.options import COMMAND_OPTIONS, AnswerKeyFile, Breakdowns, Outputs, chosen_breakdowns
 from memreplay.errors import RecordingError, UsageError
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording
 from memreplay.recording.scores import store_scores
 from memreplay.scoring.answer_key import AnswerKey, read_answer_key
+from memreplay.scoring.by import By
 from memreplay.scoring.results import Results
 
 command = typer.Typer(**COMMAND_OPTIONS)
@@ -29,11 +30,12 @@ def report(
     run: Annotated[str | None, typer.Option(metavar="ID", help="Run to report. [default: the newest]")] = None,
     output: Outputs = None,
     answer_key: AnswerKeyFile = None,
+    by: Breakdowns = None,
 ) -> None:
     """Write the results of a finished run again. Asks no model."""
     outputs = tuple(dict.fromkeys(output or ())) or (default_output(file),)
     check_outputs(outputs, inputs=(file, *([answer_key] if answer_key else ())))
-    write_report(file, run, outputs, read_answer_key(answer_key) if answer_key else None)
+    write_report(file, run, outputs, read_answer_key(answer_key) if answer_key else None, chosen_breakdowns(by))
 
 
 def default_output(recording: Path) -> str:
@@ -42,8 +44,14 @@ def default_output(recording: Path) -> str:
     return str(recording.with_suffix(".results.json"))
 
 
-def write_report(path: Path, run_id: str | None, outputs: Sequence[str], answer_key: AnswerKey | None) -> Results:
-    """Write the results of a recorded run, the newest by default, and print its tables."""
+def write_report(
+    path: Path,
+    run_id: str | None,
+    outputs: Sequence[str],
+    answer_key: AnswerKey | None,
+    by: Sequence[By] = (),
+) -> Results:
+    """Write the results of a recorded run, the newest by default, and print its tables and these breakdowns."""
     with closing(Recording.open(path)) as recording, reporting_damage(path):
         results = results_of_run(recording, recording.run(run_id), answer_key)
     write_results(results, outputs)
@@ -52,5 +60,5 @@ def write_report(path: Path, run_id: str | None, outputs: Sequence[str], answer_
     except RecordingError as error:
         print(f"the scores are not stored in the recording: {error}", file=sys.stderr)
     if STANDARD_OUTPUT not in outputs:
-        print_table(results)
+        print_table(results, by)
     return results

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memory_backends.base import StoreUnavailableError
-from memory_backends.registry import create_backend
+from memory_backends.registry import backend_class, create_backend
 from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.conversations.models import Question
 from memreplay.errors import MissingServerOrKeyError, UsageError
@@ -89,6 +89,10 @@ class ServeOptions:
     token: str | None
 
 
+def _is_limited_by_top_k(name: str) -> bool:
+    return bool(getattr(backend_class(name), "limited_by_top_k", True))
+
+
 async def _serve(name: str, settings: Settings, options: ServeOptions) -> None:
     from aiohttp import web
 
@@ -109,7 +113,7 @@ async def _serve(name: str, settings: Settings, options: ServeOptions) -> None:
             name,
             lambda: create_backend(name, resources, {}),
             reader.reply,
-            Limits(settings.top_k, context_budget(model, settings.context_tokens)),
+            Limits(settings.top_k, context_budget(model, settings.context_tokens, _is_limited_by_top_k(name))),
         )
         runner = web.AppRunner(
             server.application(options.host, options.token), access_log=None, shutdown_timeout=SECONDS_TO_STOP

@@ -70,8 +70,8 @@ class Agent(Protocol):
         """Send the request. A failure is a reply with an error."""
         ...
 
-    def context_budget(self, message: str) -> int:
-        """The most tokens of memory that fit beside this message."""
+    def context_budget(self, message: str, limited_by_top_k: bool = True) -> int:
+        """The most tokens that fit beside this message, of a memory that top-k limits, or does not."""
         ...
 
 
@@ -211,7 +211,7 @@ class AgentSession:
         turn = self._emit_message("user", message.message, _part_of(message), message)
         self._recall = Recall()
         if isinstance(message, Say):
-            context_tokens = self._agent.context_budget(message.message)
+            context_tokens = self._agent.context_budget(message.message, self._memory.limited_by_top_k)
             self._recall = await self._memory.read(turn, message.sent_at, context_tokens)
         return turn
 

@@ -58,6 +58,11 @@ class BackendDriver:
             )
         )
 
+    @property
+    def limited_by_top_k(self) -> bool:
+        """Whether the number of hits limits what the memory returns."""
+        return self._backend.limited_by_top_k
+
     async def perceive(self, message: Message, top_k: int, context_tokens: int, turn: int) -> Recall | str:
         """Its recall for an ordinary message, or a sentence that says why it failed."""
         return await self._read("perceive", self._backend.perceive(message, top_k, context_tokens), turn)

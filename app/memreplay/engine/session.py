@@ -36,8 +36,8 @@ class Answerer(Protocol):
         """Send the request. A failure is a reply with an error."""
         ...
 
-    def context_budget(self, model: str) -> int:
-        """The most tokens of memory in a prompt for this model."""
+    def context_budget(self, model: str, limited_by_top_k: bool = True) -> int:
+        """The most tokens of memory in a prompt for this model, of a memory that top-k limits, or does not."""
         ...
 
 
@@ -189,7 +189,7 @@ class ReplaySession:
         """The most tokens of context for this model. It also makes the memory count tokens like the model."""
         if self._plan.counter_of is not None and model != AGENT_MODEL:
             self._backends[name].set_token_counter(self._plan.counter_of(model))
-        return self._answerer_of(name).context_budget(model)
+        return self._answerer_of(name).context_budget(model, self._backends[name].limited_by_top_k)
 
     def asks(self) -> list[Ask]:
         """All questions of the conversation for each backend and model; agents answer without a model."""

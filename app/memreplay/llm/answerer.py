@@ -24,9 +24,9 @@ class ModelAnswerer:
     async def answer(self, request: AnswerRequest) -> Reply:
         return await self._model.answer(request)
 
-    def context_budget(self, model: str) -> int:
+    def context_budget(self, model: str, limited_by_top_k: bool = True) -> int:
         """Tokens of memory that a prompt may hold: as configured, else what the model's window leaves."""
-        return context_budget(model, self._context_tokens)
+        return context_budget(model, self._context_tokens, limited_by_top_k)
 
 
 _SMALLEST_BUDGET = 256
@@ -51,11 +51,11 @@ class ModelAgent:
     async def answer(self, request: AnswerRequest) -> Reply:
         return await self._model.answer(request)
 
-    def context_budget(self, message: str) -> int:
+    def context_budget(self, message: str, limited_by_top_k: bool = True) -> int:
         """Tokens of memory that fit beside this message: as configured, within the model's window."""
         window = context_window(self.name)
         if window is None:
-            return context_budget(self.name, self._context_tokens)
+            return context_budget(self.name, self._context_tokens, limited_by_top_k)
         taken = PROMPT_RESERVE + longest_agent_reply(self.name) + token_counter(self.name)(message)
         room = max(window - taken, _SMALLEST_BUDGET)
         return room if self._context_tokens is None else min(self._context_tokens, room)

@@ -10,6 +10,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.catalogue import litellm_folder, model_facts
 from memreplay.llm.prompts import longest_reply
 
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 TokenCounter = Callable[[str], int]
 
 UNKNOWN_WINDOW_BUDGET = 8192
-"""Tokens of memory in a prompt where the model's window is unknown."""
+"""Tokens of memory in a prompt where the model's window is unknown, or where it has none."""
+
+UNLIMITED = 2**31 - 1
+"""The budget of a memory that nothing has to limit."""
 
 PROMPT_RESERVE = 1024
 """Tokens kept free for question, options and instructions."""
@@ -52,14 +56,19 @@ def context_window(model: str) -> int | None:
     return model_facts(model).context_window
 
 
-def context_budget(model: str, asked: int | None) -> int:
+def context_budget(model: str, asked: int | None, limited_by_top_k: bool = True) -> int:
     """Tokens of memory that a prompt may hold: ``asked``, within the model's window.
 
-    Without ``asked``, all that question and reply leave of the window, or 8,192 where the window is unknown.
+    Without ``asked``, all that question and reply leave of the window, or 8,192 where the window is unknown. The
+    embedded reader is known to have no window. There a memory that returns at most top-k hits is limited by these,
+    and 8,192 is only a safeguard; one that returns all it has (not ``limited_by_top_k``) is not limited at all,
+    since any number that nobody chose would decide how well it does.
     """
     window = context_window(model)
     if window is None:
-        return UNKNOWN_WINDOW_BUDGET if asked is None else asked
+        has_no_limit = model == EXTRACTIVE_MODEL and not limited_by_top_k
+        default = UNLIMITED if has_no_limit else UNKNOWN_WINDOW_BUDGET
+        return default if asked is None else asked
     room = max(window - PROMPT_RESERVE - longest_reply(model), _SMALLEST_BUDGET)
     return room if asked is None else min(asked, room)
 

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import TypeVar, get_args
+from operator import attrgetter
+from typing import Any, TypeVar, get_args
 
-from memory_backends.stores.trace import Extraction
-from memreplay.conversations.formats.locomo import ADVERSARIAL
+from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import InfoLocation, Salience
 from memreplay.conversations.option_style import OptionStyle
 from memreplay.engine.answers import CUTOFFS
 from memreplay.grading import Outcome
+from memreplay.scoring.answer_key import Adjusted
 from memreplay.scoring.attribution import LABELS
+from memreplay.scoring.by import BREAKDOWNS, By
 from memreplay.scoring.comparisons import compare_pairs, contestants_of, pairs_within
+from memreplay.scoring.repeats import Key, by_conversation, key_of, shares_right
 from memreplay.scoring.results import (
     ANSWER_METRICS,
+    AbstentionResults,
     AdjustedResults,
     BackendResults,
     EvidenceByAnswer,
-    ExtractionResults,
+    Fit,
     Group,
     Headline,
+    Interval,
     KeyFacts,
     Latency,
     MultipleChoiceResults,
@@ -30,6 +35,7 @@ from memreplay.scoring.results import (
     RecallResults,
     Results,
     RetrievalResults,
+    RetrievedAt,
     RowKind,
     RunFacts,
     TestGroup,
@@ -38,6 +44,7 @@ from memreplay.scoring.results import (
     recall_field,
 )
 from memreplay.scoring.statistics import clustered_interval, mean, percentile, wilson_interval
+from memreplay.scoring.writing import Writing, extraction_of, writing_of
 from memreplay.text import normalised
 
 T = TypeVar("T")
@@ -56,7 +63,48 @@ def group_of(rows: Rows) -> Group:
         graded=graded,
         correct=correct,
         accuracy=correct / graded if graded else None,
-        ci95=wilson_interval(correct, graded),
+        ci95=_interval_over_questions(rows),
+    )
+
+
+def _interval_over_questions(rows: Rows) -> Interval | None:
+    shares = shares_right(rows)
+    return wilson_interval(sum(shares.values()), len(shares))
+
+
+def without_adversarial(rows: Rows) -> list[QuestionRow]:
+    """The questions that have an answer: whoever abstains is right on all others."""
+    return [row for row in rows if not row.abstain]
+
+
+def breakdown_of(rows: Rows) -> dict[By, dict[str, Group]]:
+    """Groups of questions of both kinds, by each field that any of them has."""
+    found: dict[By, dict[str, Group]] = {}
+    for by in BREAKDOWNS:
+        names = _ORDERED.get(by) or sorted({str(getattr(row, by)) for row in rows if getattr(row, by) is not None})
+        groups = _groups(rows, attrgetter(by), names)
+        if present := {name: group for name, group in groups.items() if group.total}:
+            found[by] = present
+    return found
+
+
+_ORDERED: Mapping[By, Sequence[str]] = {"location": get_args(InfoLocation), "salience": get_args(Salience)}
+
+
+def abstention_of(rows: Rows) -> AbstentionResults | None:
+    """Precision and recall of abstaining; None if nothing was graded."""
+    graded = [row for row in rows if row.abstained is not None]
+    if not graded:
+        return None
+    should, abstained = sum(row.abstain for row in graded), sum(bool(row.abstained) for row in graded)
+    right = sum(row.abstain and bool(row.abstained) for row in graded)
+    return AbstentionResults(
+        graded=len(graded),
+        should=should,
+        abstained=abstained,
+        right=right,
+        precision=right / abstained if abstained else None,
+        recall=right / should if should else None,
     )
 
 
@@ -79,7 +127,7 @@ def multiple_choice_of(rows: Rows) -> MultipleChoiceResults:
     everything = group_of(rows)
     return MultipleChoiceResults(
         **everything.model_dump(),
-        accuracy_without_adversarial=group_of([row for row in rows if row.type != ADVERSARIAL.mc10]).accuracy,
+        accuracy_without_adversarial=group_of(without_adversarial(rows)).accuracy,
         unparsed=_count(rows, "unparsed"),
         refused=_count(rows, "refused"),
         errors=_count(rows, "error"),
@@ -119,19 +167,53 @@ def recall_of(rows: Rows) -> RecallResults:
     )
 
 
-def retrieval_of(rows: Rows) -> RetrievalResults | None:
-    """How well the evidence was retrieved; None if no row has evidence that supports its answer."""
+def retrieval_of(rows: Rows, top_k: int | None = None) -> RetrievalResults | None:
+    """How well the evidence was retrieved; None if no row has evidence that supports its answer.
+
+    ``top_k`` is the run's limit of hits: recall at more than that is recall at ``top_k``, and named so.
+    """
     in_prompt = [float(row.evidence_in_prompt) for row in rows if row.evidence_in_prompt is not None]
     if not in_prompt:
         return None
     ranked = [row for row in rows if row.recall_at_10 is not None]
-    recall_at = {str(k): _mean_of(ranked, recall_field(k)) for k in CUTOFFS}
+    recall_at = {str(min(k, top_k or k)): _mean_of(ranked, recall_field(k)) for k in CUTOFFS}
+    hits = [hit for row in ranked for hit in row.hits]
     return RetrievalResults(
         questions=len(in_prompt),
         recall_at={k: share for k, share in recall_at.items() if share is not None} or None,
         mrr=_mean_of(ranked, "reciprocal_rank"),
         evidence_in_prompt=sum(in_prompt) / len(in_prompt),
+        at_tokens=_at_tokens(ranked),
+        tokens_per_hit=mean([float(hit.tokens) for hit in hits]),
+        turns_per_hit=mean([float(len(hit.turns)) for hit in hits]),
+        answer_in_prompt=_mean_of(rows, "answer_in_prompt") or 0.0,
     )
+
+
+def _at_tokens(ranked: Rows) -> dict[str, RetrievedAt] | None:
+    held = [row.at_tokens for row in ranked if row.at_tokens is not None]
+    if not held:
+        return None
+    return {
+        budget: RetrievedAt(
+            recall=sum(one[budget].recall for one in held) / len(held),
+            evidence=sum(one[budget].evidence for one in held) / len(held),
+        )
+        for budget in held[0]
+    }
+
+
+def fit_of(rows: Rows) -> Fit | None:
+    """Of how many questions every memory's prompts held the answer; None unless there are several memories."""
+    held: dict[Key, bool] = {}
+    memories = set()
+    for row in rows:
+        if row.backend not in CONTROLS and row.answer_in_prompt is not None:
+            memories.add(row.backend)
+            held[key_of(row)] = held.get(key_of(row), True) and row.answer_in_prompt
+    if len(memories) < 2:
+        return None
+    return Fit(questions=len(held), in_every_prompt=sum(held.values()))
 
 
 def failures_of(rows: Rows) -> dict[str, int]:
@@ -156,9 +238,16 @@ def adjusted_of(rows: Rows) -> AdjustedResults | None:
         graded=graded,
         correct=correct,
         accuracy=correct / graded if graded else None,
-        ci95=wilson_interval(correct, graded),
+        ci95=_interval_over_questions(
+            [row if row.adjusted is None else _by_corrected_key(row, row.adjusted) for row in rows]
+        ),
         evidence_in_prompt=mean([float(present) for present in in_prompt if present is not None]),
     )
+
+
+def _by_corrected_key(row: QuestionRow, adjusted: Adjusted) -> QuestionRow:
+    """Rows without any right answer are left out, as errors are."""
+    return row.model_copy(update={"outcome": adjusted.outcome or "error"})
 
 
 def _evidence_in_prompt(row: QuestionRow) -> bool | None:
@@ -190,29 +279,6 @@ def latency_of(rows: Rows) -> Latency:
         recall_p95=percentile(recall, 95),
         model_p50=percentile(model, 50),
         model_p95=percentile(model, 95),
-    )
-
-
-def extraction_of(calls: Sequence[Extraction]) -> ExtractionResults | None:
-    """Aggregate a backend's calls of its extractor; None if there are none."""
-    if not calls:
-        return None
-    costs = [call.cost_usd for call in calls if call.error is None or call.cost_usd is not None]
-    known = [cost for cost in costs if cost is not None]
-    reasons = Counter(call.error for call in calls if call.error is not None)
-    return ExtractionResults(
-        model=calls[0].model,
-        calls=len(calls),
-        reused=sum(call.reused for call in calls),
-        errors=reasons.total(),
-        error=reasons.most_common(1)[0][0] if reasons else None,
-        facts=sum(call.facts for call in calls),
-        tokens=Tokens(
-            prompt=sum(call.prompt_tokens for call in calls),
-            completion=sum(call.completion_tokens for call in calls),
-            cached=sum(call.cached_tokens for call in calls),
-        ),
-        cost_usd=sum(known) if costs and len(known) == len(costs) else None,
     )
 
 
@@ -271,17 +337,20 @@ def headline_of(rows: Rows) -> Headline:
     tokens, cost = tokens_of(rows), cost_of(rows)
     used = tokens.prompt + tokens.completion if any(row.tokens is not None for row in rows) else None
     table = _evidence_by_answer(rows)
-    by_conversation = _by_conversation(rows)
-    closed_book, gain = _closed_book(rows)
+    conversations = by_conversation(shares_right(rows))
+    closed_book, blind, gain = _gain(rows)
     in_prompt = [float(row.evidence_in_prompt) for row in rows if row.evidence_in_prompt is not None]
     return Headline(
         accuracy=everything.accuracy,
-        accuracy_without_adversarial=group_of([r for r in rows if r.type != ADVERSARIAL.mc10]).accuracy,
+        accuracy_without_adversarial=group_of(without_adversarial(rows)).accuracy,
         ci95=everything.ci95,
-        ci95_clustered=clustered_interval(by_conversation),
-        conversations=len(by_conversation),
+        ci95_clustered=clustered_interval(conversations),
+        conversations=len(conversations),
         closed_book_accuracy=closed_book,
         normalised_gain=gain,
+        blind_guesser_accuracy=blind,
+        normalised_gain_without_adversarial=_gain(without_adversarial(rows))[-1],
+        prompt_tokens_per_question=mean([float(row.tokens.prompt) for row in rows if row.tokens is not None]),
         grounded_accuracy=mean(_grounded(rows)),
         evidence_in_prompt=mean(in_prompt),
         evidence_by_answer=table,
@@ -289,17 +358,6 @@ def headline_of(rows: Rows) -> Headline:
         cost_usd_per_right=cost / everything.correct if everything.correct and cost is not None else None,
         repeats_agree=_agreement(rows),
     )
-
-
-def _by_conversation(rows: Rows) -> list[tuple[int, int]]:
-    """Correct and graded answers of each conversation that has any."""
-    right: dict[tuple[str, str], int] = defaultdict(int)
-    graded: dict[tuple[str, str], int] = defaultdict(int)
-    for row in rows:
-        if row.outcome != "error":
-            right[row.dataset, row.conversation] += row.outcome == "correct"
-            graded[row.dataset, row.conversation] += 1
-    return [(right[conversation], total) for conversation, total in graded.items()]
 
 
 def _evidence_by_answer(rows: Rows) -> EvidenceByAnswer | None:
@@ -327,18 +385,21 @@ def _grounded(rows: Rows) -> list[float]:
     ]
 
 
-def _closed_book(rows: Rows) -> tuple[float | None, float | None]:
-    """Closed-book accuracy and normalised gain, over the graded questions that were also asked without memory."""
-    both = [
-        (row.outcome == "correct", row.closed_book_correct)
-        for row in rows
-        if row.outcome != "error" and row.closed_book_correct is not None
-    ]
-    accuracy = mean([float(right) for right, _ in both])
-    closed_book = mean([float(unaided) for _, unaided in both])
-    if accuracy is None or closed_book is None or closed_book == 1:
-        return closed_book, None
-    return closed_book, (accuracy - closed_book) / (1 - closed_book)
+def _gain(rows: Rows) -> tuple[float | None, float | None, float | None]:
+    """Accuracies of closed book and of the blind guesser, and the gain over the better of them.
+
+    All over the graded questions that were also asked without memory. The blind guesser has no answer to a question
+    without options; its accuracy is None where no question has any.
+    """
+    both = [row for row in rows if row.outcome != "error" and row.closed_book_correct is not None]
+    accuracy = mean([float(row.outcome == "correct") for row in both])
+    closed_book = mean([float(bool(row.closed_book_correct)) for row in both])
+    has_options = any(row.blind_guess is not None for row in both)
+    blind = mean([row.blind_guess or 0.0 for row in both]) if has_options else None
+    if accuracy is None or closed_book is None:
+        return closed_book, blind, None
+    better = max(closed_book, blind or 0.0)
+    return closed_book, blind, None if better == 1 else (accuracy - better) / (1 - better)
 
 
 def _agreement(rows: Rows) -> float | None:
@@ -357,30 +418,31 @@ def build_results(
     rows: Rows,
     option_style: Mapping[str, OptionStyle] | None = None,
     answer_key: KeyFacts | None = None,
-    extractions: Mapping[str, Sequence[Extraction]] | None = None,
+    writing: Mapping[str, Writing] | None = None,
     tests_written_usd: float | None = None,
 ) -> Results:
     """Compute the results of a run from its rows, which keep their order.
 
-    ``extractions`` maps a backend to the calls of its extractor.
+    ``writing`` maps a backend to what its write path took.
     """
     by_name = contestants_of(rows)
     return Results(
         schema_version=1,
         run=run,
         backends={
-            name: _backend(its_rows, (extractions or {}).get(its_rows[0].backend, ()))
+            name: _backend(its_rows, (writing or {}).get(its_rows[0].backend), run.settings)
             for name, its_rows in by_name.items()
         },
-        comparisons=compare_pairs(pairs_within(by_name)),
+        comparisons=compare_pairs(pairs_within(by_name, run.settings)),
         option_style=dict(option_style or {}),
         answer_key=answer_key,
         tests_written_usd=tests_written_usd,
+        fit=fit_of(rows),
         questions=tuple(rows),
     )
 
 
-def _backend(rows: Rows, extractions: Sequence[Extraction]) -> BackendResults:
+def _backend(rows: Rows, writing: Writing | None, settings: Mapping[str, Any]) -> BackendResults:
     def section(kind: RowKind, aggregate: Callable[[Rows], T]) -> T | None:
         of_kind = [row for row in rows if row.kind == kind]
         return aggregate(of_kind) if of_kind else None
@@ -392,12 +454,15 @@ def _backend(rows: Rows, extractions: Sequence[Extraction]) -> BackendResults:
         multiple_choice=section("choice", multiple_choice_of),
         recall=section("recall", recall_of),
         tests=section("test", tests_of),
-        retrieval=retrieval_of(rows),
+        retrieval=retrieval_of(rows, settings.get("top_k")),
         failures=failures_of(rows),
         tokens=tokens_of(rows),
         cost_usd=cost_of(rows),
         latency_ms=latency_of(rows),
         headline=headline_of(rows),
         adjusted=adjusted_of(rows),
-        extraction=extraction_of(extractions),
+        extraction=extraction_of(writing.extractions if writing else ()),
+        writing=writing_of(rows[0].backend, writing, settings),
+        abstention=abstention_of(rows),
+        breakdown=breakdown_of(rows),
     )

@@ -4,27 +4,34 @@ A question counts as correct if more than half of its graded repeats are. Only q
 answer are compared. Questions of one conversation share its memory and are not independent, so:
 
 - With at least :data:`CONVERSATIONS_FOR_A_CLAIM` conversations, the p-value is that of the exact sign-flip test
-over
-  conversations, and the interval is the wider one of those over questions and over conversations.
+  over conversations, and the interval is the wider one of those over questions and over conversations.
 - With fewer, the p-value is that of McNemar's exact test, which applies only to these conversations: nothing is
   claimed beyond them (``significant`` is null).
 
-P-values are adjusted for all pairs of a run with Holm's procedure.
+The pairs of memories of a run are one family: their p-values are adjusted with Holm's procedure, and the interval
+that is printed beside one is at Bonferroni's level. Pairs with a control are no part of it: nobody chooses between
+a memory and none, and they would only weaken the tests that matter.
+
+Where a limit that nobody set cut the prompts of the loser, the lead is no finding about the memories; the words
+then say so, and name no winner.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
-from memreplay.grading import Outcome
+from memory_backends.controls import CONTROLS
 from memreplay.llm import AGENT_MODEL
+from memreplay.llm.tokens import UNKNOWN_WINDOW_BUDGET, context_window
+from memreplay.scoring.repeats import Graded, Key, key_of, shares_right
 from memreplay.scoring.results import Comparison, Interval, QuestionRow
 from memreplay.scoring.statistics import (
     clustered_difference_interval,
+    detectable_difference,
     holm,
     mcnemar_exact,
     paired_interval,
@@ -34,32 +41,6 @@ from memreplay.scoring.statistics import (
 CONVERSATIONS_FOR_A_CLAIM = 10
 SIGNIFICANCE_LEVEL = 0.05
 
-Key = tuple[str, str, str]
-"""Dataset, conversation and question id."""
-
-
-class Graded(Protocol):
-    """The parts of an answer that are compared."""
-
-    @property
-    def backend(self) -> str: ...
-
-    @property
-    def model(self) -> str: ...
-
-    @property
-    def dataset(self) -> str: ...
-
-    @property
-    def conversation(self) -> str: ...
-
-    @property
-    def question_id(self) -> str: ...
-
-    @property
-    def outcome(self) -> Outcome: ...
-
-
 R = TypeVar("R", bound=Graded)
 
 Verdicts = Mapping[Key, bool]
@@ -68,23 +49,48 @@ Verdicts = Mapping[Key, bool]
 
 @dataclass(frozen=True)
 class Pair:
-    """Two contestants by name, with their verdicts."""
+    """Two contestants by name, with their verdicts.
+
+    ``has_control``: one of them is no memory. ``cut_a`` and ``cut_b`` are the questions whose prompts were cut by a
+    limit that was only assumed.
+    """
 
     a: str
     b: str
     verdicts_a: Verdicts
     verdicts_b: Verdicts
+    has_control: bool = False
+    cut_a: frozenset[Key] = frozenset()
+    cut_b: frozenset[Key] = frozenset()
+
+    def swapped(self) -> Pair:
+        """The same pair, seen from ``b``."""
+        return replace(
+            self,
+            a=self.b,
+            b=self.a,
+            verdicts_a=self.verdicts_b,
+            verdicts_b=self.verdicts_a,
+            cut_a=self.cut_b,
+            cut_b=self.cut_a,
+        )
 
 
 @dataclass(frozen=True)
 class _Table:
-    """The questions that both answered, by outcome and by conversation."""
+    """The questions that both answered, by outcome and by conversation.
+
+    Of those in ``only_a``, ``only_a_cut`` are questions on which the prompt of ``b`` was cut; ``only_b_cut``
+    likewise.
+    """
 
     both_right: int
     only_a: int
     only_b: int
     both_wrong: int
     by_conversation: tuple[tuple[int, int], ...]
+    only_a_cut: int
+    only_b_cut: int
 
     @property
     def n(self) -> int:
@@ -104,31 +110,46 @@ def contestants_of(rows: Iterable[R]) -> dict[str, list[R]]:
 
 def verdicts_of(rows: Iterable[Graded]) -> dict[Key, bool]:
     """Which questions one contestant answered correctly."""
-    repeats: dict[Key, list[bool]] = defaultdict(list)
-    for row in rows:
-        if row.outcome != "error":
-            repeats[row.dataset, row.conversation, row.question_id].append(row.outcome == "correct")
-    return {key: 2 * sum(right) > len(right) for key, right in repeats.items()}
+    return {key: share > 0.5 for key, share in shares_right(rows).items()}
 
 
-def pairs_within(contestants: Mapping[str, Sequence[QuestionRow]]) -> list[Pair]:
+def pairs_within(contestants: Mapping[str, Sequence[QuestionRow]], settings: Mapping[str, Any]) -> list[Pair]:
     """The pairs of a run worth comparing: two backends through one model, or one backend through two models."""
     verdicts = {name: verdicts_of(rows) for name, rows in contestants.items()}
+    cut = {name: _cut_by_default(rows, settings) for name, rows in contestants.items()}
+    first = {name: rows[0] for name, rows in contestants.items()}
     return [
-        Pair(a, b, verdicts[a], verdicts[b])
+        Pair(
+            a,
+            b,
+            verdicts[a],
+            verdicts[b],
+            has_control=not CONTROLS.isdisjoint((first[a].backend, first[b].backend)),
+            cut_a=cut[a],
+            cut_b=cut[b],
+        )
         for a, b in combinations(contestants, 2)
-        if contestants[a][0].model == contestants[b][0].model
-        or contestants[a][0].backend == contestants[b][0].backend
+        if first[a].model == first[b].model or first[a].backend == first[b].backend
     ]
 
 
+def _cut_by_default(rows: Sequence[QuestionRow], settings: Mapping[str, Any]) -> frozenset[Key]:
+    """The questions whose prompts were cut though nobody gave a limit, and the model's window is unknown."""
+    cut = frozenset(key_of(row) for row in rows if row.cut_tokens)
+    if not cut or settings.get("context_tokens") is not None or context_window(rows[0].model) is not None:
+        return frozenset()
+    return cut
+
+
 def compare_pairs(pairs: Sequence[Pair]) -> tuple[Comparison, ...]:
-    """The comparisons, in the order of the pairs, with p-values adjusted for their number."""
+    """The comparisons, in the order of the pairs; those without a control are adjusted for their number."""
     tables = [_table(pair) for pair in pairs]
-    adjusted = iter(holm([_p_value(table) for table in tables if table.n]))
+    in_family = [table.n > 0 and not pair.has_control for pair, table in zip(pairs, tables, strict=True)]
+    family = sum(in_family)
+    adjusted = iter(holm([_p_value(table) for table, belongs in zip(tables, in_family, strict=True) if belongs]))
     return tuple(
-        _comparison(pair, table, next(adjusted) if table.n else None)
-        for pair, table in zip(pairs, tables, strict=True)
+        _comparison(pair, table, next(adjusted) if belongs else None, family)
+        for pair, table, belongs in zip(pairs, tables, in_family, strict=True)
     )
 
 
@@ -136,18 +157,23 @@ def _table(pair: Pair) -> _Table:
     cells = {(True, True): 0, (True, False): 0, (False, True): 0, (False, False): 0}
     differences: dict[tuple[str, str], int] = defaultdict(int)
     sizes: dict[tuple[str, str], int] = defaultdict(int)
+    only_a_cut = only_b_cut = 0
     for key, right_a in pair.verdicts_a.items():
         right_b = pair.verdicts_b.get(key)
         if right_b is not None:
             cells[right_a, right_b] += 1
             differences[key[:2]] += right_a - right_b
             sizes[key[:2]] += 1
+            only_a_cut += right_a and not right_b and key in pair.cut_b
+            only_b_cut += right_b and not right_a and key in pair.cut_a
     return _Table(
         both_right=cells[True, True],
         only_a=cells[True, False],
         only_b=cells[False, True],
         both_wrong=cells[False, False],
         by_conversation=tuple((differences[conversation], size) for conversation, size in sizes.items()),
+        only_a_cut=only_a_cut,
+        only_b_cut=only_b_cut,
     )
 
 
@@ -163,21 +189,29 @@ def _p_value(table: _Table) -> float:
     return _p_sign_flip(table) if _is_enough_for_a_claim(table) else mcnemar_exact(table.only_a, table.only_b)
 
 
-def _interval(table: _Table) -> Interval | None:
-    over_questions = paired_interval(table.only_a, table.only_b, table.n)
+def _interval(table: _Table, confidence: float = 0.95) -> Interval | None:
+    over_questions = paired_interval(table.only_a, table.only_b, table.n, confidence)
     over_conversations = (
-        clustered_difference_interval(table.by_conversation) if _is_enough_for_a_claim(table) else None
+        clustered_difference_interval(table.by_conversation, confidence) if _is_enough_for_a_claim(table) else None
     )
     if over_questions is None or over_conversations is None:
         return over_questions
     return max(over_questions, over_conversations, key=lambda interval: interval[1] - interval[0])
 
 
-def _comparison(pair: Pair, table: _Table, p_holm: float | None) -> Comparison:
-    enough = _is_enough_for_a_claim(table)
-    difference = (table.only_a - table.only_b) / table.n if table.n else None
-    interval = _interval(table)
-    return Comparison(
+def _is_decided_by_default_limit(table: _Table) -> bool:
+    """Whether the lead is no larger than what an assumed limit may have cost the loser."""
+    lead = table.only_a - table.only_b
+    return lead != 0 and abs(lead) <= (table.only_a_cut if lead > 0 else table.only_b_cut)
+
+
+def _comparison(pair: Pair, table: _Table, p_holm: float | None, family: int) -> Comparison:
+    is_limited = _is_decided_by_default_limit(table)
+    p_value = _p_value(table) if table.n else None
+    p_decisive = p_value if pair.has_control else p_holm
+    can_claim = _is_enough_for_a_claim(table) and not is_limited and p_decisive is not None
+    is_adjusted = p_holm is not None
+    comparison = Comparison(
         a=pair.a,
         b=pair.b,
         metric="accuracy",
@@ -186,36 +220,75 @@ def _comparison(pair: Pair, table: _Table, p_holm: float | None) -> Comparison:
         only_a=table.only_a,
         only_b=table.only_b,
         both_wrong=table.both_wrong,
-        difference=difference,
-        ci95=interval,
-        p_value=_p_value(table) if table.n else None,
-        test="sign_flip_exact" if enough else "mcnemar_exact",
+        difference=(table.only_a - table.only_b) / table.n if table.n else None,
+        ci95=_interval(table),
+        p_value=p_value,
+        test="sign_flip_exact" if _is_enough_for_a_claim(table) else "mcnemar_exact",
         p_holm=p_holm,
         p_mcnemar=mcnemar_exact(table.only_a, table.only_b) if table.n else None,
         p_sign_flip=_p_sign_flip(table) if table.n else None,
         conversations=len(table.by_conversation),
-        significant=p_holm < SIGNIFICANCE_LEVEL if enough and p_holm is not None else None,
-        words=_words(pair, table, difference, interval, p_holm),
+        significant=p_decisive < SIGNIFICANCE_LEVEL if can_claim and p_decisive is not None else None,
+        words="",
+        family=family if is_adjusted else 0,
+        ci95_adjusted=_interval(table, 1 - SIGNIFICANCE_LEVEL / family) if is_adjusted else None,
+        detectable=detectable_difference(table.only_a + table.only_b, table.n),
+        decided_by_default_limit=is_limited,
+    )
+    return comparison.model_copy(update={"words": _words(pair, table, comparison)})
+
+
+def _words(pair: Pair, table: _Table, found: Comparison) -> str:
+    interval = found.ci95_adjusted or found.ci95
+    p = found.p_value if found.p_holm is None else found.p_holm
+    if found.difference is None or interval is None or p is None:
+        return f"{pair.a} and {pair.b} have no graded question in common"
+    if found.difference < 0:
+        turned = _turned(table)
+        return _words_of_leader(pair.swapped(), turned, found, -found.difference, (-interval[1], -interval[0]), p)
+    return _words_of_leader(pair, table, found, found.difference, interval, p)
+
+
+def _turned(table: _Table) -> _Table:
+    return replace(
+        table,
+        only_a=table.only_b,
+        only_b=table.only_a,
+        only_a_cut=table.only_b_cut,
+        only_b_cut=table.only_a_cut,
     )
 
 
-def _words(
-    pair: Pair, table: _Table, difference: float | None, interval: Interval | None, p_holm: float | None
+def _words_of_leader(
+    pair: Pair, table: _Table, found: Comparison, difference: float, interval: Interval, p: float
 ) -> str:
-    if difference is None or interval is None or p_holm is None:
-        return f"{pair.a} and {pair.b} have no graded question in common"
+    """The sentence, where ``a`` is not behind."""
     counts = f"{table.only_a} only {pair.a}, {table.only_b} only {pair.b}"
-    how_sure = f"p = {p_holm:.2g}, {_how_sure(table, p_holm)}"
+    if found.decided_by_default_limit:
+        return f"{_default_limit(pair, table)}; {counts}"
+    adjusted = " adjusted" if found.family > 1 else " not adjusted" if pair.has_control else ""
+    how_sure = f"p = {p:.2g}{adjusted}, {_how_sure(table, p)}"
+    detectable = (
+        "too few questions to detect any difference"
+        if found.detectable is None
+        else f"detectable from {100 * found.detectable:.1f} points on"
+    )
     if table.only_a == table.only_b:
-        return f"{pair.a} and {pair.b} have equally many right {_on(table)}; {counts}; {how_sure}"
-    better, worse, (low, high) = pair.a, pair.b, interval
-    if difference < 0:
-        better, worse, difference, (low, high) = pair.b, pair.a, -difference, (-high, -low)
-        counts = f"{table.only_b} only {pair.b}, {table.only_a} only {pair.a}"
-    verb = "beats" if p_holm < SIGNIFICANCE_LEVEL else "is ahead of"
+        return f"{pair.a} and {pair.b} have equally many right {_on(table)}; {counts}; {how_sure}; {detectable}"
+    verb = "beats" if p < SIGNIFICANCE_LEVEL else "is ahead of"
+    low, high = interval
     return (
-        f"{better} {verb} {worse} {_on(table)} by {100 * difference:.1f} points"
-        f" (95 % {100 * low:.1f} to {100 * high:.1f}); {counts}; {how_sure}"
+        f"{pair.a} {verb} {pair.b} {_on(table)} by {100 * difference:.1f} points"
+        f" (95 %{adjusted} {100 * low:.1f} to {100 * high:.1f}); {counts}; {how_sure}; {detectable}"
+    )
+
+
+def _default_limit(pair: Pair, table: _Table) -> str:
+    cut = sum(key in pair.verdicts_a for key in pair.cut_b & pair.verdicts_b.keys())
+    return (
+        f"a default decides between {pair.a} and {pair.b}, not memory: {cut / table.n:.0%} of {pair.b}'s prompts"
+        f" were cut at the {UNKNOWN_WINDOW_BUDGET:,} tokens that are assumed where no window is known, among them"
+        f" {table.only_a_cut} of the {table.only_a} questions that only {pair.a} has right; give --context-tokens"
     )
 
 
@@ -223,10 +296,10 @@ def _on(table: _Table) -> str:
     return "on this one question" if table.n == 1 else f"on these {table.n} questions"
 
 
-def _how_sure(table: _Table, p_holm: float) -> str:
+def _how_sure(table: _Table, p: float) -> str:
     conversations = len(table.by_conversation)
     if not _is_enough_for_a_claim(table):
         whose = "this one conversation" if conversations == 1 else f"these {conversations} conversations"
         return f"which says nothing beyond {whose}"
-    verdict = "significant" if p_holm < SIGNIFICANCE_LEVEL else "not significant"
+    verdict = "significant" if p < SIGNIFICANCE_LEVEL else "not significant"
     return f"{verdict} over {conversations} conversations"

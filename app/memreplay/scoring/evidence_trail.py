@@ -10,6 +10,7 @@ from typing import Literal
 from memory_backends.base import Hit
 from memreplay.conversations.models import Turn
 from memreplay.engine.events import QuestionAsked
+from memreplay.scoring.equal_tokens import piece_of
 from memreplay.scoring.holding import Answerable, Piece
 from memreplay.scoring.stored import Item, StoredMemory
 
@@ -54,12 +55,12 @@ class Stages:
     @cached_property
     def in_prompt(self) -> Sequence[Piece]:
         """What memory gave to the model."""
-        return [_piece_of(hit) for hit in self.asked.hits if hit.in_prompt]
+        return [piece_of(hit) for hit in self.asked.hits if hit.in_prompt]
 
     @cached_property
     def retrieved(self) -> Sequence[Piece]:
         """The same with what the budget cut."""
-        hits = [_piece_of(hit) for hit in self.asked.hits]
+        hits = [piece_of(hit) for hit in self.asked.hits]
         cut = dict.fromkeys(turn for part in self.asked.cut for turn in part.turns)
         said = [(turn, self._turns[turn].text) for turn in cut if turn in self._turns]
         return hits + [Piece(text, frozenset([turn]), frozenset([turn])) for turn, text in said]
@@ -157,10 +158,6 @@ def _placements(turn: str, candidates: Iterable[Hit]) -> Iterator[tuple[str, int
                 yield "fused", hit.rank
             for channel, place in hit.channels.items():
                 yield channel, place.rank
-
-
-def _piece_of(hit: Hit) -> Piece:
-    return Piece(hit.text, frozenset((*hit.turns, *hit.sources)), frozenset(hit.turns))
 
 
 def _piece_of_item(item: Item) -> Piece:

@@ -6,6 +6,7 @@ Shares are 0..1, times milliseconds, costs US dollars. A figure that was not mea
 To add a metric of single answers: compute it in :class:`memreplay.grading.Score`; add the field here to
 :class:`QuestionRow` and :class:`RecallResults` and its name to :data:`ANSWER_METRICS`; add a column to the tables.
 A new recall@k takes an entry in ``CUTOFFS``, a field of :class:`QuestionRow` and a column.
+A breakdown takes a name in :mod:`memreplay.scoring.by`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from memreplay.conversations.option_style import OptionStyle
 from memreplay.grading import Outcome
 from memreplay.scoring.answer_key import Adjusted
 from memreplay.scoring.attribution import Label
+from memreplay.scoring.by import By
+from memreplay.scoring.equal_tokens import HeldAt
 from memreplay.scoring.evidence_trail import Loss
 
 RowKind = QuestionKind | Literal["test"]
@@ -47,6 +50,7 @@ class HitRow(Frozen):
     turns: tuple[str, ...]
     sources: tuple[str, ...]
     in_prompt: bool
+    tokens: int
 
 
 class QuestionRow(Frozen):
@@ -61,6 +65,11 @@ class QuestionRow(Frozen):
     retrieval channel. ``closed_book_correct`` is whether the same model is correct without any memory. ``adjusted``
     is the score by the corrected answer key, null if that does not correct the question. If an agent could not be
     given a fresh session, its memory contained ``earlier_questions`` and ``earlier_conversations``.
+
+    ``at_tokens`` is what the first hits hold, by token budget; null where recall@k is. ``answer_in_prompt`` is
+    whether the prompt held the answer, word for word or by its content. ``cut_tokens`` were retrieved and did not
+    fit the prompt. ``blind_guess`` is the chance that a guesser is right who sees only the options. ``abstain`` is
+    whether the right answer is that it was never said, ``abstained`` whether the reply says so (null for an error).
 
     In the row of a test, ``question`` and ``reply`` contain all questions and responses, one per line; ``tokens``
     and costs are sums over all messages, and ``ms`` is the mean of the calls. ``distance_tokens`` is the distance
@@ -114,6 +123,12 @@ class QuestionRow(Frozen):
     adjusted: Adjusted | None = None
     earlier_questions: int = 0
     earlier_conversations: int = 0
+    at_tokens: dict[str, HeldAt] | None = None
+    answer_in_prompt: bool | None = None
+    cut_tokens: int = 0
+    blind_guess: float | None = None
+    abstain: bool = False
+    abstained: bool | None = None
     reasoning: tuple[str, ...] = ()
     distance_tokens: int | None = None
     benchmark_cost_usd: float | None = None
@@ -129,7 +144,10 @@ def recall_field(k: int) -> str:
 
 
 class Group(Frozen):
-    """A group of questions. ``accuracy`` is correct / graded, ``ci95`` its Wilson interval."""
+    """A group of questions. ``accuracy`` is correct / graded.
+
+    ``ci95`` is the Wilson interval over questions: repeats are collapsed to the mean of their question.
+    """
 
     total: int
     graded: int
@@ -174,13 +192,57 @@ class RecallResults(Frozen):
     by_category: dict[str, Group]
 
 
+class RetrievedAt(Frozen):
+    """Means over questions of :class:`~memreplay.scoring.equal_tokens.HeldAt`."""
+
+    recall: float
+    evidence: float
+
+
 class RetrievalResults(Frozen):
-    """Means over the questions whose evidence supports the answer and whose memory could be read."""
+    """Means over the questions whose evidence supports the answer and whose memory could be read.
+
+    The keys of ``recall_at`` are the numbers of hits that were really used: with ``--top-k 3`` they are 1 and 3.
+    ``at_tokens`` has an entry per token budget. ``tokens_per_hit`` and ``turns_per_hit`` (verbatim turns) are means
+    over all hits. All of these are null for memories that rank nothing. ``answer_in_prompt`` also counts prompts
+    that hold the answer in other words than the evidence turns'.
+    """
 
     questions: int
     recall_at: dict[str, float] | None
     mrr: float | None
     evidence_in_prompt: float
+    at_tokens: dict[str, RetrievedAt] | None
+    tokens_per_hit: float | None
+    turns_per_hit: float | None
+    answer_in_prompt: float
+
+
+class WritingResults(Frozen):
+    """What it took to write to memory. ``ms`` includes the background work that this started.
+
+    ``model_tokens`` and ``cost_usd`` are those of models that memory called; null if unknown.
+    """
+
+    exchanges: int
+    ms: float
+    model_tokens: int | None
+    cost_usd: float | None
+
+
+class AbstentionResults(Frozen):
+    """How well it is told that something was never said, over the ``graded`` answers.
+
+    Positive are the replies that ``abstained``, true the questions that ``should`` be answered so; ``right`` are
+    both. ``precision`` is right / abstained, ``recall`` right / should.
+    """
+
+    graded: int
+    should: int
+    abstained: int
+    right: int
+    precision: float | None
+    recall: float | None
 
 
 class TestGroup(Frozen):
@@ -278,7 +340,9 @@ class Headline(Frozen):
 
     ``ci95`` assumes independent questions (Wilson); ``ci95_clustered`` allows for correlation within a
     conversation. ``closed_book_accuracy`` is that of the same model without memory on the same questions;
-    ``normalised_gain`` is (accuracy - closed book) / (1 - closed book). ``grounded_accuracy`` is the share of
+    ``blind_guesser_accuracy`` that of guessing from the options, where a question has any. ``normalised_gain`` is
+    (accuracy - better) / (1 - better), where better is the higher of these two; ``…_without_adversarial`` leaves
+    out the questions whose right answer is that it was never said. ``grounded_accuracy`` is the share of
     graded questions with evidence whose answers are ``grounded``: correct, with the evidence in the prompt,
     verbatim or distilled. ``repeats_agree`` is the share of pairs of repeats of a question with the same answer;
     null without repeats.
@@ -291,6 +355,9 @@ class Headline(Frozen):
     conversations: int
     closed_book_accuracy: float | None
     normalised_gain: float | None
+    blind_guesser_accuracy: float | None
+    normalised_gain_without_adversarial: float | None
+    prompt_tokens_per_question: float | None
     grounded_accuracy: float | None
     evidence_in_prompt: float | None
     evidence_by_answer: EvidenceByAnswer | None
@@ -302,8 +369,14 @@ class Headline(Frozen):
 class Comparison(Frozen):
     """Contestant ``a`` against ``b``. ``difference`` is a's accuracy minus b's; ``p_value`` is that of ``test``.
 
-    ``p_holm`` is adjusted for the number of pairs. ``significant`` is null if there are too few conversations for a
-    claim. ``words`` summarises the comparison in a sentence.
+    ``p_holm`` is adjusted for the ``family``, the pairs of the run without controls; ``ci95_adjusted`` is the
+    interval at Bonferroni's level for the same family. Both hold for all pairs at once; Bonferroni's is the more
+    conservative. They are null for a pair with a control. ``ci95`` and ``p_value`` are not adjusted.
+
+    ``detectable`` is the smallest difference that McNemar's test finds with a power of 80 % at the level of .05, if
+    questions are independent. ``decided_by_default_limit``: the loser's prompts were cut by a window that was only
+    assumed, on at least as many of the winner's questions as its lead. ``significant`` is null then, and if there
+    are too few conversations for a claim. ``words`` summarises the comparison in a sentence.
     """
 
     a: str
@@ -324,6 +397,10 @@ class Comparison(Frozen):
     conversations: int
     significant: bool | None
     words: str
+    family: int
+    ci95_adjusted: Interval | None
+    detectable: float | None
+    decided_by_default_limit: bool
 
 
 class RunFacts(Frozen):
@@ -354,6 +431,9 @@ class BackendResults(Frozen):
     headline: Headline
     adjusted: AdjustedResults | None
     extraction: ExtractionResults | None
+    writing: WritingResults | None
+    abstention: AbstentionResults | None
+    breakdown: dict[By, dict[str, Group]]
 
 
 class KeyFacts(Frozen):
@@ -364,11 +444,19 @@ class KeyFacts(Frozen):
     questions: int
 
 
+class Fit(Frozen):
+    """How many ``questions`` with evidence there are, and of how many every memory's prompt held the answer."""
+
+    questions: int
+    in_every_prompt: int
+
+
 class Results(Frozen):
     """The whole file. ``backends`` are named ``backend``, or ``backend@model`` if the run has several models.
 
     ``option_style`` reports per dataset how far the style of the options reveals the answers. ``tests_written_usd``
-    is the cost of generating tests with a model; null if none were generated or no price is known.
+    is the cost of generating tests with a model; null if none were generated or no price is known. ``fit`` is null
+    unless several memories were asked questions with evidence.
     """
 
     schema_version: Literal[1]
@@ -378,6 +466,7 @@ class Results(Frozen):
     option_style: dict[str, OptionStyle]
     answer_key: KeyFacts | None
     tests_written_usd: float | None = None
+    fit: Fit | None = None
     questions: tuple[QuestionRow, ...]
 
     def to_json(self) -> str:

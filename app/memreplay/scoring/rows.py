@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from memory_backends.base import Hit
 from memreplay.conversations.models import Conversation, Question
+from memreplay.conversations.option_style import blind_guess
 from memreplay.engine.answers import CUTOFFS
 from memreplay.engine.events import (
     AgentReplied,
@@ -18,10 +19,14 @@ from memreplay.engine.events import (
     TestScored,
 )
 from memreplay.grading import Outcome, RetrievalScore
+from memreplay.grading.recall import is_abstention
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import Reply
+from memreplay.llm.tokens import token_counter
 from memreplay.scoring.answer_key import Adjusted
 from memreplay.scoring.attribution import Attribution
+from memreplay.scoring.equal_tokens import held_at_tokens, piece_of
+from memreplay.scoring.holding import Answerable
 from memreplay.scoring.results import ANSWER_METRICS, HitRow, QuestionRow, Tokens, recall_field
 from memreplay.scoring.statistics import mean
 
@@ -40,14 +45,20 @@ def question_row(
 ) -> QuestionRow:
     """Build the row of an answer. If memory could not be read, no model was called and retrieval is not scored.
 
-    Tokens and duration of a failed call are null unless the reply reports them.
+    Tokens and duration of a failed call are null unless the reply reports them. Hits of memories that do not count
+    their tokens are counted here.
     """
     reply, score = received.reply, scored.score
+    count = token_counter(asked.model)
+    hits = [hit if hit.tokens else hit.model_copy(update={"tokens": count(hit.text)}) for hit in asked.hits]
     model_was_asked = bool(asked.prompt)
     usage = reply.usage
     is_counted = reply.error is None or usage.prompt + usage.completion > 0
     retrieval = scored.retrieval if model_was_asked else RetrievalScore()
     recall_at = retrieval.recall_at or {}
+    answerable = Answerable(question, conversation.turns_by_id)
+    has_ranking = retrieval.recall_at is not None
+    has_prompt = retrieval.evidence_in_prompt is not None
     return QuestionRow(
         question_id=question.id,
         dataset=conversation.dataset,
@@ -69,7 +80,7 @@ def question_row(
         error=reply.error,
         evidence=question.evidence,
         evidence_role=question.evidence_role,
-        hits=tuple(map(_hit_row, asked.hits)),
+        hits=tuple(map(_hit_row, hits)),
         evidence_in_prompt=retrieval.evidence_in_prompt,
         failure=attribution.label if attribution else None,
         tokens=_tokens(reply) if model_was_asked and is_counted and asked.model != AGENT_MODEL else None,
@@ -88,9 +99,27 @@ def question_row(
         adjusted=adjusted,
         earlier_questions=reply.earlier_questions,
         earlier_conversations=reply.earlier_conversations,
+        at_tokens=held_at_tokens(answerable, hits) if has_ranking else None,
+        answer_in_prompt=_is_held(answerable, hits) if has_prompt else None,
+        cut_tokens=sum(cut.tokens for cut in asked.cut),
+        blind_guess=_blind_guess(question),
+        abstain=question.abstain,
+        abstained=None if score.outcome == "error" else is_abstention(score.predicted or ""),
         **{metric: getattr(score, metric) for metric in ANSWER_METRICS},
         **{recall_field(k): recall_at.get(k) for k in CUTOFFS},
     )
+
+
+def _is_held(answerable: Answerable, hits: Sequence[Hit]) -> bool:
+    return answerable.held_by([piece_of(hit) for hit in hits if hit.in_prompt])
+
+
+def _blind_guess(question: Question) -> float | None:
+    """The chance that the blind guesser is right; None where there is nothing to choose."""
+    if len(question.choices) < 2 or question.correct_index is None:
+        return None
+    guesses = blind_guess(question.choices)
+    return 1 / len(guesses) if question.correct_index in guesses else 0.0
 
 
 def _tokens(reply: Reply) -> Tokens:
@@ -106,6 +135,7 @@ def _hit_row(hit: Hit) -> HitRow:
         turns=hit.turns,
         sources=hit.sources,
         in_prompt=hit.in_prompt,
+        tokens=hit.tokens,
     )
 
 

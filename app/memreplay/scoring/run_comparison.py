@@ -7,10 +7,12 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
+from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import Frozen
 from memreplay.errors import UsageError
 from memreplay.grading import Outcome
-from memreplay.scoring.comparisons import Key, Pair, compare_pairs, contestants_of, verdicts_of
+from memreplay.scoring.comparisons import Pair, compare_pairs, contestants_of, verdicts_of
+from memreplay.scoring.repeats import Key, key_of
 from memreplay.scoring.results import Comparison
 
 Kind = Literal["lost", "gained", "error", "other_failure", "other_answer"]
@@ -87,7 +89,9 @@ def compare_runs(first: Rows, second: Rows) -> RunComparison:
         common = [key for key in by_key_a if key in by_key_b]
         if not common:
             continue
-        pairs.append(Pair(f"A {name_a}", f"B {name_b}", verdicts_of(a[name_a]), verdicts_of(b[name_b])))
+        has_control = not CONTROLS.isdisjoint((a[name_a][0].backend, b[name_b][0].backend))
+        verdicts = verdicts_of(a[name_a]), verdicts_of(b[name_b])
+        pairs.append(Pair(f"A {name_a}", f"B {name_b}", *verdicts, has_control=has_control))
         name = name_a if name_a == name_b else f"{name_a} → {name_b}"
         changed = [_change(name, by_key_a[key], by_key_b[key]) for key in common]
         changes += [change for change in changed if change is not None]
@@ -118,7 +122,7 @@ def _partners(a: Mapping[str, Rows], b: Mapping[str, Rows]) -> list[tuple[str, s
 
 
 def _by_question(rows: Rows) -> dict[tuple[Key, int], AnswerRow]:
-    return {((row.dataset, row.conversation, row.question_id), row.repeat): row for row in rows}
+    return {(key_of(row), row.repeat): row for row in rows}
 
 
 def _change(name: str, was: AnswerRow, now: AnswerRow) -> Change | None:

@@ -7,28 +7,46 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
+from statistics import NormalDist
 
 Z_95 = 1.959963984540054
 """The 0.975 quantile of the standard normal distribution."""
 
 
-T_975 = (
-    12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281,
-    2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860,
-    2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423,
-)  # fmt: skip
-"""The 0.975 quantile of Student's t for 1 to 30 degrees of freedom."""
+@lru_cache(maxsize=256)
+def t_quantile(freedom: int, confidence: float = 0.95) -> float:
+    """The t beyond which lies, on both sides together, 1 − ``confidence`` of Student's distribution.
 
-
-def t_quantile(freedom: int) -> float:
-    """The 0.975 quantile of Student's t, accurate to three decimals.
-
-    From a table up to 30 degrees of freedom, beyond that by the second-order expansion of Cornish and Fisher.
+    By bisection of its distribution function. For ``confidence`` 0.95 it is the 0.975 quantile.
     """
-    if freedom <= len(T_975):
-        return T_975[freedom - 1]
-    z = Z_95
-    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    low, high = 0.0, 1.0
+    while _t_within(high, freedom) < confidence:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        if _t_within(middle, freedom) < confidence:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _t_within(t: float, freedom: int) -> float:
+    """P(−t < T < t) of Student's distribution: Abramowitz and Stegun (1964), 26.7.3 and 26.7.4."""
+    angle = math.atan(t / math.sqrt(freedom))
+    sine, cosine = math.sin(angle), math.cos(angle)
+    odd = freedom % 2
+    term, total = (cosine if odd else 1.0), 0.0
+    for power in range(1 + odd, freedom, 2):
+        total += term
+        term *= cosine * cosine * power / (power + 1)
+    return 2 / math.pi * (angle + sine * total) if odd else sine * total
+
+
+def normal_quantile(confidence: float) -> float:
+    """The same of the standard normal distribution: 1.96 for 0.95."""
+    return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 def wilson_interval(successes: float, trials: float, z: float = Z_95) -> tuple[float, float] | None:
@@ -47,7 +65,7 @@ def wilson_interval(successes: float, trials: float, z: float = Z_95) -> tuple[f
     return max(0.0, (centre - half_width) / scale), min(1.0, (centre + half_width) / scale)
 
 
-def jackknife_variance(clusters: Sequence[tuple[int, int]]) -> float:
+def jackknife_variance(clusters: Sequence[tuple[float, int]]) -> float:
     """The delete-one-cluster jackknife variance of a ratio of sums; needs at least two clusters.
 
     ``clusters`` are the sum and the size of each; the ratio is that of all sums to all sizes. (C − 1)/C times the
@@ -60,14 +78,14 @@ def jackknife_variance(clusters: Sequence[tuple[int, int]]) -> float:
     return sum((ratio - total / size) ** 2 for ratio in without) * (len(clusters) - 1) / len(clusters)
 
 
-def clustered_interval(clusters: Sequence[tuple[int, int]]) -> tuple[float, float] | None:
+def clustered_interval(clusters: Sequence[tuple[float, int]]) -> tuple[float, float] | None:
     """The 95 % interval of a rate whose trials are clustered, such as questions of the same conversation.
 
-    ``clusters`` are successes and trials of each. The ratio of the clustered to the binomial variance of the rate
-    is the design effect, at least 1. Wilson's interval at the effective number of trials, with Student's t of C − 1
-    degrees of freedom, after Korn and Graubard (1998), "Confidence intervals for proportions with small expected
-    number of positive counts estimated from survey data", Survey Methodology 24, 193–201. None for fewer than two
-    clusters.
+    ``clusters`` are successes (which may be fractional) and trials of each. The ratio of the clustered to the
+    binomial variance of the rate is the design effect, at least 1. Wilson's interval at the effective number of
+    trials, with Student's t of C − 1 degrees of freedom, after Korn and Graubard (1998), "Confidence intervals for
+    proportions with small expected number of positive counts estimated from survey data", Survey Methodology 24,
+    193–201. None for fewer than two clusters.
     """
     filled = [(right, trials) for right, trials in clusters if trials]
     if len(filled) < 2:
@@ -148,8 +166,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def paired_interval(b: int, c: int, n: int) -> tuple[float, float] | None:
-    """The 95 % interval of the difference of two rates over ``n`` questions; None if ``n`` is 0.
+def paired_interval(b: int, c: int, n: int, confidence: float = 0.95) -> tuple[float, float] | None:
+    """The interval of the difference of two rates over ``n`` questions; None if ``n`` is 0.
 
     Agresti, A. and Min, Y. (2005), "Simple improved confidence intervals for comparing matched proportions",
     Statistics in Medicine 24, 729–740: Wald's interval after half a question is added to each cell of the table.
@@ -159,10 +177,12 @@ def paired_interval(b: int, c: int, n: int) -> tuple[float, float] | None:
     only_a, only_b, total = b + 0.5, c + 0.5, n + 2
     difference = (only_a - only_b) / total
     error = math.sqrt(max(0.0, only_a + only_b - (only_a - only_b) ** 2 / total)) / total
-    return _clipped(difference, Z_95 * error)
+    return _clipped(difference, normal_quantile(confidence) * error)
 
 
-def clustered_difference_interval(clusters: Sequence[tuple[int, int]]) -> tuple[float, float] | None:
+def clustered_difference_interval(
+    clusters: Sequence[tuple[int, int]], confidence: float = 0.95
+) -> tuple[float, float] | None:
     """The interval of :func:`paired_interval` for questions clustered by conversation, with a jackknife standard
     error.
 
@@ -174,8 +194,33 @@ def clustered_difference_interval(clusters: Sequence[tuple[int, int]]) -> tuple[
     if len(filled) < 2:
         return None
     mean = sum(difference for difference, _ in filled) / sum(size for _, size in filled)
-    return _clipped(mean, t_quantile(len(filled) - 1) * math.sqrt(jackknife_variance(filled)))
+    return _clipped(mean, t_quantile(len(filled) - 1, confidence) * math.sqrt(jackknife_variance(filled)))
 
 
 def _clipped(centre: float, half_width: float) -> tuple[float, float]:
     return max(-1.0, centre - half_width), min(1.0, centre + half_width)
+
+
+def detectable_difference(discordant: int, n: int, confidence: float = 0.95, power: float = 0.8) -> float | None:
+    """The smallest difference of two rates that McNemar's test over ``n`` questions finds with this power.
+
+    Connor, R. J. (1987), "Sample size for testing differences in proportions for the paired-sample design",
+    Biometrics 43, 207–211: ``n = (z₁ √ψ + z₂ √(ψ − δ²))² / δ²``, solved for the difference δ, where ψ is the share
+    of ``discordant`` questions, which only one of the two has right, z₁ the quantile of the two-sided test and z₂
+    that of the power. No difference exceeds ψ: where none up to it is found, ψ grows with δ. None if not even the
+    difference of 1 is found. It assumes independent questions, and one test.
+    """
+    z_test, z_power = normal_quantile(confidence), NormalDist().inv_cdf(power)
+
+    def is_found(difference: float) -> bool:
+        share = max(discordant / n, difference)
+        spread = math.sqrt(max(0.0, share - difference * difference))
+        return difference * math.sqrt(n) >= z_test * math.sqrt(share) + z_power * spread
+
+    if n == 0 or not is_found(1.0):
+        return None
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (low, middle) if is_found(middle) else (middle, high)
+    return high

@@ -59,7 +59,7 @@ class ScriptedAgent:
         message, context, _ = self.asked[-1]
         return self.says(context, message)
 
-    def context_budget(self, message: str) -> int:
+    def context_budget(self, message: str, limited_by_top_k: bool = True) -> int:
         return 2000
 
 

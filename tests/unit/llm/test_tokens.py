@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from memreplay.llm.tokens import UNKNOWN_WINDOW_BUDGET, context_budget, context_window, token_counter
+from memreplay.llm.tokens import UNKNOWN_WINDOW_BUDGET, UNLIMITED, context_budget, context_window, token_counter
 
 
 @pytest.fixture
@@ -52,6 +52,13 @@ def test_the_budget_leaves_room_for_prompt_and_reply() -> None:
 
 def test_an_unknown_window_gets_the_default_budget() -> None:
     assert context_budget("memreplay/extractive", None) == UNKNOWN_WINDOW_BUDGET == 8192
+
+
+def test_a_memory_that_returns_everything_is_cut_by_no_assumed_window() -> None:
+    assert context_budget("memreplay/extractive", None, limited_by_top_k=False) == UNLIMITED
+    assert context_budget("memreplay/extractive", 500, limited_by_top_k=False) == 500
+    assert context_budget("ollama/never-heard-of", None, limited_by_top_k=False) == UNKNOWN_WINDOW_BUDGET
+    assert context_budget("gpt-4o-mini", None, limited_by_top_k=False) == context_budget("gpt-4o-mini", None)
 
 
 def test_a_configured_budget_is_limited_by_the_window() -> None:

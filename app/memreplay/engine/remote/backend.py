@@ -146,7 +146,7 @@ class AgentBackend(MemoryBackend):
                 reply = Reply(text=None, error=str(error))
             return reply.model_copy(update={"ms": (perf_counter() - started) * 1000})
 
-    def context_budget(self, model: str) -> int:
+    def context_budget(self, model: str, limited_by_top_k: bool = True) -> int:
         """0: an agent gets no context."""
         return 0
 

@@ -1,0 +1,67 @@
+"""Results by type, category, location and salience, and which options were chosen instead of which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from memreplay.scoring.by import BREAKDOWNS, By
+from memreplay.scoring.results import Group, Results
+from memreplay.text import UNKNOWN
+
+Cell = str | int | float | bool | None
+Cells = Sequence[Sequence[str]]
+"""The heading, then the rows."""
+
+CONFUSION = "right option, chosen option"
+
+
+def breakdowns_in(results: Results) -> list[By]:
+    """The breakdowns that split the questions of this run into several groups."""
+    return [by for by in BREAKDOWNS if len(_groups_in(results, by)) > 1]
+
+
+def breakdown_table(results: Results, by: By) -> Cells:
+    """A row for each group with right answers of graded ones, and accuracy, for each backend."""
+    rows = [
+        [group, *(_cell(part.breakdown.get(by, {}).get(group)) for part in results.backends.values())]
+        for group in _groups_in(results, by)
+    ]
+    return [[by, *results.backends], *rows]
+
+
+def confusion_tables(results: Results) -> list[tuple[str, Cells]]:
+    """For each backend with multiple-choice questions: how often which option was chosen, by the right one."""
+    tables: list[tuple[str, Cells]] = []
+    for name, part in results.backends.items():
+        if part.multiple_choice is not None:
+            matrix = part.multiple_choice.confusion_matrix
+            rows = [[str(right), *(str(number or "") for number in row)] for right, row in enumerate(matrix)]
+            tables.append((name, [["right \\ chosen", *map(str, range(len(matrix)))], *rows]))
+    return tables
+
+
+def breakdown_csv_rows(results: Results) -> Iterator[Sequence[Cell]]:
+    """The heading, then each backend's groups and the cells of its confusion matrix that are not 0."""
+    yield ("backend", "by", "group", "total", "graded", "correct", "accuracy", "ci95_low", "ci95_high")
+    for name, part in results.backends.items():
+        for by, groups in part.breakdown.items():
+            for group, found in groups.items():
+                low, high = found.ci95 or (None, None)
+                counts = (found.total, found.graded, found.correct)
+                yield (name, by, group, *counts, found.accuracy, low, high)
+        matrix = part.multiple_choice.confusion_matrix if part.multiple_choice else ()
+        for right, row in enumerate(matrix):
+            for chosen, number in enumerate(row):
+                if number:
+                    yield (name, CONFUSION, f"{right}, {chosen}", number, None, None, None, None, None)
+
+
+def _groups_in(results: Results, by: By) -> list[str]:
+    found = [part.breakdown.get(by, {}) for part in results.backends.values()]
+    return list(dict.fromkeys(group for groups in found for group in groups))
+
+
+def _cell(group: Group | None) -> str:
+    if group is None or group.accuracy is None:
+        return UNKNOWN
+    return f"{group.correct}/{group.graded} {100 * group.accuracy:.1f} %"
