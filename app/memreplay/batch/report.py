@@ -65,7 +65,7 @@ class RecordedHistory:
                 self._at[event.backend, event.turn].append(event)
 
 
-_KINDS = (*ASK_KINDS, "observed", "promotion_decided", "facts_extracted")
+_KINDS = (*ASK_KINDS, "conversation_opened", "observed", "promotion_decided", "facts_extracted")
 """Kinds that attribution and costs need, besides store operations that changed a store."""
 
 _CLOSED_BOOK_IS_IMPLICIT = "closed_book_asked_along"
