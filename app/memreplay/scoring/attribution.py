@@ -22,8 +22,7 @@ from memreplay.engine.events import QuestionAsked
 from memreplay.grading import Score
 from memreplay.grading.equivalence import contains
 from memreplay.grading.recall import is_abstention
-from memreplay.llm import AGENT_MODEL
-from memreplay.scoring.evidence_trail import Loss, LostAt, Stages, Trail, trail_of
+from memreplay.scoring.evidence_trail import STAGES, Loss, Stages, Trail, lost_as_a_whole, trails_of
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.stored import MemoryHistory, StoredMemory
 from memreplay.timeline.timeline import Answer
@@ -50,14 +49,14 @@ WRONG: tuple[WrongLabel, ...] = get_args(WrongLabel)
 """Verdicts on wrong answers, in the order in which they are tried."""
 LABELS: tuple[Label, ...] = (*WRONG, *get_args(RightLabel))
 
-_STAGES: tuple[LostAt | None, ...] = get_args(LostAt)
+_NOT_RECORDED = "What this memory heard, stored and gave to the model was not recorded."
 
 
 class Attribution(Frozen):
     """Why an answer was wrong, or what a right one rested on.
 
-    ``label`` is None for closed_book, which has no memory to lose anything, and for right answers of which nothing
-    tells what they rest on. ``loss`` says for ``not_written`` how the fact was lost. ``detail`` is in words.
+    ``label`` is None for closed_book, which has no memory to lose anything, and for right answers of which it was
+    not recorded what they rest on. ``loss`` says for ``not_written`` how the fact was lost. ``detail`` is in words.
     ``ranks`` maps each evidence turn that was not in the prompt to its 1-based rank in each retrieval channel, as
     far down as the memory records them.
     """
@@ -96,7 +95,8 @@ class Attributor:
         question = self._questions.get(answer.asked.question_id)
         if question is None or answer.asked.backend == CLOSED_BOOK:
             return []
-        return self._trails(question, self._stages(answer.asked))
+        stages = self._stages(answer.asked)
+        return [] if stages.are_not_recorded else self._trails(question, stages)
 
     def closed_book_is_right(self, asked: QuestionAsked) -> bool | None:
         """Whether the same model answers the question without any memory; None where it was not asked."""
@@ -137,19 +137,23 @@ class Attributor:
         answerable = Answerable(question, self._history.conversation.turns_by_id)
         if answerable.held_by(stages.in_prompt):
             return self._reader_failed(question, stages, score)
-        if asked.model == AGENT_MODEL or not (stages.memory.is_recorded or asked.hits or asked.missed or asked.cut):
-            return Attribution(label="not_visible", detail="What this memory gave to the model was not recorded.")
+        if stages.are_not_recorded:
+            return Attribution(label="not_visible", detail=_NOT_RECORDED)
         return self._lost(answerable, stages)
 
     def _lost(self, answerable: Answerable, stages: Stages) -> Attribution:
         if not answerable.evidence:
-            if answerable.held_by(stages.retrieved):
-                return Attribution(label="cut", detail="The answer was retrieved, and the budget cut it.")
-            if answerable.held_by(stages.stored):
-                return Attribution(label="not_retrieved", detail="The answer was stored and not retrieved.")
-            return Attribution(label="no_evidence", detail="The dataset names no turns that hold the answer.")
+            match lost_as_a_whole(answerable, stages):
+                case "cut":
+                    return Attribution(label="cut", detail="The answer was retrieved, and the budget cut it.")
+                case "not_retrieved":
+                    return Attribution(label="not_retrieved", detail="The answer was stored and not retrieved.")
+                case _:
+                    return Attribution(
+                        label="no_evidence", detail="The dataset names no turns that hold the answer."
+                    )
         missing = [trail for trail in self._trails(answerable.question, stages) if trail.lost_at is not None]
-        first = min(missing, key=lambda trail: _STAGES.index(trail.lost_at))
+        first = min(missing, key=lambda trail: STAGES.index(trail.lost_at))
         return Attribution(
             label=first.lost_at,
             loss=first.loss,
@@ -176,7 +180,10 @@ class Attributor:
         evidence = frozenset(question.evidence)
         for old in memory.supersessions:
             if not evidence.isdisjoint(old.new_turns | old.old_turns):
-                yield old.old_value, f"turn {', '.join(sorted(old.new_turns)) or 'a later turn'}"
+                turns = ", ".join(sorted(old.new_turns))
+                for value in old.values:
+                    if not contains(value, question.text):
+                        yield value, f"turn {turns}" if turns else "a later turn"
 
     def _false_attribution(self, question: Question, stages: Stages) -> Attribution:
         answerable = Answerable(
@@ -199,8 +206,8 @@ class Attributor:
         stages = self._stages(asked)
         if Answerable(question, self._history.conversation.turns_by_id).held_by(stages.in_prompt):
             return Attribution(label="grounded", detail="The prompt held the answer.")
-        if asked.model == AGENT_MODEL:
-            return Attribution(label=None, detail="What this memory gave to the model was not recorded.")
+        if stages.are_not_recorded:
+            return Attribution(label=None, detail=_NOT_RECORDED)
         unaided = self.closed_book_is_right(asked)
         why = "The prompt did not hold the answer"
         if unaided:
@@ -228,13 +235,4 @@ class Attributor:
 
     def _trails(self, question: Question, stages: Stages) -> list[Trail]:
         answerable = Answerable(question, self._history.conversation.turns_by_id)
-        whole = answerable.held_by(stages.in_prompt)
-        trails = [trail_of(turn, answerable, stages) for turn in dict.fromkeys(question.evidence)]
-        if not whole:
-            return trails
-        # The prompt held the answer in other words than these turns': none of them was lost.
-        return [trail if trail.lost_at is None else _not_needed(trail) for trail in trails]
-
-
-def _not_needed(trail: Trail) -> Trail:
-    return Trail(trail.turn, None, f"Turn {trail.turn} was not in the prompt; the answer was.", ranks=trail.ranks)
+        return trails_of(answerable, dict.fromkeys(question.evidence), stages)

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 from memory_backends.base import Hit
 from memreplay.conversations.models import Turn
 from memreplay.engine.events import QuestionAsked
-from memreplay.scoring.equal_tokens import piece_of
+from memreplay.llm import AGENT_MODEL
 from memreplay.scoring.holding import Answerable, Piece
 from memreplay.scoring.stored import Item, StoredMemory
 
-LostAt = Literal["not_written", "not_retrieved", "cut"]
+LostAt = Literal["not_written", "not_visible", "not_retrieved", "cut"]
+"""The stage that lost something. ``not_visible``: it was not retrieved, and what is stored cannot be seen."""
+
+STAGES: tuple[LostAt | None, ...] = (*get_args(LostAt), None)
+"""From the earliest to none at all."""
 
 Loss = Literal["never_observed", "gated", "expired", "superseded", "distilled_away"]
 """Why nothing that is stored holds the turn.
@@ -54,13 +58,17 @@ class Stages:
 
     @cached_property
     def in_prompt(self) -> Sequence[Piece]:
-        """What memory gave to the model."""
-        return [piece_of(hit) for hit in self.asked.hits if hit.in_prompt]
+        """What memory gave to the model: its hits, or a context for which it named none."""
+        given = [self._piece_of(hit) for hit in self.asked.hits if hit.in_prompt]
+        if self.asked.context_tokens and not any(piece.text for piece in given):
+            # The last segment of a message is the question.
+            given += [Piece("".join(message.segments[:-1])) for message in self.asked.prompt]
+        return given
 
     @cached_property
     def retrieved(self) -> Sequence[Piece]:
         """The same with what the budget cut."""
-        hits = [piece_of(hit) for hit in self.asked.hits]
+        hits = [*self.in_prompt, *(self._piece_of(hit) for hit in self.asked.hits if not hit.in_prompt)]
         cut = dict.fromkeys(turn for part in self.asked.cut for turn in part.turns)
         said = [(turn, self._turns[turn].text) for turn in cut if turn in self._turns]
         return hits + [Piece(text, frozenset([turn]), frozenset([turn])) for turn, text in said]
@@ -80,10 +88,51 @@ class Stages:
         """What memory held, and had replaced by a later value."""
         return [_piece_of_item(item) for item in self.memory.items if item.superseded]
 
+    def _piece_of(self, hit: Hit) -> Piece:
+        named = frozenset((*hit.turns, *hit.sources))
+        return Piece(hit.text, named or self.memory.behind(hit.place, hit.id, hit.text), frozenset(hit.turns))
+
+    @property
+    def are_not_recorded(self) -> bool:
+        """Whether nothing of this memory was recorded: it is an agent, or its run was imported without a trace."""
+        asked = self.asked
+        seen = self.memory.is_recorded or asked.hits or asked.missed or asked.cut
+        return asked.model == AGENT_MODEL or not seen
+
     @property
     def stores_out_of_sight(self) -> bool:
         """Whether memory returned something though no write was recorded: what it stores cannot be seen."""
-        return self.memory.is_empty and bool(self.asked.hits or self.asked.missed)
+        return self.memory.is_empty and bool(self.asked.hits or self.asked.missed or self.asked.context_tokens)
+
+
+def lost_as_a_whole(answerable: Answerable, stages: Stages) -> LostAt | None:
+    """The stage that lost the answer, in whatever words it was stored; None where the prompt held it."""
+    if answerable.held_by(stages.in_prompt):
+        return None
+    if answerable.held_by(stages.retrieved):
+        return "cut"
+    if answerable.held_by(stages.stored):
+        return "not_retrieved"
+    return "not_written"
+
+
+def trails_of(answerable: Answerable, turns: Iterable[str], stages: Stages) -> list[Trail]:
+    """How far each turn came. None of them was lost before the answer was, which may stand in other words."""
+    whole = lost_as_a_whole(answerable, stages)
+    trails = [trail_of(turn, answerable, stages) for turn in turns]
+    return [
+        Trail(trail.turn, whole, _IN_OTHER_WORDS[whole].format(trail.turn), ranks=trail.ranks)
+        if STAGES.index(trail.lost_at) < STAGES.index(whole)
+        else trail
+        for trail in trails
+    ]
+
+
+_IN_OTHER_WORDS: Mapping[LostAt | None, str] = {
+    None: "Turn {} was not in the prompt; the answer was.",
+    "cut": "The answer was retrieved in other words than those of turn {}, and the budget cut it.",
+    "not_retrieved": "The answer was stored in other words than those of turn {}, and not retrieved.",
+}
 
 
 def trail_of(turn: str, answerable: Answerable, stages: Stages) -> Trail:
@@ -99,9 +148,9 @@ def trail_of(turn: str, answerable: Answerable, stages: Stages) -> Trail:
         return Trail(turn, "cut", f"Turn {turn} was retrieved, and the budget cut it{_placed(ranks)}.", ranks=ranks)
     if answerable.part_held_by(turn, stages.stored) or any(turn in hit.turns for hit in stages.asked.missed):
         return Trail(turn, "not_retrieved", _not_retrieved(turn, stages, ranks), ranks=ranks)
-    if stages.stores_out_of_sight:
+    if stages.stores_out_of_sight and turn in stages.memory.observed:
         sentence = f"Turn {turn} was not retrieved; what this memory stores cannot be seen."
-        return Trail(turn, "not_retrieved", sentence, ranks=ranks)
+        return Trail(turn, "not_visible", sentence, ranks=ranks)
     return _not_written(turn, answerable, stages)
 
 

@@ -101,16 +101,25 @@ class Answerable:
         evidence = frozenset(self.evidence)
         linked = [piece for piece in pieces if not evidence.isdisjoint(piece.turns | piece.verbatim)]
         for wanted in alternatives:
-            among = pieces if any(map(_is_specific, wanted)) else linked
-            if any(all(contains(answer, piece.text) for answer in wanted) for piece in among):
+            is_specific = any(map(_is_specific, wanted))
+            among = [piece.text for piece in (pieces if is_specific else linked)]
+            if not is_specific:
+                # A text of unknown origin counts where it says the answer of what is asked about.
+                unlinked = (piece.text for piece in pieces if not (piece.turns or piece.verbatim))
+                among += [said for text in unlinked for said in text.splitlines() if self._is_about(said)]
+            if any(all(contains(answer, text) for answer in wanted) for text in among):
                 return True
             # Memories that name no sources are given the benefit of the doubt: their texts count together.
-            together = linked if any(piece.turns or piece.verbatim for piece in pieces) else among
-            if len(wanted) > 1 and all(
-                any(contains(answer, piece.text) for piece in together) for answer in wanted
-            ):
+            names_sources = any(piece.turns or piece.verbatim for piece in pieces)
+            together = [piece.text for piece in linked] if names_sources else among
+            if len(wanted) > 1 and all(any(contains(answer, text) for text in together) for answer in wanted):
                 return True
         return False
+
+    def _is_about(self, said: str) -> bool:
+        """Whether a text shares a word with the question."""
+        asked = [token for _, token in content_of(tokens_of(self.question.text)) if token.kind == "word"]
+        return any(same_token(token, word) for _, token in content_of(tokens_of(said)) for word in asked)
 
 
 def _is_specific(answer: str) -> bool:

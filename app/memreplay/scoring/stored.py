@@ -8,9 +8,11 @@ when it was written. Working state (an agent's scratchpad and staged candidates)
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 from memory_backends.base import MemoryDescription
@@ -27,7 +29,9 @@ from memory_backends.stores.trace import (
 )
 from memreplay.conversations.models import Conversation
 from memreplay.engine.events import ConversationOpened, Observed, PromotionDecided, ReplayEvent, StoreOperated
-from memreplay.timeline.fold import MISSING, parts_of, patched
+from memreplay.grading.equivalence import content_of, same_token, tokens_of
+from memreplay.text import normalised
+from memreplay.timeline.fold import MISSING, patched, pointer_of
 from memreplay.timeline.timeline import Answer
 
 
@@ -48,15 +52,27 @@ class MemoryHistory(Protocol):
 
 @dataclass(frozen=True)
 class Item:
-    """Something that a memory stored. ``turns`` are those it comes from.
+    """Something that a memory stored at a ``place`` (a key or collection) under an ``id`` (a point's, or a JSON
+    pointer).
 
-    ``removed``: it is no longer there. ``superseded``: a later value took its place; it may still be stored.
+    ``since`` maps each turn that it comes from to the position at which that turn got into it. ``removed``: it is
+    no longer there. ``superseded``: a later value took its place (``successor`` is the id of the point that has
+    it); it may still be stored. ``ended_at`` is the position at which either happened.
     """
 
     text: str
-    turns: frozenset[str]
+    since: Mapping[str, int]
+    place: str = ""
+    id: str = ""
     removed: bool = False
     superseded: bool = False
+    ended_at: int | None = None
+    successor: str | None = None
+
+    @property
+    def turns(self) -> frozenset[str]:
+        """The turns that it comes from."""
+        return frozenset(self.since)
 
     @property
     def is_current(self) -> bool:
@@ -66,11 +82,13 @@ class Item:
 
 @dataclass(frozen=True)
 class Supersession:
-    """A value that a later one replaced, by the memory's own account: the turns that said the old and the new
-    one.
+    """Something that a later value replaced, by the memory's own account.
+
+    ``values`` are what no longer holds: the old value, or the words that a rewritten text lost. The turns are those
+    that said the old and the new one.
     """
 
-    old_value: str
+    values: tuple[str, ...]
     old_turns: frozenset[str]
     new_turns: frozenset[str]
 
@@ -88,7 +106,9 @@ class StoredMemory:
         self._values: dict[tuple[str, str], str] = {}
         self._pieces: dict[str, list[Item]] = defaultdict(list)
         self._states: dict[str, _State] = {}
+        self._gone: list[Item] = []
         self._memory = MemoryDescription()
+        self._heard_last: tuple[str, ...] = ()
         # What a memory does while it is opened precedes the event that describes it.
         for event in sorted(events, key=lambda event: not isinstance(event, ConversationOpened)):
             self._apply(event)
@@ -96,12 +116,32 @@ class StoredMemory:
             *self._points.values(),
             *(piece for pieces in self._pieces.values() for piece in pieces),
             *(item for state in self._states.values() for item in state.items()),
+            *self._gone,
         )
 
     @property
     def is_empty(self) -> bool:
         """Whether no write was ever recorded."""
         return not self.items
+
+    @cached_property
+    def _by_id(self) -> Mapping[tuple[str, str], Item]:
+        return {(item.place, item.id): item for item in self.items if item.id and not item.removed}
+
+    def behind(self, place: str, id_: str, text: str) -> frozenset[str]:
+        """The turns that a retrieved text comes from, where it does not name them: those of the item with its id,
+        else of the items with its text.
+        """
+        item = self._by_id.get((place, id_))
+        if item is not None:
+            return item.turns
+        wanted = normalised(text)
+        same = (
+            item.turns
+            for item in self.items
+            if wanted and not item.removed and f" {wanted} " in f" {normalised(item.text)} "
+        )
+        return frozenset().union(*same)
 
     def dropped_from(self, turn: str) -> Sequence[PromotionDecision]:
         """The candidates from a turn that were judged and not kept."""
@@ -114,139 +154,272 @@ class StoredMemory:
             case Observed():
                 self.is_recorded = True
                 self.observed.update(event.turns)
+                self._heard_last = event.turns
             case PromotionDecided():
-                self._decide(event.decision)
+                self._decide(event.decision, event.turn)
             case StoreOperated() if event.operation.error is None:
                 self.is_recorded = True
-                self._operate(event.operation)
+                self._operate(event.operation, event.turn)
             case _:
                 pass
 
-    def _decide(self, decision: PromotionDecision) -> None:
+    def _decide(self, decision: PromotionDecision, at: int) -> None:
         if decision.decision == "DROP":
             self._dropped.append(decision)
         for place, item in list(self._points.items()) if decision.superseded_id else ():
             if place[1] == decision.superseded_id:
-                self._points[place] = replace(item, superseded=True)
+                self._points[place] = replace(
+                    item, superseded=True, ended_at=at, successor=decision.knowledge_id or item.successor
+                )
                 if value := self._values.get(place):
                     new = frozenset(decision.sources) - item.turns
-                    self.supersessions.append(Supersession(value, item.turns, new))
+                    self.supersessions.append(Supersession((value,), item.turns, new))
 
-    def _operate(self, operation: MemoryOperation) -> None:
-        key, turns = operation.key, frozenset(operation.turns)
+    def _operate(self, operation: MemoryOperation, at: int) -> None:
+        key = operation.key
+        # A memory that writes in the background has no turn at hand: it writes what it heard last.
+        in_background = operation.phase == "consolidate" and not operation.turns
+        since = dict.fromkeys(self._heard_last if in_background else operation.turns, at)
         match operation.change:
             case UpsertChange(points=points):
                 for point in points:
-                    self._write_point(key, point, turns)
+                    self._write_point(key, point, since, at)
             case AppendChange(text=text):
-                self._pieces[key].append(Item(text, turns))
+                self._append(key, text, since)
             case RemoveChange(ids=ids):
-                self._remove(key, ids)
+                self._remove(key, ids, at)
             case WriteChange() | PatchChange() if self._memory.store_of(key).is_scratch:
                 pass
             case WriteChange(value=str(text)):
-                self._pieces[key] = [Item(text, turns)]
+                self._remove(key, (), at)
+                self._append(key, text, since)
             case WriteChange(value=value):
-                self._states.setdefault(key, _State()).write(value, turns)
+                self.supersessions += self._state(key).write(value, since, at)
             case PatchChange(steps=steps):
-                state = self._states.setdefault(key, _State())
-                self.supersessions += state.patch(steps, turns)
+                self.supersessions += self._state(key).patch(steps, since, at)
             case _:
                 pass
 
-    def _write_point(self, key: str, point: StoredPoint, turns: frozenset[str]) -> None:
+    def _state(self, key: str) -> _State:
+        return self._states.setdefault(key, _State(key, self._memory.store_of(key).slots))
+
+    def _append(self, key: str, text: str, since: Mapping[str, int]) -> None:
+        """A log that was written anew keeps the turns of the lines that it had before."""
+        lines = set(text.splitlines())
+        kept = {
+            turn: at
+            for piece in self._pieces[key]
+            if piece.removed and not lines.isdisjoint(piece.text.splitlines())
+            for turn, at in piece.since.items()
+        }
+        self._pieces[key].append(Item(text, {**since, **kept}, key, key))
+
+    def _write_point(self, key: str, point: StoredPoint, since: Mapping[str, int], at: int) -> None:
         payload, place = point.payload, (key, point.id)
         before = self._points.get(place)
+        if before is not None and not before.removed:
+            since = {**since, **before.since}
         named = payload.get("sources")
-        if isinstance(named, list):
-            linked = frozenset(map(str, named))
-        else:
-            linked = turns | before.turns if before is not None and not before.removed else turns
+        if isinstance(named, list) and not (self.observed | since.keys()).isdisjoint(map(str, named)):
+            since = {str(turn): since.get(str(turn), at) for turn in named}
         marked = self._memory.store_of(key).superseded_field
+        successor = payload.get(marked) if marked is not None else None
         value = payload.get("value")
         if isinstance(value, str):
             self._values[place] = value
+        text = "\n".join(leaves_of(payload))
+        if before is not None and not before.removed:
+            self._rewritten(before, text, since, at)
         self._points[place] = Item(
-            "\n".join(leaves_of(payload)), linked, superseded=marked is not None and payload.get(marked) is not None
+            text,
+            since,
+            *place,
+            superseded=successor is not None,
+            ended_at=None if successor is None else at,
+            successor=None if successor is None else str(successor),
         )
 
-    def _remove(self, key: str, ids: Sequence[str]) -> None:
+    def _rewritten(self, before: Item, text: str, since: Mapping[str, int], at: int) -> None:
+        """Keeps the lines that a rewritten item lost. A changed time stamp or counter is no loss."""
+        now = set(text.splitlines())
+        lost = [line for line in before.text.splitlines() if line not in now and not _NO_WORDS.fullmatch(line)]
+        if lost:
+            was = "\n".join(lost)
+            self._gone.append(replace(before, text=was, superseded=True, ended_at=at))
+            self.supersessions += _replaced(was, text, before.since, since)
+
+    def _remove(self, key: str, ids: Sequence[str], at: int) -> None:
         for place, item in list(self._points.items()):
-            if place[0] == key and (not ids or place[1] in ids):
-                self._points[place] = replace(item, removed=True)
+            if place[0] == key and not item.removed and (not ids or place[1] in ids):
+                self._points[place] = replace(item, removed=True, ended_at=at)
         if not ids:
-            self._pieces[key] = [replace(piece, removed=True) for piece in self._pieces[key]]
+            self._pieces[key] = [
+                piece if piece.removed else replace(piece, removed=True, ended_at=at) for piece in self._pieces[key]
+            ]
             if key in self._states:
-                self._states[key].clear()
+                self._states[key].clear(at)
+
+
+_NO_WORDS = re.compile(r"[-+\d.,:TZ\s]*")
+_MOST_REPLACED = 6
+"""Words. A text that lost more was not corrected but written anew."""
+
+
+def _replaced(old: str, new: str, old_since: Mapping[str, int], new_since: Mapping[str, int]) -> list[Supersession]:
+    """The words of a text that are no longer in the one that took its place."""
+    turns = frozenset(new_since) - frozenset(old_since)
+    kept = [token for _, token in content_of(tokens_of(new))]
+    lost = [
+        token.text for _, token in content_of(tokens_of(old)) if not any(same_token(token, other) for other in kept)
+    ]
+    if not turns or not lost or len(lost) > _MOST_REPLACED:
+        return []
+    return [Supersession(tuple(lost), frozenset(old_since), turns)]
+
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A plain value in a JSON state, with the name of its field. ``group`` is the path of the object it belongs to,
+    else its own path.
+    """
+
+    name: str
+    text: str
+    group: Path
+
+    @property
+    def line(self) -> str:
+        """The value with the name of its field."""
+        return f"{self.name}: {self.text}" if self.name else self.text
 
 
 class _State:
-    """A JSON state: its records with the turns that last wrote them, and those that were overwritten."""
+    """A JSON state: its values with the turns that last wrote them, and those that were overwritten."""
 
-    def __init__(self) -> None:
+    def __init__(self, key: str, slots: str | None) -> None:
+        self._key = key
+        self._slots = slots
         self._value: Any = MISSING
-        self._writers: dict[tuple[str, ...], frozenset[str]] = {}
+        self._leaves: dict[Path, Leaf] = {}
+        self._since: dict[Path, Mapping[str, int]] = {}
         self._gone: list[Item] = []
 
-    def write(self, value: Any, turns: frozenset[str]) -> None:
-        """Replace the whole value. Records that stay as they were keep their turns."""
-        before = dict(records_of(self._value))
-        after = dict(records_of(value))
-        for path, text in before.items():
-            if after.get(path) != text:
-                self._gone.append(Item(text, self._writers.pop(path, frozenset()), superseded=path in after))
-        for path, text in after.items():
-            if before.get(path) != text:
-                self._writers[path] = turns
-        self._value = value
+    def write(self, value: Any, since: Mapping[str, int], at: int) -> list[Supersession]:
+        """Replace the whole value; returns what was replaced by something else.
 
-    def patch(self, steps: Sequence[PatchStep], turns: frozenset[str]) -> Iterator[Supersession]:
-        """Apply a patch; yields each text value that it replaced by another."""
-        before = self._writers.copy()
-        for step in steps:
-            if step.op == "replace" and isinstance(step.replaced, str) and isinstance(step.value, str):
-                path = parts_of(step.path)
-                old = next((before[p] for p in before if path[: len(p)] == p), frozenset())
-                if turns - old:
-                    yield Supersession(step.replaced, old, turns - old)
+        A value that moved to another place, as in a list that lost its first item, keeps its turns.
+        """
+        before, written = self._leaves, self._since
+        after = dict(leaves_with_paths(value))
+        lost = {path: leaf for path, leaf in before.items() if after.get(path) != leaf}
+        new = {path: leaf for path, leaf in after.items() if before.get(path) != leaf}
+        moved = {leaf.line: path for path, leaf in lost.items()}
+        self._value, self._leaves = value, after
+        self._since = {path: written[path] for path in after if path not in new}
+        arrived = {path: moved.pop(leaf.line) for path, leaf in new.items() if leaf.line in moved}
+        for path in new:
+            was_at = arrived.get(path)
+            self._since[path] = written[was_at] if was_at else {**since, **written.get(path, {})}
+        found: list[Supersession] = []
+        left = set(arrived.values())
+        for path, leaf in lost.items():
+            if path in left or _NO_WORDS.fullmatch(leaf.text):
+                continue
+            old = self._turns_of(path, before, written)
+            is_superseded = path in new and path not in arrived
+            if is_superseded:
+                now = self._turns_of(path, after, self._since)
+                found += self._superseded(path, leaf, new[path], old, now)
+            self._gone.append(
+                Item(
+                    leaf.line,
+                    old,
+                    self._key,
+                    pointer_of(path),
+                    removed=not is_superseded,
+                    superseded=is_superseded,
+                    ended_at=at,
+                )
+            )
+        return found
+
+    def _superseded(
+        self, path: Path, old: Leaf, new: Leaf, old_since: Mapping[str, int], new_since: Mapping[str, int]
+    ) -> list[Supersession]:
+        if not self._is_slot(path):
+            return _replaced(old.text, new.text, old_since, new_since)
+        turns = frozenset(new_since) - frozenset(old_since)
+        return [Supersession((old.text,), frozenset(old_since), turns)] if turns and old.name != "turn" else []
+
+    def patch(self, steps: Sequence[PatchStep], since: Mapping[str, int], at: int) -> list[Supersession]:
+        """Apply a patch; returns what it replaced by something else."""
         try:
             value = patched(self._value if self._value is not MISSING else {}, steps)
         except (KeyError, IndexError, TypeError, ValueError):
-            return  # a patch that does not fit what was recorded before: an incomplete recording
-        self.write(value, turns)
+            return []  # a patch that does not fit what was recorded before: an incomplete recording
+        return self.write(value, since, at)
 
-    def clear(self) -> None:
+    def clear(self, at: int) -> None:
         """The key was removed."""
-        for path, text in records_of(self._value):
-            self._gone.append(Item(text, self._writers.get(path, frozenset()), removed=True))
-        self._value, self._writers = MISSING, {}
+        self._gone += [replace(item, removed=True, ended_at=at) for item in self._records()]
+        self._value, self._leaves, self._since = MISSING, {}, {}
 
     def items(self) -> Iterator[Item]:
         """The records that are there, and those that were."""
-        for path, text in records_of(self._value):
-            yield Item(text, self._writers.get(path, frozenset()))
+        yield from self._records()
         yield from self._gone
 
+    def _records(self) -> Iterator[Item]:
+        """The fields of an object are one record, unless several of them are sentences."""
+        groups: dict[Path, list[Path]] = defaultdict(list)
+        for path, leaf in self._leaves.items():
+            groups[leaf.group].append(path)
+        for group, paths in groups.items():
+            texts = [self._leaves[path].text for path in paths]
+            apart = sum(len(text.split()) > _SENTENCE for text in texts) > 1
+            for members in [[path] for path in paths] if apart else [paths]:
+                since: dict[str, int] = {}
+                for path in members:
+                    for turn, at in self._turns_of(path, self._leaves, self._since).items():
+                        since[turn] = min(at, since.get(turn, at))
+                text = "\n".join(self._leaves[path].line for path in members)
+                yield Item(text, since, self._key, pointer_of(members[0] if apart else group))
 
-def records_of(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The records in a JSON value, each with its path and text.
+    def _is_slot(self, path: Path) -> bool:
+        return bool(path) and path[0] == self._slots
 
-    A record is a text in a list, or an object that has plain values of its own; what is nested deeper is a record
-    of its own. ``{"notes": ["a", "b"], "city": {"value": "Girona", "turn": "3"}}`` holds three.
+    def _turns_of(
+        self, path: Path, leaves: Mapping[Path, Leaf], written: Mapping[Path, Mapping[str, int]]
+    ) -> Mapping[str, int]:
+        """The turn that a slot names, else those that wrote the value."""
+        turn = leaves.get((*path[:-1], "turn")) if self._is_slot(path) else None
+        if turn is None:
+            return written[path]
+        return {turn.text: max(written[path].values(), default=0)}
+
+
+_SENTENCE = 5
+"""Words; what is longer says something by itself."""
+
+
+def leaves_with_paths(value: Any, path: Path = (), name: str = "") -> Iterator[tuple[Path, Leaf]]:
+    """The plain values in a JSON value, each with its path. A field of an object is written ``name: value``.
+
+    ``{"notes": ["a", "b"], "city": {"value": "Girona", "turn": "3"}}`` holds four, of which the last two belong
+    together.
     """
     match value:
         case Mapping():
-            plain = [f"{name}: {inner}" for name, inner in value.items() if _is_plain(inner)]
-            if plain:
-                yield path, " \n".join(plain)
-            for name, inner in value.items():
-                if not _is_plain(inner):
-                    yield from records_of(inner, (*path, str(name)))
+            for field, inner in value.items():
+                yield from leaves_with_paths(inner, (*path, str(field)), str(field))
         case list() | tuple():
             for index, inner in enumerate(value):
-                yield from records_of(inner, (*path, str(index)))
+                yield from leaves_with_paths(inner, (*path, str(index)))
         case str() | int() | float() if not isinstance(value, bool):
-            yield path, str(value)
+            yield path, Leaf(name, str(value), path[:-1] if name else path)
         case _:
             pass
 
@@ -264,7 +437,3 @@ def leaves_of(value: Any) -> Iterator[str]:
             yield str(value)
         case _:
             pass
-
-
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, str | int | float | bool)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memory_backends.base import MemoryBackend
+from memory_backends.options import MemoryOptions
 from memory_backends.registry import create_backend
 from memory_backends.resources import Resources
 from memory_backends.stores.qdrant import QdrantConnection
@@ -49,6 +50,11 @@ def question(text: str = COLOUR, **changes: Any) -> Question:
 
 def conversation(*questions: Question) -> Conversation:
     """Eight turns of a user and an assistant, in one session without a date."""
+    return talk(*SAID, questions=questions)
+
+
+def talk(*said: str, questions: Sequence[Question] = ()) -> Conversation:
+    """A conversation in which a user says the odd turns and an assistant the even ones."""
     turns = tuple(
         Turn(
             id=str(number),
@@ -58,18 +64,28 @@ def conversation(*questions: Question) -> Conversation:
             speaker=None,
             text=text,
         )
-        for number, text in enumerate(SAID, start=1)
+        for number, text in enumerate(said, start=1)
     )
     sessions = (Session(number=1, id="s"),)
-    return Conversation(id="c", dataset="d", sessions=sessions, turns=turns, questions=questions)
+    return Conversation(id="c", dataset="d", sessions=sessions, turns=turns, questions=tuple(questions))
+
+
+def resources(options: MemoryOptions | None = None) -> Resources:
+    """Embedded stores, and a clock and an embedder that give the same in every run."""
+    return Resources(
+        RedisConnection.embedded(),
+        QdrantConnection.embedded(),
+        WordEmbedder(),
+        count_words,
+        TickingClock(),
+        options=options or MemoryOptions(),
+    )
 
 
 def real(*names: str) -> dict[str, MemoryBackend]:
     """Memories of ours, on embedded stores."""
-    resources = Resources(
-        RedisConnection.embedded(), QdrantConnection.embedded(), WordEmbedder(), count_words, TickingClock()
-    )
-    return {name: create_backend(name, resources, {COLOUR: ("5",)}) for name in names}
+    shared = resources()
+    return {name: create_backend(name, shared, {COLOUR: ("5",)}) for name in names}
 
 
 async def played(
@@ -79,19 +95,23 @@ async def played(
     *,
     top_k: int = 10,
     budget: int = 1000,
-    at: int = len(SAID),
+    at: int | None = None,
+    said: Sequence[str] = SAID,
 ) -> Timeline:
-    """Plays ``at`` turns, then asks every memory; each is answered as ``replies`` says, else with nothing found."""
+    """Plays ``at`` turns, or all, then asks every memory.
+
+    Each is answered as ``replies`` says, else that it was not mentioned.
+    """
     events: list[ReplayEvent] = []
     answerer = ScriptedAnswerer(budget=budget)
     plan = ReplayPlan(run_id="run", models=(MODEL,), top_k=top_k, perceive=False)
-    session = ReplaySession(conversation(asked), memories, answerer, plan, events.append)
+    session = ReplaySession(talk(*said, questions=[asked]), memories, answerer, plan, events.append)
     await session.open()
-    for _ in range(at):
+    for _ in range(len(said) if at is None else at):
         await session.step()
     for name in memories:
         answerer.answers = lambda prompt, name=name: replies.get(name, Reply(text="It was not mentioned."))
-        await session.ask(asked, name, MODEL, by_hand=at < len(SAID))
+        await session.ask(asked, name, MODEL, by_hand=at is not None)
     return Timeline(session.conversation, events)
 
 
