@@ -1,4 +1,4 @@
-"""The recipes of CONTRIBUTING.md work: each is followed in a copy of the source, and touches only the files it names."""
+"""Each recipe of CONTRIBUTING.md is followed in a copy of the source: it works, and touches only files it names."""
 
 from __future__ import annotations
 
@@ -16,11 +16,8 @@ import pytest
 
 from tests.conftest import REPOSITORY
 
-RECIPES: dict[str, str] = dict(
-    re.findall(
-        r"^## Add an? ([a-z ]+)\n(.*?)(?=^## |\Z)", (REPOSITORY / "CONTRIBUTING.md").read_text(), re.M | re.S
-    )
-)
+GUIDE = (REPOSITORY / "CONTRIBUTING.md").read_text()
+RECIPES: dict[str, str] = dict(re.findall(r"^## Add an? ([a-z ]+)\n(.*?)(?=^## |\Z)", GUIDE, re.M | re.S))
 STEP = re.compile(r"^\d\. (.*?):", re.M | re.S)
 PLACEHOLDERS = {"FORMAT.py": "chat_log.py", "BACKEND.py": "last_words.py", "PANEL.py": "counts.py"}
 
@@ -83,7 +80,7 @@ def add_format(copy: Copy) -> None:
 
 
         def detect(file):
-            return file.container == "object" and "log" in file.fields
+            return "log" in file.fields
 
 
         def load(file, callbacks, evidence):
@@ -119,10 +116,6 @@ def add_backend(copy: Copy) -> None:
 
         class LastWords(NotebookMemory):
             name = "last_words"
-
-            @classmethod
-            def create(cls, name, resources, evidence):
-                return cls(resources)
         """,
     )
     copy.replace(
@@ -134,9 +127,7 @@ def add_backend(copy: Copy) -> None:
 
 
 def add_panel(copy: Copy) -> None:
-    copy.replace(
-        "memory_backends/base.py", 'PanelName = Literal["state", ', 'PanelName = Literal["counts", "state", '
-    )
+    copy.replace("memory_backends/base.py", 'PanelName = Literal["state"', 'PanelName = Literal["counts", "state"')
     copy.write(
         "app/memreplay/tui/panels/counts.py",
         """
@@ -154,9 +145,7 @@ def add_panel(copy: Copy) -> None:
         "from memreplay.tui.panels.operations",
         "from memreplay.tui.panels.counts import counts_view\nfrom memreplay.tui.panels.operations",
     )
-    copy.replace(
-        panels, '    "state": _state,', '    "counts": _plain("counts", counts_view),\n    "state": _state,'
-    )
+    copy.replace(panels, '"state": _state,', '"counts": _plain("counts", counts_view), "state": _state,')
     copy.run_script(
         """
         from memory_backends.base import MemoryDescription, PanelInfo
