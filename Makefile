@@ -9,22 +9,24 @@ UV := $(shell command -v uv 2>/dev/null)
 
 ifdef UV
 CREATE = uv venv --quiet --python '>=3.11' $(VENV)
-INSTALL = uv pip install --quiet --python $(BIN)/python --constraint constraints.txt
+INSTALL = uv pip install --python $(BIN)/python --constraint constraints.txt
 else
 CREATE = $(PYTHON) -m venv $(VENV)
-INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+INSTALL = $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --constraint constraints.txt
 endif
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "memreplay needs Python 3.11 or newer; name one with: make PYTHON=python3.11")'
-	$(CREATE)
+	@$(CREATE)
 
 $(VENV)/.run: pyproject.toml constraints.txt | $(BIN)/python
-	$(INSTALL) --editable .
+	@echo "Installing memreplay and its dependencies into $(VENV): once, in a minute or a few"
+	@$(INSTALL) --editable .
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(INSTALL) --editable '.[dev]'
+	@echo "Installing the development tools into $(VENV): once"
+	@$(INSTALL) --editable '.[dev]'
 	@touch $@ $(VENV)/.run
 
 run: $(VENV)/.run

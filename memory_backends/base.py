@@ -267,8 +267,9 @@ PanelName = Literal["state", "log", "stores", "written", "retrievals", "promotio
 class PanelInfo(Frozen):
     """A panel of the memory page. ``weight`` is its share of the height.
 
-    A ``state`` panel has a ``title`` and shows the states whose keys begin with ``prefix``; ``stores`` shows all
-    states, logs and points; ``written`` the points written at a turn.
+    ``state`` has a ``title`` and shows the states whose keys begin with ``prefix``; ``log`` shows the context log,
+    ``stores`` all states, logs and points, ``written`` the points written at a turn, ``retrievals`` the hits of a
+    read path, ``promotions`` the decisions on promotion candidates, ``operations`` the store commands.
     """
 
     panel: PanelName

@@ -25,7 +25,11 @@ _CLASSES: Mapping[str, str] = {
     "closed_book": "memory_backends.controls:ClosedBookBackend",
     "oracle": "memory_backends.controls:OracleBackend",
 }
-"""Where the class of each name is. Its ``create(name, resources, evidence)`` makes a memory for a conversation."""
+"""Where the class of each name is.
+
+Its ``create(name, resources, evidence)`` makes a memory for a conversation. A class without it is adapted like a
+plug-in: what it writes is derived from its snapshots.
+"""
 
 BACKEND_NAMES = tuple(_CLASSES)
 
@@ -67,8 +71,13 @@ def create_backend(name: str, resources: Resources, evidence: Evidence) -> Memor
     check_backend_name(name)
     if name not in _CLASSES:
         return create_plugin(name, resources)
-    made: MemoryBackend = backend_class(name).create(name, resources, evidence)
-    return made
+    found = backend_class(name)
+    if hasattr(found, "create"):
+        made: MemoryBackend = found.create(name, resources, evidence)
+        return made
+    adapted = create_plugin(_CLASSES[name], resources)
+    adapted.name = name
+    return adapted
 
 
 def texts_to_embed(names: Sequence[str], exchanges: Sequence[Exchange]) -> list[str]:

@@ -56,8 +56,8 @@ class Settings:
     backend: Annotated[
         Names,
         Flag(
-            "Memory architecture: hybrid, rag, rag:keyword, rag:fused, full_context, closed_book, oracle,"
-            " package.module:Class or http://host/run_turn.",
+            "Memory: hybrid, rag, full_context or another of memory_backends/README.md, package.module:Class or"
+            " http://host/run_turn.",
             "NAME",
             ", ".join(ARCHITECTURES),
         ),

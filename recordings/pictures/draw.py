@@ -1,16 +1,19 @@
 """Draws the pictures of the README: the demo, and the bug that the README finds, as the screen shows them.
 
-``make pictures`` runs it; whoever changes a screen does.
+``make pictures`` runs it; do so after changing a screen.
 """
 
 from __future__ import annotations
 
 import asyncio
+import html
+import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from time import monotonic
 
 from memreplay.paths import demo_recording
 from memreplay.tui.app import MemreplayApp
@@ -18,14 +21,17 @@ from memreplay.tui.launch import Launch
 
 HERE = Path(__file__).resolve().parent
 BUG = ("--dataset", "identity-02", "--ablate", "verbatim", "--perceive", "--no-cache")
-Shot = tuple[Sequence[str], str, tuple[int, int]]
-"""Keys that lead on from the shot before, the picture's name, columns and rows."""
+Keys = Sequence[tuple[str, str]]
+"""Each key, after the text that must be on the screen before it is pressed."""
+Shot = tuple[Keys, str, str, tuple[int, int]]
+"""Keys that lead on from the previous shot, the text that the picture shows, its name, columns and rows."""
 
+TIMEOUT_S = 60.0
 SECONDS_TO_SETTLE = 1.0
 
 
 def nothing_live(backends: Sequence[str], model: str) -> None:
-    raise AssertionError("a recording is shown, and nothing is run")
+    raise AssertionError("a recording is shown; nothing runs")
 
 
 def launch(recording: Path) -> Launch:
@@ -41,24 +47,41 @@ def launch(recording: Path) -> Launch:
     )
 
 
+async def until_shown(app: MemreplayApp, text: str) -> None:
+    """Wait until a text is on the screen, and nothing changes any more."""
+    deadline, before = monotonic() + TIMEOUT_S, ""
+    while text not in (now := text_of(app)) or now != before:
+        if monotonic() > deadline:
+            raise TimeoutError(f"{text!r} did not appear on the screen")
+        before = now
+        await asyncio.sleep(SECONDS_TO_SETTLE)
+
+
+def text_of(app: MemreplayApp) -> str:
+    return html.unescape(re.sub(r"<[^>]*>", "", app.export_screenshot())).replace("\xa0", " ")
+
+
 async def draw(recording: Path, shots: Sequence[Shot]) -> None:
     app = MemreplayApp(launch(recording))
-    async with app.run_test(size=shots[0][2]) as pilot:
-        for keys, name, size in shots:
+    async with app.run_test(size=shots[0][3]) as pilot:
+        for keys, shown, name, size in shots:
             await pilot.resize_terminal(*size)
-            await pilot.pause(SECONDS_TO_SETTLE)
-            for key in keys:
+            for text, key in keys:
+                await until_shown(app, text)
                 await pilot.press(key)
-                await pilot.pause(SECONDS_TO_SETTLE)
+            await until_shown(app, shown)
             (HERE / f"{name}.svg").write_text(app.export_screenshot(), encoding="utf-8")
 
 
 def main() -> None:
-    asyncio.run(draw(demo_recording(), [(("enter", *"......."), "replay", (160, 45))]))
+    steps = [("conversations in", "enter"), *((f"turn {turn}/18", ".") for turn in range(1, 8))]
+    asyncio.run(draw(demo_recording(), [(steps, "turn 8/18", "replay", (160, 45))]))
     with tempfile.TemporaryDirectory() as folder:
         bug = Path(folder) / "bug.sqlite3"
         subprocess.run([sys.executable, "-m", "memreplay", "--batch", *BUG, "--recording", str(bug)], check=True)
-        asyncio.run(draw(bug, [(("r", "enter"), "why", (160, 36)), (("w",), "write", (160, 40))]))
+        why: Shot = ([("RECORDED", "r"), ("At which school", "enter")], "the architectures", "why", (160, 36))
+        write: Shot = ([("the architectures", "w")], "turn 2/14", "write", (160, 40))
+        asyncio.run(draw(bug, [why, write]))
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ def test_a_gateway_that_forbids_one_prompt_forbids_no_other(run_cli: RunCli, tmp
     assert outcomes(tmp_path)["error"] == 1
 
 
-def test_where_nobody_can_judge_the_tests_wait_for_a_judge(run_cli: RunCli, tmp_path: Path) -> None:
+def test_tests_wait_for_a_judge_if_there_is_none(run_cli: RunCli, tmp_path: Path) -> None:
     dataset = python_dataset(tmp_path)
 
     def refuses_the_judge(received: Received) -> Answer:

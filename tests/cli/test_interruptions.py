@@ -176,7 +176,7 @@ def test_ctrl_c_twice_or_a_request_to_terminate_stops_now(
         assert len(server.requests) == ASKS + AT_ONCE
 
 
-def test_a_second_process_on_one_recording_is_refused_and_a_killed_one_locks_nobody_out(
+def test_a_second_process_on_a_recording_is_refused_and_a_killed_one_leaves_no_lock(
     run_cli: RunCli, launcher: Launcher, tmp_path: Path
 ) -> None:
     with OpenAIServer([hang()]) as server:

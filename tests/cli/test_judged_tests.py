@@ -47,7 +47,7 @@ def test_a_judge_grades_what_cannot_be_compared_and_is_accounted_apart(run_cli: 
     assert "cost of the benchmark" in ran.out
 
 
-def test_the_points_stand_in_the_markdown_and_what_writing_the_tests_cost_stands_apart(
+def test_markdown_has_the_points_and_separately_the_cost_of_writing_the_tests(
     run_cli: RunCli, tmp_path: Path
 ) -> None:
     path = tmp_path / "facts.py"

@@ -1,23 +1,20 @@
-"""The memory that memory_backends/README.md shows works, as do its commands; its tables name all there is."""
+"""memory_backends/README.md shows a memory that works, and documents every method and reply field."""
 
 from __future__ import annotations
 
 import re
-import shlex
 import sys
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
-from memory_backends.base import MemoryBackend, PanelName
+from memory_backends.base import MemoryBackend
 from memreplay.engine.remote.client import REPLY_FIELDS
 from tests.cli.conftest import RunCli
 from tests.conftest import REPOSITORY
 
 README = (REPOSITORY / "memory_backends" / "README.md").read_text(encoding="utf-8")
 MEMORY, DESCRIPTION = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-COMMANDS = re.findall(r"^\$ memreplay (.*)$", README, re.MULTILINE)
 
 
 @pytest.fixture
@@ -34,16 +31,14 @@ def written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("written_down")
-def test_the_memory_that_is_shown_keeps_its_promises_and_runs(run_cli: RunCli) -> None:
-    assert len(COMMANDS) == 2
-    for command in COMMANDS:
-        ran = run_cli(*shlex.split(command))
-        assert ran.code == 0, f"{command}: {ran.out} {ran.err}"
+def test_the_memory_in_the_readme_passes_the_contract_with_its_description(run_cli: RunCli) -> None:
+    ran = run_cli("check-backend", "my_memory:DiaryMemory")
+    assert ran.code == 0, f"{ran.out} {ran.err}"
 
 
-def test_every_method_panel_and_reply_field_is_described() -> None:
+def test_every_method_and_reply_field_is_described() -> None:
     methods = {name for name in vars(MemoryBackend) if name[0] != "_" and callable(getattr(MemoryBackend, name))}
     assert "recall" in methods
     missing = [name for name in methods if not re.search(rf"^\| `{name}\(", README, re.MULTILINE)]
-    missing += [name for name in (*get_args(PanelName), *REPLY_FIELDS) if f"`{name}`" not in README]
+    missing += [name for name in REPLY_FIELDS if f"`{name}`" not in README]
     assert missing == []

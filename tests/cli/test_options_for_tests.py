@@ -23,9 +23,7 @@ def test_a_control_that_needs_evidence_is_refused(run_cli: RunCli, tmp_path: Pat
     assert not (tmp_path / "r.sqlite3").exists()
 
 
-def test_an_estimate_of_tests_counts_what_the_run_then_needs_and_asks_nobody(
-    run_cli: RunCli, tmp_path: Path
-) -> None:
+def test_an_estimate_of_tests_counts_what_the_run_needs_and_calls_no_model(run_cli: RunCli, tmp_path: Path) -> None:
     dataset = small_definitions(tmp_path / "tests", ("Colours",))
     with OpenAIServer([answer("Teal it is.")]) as server:
         here = (

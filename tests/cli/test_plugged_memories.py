@@ -32,7 +32,7 @@ def test_the_example_is_compared_with_the_others(run_cli: RunCli, tmp_path: Path
     assert backends[NOTEBOOK]["retrieval"]["recall_at"]["10"] > 0.5
 
 
-def test_what_a_careless_memory_does_not_keep_is_said_in_words(run_cli: RunCli) -> None:
+def test_broken_promises_of_a_careless_memory_are_described(run_cli: RunCli) -> None:
     ran = run_cli("check-backend", f"{STUBS}:Careless")
     assert ran.code == 1
     for sentence in (

@@ -1,33 +1,95 @@
-"""The README shows commands that work, and the options that exist."""
+"""The guides show commands that work, and options that exist; the README's tables and layers are up to date."""
 
 from __future__ import annotations
 
 import re
 import shlex
+import sys
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
+from typer.core import TyperGroup
 
 from memreplay.cli.program import cli
 from tests.cli.conftest import RunCli
 from tests.conftest import REPOSITORY
 
-README = (REPOSITORY / "README.md").read_text()
-COMMANDS = re.findall(r"^\$ memreplay (.*)$", README, re.MULTILINE)
+GUIDES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "datasets/README.md",
+    "memory_backends/README.md",
+    "recordings/README.md",
+    "tests/README.md",
+)
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 NEEDS_A_SERVER = re.compile(r"openai/|://")
+COMMAND = re.compile(r"^\$ memreplay (.*)$", re.MULTILINE)
+SAVED_FILE = re.compile(r"^Save this as `([\w.]+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
+INLINE_COMMAND = re.compile(r"`memreplay ([^`]+)`")
 
 
+def text_of(guide: str) -> str:
+    return (REPOSITORY / guide).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("guide", GUIDES)
 def test_every_command_without_a_server_runs(
-    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guide: str
 ) -> None:
+    text = text_of(guide)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr("memreplay.paths.recordings_folder", lambda: tmp_path)
-    commands = [command for command in COMMANDS if not NEEDS_A_SERVER.search(command)]
-    assert len(commands) >= 6
-    for command in commands:
-        ran = run_cli(*shlex.split(command))
-        assert ran.code == 0, f"{command}: {ran.err}"
+    for name, content in SAVED_FILE.findall(text):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        monkeypatch.delitem(sys.modules, Path(name).stem, raising=False)
+    for command in COMMAND.findall(text):
+        if not NEEDS_A_SERVER.search(command):
+            ran = run_cli(*shlex.split(command))
+            assert ran.code == 0, f"{command}: {ran.err}"
+
+
+def test_the_guides_show_commands() -> None:
+    assert sum(len(COMMAND.findall(text_of(guide))) for guide in GUIDES) >= 10
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_every_option_in_an_example_exists(guide: str) -> None:
+    text = text_of(guide)
+    unknown = [
+        f"memreplay {command}"
+        for command in (*COMMAND.findall(text), *INLINE_COMMAND.findall(" ".join(text.split())))
+        if not options_in(command) <= options_of(command)
+    ]
+    assert unknown == []
+
+
+def options_in(command: str) -> set[str]:
+    return set(re.findall(r"(?<!\S)--[a-z-]+", command))
+
+
+def options_of(command: str) -> set[str]:
+    """The options of the subcommand that a line runs, or of ``memreplay`` itself."""
+    found: Any = typer.main.get_command(cli)
+    for word in command.split():
+        if not isinstance(found, TyperGroup) or (inner := found.get_command(typer.Context(found), word)) is None:
+            break
+        found = inner
+    return {"--help", *(name for option in found.params for name in option.opts)}
+
+
+def test_every_relative_link_leads_somewhere() -> None:
+    broken = [
+        (guide, target)
+        for guide in GUIDES
+        for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", text_of(guide))
+        if not (REPOSITORY / guide).parent.joinpath(target).exists()
+    ]
+    assert broken == []
 
 
 def option_table() -> str:
@@ -43,11 +105,14 @@ def option_table() -> str:
     return "\n".join(rows)
 
 
-def test_the_table_of_options_is_the_one_of_the_command_line() -> None:
+def test_the_table_of_options_matches_the_command_line() -> None:
     assert option_table() in README, f"replace the table in README.md by:\n{option_table()}"
 
 
-def test_every_option_in_an_example_exists() -> None:
-    known = {name for option in typer.main.get_command(cli).params for name in option.opts}
-    without_command = (command for command in COMMANDS if command.startswith("--"))
-    assert {word for command in without_command for word in command.split() if word.startswith("--")} <= known
+def test_the_architecture_lists_the_layers_that_are_checked() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    (layers,) = (c["layers"] for c in project["tool"]["importlinter"]["contracts"] if c["type"] == "layers")
+    picture = re.search(r"^## Architecture\n.*?```text\n(.*?)```", README, re.MULTILINE | re.DOTALL)
+    assert picture is not None
+    shown = [re.split(r"  +", line)[0] for line in picture[1].splitlines()]
+    assert shown == [layer.replace("| memreplay.", "| ") for layer in layers]

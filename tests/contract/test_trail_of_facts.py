@@ -174,7 +174,7 @@ def test_each_fact_stands_where_the_table_says(left: Left) -> None:
         assert fact.value in said["content"], fact
 
 
-def test_the_workspace_of_each_conversation_is_archived_as_it_stands(left: Left) -> None:
+def test_the_workspace_of_each_conversation_is_archived_unchanged(left: Left) -> None:
     for conversation in sorted({fact.conversation for fact in FACTS}):
         workspace = left.redis[f"shared_state:{RUN}/{conversation}/hybrid"]
         (archived,) = left.points("hybrid_knowledge", conversation, "archive")

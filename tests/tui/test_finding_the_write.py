@@ -125,7 +125,7 @@ async def test_following_a_hit_leads_to_the_turn_that_stored_it(recorded: Launch
         assert "redis APPEND full_history:" in found(pilot)
 
 
-async def test_the_biography_tells_the_whole_way_of_a_fact(recorded: Launch) -> None:
+async def test_the_biography_shows_every_stage_of_a_fact(recorded: Launch) -> None:
     async with open_replay(recorded) as pilot:
         screen = replay_of(pilot)
         screen.move_to(3)

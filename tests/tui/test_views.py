@@ -154,7 +154,7 @@ def _shown(stored: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["my.memory:Fancy", "closed_book"])
-def test_a_memory_of_unknown_make_gets_panels_for_whatever_it_stores(name: str) -> None:
+def test_an_undescribed_memory_gets_panels_for_everything_it_stores(name: str) -> None:
     known = Timeline(
         conversation(),
         (event.model_copy(update={"backend": name}) for event in _events_of_backends()),
@@ -206,7 +206,7 @@ def test_the_conversation_marks_the_cursor_evidence_sessions_and_what_is_to_come
     assert [row.fill for row in document.rows(4, WIDTH)] == [None, None, "current", "current", "current"]
 
 
-def test_hostile_text_stands_literally_in_the_conversation() -> None:
+def test_hostile_text_is_shown_literally_in_the_conversation() -> None:
     shown = text_of(ConversationDocument(Timeline(conversation())), 200)
     assert "[bold red]not red[/] ␛[31mnor this␛[0m ‹202E›esrever‹202C› 日本" in shown
     assert "{0.__class__} %s    end" in shown

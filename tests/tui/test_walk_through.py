@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from dataclasses import replace
@@ -34,6 +35,20 @@ def bug(walk: str, tmp_path: Path) -> Path:
     assert command is not None
     made_in(tmp_path, *shlex.split(command.group(1)))
     return tmp_path / "bug.sqlite3"
+
+
+def test_the_table_shows_the_verdicts_of_the_run(walk: str, bug: Path) -> None:
+    table = re.search(r"^```text\n(.*?)^```", walk, re.MULTILINE | re.DOTALL)
+    assert table is not None
+    heading, *lines = (re.split(r"  +", line.strip()) for line in table[1].splitlines())
+    shown = {
+        name: {verdict.replace(" ", "_"): int(count) for verdict, count in zip(heading[1:], counts, strict=True)}
+        for name, *counts in lines
+    }
+    results = json.loads(bug.with_suffix(".results.json").read_text())["backends"]
+    assert {name: {v: n for v, n in counts.items() if n} for name, counts in shown.items()} == {
+        name: backend["failures"] for name, backend in results.items()
+    }
 
 
 async def test_three_keys_find_the_fact_that_promotion_dropped(walk: str, bug: Path, launch: Launch) -> None:

@@ -100,14 +100,12 @@ def test_a_column_in_which_nobody_has_anything_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(("closed_book", "said"), [(None, True), (True, False)])
-def test_where_the_model_was_not_asked_alone_guessed_is_said_to_be_a_guess(
-    closed_book: bool | None, said: bool
-) -> None:
+def test_guessed_is_qualified_if_there_is_no_closed_book_baseline(closed_book: bool | None, said: bool) -> None:
     guessed = row(FOUND, reply("3")).model_copy(update={"failure": "guessed", "closed_book_correct": closed_book})
     assert any("cannot be told apart" in sentence for sentence in remarks(results_of(guessed))) is said
 
 
-def test_what_is_to_be_held_against_the_numbers_stands_below_them() -> None:
+def test_caveats_are_printed_below_the_numbers() -> None:
     style = option_style([choice(choices=("red", "Green", "Blue"), correct_index=0)])
     assert style is not None
     key = KeyFacts(file="errors.json", corrections=156, questions=3)

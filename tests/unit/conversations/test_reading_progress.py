@@ -43,7 +43,7 @@ def test_on_a_terminal_there_is_a_bar(big_file: Path, monkeypatch: pytest.Monkey
     assert "reading rows.jsonl" in terminal.getvalue()
 
 
-def test_elsewhere_nothing_is_said(big_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_reported_elsewhere(big_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     read(big_file)
     assert capsys.readouterr() == ("", "")
 

@@ -152,7 +152,7 @@ def test_only_the_named_file_is_executed(tmp_path):
 
 
 @pytest.mark.parametrize("named", ["mine.py", "mine.py:Mine"])
-def test_a_class_with_a_callback_alone_is_told_what_is_missing(tmp_path, named):
+def test_a_class_with_only_a_callback_gets_an_error_that_names_what_is_missing(tmp_path, named):
     body = BODY.format(name="Mine").replace("evaluate_correct", "continual_evaluation_callback")
     written(tmp_path, "mine.py", HEAD + "WORD = 'w'" + body)
 
@@ -231,7 +231,7 @@ def test_tests_that_cannot_be_made_are_refused_in_a_sentence():
         make_tests(dataset, 1)
 
 
-def test_what_names_a_python_dataset_is_told_from_its_form():
+def test_a_python_dataset_is_recognised_by_the_form_of_its_name():
     assert is_dataset_file("a/b.py") and is_dataset_file("a/b.py:C")
     assert not is_dataset_file("a/b.json") and not is_dataset_file("identity-01")
 

@@ -179,7 +179,7 @@ def test_a_callback_that_never_ends_its_test_is_given_up():
     assert len(done.asked) == MOST_EXCHANGES_WATCHED
 
 
-def test_an_example_with_a_callback_watches_even_if_it_was_not_told_to():
+def test_an_example_with_a_callback_uses_it_by_default():
     class Forgetful(CountdownDataset):
         def generate_examples(self, num_examples):
             tests = super().generate_examples(num_examples)
@@ -203,7 +203,7 @@ def test_the_log_of_a_run_is_open_to_callbacks():
     assert [len(messages) for messages in seen] == [2, 2, 2]
 
 
-def test_a_reset_message_is_said_after_the_last_question():
+def test_a_reset_message_follows_the_last_question():
     done = run(Lines(reset_message="Forget the code.").generate_examples(1))
 
     assert done.of(Say)[-1].message == "Forget the code."

@@ -118,7 +118,7 @@ def test_the_same_tests_seed_and_replies_give_the_same_steps(made, config):
 
 @settings(max_examples=40, deadline=None)
 @given(datasets(), configs, st.data())
-def test_a_run_goes_on_where_it_was_interrupted(made, config, data):
+def test_a_run_resumes_where_it_was_interrupted(made, config, data):
     whole = run(examples_of(made), config=config)
     asked = data.draw(st.integers(0, len(whole.asked)))
     part = run(examples_of(made), config=config, questions=asked)

@@ -22,7 +22,7 @@ def retrievals(timeline: Timeline) -> RetrievalIndex:
 
 
 @pytest.mark.parametrize("backend", ["hybrid", "rag", "full_context"])
-def test_every_turn_is_told_of_when_its_exchange_ends_and_stored_word_for_word(
+def test_every_turn_is_observed_when_its_exchange_ends_and_stored_verbatim(
     timeline: Timeline, retrievals: RetrievalIndex, backend: str
 ) -> None:
     for turn in timeline.conversation.turns:

@@ -61,7 +61,7 @@ KEPT = decided("kept", "she likes gloves", "ADD", 0.9)
     ],
     ids=["what holds the answer", "what was dropped, the most significant first", "what else there is"],
 )
-def test_the_decision_that_tells_most_is(judged: tuple[PromotionDecision, ...], told: str) -> None:
+def test_the_most_informative_decision_is_named(judged: tuple[PromotionDecision, ...], told: str) -> None:
     found = decisive_judgement(ledger(*((2, one) for one in judged)), "1", QUESTION, until=9)
     assert found is not None
     assert (found[0], found[1].candidate_id) == (2, told)

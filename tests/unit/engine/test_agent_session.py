@@ -156,7 +156,7 @@ async def test_filler_is_heard_and_the_agent_is_not_asked() -> None:
     assert waited.tokens == 300
 
 
-async def test_a_jump_of_the_clock_begins_a_session_and_the_agent_is_told_the_time() -> None:
+async def test_a_clock_jump_starts_a_session_and_the_agent_gets_the_time() -> None:
     agent = ScriptedAgent()
     events = await played("full_context", agent, Lines(lines=CODE, waits=((0, 7200, 0), (0, 0, 0))))
     (jump,) = of(events, ClockSet)
@@ -186,7 +186,7 @@ async def test_the_timeline_grows_into_the_conversation_and_folds_to_what_the_st
     assert [event.kind for event in timeline.tests] == ["test_began", "test_scored"]
 
 
-async def test_what_happens_after_a_message_is_told_before_the_step_ends() -> None:
+async def test_events_after_a_message_are_emitted_before_the_step_ends() -> None:
     events: list[ReplayEvent] = []
     one = session(events, memory("rag"), ScriptedAgent(), making(Lines(lines=CODE, waits=((0, 0, 0), (0, 0, 0)))))
     await one.open()

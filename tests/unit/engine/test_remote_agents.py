@@ -212,7 +212,9 @@ async def test_an_agent_that_fails_is_an_error_and_not_a_wrong_answer(
     assert (await replay.session.ask(conversation.questions[1], "agent", AGENT_MODEL)).score.outcome == "correct"
 
 
-async def test_what_was_surely_not_taken_in_is_said_again(conversation: Conversation, agent: StubAgent) -> None:
+async def test_a_turn_that_was_certainly_not_processed_is_repeated(
+    conversation: Conversation, agent: StubAgent
+) -> None:
     replay = Replay(conversation, line_to(agent))
     await replay.play()
     refusals = [503, 429]

@@ -136,7 +136,7 @@ def test_shares_are_of_one_whole():
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-async def test_the_rest_goes_on_whatever_is_switched_off(without, name):
+async def test_the_rest_works_whichever_mechanism_is_switched_off(without, name):
     backend = await without(name)
     assert (await backend.recall(QUESTION, 10, 400)).hits
     await backend.close("resolved")

@@ -60,7 +60,7 @@ def test_past_the_limit_of_passages_only_neighbours_are_taken_in():
     assert [passage.turns for passage in passages] == [("0", "1")]
 
 
-def test_what_there_is_no_room_for_is_told():
+def test_what_does_not_fit_is_reported():
     line = count_words("[1 January 2024, 00:00]\nAda: saying number 0" + BETWEEN_HITS)
     (passage,) = passages_of(ranked(0, 1), 1, line, count_words)
     assert passage.turns == ("0",)

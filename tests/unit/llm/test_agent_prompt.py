@@ -23,7 +23,7 @@ def contents(message: str, context: str) -> list[str]:
     return [part.content for part in build_agent_request(message, context, NOW, "m", None).messages]
 
 
-def test_the_message_stands_alone_and_word_for_word() -> None:
+def test_the_message_is_sent_alone_and_verbatim() -> None:
     request = build_agent_request(HOSTILE, "User: My cat is Brisa.", NOW, "m", "http://x")
     system, user = request.messages
     assert (system.role, user.role) == ("system", "user")

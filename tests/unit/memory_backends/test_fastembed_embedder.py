@@ -45,12 +45,12 @@ def test_vectors_are_of_unit_length_and_of_the_stated_dimension(package):
     assert embedder.name == "fastembed:baai/bge-small-en-v1.5"
 
 
-def test_an_unknown_model_is_told(package):
+def test_an_unknown_model_is_reported(package):
     with pytest.raises(BackendError, match="knows no model 'nobody/nothing'"):
         FastembedEmbedder("nobody/nothing").dimension  # noqa: B018
 
 
-def test_a_model_that_cannot_be_loaded_is_told(package):
+def test_a_model_that_cannot_be_loaded_is_reported(package):
     with pytest.raises(BackendError, match="fastembed:unfetchable cannot be loaded: ValueError"):
         FastembedEmbedder("unfetchable").embed(["a cat"])
 

@@ -55,7 +55,7 @@ async def backend(connection: RedisConnection) -> FullContextBackend:
     return backend
 
 
-async def test_a_date_line_stands_before_the_first_exchange_of_each_session(backend):
+async def test_a_date_line_precedes_the_first_exchange_of_each_session(backend):
     await play(backend, DATED_TALK)
     assert (await backend.snapshot()).values["redis"] == {KEY: WHOLE_LOG}
 
@@ -104,7 +104,7 @@ async def test_a_turn_that_quotes_a_date_line_is_cut_where_the_turn_begins(backe
     assert recall.context == "AI: naïve 👋\nUser: x\nAI: y\n"
 
 
-async def test_perceiving_tells_what_is_newly_cut_and_repeats_nothing(backend):
+async def test_perceive_reports_only_what_is_newly_cut(backend):
     told: list[str] = []
     tokens = 0
     for number in range(1, 61):
@@ -121,7 +121,7 @@ async def test_perceiving_tells_what_is_newly_cut_and_repeats_nothing(backend):
     assert len(told) > 80
 
 
-async def test_opened_anew_it_tells_the_cut_anew(backend):
+async def test_after_reopening_the_cut_is_reported_again(backend):
     for _ in range(2):
         await backend.open(NAMESPACE)
         await play(backend, DATED_TALK[:3], context_tokens=20)

@@ -197,7 +197,7 @@ async def test_a_writer_that_cuts_in_between_reading_and_writing_wins(url, monke
     assert (await memory.peek(key))["status"] == "cancelled"
 
 
-async def test_appended_text_stands_at_the_offset_that_the_server_says(memory, trace):
+async def test_appended_text_has_the_offset_that_the_server_reports(memory, trace):
     assert await memory.append_text("log", "¡Hola!\n") == 0
     assert await memory.append_text("log", "👋\n") == 8
     assert await memory.read_text("log") == "¡Hola!\n👋\n"

@@ -136,7 +136,7 @@ def test_what_cannot_be_plugged_in_is_refused_before_anything_is_built(name: str
         check_backend_name(name)
 
 
-def test_a_constructor_that_fails_is_told_with_its_place() -> None:
+def test_a_failing_constructor_is_reported_with_its_place() -> None:
     with pytest.raises(PluginError, match=r"cannot be created: ValueError: no licence \(plugins.py, line \d+\)"):
         created(f"{STUBS}:FailsToBeMade")
 

@@ -46,7 +46,7 @@ async def test_a_user_of_the_access_list_writes_and_reads(server: ValkeyServer) 
 
 
 @pytest.mark.parametrize("who", ["", "marta:wr0ng@", "nobody:s3cr3t@", ":wr0ng@"])
-async def test_who_is_not_let_in_is_told_so_without_the_password(server: ValkeyServer, who: str) -> None:
+async def test_a_rejected_login_is_reported_without_the_password(server: ValkeyServer, who: str) -> None:
     with pytest.raises(StoreUnavailableError, match="refuses the user or password") as refused:
         await RedisConnection.to(f"redis://{who}127.0.0.1:{server.port}").check()
     assert "wr0ng" not in str(refused.value) and "marta" not in str(refused.value)

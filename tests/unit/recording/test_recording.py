@@ -104,7 +104,7 @@ def test_resuming_takes_up_the_newest_unfinished_run_of_equal_settings(tmp_path:
         RunRecorder.resume(path, fingerprint(SETTINGS | {"top_k": 3}))
 
 
-def test_that_a_run_is_finished_is_said_with_what_can_be_asked_again(tmp_path: Path) -> None:
+def test_resuming_a_finished_run_says_so_and_what_can_be_retried(tmp_path: Path) -> None:
     start(tmp_path / "r.sqlite3").finish("finished")
     with pytest.raises(RecordingError, match="it is finished, and --retry-errors asks again"):
         RunRecorder.resume(tmp_path / "r.sqlite3", fingerprint(SETTINGS))

@@ -211,7 +211,7 @@ async def test_without_the_evidence_it_is_guessed_where_the_model_alone_is_right
 
 
 @pytest.mark.parametrize("closed_book", [None, Reply(text=None, error="timed out")])
-async def test_where_the_model_was_not_heard_alone_it_says_that_the_two_cannot_be_told_apart(
+async def test_without_a_closed_book_baseline_guessed_and_lucky_are_not_distinguished(
     closed_book: Reply | None,
 ) -> None:
     found = await right_without_evidence(closed_book)
@@ -306,7 +306,7 @@ def test_labels_are_tried_in_the_documented_order() -> None:
     )
 
 
-async def test_the_way_of_each_evidence_turn_can_be_told_of_a_right_answer_too() -> None:
+async def test_evidence_turns_are_traced_for_right_answers_too() -> None:
     asked = question(evidence=("1", "5"), expected="first blue, then green", expected_entities=("blue", "green"))
     timeline = await played(asked, real("full_context"), {"full_context": GREEN}, budget=40)
     first, second = Attributor(timeline).trails(answer_of(timeline, "full_context"))

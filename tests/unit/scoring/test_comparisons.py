@@ -55,7 +55,7 @@ def test_a_lead_that_comes_from_one_conversation_is_not_significant_however_many
     assert found.ci95 is not None and found.ci95[0] < 0
 
 
-def test_the_words_name_the_better_one_first_whichever_side_it_stands_on() -> None:
+def test_the_sentence_names_the_better_backend_first() -> None:
     found = compared(*[(conversation, False, True) for conversation in range(10)])
     assert found.difference == -1.0
     assert found.words.startswith("rag beats hybrid") and "10 only rag, 0 only hybrid" in found.words

@@ -106,7 +106,7 @@ async def test_a_conversation_told_turn_by_turn_is_heard_as_it_was(name: str) ->
     assert memory.perceived[0].text == exchanges_of(conversation)[name == "two friends"].messages[0].text
 
 
-async def test_a_question_after_which_nothing_is_said_leaves_nothing() -> None:
+async def test_a_question_at_the_end_leaves_nothing() -> None:
     memory = Listening()
     session = served(memory)
     history = "User: My cat is Tofu.\nAI: Noted.\n"
@@ -130,7 +130,7 @@ async def test_a_runner_that_keeps_no_whole_history_is_followed_by_what_was_repl
     assert session.turns == 6
 
 
-async def test_a_message_that_stands_at_the_end_of_its_own_history_is_heard_once() -> None:
+async def test_a_message_that_also_ends_its_history_is_observed_once() -> None:
     memory = Listening()
     session = served(memory)
     await say(session, "User: Hi\nAI: Hello!\nUser: What is new?", "What is new?")

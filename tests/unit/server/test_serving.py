@@ -153,7 +153,9 @@ async def test_no_more_sessions_are_open_than_it_has_room_for(service: Service, 
     assert [status for status, _ in made] == [201] * MAX_SESSIONS + [429]
 
 
-async def test_a_memory_that_fails_is_told_and_the_service_goes_on(service: Service, http: ClientSession) -> None:
+async def test_a_failing_memory_is_reported_and_the_service_continues(
+    service: Service, http: ClientSession
+) -> None:
     class Failing(ClosedBookBackend):
         async def open(self, namespace: object) -> None:
             raise BackendError("the disk is full")
