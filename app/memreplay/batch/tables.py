@@ -229,16 +229,19 @@ _LABELS: Final[Mapping[Label, str]] = {
     "unparsed": "the reply has no readable answer",
     "refused": "the provider refused",
     "key_suspect": "wrong by a published answer that the answer key corrects",
+    "not_visible": "wrong, and what memory stored or gave to the model was not recorded",
     "no_evidence": "wrong, and the dataset names no evidence",
     "not_written": "wrong: memory never held the fact, or no longer does",
     "not_retrieved": "wrong: memory held the fact but did not retrieve it",
     "cut": "wrong: retrieved, then cut from the prompt by the budget",
     "stale": "wrong: the answer is a superseded value",
     "false_attribution": "wrong: it was never said, but the model answered",
-    "misread": "wrong, with the evidence in the prompt",
-    "grounded": "right, with the evidence in the prompt",
-    "guessed": "right without the evidence, and without memory too",
-    "lucky": "right without the evidence, but not without memory",
+    "abstained": "wrong: the prompt held the answer, and the model said that it was not there",
+    "misread": "wrong: the prompt held the answer, and the model gave another",
+    "grounded": "right, with the answer in the prompt",
+    "correct_abstention": "right: it was never said, and the model says so",
+    "guessed": "right without the answer in the prompt, and without memory too",
+    "lucky": "right without the answer in the prompt, but not without memory",
 }
 
 
