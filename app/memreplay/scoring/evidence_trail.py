@@ -176,6 +176,8 @@ def _not_written(turn: str, answerable: Answerable, stages: Stages) -> Trail:
             f"What turn {turn} says was judged and dropped: significance {best.score:.2f} is below"
             f" {best.threshold:.2f}.",
         )
+    if stages.memory.is_empty:
+        return lost("distilled_away", f"Memory heard turn {turn}, and has stored nothing at all.")
     if any(turn in item.turns for item in stages.memory.items):
         return lost("distilled_away", f"What was stored of turn {turn} leaves the answer out.")
     return lost("distilled_away", f"Memory heard turn {turn} and stored nothing of it.")

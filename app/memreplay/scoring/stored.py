@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -206,15 +207,18 @@ class StoredMemory:
         return self._states.setdefault(key, _State(key, self._memory.store_of(key).slots))
 
     def _append(self, key: str, text: str, since: Mapping[str, int], now: int) -> None:
-        """A log that was written anew keeps the turns of the lines that it had before."""
-        lines = set(text.splitlines())
-        kept = {
-            turn: at
-            for piece in self._pieces[key]
-            if piece.removed and not lines.isdisjoint(piece.text.splitlines())
-            for turn, at in piece.since.items()
-        }
-        self._pieces[key].append(Item(text, {**since, **kept}, key, key, now))
+        """Add to a log. One that was just removed is written anew: it keeps the turns of lines that it had."""
+        lines = [line for line in text.splitlines() if line]
+        before = [piece for piece in self._pieces[key] if piece.removed and piece.ended_at == now]
+        had = [line for piece in before for line in piece.text.splitlines() if line]
+        kept = {turn: at for piece in before for turn, at in piece.since.items()}
+        if had:
+            for what, start, end, other, until in SequenceMatcher(None, had, lines, autojunk=False).get_opcodes():
+                if what == "replace" and end - start == until - other:
+                    for old, new in zip(had[start:end], lines[other:until], strict=True):
+                        self.supersessions += _replaced(old, new, kept, {**since, **kept})
+        is_kept = not set(had).isdisjoint(lines)
+        self._pieces[key].append(Item(text, {**since, **(kept if is_kept else {})}, key, key, now))
 
     def _write_point(self, key: str, point: StoredPoint, since: Mapping[str, int], at: int) -> None:
         payload, place = point.payload, (key, point.id)
