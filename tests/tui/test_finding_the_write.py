@@ -137,7 +137,7 @@ async def test_the_biography_shows_every_stage_of_a_fact(recorded: Launch) -> No
         for step in ("said", "observed", "DROP 0.41 of 0.60", "a number in passing", "retrieved", "asked"):
             assert step in life
         await pilot.press("right")
-        assert "DROP" not in text_of(pilot, "#life")
+        await until(pilot, lambda: "DROP" not in text_of(pilot, "#life"))
         await pilot.press("down", "down", "enter")
         assert pilot.app.screen is screen
         assert screen.cursor in (3, 4)

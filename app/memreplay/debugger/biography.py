@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from memory_backends.base import ChannelScore, Hit
-from memory_backends.stores.trace import AppendChange, MemoryOperation, PatchChange, PromotionDecision, UpsertChange
-from memreplay.conversations.models import Frozen, Question, Turn
+from memory_backends.stores.trace import MemoryOperation, PatchChange, PromotionDecision
+from memreplay.conversations.models import Conversation, Frozen, Question, Turn
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.grading import Outcome
-from memreplay.text import occurs_in
-from memreplay.timeline.fold import parts_of, pointer_of, value_in
+from memreplay.grading.equivalence import contains
+from memreplay.scoring.evidence_trail import piece_of
+from memreplay.scoring.holding import Answerable
+from memreplay.scoring.stored import Item, StoredMemory
 from memreplay.timeline.ledger import Ledger, LedgerEntry
 from memreplay.timeline.timeline import Answer, Timeline
 
@@ -26,7 +28,7 @@ def decisive_judgement(ledger: Ledger, turn_id: str, question: Question, until: 
 
     def weight(entry: LedgerEntry) -> tuple[bool, bool, float]:
         decision = entry[1]
-        answers = any(occurs_in(phrase, decision.content) for phrase in wanted)
+        answers = any(contains(phrase, decision.content) for phrase in wanted)
         return answers, decision.decision == "DROP", decision.score
 
     return max((entry for entry in ledger.about_turn(turn_id) if entry[0] <= until), key=weight, default=None)
@@ -85,7 +87,8 @@ def _names(hit: Hit, turn_id: str) -> bool:
 class StoredItem(Frozen):
     """Something stored because of a turn. ``item`` is a point id, a Redis key, or a JSON pointer into a state.
 
-    ``superseded_at`` is the position at which another took its place, and ``successor`` that other's id.
+    ``superseded_at`` is the position at which another took its place, and ``successor`` that other's id;
+    ``removed_at`` that at which it was removed.
     """
 
     turn: int
@@ -94,6 +97,7 @@ class StoredItem(Frozen):
     form: Form
     superseded_at: int | None = None
     successor: str | None = None
+    removed_at: int | None = None
 
 
 class JudgedCandidate(Frozen):
@@ -133,10 +137,14 @@ class RetrievalHistory(Frozen):
 
 
 class Biography(Frozen):
-    """Everything that is recorded about one turn in one memory."""
+    """Everything that is recorded about one turn in one memory.
+
+    ``is_recorded`` is False for a memory of which nothing was recorded but questions and answers.
+    """
 
     backend: str
     turn_id: str
+    is_recorded: bool
     said_at: int
     observed_at: int
     staged: tuple[StagedCandidate, ...]
@@ -152,8 +160,21 @@ class Biography(Frozen):
         return min(verbatim or [stored.turn for stored in self.stored], default=None)
 
 
-def biography(timeline: Timeline, retrievals: RetrievalIndex, backend: str, turn: Turn) -> Biography:
-    """The biography of a turn in one memory, as far as the conversation was played."""
+def memory_at_last(timeline: Timeline, backend: str) -> StoredMemory:
+    """What a memory held after all that was played. Slow: it reads every event of this memory."""
+    return StoredMemory(
+        event for position in range(timeline.reached + 1) for event in timeline.events_at(backend, position)
+    )
+
+
+def biography(
+    timeline: Timeline, retrievals: RetrievalIndex, backend: str, turn: Turn, memory: StoredMemory | None = None
+) -> Biography:
+    """The biography of a turn in one memory, as far as the conversation was played.
+
+    ``memory`` is what :func:`memory_at_last` returns, for a caller that keeps it.
+    """
+    held = memory or memory_at_last(timeline, backend)
     observed = timeline.observed_at(turn.id) or turn.number
     written = timeline.archive.written_at(backend, observed)
     judged = tuple(
@@ -163,15 +184,12 @@ def biography(timeline: Timeline, retrievals: RetrievalIndex, backend: str, turn
     return Biography(
         backend=backend,
         turn_id=turn.id,
+        is_recorded=held.is_recorded,
         said_at=turn.number,
         observed_at=observed,
         staged=tuple(_staged(written, observed, judged)),
         judged=judged,
-        stored=(
-            *_words(written, observed, turn),
-            *_facts(timeline, backend, judged),
-            *_slots(timeline, backend, written, observed, turn),
-        ),
+        stored=tuple(_stored(timeline.conversation, held, turn)),
         retrievals=RetrievalHistory(
             read_paths=len(timeline.perceived_index(backend)),
             ranks=tuple((seen.turn, seen.rank, seen.missed) for seen in found),
@@ -181,23 +199,65 @@ def biography(timeline: Timeline, retrievals: RetrievalIndex, backend: str, turn
 
 
 def biographies(
-    timeline: Timeline, retrievals: RetrievalIndex, backend: str, question: Question
+    timeline: Timeline,
+    retrievals: RetrievalIndex,
+    backend: str,
+    question: Question,
+    memory: StoredMemory | None = None,
 ) -> tuple[Biography, ...]:
     """The biographies of all evidence turns of a question, in their order in the conversation."""
+    held = memory or memory_at_last(timeline, backend)
     known = timeline.conversation.turns_by_id
     turns = sorted((known[turn] for turn in set(question.evidence) if turn in known), key=lambda turn: turn.number)
-    return tuple(biography(timeline, retrievals, backend, turn) for turn in turns)
+    return tuple(biography(timeline, retrievals, backend, turn, held) for turn in turns)
 
 
-def answerable_from(lives: Sequence[Biography]) -> int | None:
-    """The first position at which all evidence of a question is stored; None for never, or without evidence.
+def answerable_from(conversation: Conversation, memory: StoredMemory, question: Question) -> int | None:
+    """The first position at which what is stored holds the answer of a question; None for never."""
+    answerable = Answerable(question, conversation.turns_by_id)
+    evidence = frozenset(question.evidence)
+    parts = [
+        item
+        for item in memory.items
+        if not evidence.isdisjoint(item.turns)
+        or any(answerable.part_held_by(turn, [piece_of(item)]) for turn in evidence)
+    ]
+    for position in sorted({item.written_at for item in parts}):
+        held = [
+            piece_of(item)
+            for item in parts
+            if item.written_at <= position and (item.ended_at is None or item.ended_at > position)
+        ]
+        if answerable.held_by(held):
+            return position
+    return None
 
-    ``lives`` are the biographies of its evidence.
-    """
-    written = [life.written_at for life in lives]
-    if not written or any(at is None for at in written):
-        return None
-    return max(at for at in written if at is not None)
+
+def _stored(conversation: Conversation, memory: StoredMemory, turn: Turn) -> list[StoredItem]:
+    """What was stored of a turn: the items that come from it, and those that hold its part of an answer."""
+    asked = [
+        Answerable(question, conversation.turns_by_id)
+        for question in conversation.questions
+        if turn.id in question.evidence and question.evidence_role == "supports"
+    ]
+    found: dict[StoredItem, None] = {}
+    for item in memory.items:
+        piece = piece_of(item)
+        if turn.id in item.since or any(one.part_held_by(turn.id, [piece]) for one in asked):
+            found[_stored_item(item, turn)] = None
+    return sorted(found, key=lambda stored: (stored.form != "verbatim", stored.turn))
+
+
+def _stored_item(item: Item, turn: Turn) -> StoredItem:
+    return StoredItem(
+        turn=item.since.get(turn.id, item.written_at),
+        place=item.place,
+        item=item.id,
+        form="verbatim" if turn.text in item.text else "distilled",
+        superseded_at=item.ended_at if item.superseded else None,
+        successor=item.successor,
+        removed_at=item.ended_at if item.removed else None,
+    )
 
 
 def _staged(
@@ -210,85 +270,6 @@ def _staged(
                 candidate = step.path.removeprefix("/promotion_candidates/")
                 if step.op == "add" and candidate != step.path and candidate in ids:
                     yield StagedCandidate(turn=at, key=operation.key, candidate_id=candidate)
-
-
-def _words(written: Iterable[MemoryOperation], at: int, turn: Turn) -> Iterable[StoredItem]:
-    """Where the write path stored the turn verbatim."""
-    for operation in written:
-        if turn.id not in operation.turns:
-            continue
-        match operation.change:
-            case AppendChange(text=text) if turn.text in text:
-                yield StoredItem(turn=at, place=operation.key, item=operation.key, form="verbatim")
-            case UpsertChange(points=points):
-                for point in points:
-                    content = point.payload.get("content")
-                    if "sources" not in point.payload and isinstance(content, str) and turn.text in content:
-                        yield StoredItem(turn=at, place=operation.key, item=point.id, form="verbatim")
-            case _:
-                pass
-
-
-def _facts(timeline: Timeline, backend: str, judged: Sequence[JudgedCandidate]) -> Iterable[StoredItem]:
-    """The facts distilled from the turn and kept, with what superseded them."""
-    for one in judged:
-        point_id = one.decision.knowledge_id
-        if point_id is None:
-            continue
-        ended = next(
-            (
-                (at, later.knowledge_id)
-                for at, later in timeline.ledger(backend).about_point(point_id)
-                if later.superseded_id == point_id
-            ),
-            None,
-        )
-        places = (name for name in timeline.collections(backend) if _holds(timeline, backend, name, point_id))
-        yield StoredItem(
-            turn=one.turn,
-            place=next(places, ""),
-            item=point_id,
-            form="distilled",
-            superseded_at=ended[0] if ended else None,
-            successor=ended[1] if ended else None,
-        )
-
-
-def _holds(timeline: Timeline, backend: str, name: str, point_id: str) -> bool:
-    return bool(timeline.collection(backend, name).write_turns_of(point_id))
-
-
-def _slots(
-    timeline: Timeline, backend: str, written: Iterable[MemoryOperation], observed: int, turn: Turn
-) -> Iterable[StoredItem]:
-    """Slots of a state whose value names the turn as the one that said it."""
-    memory = timeline.description(backend)
-    touched = {
-        (operation.key, path[:2]): None
-        for operation in written
-        if isinstance(operation.change, PatchChange)
-        for path in (parts_of(step.path) for step in operation.change.steps)
-        if len(path) > 1 and path[0] == memory.store_of(operation.key).slots
-    }
-    for key, path in touched:
-        history = timeline.state(backend, key)
-        turns = dict.fromkeys(history.turns[number] for number in history.writes_within(path))
-        values = ((at, value_in(history.value_at(at), path)) for at in turns if at >= observed)
-        if turn.id not in _turns_named(next(values, (0, None))[1]):
-            continue
-        gone = next((at for at, value in values if turn.id not in _turns_named(value)), None)
-        yield StoredItem(turn=observed, place=key, item=pointer_of(path), form="distilled", superseded_at=gone)
-
-
-def _turns_named(value: Any) -> set[str]:
-    """The turns that a slot's value names as its source."""
-    match value:
-        case {"turn": str(turn)}:
-            return {turn}
-        case {"values": list(values)}:
-            return {turn for one in values for turn in _turns_named(one)}
-        case _:
-            return set()
 
 
 def _asked(timeline: Timeline, backend: str, turn: Turn) -> Iterable[AskedAbout]:

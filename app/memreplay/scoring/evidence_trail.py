@@ -76,17 +76,17 @@ class Stages:
     @cached_property
     def stored(self) -> Sequence[Piece]:
         """What memory held, and still counted as valid."""
-        return [_piece_of_item(item) for item in self.memory.items if item.is_current]
+        return [piece_of(item) for item in self.memory.items if item.is_current]
 
     @cached_property
     def removed(self) -> Sequence[Piece]:
         """What memory had held and removed."""
-        return [_piece_of_item(item) for item in self.memory.items if item.removed]
+        return [piece_of(item) for item in self.memory.items if item.removed]
 
     @cached_property
     def superseded(self) -> Sequence[Piece]:
         """What memory held, and had replaced by a later value."""
-        return [_piece_of_item(item) for item in self.memory.items if item.superseded]
+        return [piece_of(item) for item in self.memory.items if item.superseded]
 
     def _piece_of(self, hit: Hit) -> Piece:
         named = frozenset((*hit.turns, *hit.sources))
@@ -176,6 +176,8 @@ def _not_written(turn: str, answerable: Answerable, stages: Stages) -> Trail:
             f"What turn {turn} says was judged and dropped: significance {best.score:.2f} is below"
             f" {best.threshold:.2f}.",
         )
+    if stages.memory.is_empty:
+        return lost("distilled_away", f"Memory heard turn {turn}, and has stored nothing at all.")
     if any(turn in item.turns for item in stages.memory.items):
         return lost("distilled_away", f"What was stored of turn {turn} leaves the answer out.")
     return lost("distilled_away", f"Memory heard turn {turn} and stored nothing of it.")
@@ -209,5 +211,6 @@ def _placements(turn: str, candidates: Iterable[Hit]) -> Iterator[tuple[str, int
                 yield channel, place.rank
 
 
-def _piece_of_item(item: Item) -> Piece:
+def piece_of(item: Item) -> Piece:
+    """A stored item as a text to look for an answer in."""
     return Piece(item.text, item.turns)

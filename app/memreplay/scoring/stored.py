@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -57,13 +58,15 @@ class Item:
 
     ``since`` maps each turn that it comes from to the position at which that turn got into it. ``removed``: it is
     no longer there. ``superseded``: a later value took its place (``successor`` is the id of the point that has
-    it); it may still be stored. ``ended_at`` is the position at which either happened.
+    it); it may still be stored. ``ended_at`` is the position at which either happened, ``written_at`` that at which
+    the text was written.
     """
 
     text: str
     since: Mapping[str, int]
     place: str = ""
     id: str = ""
+    written_at: int = 0
     removed: bool = False
     superseded: bool = False
     ended_at: int | None = None
@@ -185,14 +188,14 @@ class StoredMemory:
                 for point in points:
                     self._write_point(key, point, since, at)
             case AppendChange(text=text):
-                self._append(key, text, since)
+                self._append(key, text, since, at)
             case RemoveChange(ids=ids):
                 self._remove(key, ids, at)
             case WriteChange() | PatchChange() if self._memory.store_of(key).is_scratch:
                 pass
             case WriteChange(value=str(text)):
                 self._remove(key, (), at)
-                self._append(key, text, since)
+                self._append(key, text, since, at)
             case WriteChange(value=value):
                 self.supersessions += self._state(key).write(value, since, at)
             case PatchChange(steps=steps):
@@ -203,16 +206,19 @@ class StoredMemory:
     def _state(self, key: str) -> _State:
         return self._states.setdefault(key, _State(key, self._memory.store_of(key).slots))
 
-    def _append(self, key: str, text: str, since: Mapping[str, int]) -> None:
-        """A log that was written anew keeps the turns of the lines that it had before."""
-        lines = set(text.splitlines())
-        kept = {
-            turn: at
-            for piece in self._pieces[key]
-            if piece.removed and not lines.isdisjoint(piece.text.splitlines())
-            for turn, at in piece.since.items()
-        }
-        self._pieces[key].append(Item(text, {**since, **kept}, key, key))
+    def _append(self, key: str, text: str, since: Mapping[str, int], now: int) -> None:
+        """Add to a log. One that was just removed is written anew: it keeps the turns of lines that it had."""
+        lines = [line for line in text.splitlines() if line]
+        before = [piece for piece in self._pieces[key] if piece.removed and piece.ended_at == now]
+        had = [line for piece in before for line in piece.text.splitlines() if line]
+        kept = {turn: at for piece in before for turn, at in piece.since.items()}
+        if had:
+            for what, start, end, other, until in SequenceMatcher(None, had, lines, autojunk=False).get_opcodes():
+                if what == "replace" and end - start == until - other:
+                    for old, new in zip(had[start:end], lines[other:until], strict=True):
+                        self.supersessions += _replaced(old, new, kept, {**since, **kept})
+        is_kept = not set(had).isdisjoint(lines)
+        self._pieces[key].append(Item(text, {**since, **(kept if is_kept else {})}, key, key, now))
 
     def _write_point(self, key: str, point: StoredPoint, since: Mapping[str, int], at: int) -> None:
         payload, place = point.payload, (key, point.id)
@@ -234,6 +240,7 @@ class StoredMemory:
             text,
             since,
             *place,
+            at if before is None or before.text != text else before.written_at,
             superseded=successor is not None,
             ended_at=None if successor is None else at,
             successor=None if successor is None else str(successor),
@@ -305,6 +312,7 @@ class _State:
         self._value: Any = MISSING
         self._leaves: dict[Path, Leaf] = {}
         self._since: dict[Path, Mapping[str, int]] = {}
+        self._written: dict[Path, int] = {}
         self._gone: list[Item] = []
 
     def write(self, value: Any, since: Mapping[str, int], at: int) -> list[Supersession]:
@@ -322,11 +330,13 @@ class _State:
         arrived = {path: moved.pop(leaf.line) for path, leaf in new.items() if leaf.line in moved}
         for path in new:
             was_at = arrived.get(path)
-            self._since[path] = written[was_at] if was_at else {**since, **written.get(path, {})}
+            counts = self._slots is None or self._is_slot(path)
+            by = since if counts else {}
+            self._since[path] = written[was_at] if was_at else {**by, **written.get(path, {})}
         found: list[Supersession] = []
         left = set(arrived.values())
         for path, leaf in lost.items():
-            if path in left or _NO_WORDS.fullmatch(leaf.text):
+            if path in left or _NO_WORDS.fullmatch(leaf.text) or self._names_a_turn(path):
                 continue
             old = self._turns_of(path, before, written)
             is_superseded = path in new and path not in arrived
@@ -338,12 +348,17 @@ class _State:
                     leaf.line,
                     old,
                     self._key,
-                    pointer_of(path),
+                    pointer_of(leaf.group),
+                    self._written[path],
                     removed=not is_superseded,
                     superseded=is_superseded,
                     ended_at=at,
                 )
             )
+        self._written = {
+            path: self._written[arrived.get(path, path)] if path in arrived or path not in new else at
+            for path in after
+        }
         return found
 
     def _superseded(
@@ -352,7 +367,7 @@ class _State:
         if not self._is_slot(path):
             return _replaced(old.text, new.text, old_since, new_since)
         turns = frozenset(new_since) - frozenset(old_since)
-        return [Supersession((old.text,), frozenset(old_since), turns)] if turns and old.name != "turn" else []
+        return [Supersession((old.text,), frozenset(old_since), turns)] if turns else []
 
     def patch(self, steps: Sequence[PatchStep], since: Mapping[str, int], at: int) -> list[Supersession]:
         """Apply a patch; returns what it replaced by something else."""
@@ -365,7 +380,7 @@ class _State:
     def clear(self, at: int) -> None:
         """The key was removed."""
         self._gone += [replace(item, removed=True, ended_at=at) for item in self._records()]
-        self._value, self._leaves, self._since = MISSING, {}, {}
+        self._value, self._leaves, self._since, self._written = MISSING, {}, {}, {}
 
     def items(self) -> Iterator[Item]:
         """The records that are there, and those that were."""
@@ -386,10 +401,16 @@ class _State:
                     for turn, at in self._turns_of(path, self._leaves, self._since).items():
                         since[turn] = min(at, since.get(turn, at))
                 text = "\n".join(self._leaves[path].line for path in members)
-                yield Item(text, since, self._key, pointer_of(members[0] if apart else group))
+                written = max(self._written[path] for path in members)
+                if self._is_slot(members[0]):
+                    since = dict.fromkeys(since, written)
+                yield Item(text, since, self._key, pointer_of(members[0] if apart else group), written)
 
     def _is_slot(self, path: Path) -> bool:
         return bool(path) and path[0] == self._slots
+
+    def _names_a_turn(self, path: Path) -> bool:
+        return self._is_slot(path) and path[-1] == "turn"
 
     def _turns_of(
         self, path: Path, leaves: Mapping[Path, Leaf], written: Mapping[Path, Mapping[str, int]]
@@ -418,7 +439,7 @@ def leaves_with_paths(value: Any, path: Path = (), name: str = "") -> Iterator[t
         case list() | tuple():
             for index, inner in enumerate(value):
                 yield from leaves_with_paths(inner, (*path, str(index)))
-        case str() | int() | float() if not isinstance(value, bool):
+        case str() | int() | float() if _says_something(value):
             yield path, Leaf(name, str(value), path[:-1] if name else path)
         case _:
             pass
@@ -433,7 +454,15 @@ def leaves_of(value: Any) -> Iterator[str]:
         case list() | tuple():
             for inner in value:
                 yield from leaves_of(inner)
-        case str() | int() | float() if not isinstance(value, bool):
+        case str() | int() | float() if _says_something(value):
             yield str(value)
         case _:
             pass
+
+
+_TIME_STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*")
+
+
+def _says_something(value: str | int | float) -> bool:
+    """Whether a value can be part of a fact: no flag, and not the time at which it was written."""
+    return not isinstance(value, bool) and not (isinstance(value, str) and _TIME_STAMP.fullmatch(value))

@@ -6,7 +6,13 @@ import pytest
 
 from memory_backends.records import KNOWLEDGE_COLLECTION
 from memreplay.conversations.models import Conversation, Session, Turn
-from memreplay.debugger.biography import answerable_from, biographies, biography, retrieval_outcome
+from memreplay.debugger.biography import (
+    answerable_from,
+    biographies,
+    biography,
+    memory_at_last,
+    retrieval_outcome,
+)
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.engine.events import ReplayEvent
 from memreplay.timeline.timeline import Timeline
@@ -46,7 +52,7 @@ def test_every_decision_is_in_the_biographies_of_the_turns_it_was_made_from(
             told.add((one.turn, one.decision.candidate_id))
         kept = {one.decision.knowledge_id for one in life.judged if one.decision.knowledge_id}
         facts = {stored.item for stored in life.stored if stored.place == KNOWLEDGE_COLLECTION}
-        assert facts == kept
+        assert kept <= facts  # others may hold the same answer
     ledger = timeline.ledger("hybrid").until(timeline.reached)
     assert told == {(turn, decision.candidate_id) for turn, decision in ledger}
 
@@ -92,12 +98,14 @@ def test_the_placings_are_those_of_the_read_paths(timeline: Timeline, retrievals
             assert about.outcome is not None
 
 
-def test_a_question_can_be_answered_from_where_its_last_evidence_is_written(
+def test_a_question_can_be_answered_at_the_latest_where_its_last_evidence_is_written(
     timeline: Timeline, retrievals: RetrievalIndex
 ) -> None:
     known = timeline.conversation.turns_by_id
     for question in timeline.conversation.questions:
         lives = biographies(timeline, retrievals, "rag", question)
         last = max(known[turn].number for turn in question.evidence)
-        assert answerable_from(lives) == last + last % 2
-    assert answerable_from(()) is None
+        memory = memory_at_last(timeline, "rag")
+        start = answerable_from(timeline.conversation, memory, question)
+        assert start is not None and start <= last + last % 2
+        assert all(life.stored for life in lives)

@@ -257,7 +257,7 @@ async def test_a_right_answer_without_named_evidence_is_grounded_where_the_promp
 
 async def test_a_memory_that_stored_nothing_is_not_written() -> None:
     found = await by_facts(FactsMemory({}))
-    assert found.label == "not_written" and "stored nothing" in found.detail
+    assert found.label == "not_written" and "stored nothing at all" in found.detail
 
 
 async def test_other_memories_in_the_run_change_no_verdict() -> None:

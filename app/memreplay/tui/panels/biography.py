@@ -14,7 +14,6 @@ from memreplay.debugger.biography import (
     RetrievalHistory,
     RetrievalOutcome,
     StoredItem,
-    answerable_from,
 )
 from memreplay.tui.panels.answers import SIGNS
 from memreplay.tui.subjects import DecisionSubject, PositionSubject, TurnSubject
@@ -32,10 +31,13 @@ _REACH: Final[dict[Reach, tuple[str, Tone]]] = {
 
 
 def biography_lines(
-    conversation: Conversation, lives: Sequence[Biography], question: Question | None
+    conversation: Conversation, lives: Sequence[Biography], question: Question | None, answerable: int | None = None
 ) -> list[Line]:
-    """The path of each evidence turn through one memory, and the turn from which the question can be answered."""
-    lines = [] if question is None else list(_question_lines(question, lives))
+    """The path of each evidence turn through one memory.
+
+    ``answerable`` is the position from which what is stored holds the answer of the question; None for never.
+    """
+    lines = [] if question is None else list(_question_lines(question, lives, answerable))
     for life in lives:
         if lines:
             lines.append(line(""))
@@ -43,15 +45,16 @@ def biography_lines(
     return lines
 
 
-def _question_lines(question: Question, lives: Sequence[Biography]) -> Iterator[Line]:
+def _question_lines(question: Question, lives: Sequence[Biography], start: int | None) -> Iterator[Line]:
     yield line(Span(one_line(question.text), "strong"))
     yield line(Span("expected  ", "dim"), Span(one_line(question.expected), "value"), hang=10)
-    start = answerable_from(lives)
-    if start is None:
-        yield line(Span("✗ its evidence is never written in full", "bad"))
+    if not all(life.is_recorded for life in lives):
+        yield line(Span("– what this memory stored was not recorded", "dim"))
+    elif start is None:
+        yield line(Span("✗ what was stored never holds the answer", "bad"))
     else:
-        about = PositionSubject(start, lives[0].backend)
-        yield line(Span(f"✓ all of its evidence is written by turn {start}", "good"), about=about)
+        about = PositionSubject(start, lives[0].backend) if lives else None
+        yield line(Span(f"✓ what was stored holds the answer from turn {start}", "good"), about=about)
 
 
 def _life_lines(conversation: Conversation, life: Biography) -> Iterator[Line]:
@@ -61,14 +64,17 @@ def _life_lines(conversation: Conversation, life: Biography) -> Iterator[Line]:
         life.said_at, "said", Span(f"by {who}, turn {one_line(turn.id)}", "key"), about=TurnSubject(turn.id)
     )
     yield from paragraphs(turn.text, indent=_INDENT, most=_ROWS_OF_TEXT)
-    yield _step(life.observed_at, "observed", "memory receives its exchange", about=_at(life.observed_at, life))
+    if life.is_recorded:
+        yield _step(life.observed_at, "observed", "memory receives its exchange", about=_at(life.observed_at, life))
     for candidate in life.staged:
         yield _step(candidate.turn, "candidate", one_line(candidate.candidate_id), about=_at(candidate.turn, life))
     for judged in life.judged:
         yield from _judged_lines(judged, life)
     for stored in life.stored:
         yield from _stored_lines(stored, life)
-    if not life.stored:
+    if not life.is_recorded:
+        yield line(Span(f"{'':>6}", "dim"), Span("– what was stored was not recorded", "dim"))
+    elif not life.stored:
         yield line(Span(f"{'':>6}", "dim"), Span("✗ none of it was ever stored", "bad"))
     yield from _sighting_lines(life.retrievals, life)
     for asked in life.asked:
@@ -94,6 +100,10 @@ def _stored_lines(stored: StoredItem, life: Biography) -> Iterator[Line]:
     if stored.superseded_at is not None:
         by = f"by {one_line(stored.successor)}" if stored.successor else "by a later value"
         yield _step(stored.superseded_at, "superseded", Span(by, "changed"), about=_at(stored.superseded_at, life))
+    if stored.removed_at is not None:
+        yield _step(
+            stored.removed_at, "removed", Span("no longer stored", "removed"), about=_at(stored.removed_at, life)
+        )
 
 
 def _sighting_lines(seen: RetrievalHistory, life: Biography) -> Iterator[Line]:

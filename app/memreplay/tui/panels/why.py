@@ -18,6 +18,7 @@ from memreplay.tui.text import Line, Span, Tone, line, one_line, paragraphs
 _STAGES: Final[Mapping[LostAt | None, tuple[str, Tone]]] = {
     None: ("✓ in the prompt", "good"),
     "not_written": ("✗ never written", "bad"),
+    "not_visible": ("– not retrieved; what is stored was not recorded", "warn"),
     "not_retrieved": ("✗ written but not retrieved", "bad"),
     "cut": ("✗ retrieved but cut", "bad"),
 }

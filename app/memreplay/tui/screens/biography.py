@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import ClassVar
 
 from textual import on, work
@@ -14,8 +13,9 @@ from textual.screen import Screen
 from textual.widgets import Footer
 
 from memreplay.conversations.models import Question, Turn
-from memreplay.debugger.biography import Biography, biographies, biography
+from memreplay.debugger.biography import answerable_from, biographies, biography, memory_at_last
 from memreplay.debugger.retrievals import RetrievalIndex
+from memreplay.scoring.stored import StoredMemory
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.panels.biography import biography_lines
@@ -42,6 +42,7 @@ class BiographyScreen(Screen[Destination | None]):
         self._retrievals = retrievals
         self._fact = fact
         self._backends = timeline.backends
+        self._memories: dict[str, StoredMemory] = {}
         self._place = self._backends.index(backend) if backend in self._backends else 0
 
     def compose(self) -> ComposeResult:
@@ -57,28 +58,30 @@ class BiographyScreen(Screen[Destination | None]):
         life.focus(scroll_visible=False)
         self._read()
 
-    @work(group="biography")
+    @work(group="biography", exclusive=True)
     async def _read(self) -> None:
         await asyncio.to_thread(self._retrievals.catch_up)
-        self._paint()
+        await self._paint()
 
-    def _paint(self) -> None:
+    async def _paint(self) -> None:
         backend = self._backends[self._place]
+        if backend not in self._memories:
+            self._memories[backend] = await asyncio.to_thread(memory_at_last, self._timeline, backend)
+        memory = self._memories[backend]
         others = [name for name in self._backends if name != backend]
         self.query_one("#header", Bar).say(
             Span(" BIOGRAPHY ", "recorded"),
             Span(f"  {one_line(backend)}", "strong"),
             Span(f"  ←→ {one_line(', '.join(others))}" if others else "", "dim"),
         )
-        question = self._fact if isinstance(self._fact, Question) else None
-        lives = self._lives(backend)
-        lines = biography_lines(self._timeline.conversation, lives, question)
+        fact, conversation = self._fact, self._timeline.conversation
+        if isinstance(fact, Question):
+            lives = biographies(self._timeline, self._retrievals, backend, fact, memory)
+            lines = biography_lines(conversation, lives, fact, answerable_from(conversation, memory, fact))
+        else:
+            lives = (biography(self._timeline, self._retrievals, backend, fact, memory),)
+            lines = biography_lines(conversation, lives, None)
         self.query_one("#life", LinesView).show(lines)
-
-    def _lives(self, backend: str) -> Sequence[Biography]:
-        if isinstance(self._fact, Question):
-            return biographies(self._timeline, self._retrievals, backend, self._fact)
-        return [biography(self._timeline, self._retrievals, backend, self._fact)]
 
     # ---- what the user does --------------------------------------------------------------------------------
 
@@ -115,4 +118,4 @@ class BiographyScreen(Screen[Destination | None]):
 
     def _look_at(self, place: int) -> None:
         self._place = max(0, min(place, len(self._backends) - 1))
-        self._paint()
+        self._read()
