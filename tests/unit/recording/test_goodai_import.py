@@ -142,7 +142,7 @@ def a_test_outside(folder: Path) -> None:
     [
         (without_log, "holds no master_log.jsonl"),
         (empty_log, "is empty"),
-        (broken_line, "line 1: is broken"),
+        (broken_line, "line 1: is invalid"),
         (without_result, "has no result of the test Colours - 0"),
         (broken_result, "/score"),
         (a_test_outside, "has no result of the test"),
@@ -162,6 +162,32 @@ def test_a_faulty_run_is_one_sentence_and_leaves_no_recording(
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no folder"):
         import_goodai_run(tmp_path / "nowhere", tmp_path / "r.sqlite3")
+
+
+SAYING = "The slow gardener also eats in autumn."
+
+
+def test_the_callback_counts_from_the_question_and_not_from_a_reset_message(tmp_path: Path) -> None:
+    """GoodAI sends the reset message as the last line of the script: here while the callback still waits."""
+    test, folder = "Prospective Memory - 0", tmp_path / "run"
+    log = [
+        event(1, test, 0, tokens=0),
+        *exchange(test, 1, f"'{SAYING}' - Mirela Okoye", "A fine saying."),
+        *exchange(test, 3, "Add the saying to your 3rd reply.", "I will.", question=True),
+        event(9, test, 5),
+        event(3, "", 6, message="Where does the Tagus end?", is_question=False),
+        event(5, "", 7, message="In Lisbon.", is_question=False),
+        *exchange(test, 8, "Forget the saying.", f"Gladly. {SAYING}"),
+        event(10, test, 10),
+        event(2, test, 11),
+    ]
+    (folder / "Prospective Memory").mkdir(parents=True)
+    (folder / "master_log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in log))
+    outcome = result(1, []) | {"expected_responses": [[SAYING, "Mirela Okoye", 3]]}
+    (folder / "Prospective Memory" / "0_0.json").write_text(json.dumps(outcome))
+    _, results = imported(folder, tmp_path / "r.sqlite3")
+    (row,) = results.questions
+    assert (row.score, row.recorded_score) == (1, 1), row.error
 
 
 @pytest.mark.shared_data
