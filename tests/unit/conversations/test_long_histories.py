@@ -86,7 +86,7 @@ def test_a_question_with_options_is_asked_as_recall_and_as_multiple_choice(tmp_p
     assert (choice.id, choice.kind, choice.text) == ("tide-01-q1-mc", "choice", recall.text)
     assert choice.correct_index is not None and choice.choices[choice.correct_index] == "1,140"
     assert recall.supersedes == choice.supersedes == ("900",)
-    assert (recall.evidence, recall.evidence_role, recall.info_location) == (("D2:1",), "supports", "recent")
+    assert (recall.evidence, recall.evidence_role, recall.info_location) == (("D2:1",), "supports", "middle")
     assert (adversarial.abstain, adversarial.evidence_role, adversarial.info_location) == (
         True,
         "tempting",
