@@ -43,7 +43,7 @@ def replay(
         list[str] | None,
         typer.Option(
             metavar="ID|GLOB|PATH",
-            help="Conversations to replay, or tests to run. Repeatable. [default: shipped ones but long-*]",
+            help="Conversations to replay, or tests to run. Repeatable. [default: the shipped ones but long-*]",
         ),
     ] = None,
     evidence: Annotated[
