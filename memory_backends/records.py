@@ -79,8 +79,8 @@ class SharedWorkspaceState(Record):
 class QdrantDocument(Record):
     """DD-02: one exchange. A point of ``goodai_ltm_full_history`` (and, for hybrid, of ``hybrid_verbatim``).
 
-    ``turn_number`` is the 1-based sequential index of the exchange, which the dictionary calls a turn. ``turns``
-    are the ids of the messages in it, and our addition.
+    ``turn_number`` is the 1-based sequential index of the exchange, which the dictionary calls a turn. ``turns``,
+    our addition, are the ids of the messages in it.
     """
 
     id: str

@@ -216,7 +216,8 @@ class _Run:
         payload = {
             "id": _point("exchange", turn.number),
             "content": text,
-            "turn_number": turn.number,
+            "turn_number": turn.number // 2,
+            "turns": [str(turn.number - 1), str(turn.number)],
             "timestamp": "2024-01-01T09:00:00.000Z",
         }
         said = str(turn.number - 1)

@@ -150,4 +150,17 @@ BROKEN: dict[str, list[tuple[str, str, str]]] = {
     "turns_too_many": [("tide-01.json", "/turns", "has 22 entries")],
     "wording_shared": [("tide-02.json", "/turns/9/content", "shares 9 words in a row")],
     "words_too_few": [("tide-01.json", "/turns", "holds 356 words")],
+    "sessions_beside_turns": [("tide-01.json", "/turns", "stands beside sessions")],
+    "session_date_broken": [("tide-01.json", "/sessions/1/date", 'is "2 March 2025"')],
+    "session_date_with_a_zone": [("tide-01.json", "/sessions/1/date", 'is "2025-03-02T10:00:00Z"')],
+    "sessions_out_of_order": [("tide-01.json", "/sessions/1/date", 'is "2024-03-02T00:00:00", before')],
+    "session_without_turns": [("tide-01.json", "/sessions/1/turns", "has 0 entries")],
+    "evidence_unknown": [("tide-01.json", "/recallQuestions/0/evidence/1", 'is "D2:7", which is no turn')],
+    "options_repeat": [("tide-01.json", "/recallQuestions/0/options/2", 'is "Graphite" again')],
+    "options_lack_the_answer": [("tide-01.json", "/recallQuestions/0/options", 'are 3 entries without "tallow"')],
+    "adversarial_with_an_answer": [
+        ("tide-01.json", "/recallQuestions/1/expectedAnswer", 'is "A barge", but the question is adversarial')
+    ],
+    "question_type_unknown": [("tide-01.json", "/recallQuestions/0/type", 'is "assistant"')],
+    "speaker_missing": [("tide-01.json", "/speakers/assistant", "is missing")],
 }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import pytest
 
+from memory_backends.records import PersonalMemoryState, SharedWorkspaceState
 from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
 from tests.stubs.memory import exchange, namespace, play
@@ -33,7 +35,7 @@ async def test_full_context_holds_one_plain_string_and_nothing_else(make, plain_
     )
 
 
-async def test_rag_uses_no_redis_and_stores_documents_of_four_fields(make, plain_redis):
+async def test_rag_uses_no_redis_and_stores_numbered_exchanges_with_the_ids_of_their_turns(make, plain_redis):
     backend = make("rag")
     await backend.open(namespace("rag"))
     said_at = datetime(2023, 5, 8, 13, 56)
@@ -45,10 +47,30 @@ async def test_rag_uses_no_redis_and_stores_documents_of_four_fields(make, plain
     assert first[1] == {
         "id": first[0],
         "content": "User: What is your name?\nAI: My name is AI.",
-        "turn_number": 2,
+        "turn_number": 1,
+        "turns": list(TALK[0].turn_ids),
         "timestamp": "2025-09-14T18:30:01.000Z",
     }
     assert second[1]["timestamp"] == "2023-05-08T13:56:00.000Z"
+    assert second[1]["turn_number"] == 2
+
+
+async def test_hybrid_numbers_its_exchanges_as_rag_does(make):
+    backend = make("hybrid")
+    await backend.open(namespace("hybrid"))
+    await play(backend, TALK)
+    documents = (await backend.snapshot()).points["qdrant"]["hybrid_verbatim"].values()
+    assert [(each["turn_number"], each["turns"]) for each in documents] == [
+        (number, list(each.turn_ids)) for number, each in enumerate(TALK, start=1)
+    ]
+
+
+def test_states_fill_the_fields_that_the_dictionary_sets_automatically():
+    personal = PersonalMemoryState(agent_id="planner")
+    first, second = SharedWorkspaceState(status="active"), SharedWorkspaceState(status="active")
+    assert datetime.now(UTC) - personal.last_updated < timedelta(minutes=1)
+    assert UUID(first.event_id) != UUID(second.event_id)
+    assert first.created_at <= first.last_updated <= datetime.now(UTC)
 
 
 async def test_keys_of_a_finished_conversation_expire_only_if_asked(make, plain_redis):

@@ -166,11 +166,7 @@ def test_each_fact_stands_where_the_table_says(left: Left) -> None:
             assert item["valid_from"] < item["valid_to"], fact
 
         # hybrid_verbatim: the exchange that holds the turn, word for word.
-        (said,) = [
-            each
-            for each in left.points("hybrid_verbatim", fact.conversation)
-            if each["turn_number"] in (int(fact.turn), int(fact.turn) + 1)
-        ]
+        (said,) = [each for each in left.points("hybrid_verbatim", fact.conversation) if fact.turn in each["turns"]]
         assert fact.value in said["content"], fact
 
 

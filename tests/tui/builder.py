@@ -240,7 +240,8 @@ def _rag(name: str, known: Conversation, turn: Turn) -> Iterator[ReplayEvent]:
     payload = {
         "id": f"point-{turn.number}",
         "content": _exchange_text(known, turn),
-        "turn_number": turn.number,
+        "turn_number": turn.number // 2,
+        "turns": [str(turn.number - 1), str(turn.number)],
         "timestamp": "2024-03-04T09:30:00.000Z",
     }
     change = UpsertChange(points=(StoredPoint(id=f"point-{turn.number}", payload=payload),))

@@ -51,7 +51,7 @@ def replay(
         list[str] | None,
         typer.Option(
             metavar="ID|GLOB|PATH",
-            help="Conversations to replay, or tests to run. Repeatable. [default: the shipped conversations]",
+            help="Conversations to replay, or tests to run. Repeatable. [default: the shipped ones but long-*]",
         ),
     ] = None,
     evidence: Annotated[

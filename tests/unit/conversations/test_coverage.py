@@ -44,9 +44,9 @@ def test_a_question_is_of_the_type_of_its_evidence(coverage: Coverage) -> None:
 def test_a_dataset_without_marks_is_counted_under_its_name_as_far_as_it_goes(coverage: Coverage) -> None:
     by_position = table(coverage, "category", "position").cells["gardens"]
     assert {column: cell.questions for column, cell in by_position.items()} == {
-        "early": 2,
-        "middle": 2,
-        "recent": 0,
+        "early": 1,
+        "middle": 1,
+        "recent": 2,
         "–": 1,
     }
     assert table(coverage, "category", "salience").cells["gardens"]["–"] == Cell(questions=5, key_turns=0)
@@ -54,3 +54,11 @@ def test_a_dataset_without_marks_is_counted_under_its_name_as_far_as_it_goes(cov
 
 def test_tags_are_counted_by_conversation(coverage: Coverage) -> None:
     assert coverage.tags == {"correction": 1}
+
+
+def test_a_question_with_options_counts_once_under_its_type(tmp_path: Path) -> None:
+    data = boat_conversation()
+    data["recallQuestions"][0] |= {"options": ["Petrel", "Skua"], "type": "single_fact"}
+    coverage = coverage_of(load([str(written(tmp_path / "harbour-07.json", data))]))
+    assert table(coverage, "question type", "position").cells["single_fact"]["early"] == Cell(1, 0)
+    assert table(coverage, "salience", "position").cells["high"]["early"] == Cell(questions=1, key_turns=1)

@@ -50,34 +50,51 @@ def test_metadata_that_says_no_and_fields_left_out_come_back(tmp_path: Path) -> 
     assert loaded(exported(conversation, tmp_path / "again")) == conversation
 
 
-def test_a_conversation_of_named_speakers_keeps_names_words_and_evidence(tmp_path: Path) -> None:
+def test_a_dated_conversation_of_named_speakers_comes_back(tmp_path: Path) -> None:
     conversation = loaded(written(tmp_path / "garden.json", [locomo_sample()]))
     again = loaded(exported(conversation, tmp_path / "again"))
-    assert [turn.text for turn in again.turns[:2]] == [
-        "Vera: I planted quinces. [shares a photo: a young tree]",
-        "Tom: I have beans.",
+    assert [(turn.role, turn.speaker, turn.text) for turn in again.turns] == [
+        (turn.role, turn.speaker, turn.text) for turn in conversation.turns
     ]
-    assert [turn.role for turn in again.turns] == [turn.role for turn in conversation.turns]
-    assert [question.text for question in again.questions] == [q.text for q in conversation.questions[:4]]
-    assert [question.expected for question in again.questions] == ["quinces", "2021", "beans", "Yes"]
-    marked = {turn.number for turn in again.turns if turn.key_info is not None}
-    assert marked == {1, 2, 4, 5, 6}
-    assert again.questions[0].evidence == ("1",)
-    assert [question.info_location for question in again.questions] == ["early", "middle", "middle", "recent"]
+    assert [again.date_of(turn) for turn in again.turns] == [conversation.date_of(t) for t in conversation.turns]
+    assert again.sessions[0].summary == "Vera planted quinces."
+    assert [question.text for question in again.questions] == [q.text for q in conversation.questions]
+    assert [question.expected for question in again.questions] == [
+        "quinces",
+        "2021",
+        "beans",
+        "Yes",
+        "Not answerable",
+    ]
+    assert [question.abstain for question in again.questions] == [False] * 4 + [True]
+    assert [question.evidence for question in again.questions] == [
+        ("D1:1",),
+        ("D2:2",),
+        ("D1:2", "D2:1", "D3:1"),
+        (),
+        ("D2:1",),
+    ]
+    assert lost_in_export(conversation) == ("the question types", "the ids of the turns")
 
 
-def test_what_the_format_cannot_hold_is_named(tmp_path: Path) -> None:
-    rows = written_lines(tmp_path / "rows.jsonl", [mc10_row(0), mc10_row(4)])
-    lost = " · ".join(lost_in_export(loaded(rows)))
-    for phrase in (
-        "1 questions whose correct answer",
-        "options of 1",
-        "3 sessions",
-        "dates",
-        "summaries",
-        "salience",
-    ):
+def test_sessions_without_dates_become_one_conversation(tmp_path: Path) -> None:
+    rows = written_lines(tmp_path / "rows.jsonl", [mc10_row(0, haystack_session_datetimes=[None, None, None])])
+    conversation = loaded(rows)
+    lost = " · ".join(lost_in_export(conversation))
+    for phrase in ("3 sessions", "summaries", "salience", "question types", "1 multiple-choice questions"):
         assert phrase in lost
+    again = loaded(exported(conversation, tmp_path / "again"))
+    assert [turn.id for turn in again.turns] == [str(turn.number) for turn in conversation.turns]
+
+
+def test_a_multiple_choice_question_keeps_its_options(tmp_path: Path) -> None:
+    rows = written_lines(tmp_path / "rows.jsonl", [mc10_row(0), mc10_row(4)])
+    conversation = loaded(rows)
+    again = loaded(exported(conversation, tmp_path / "again"))
+    choices = [question for question in again.questions if question.kind == "choice"]
+    assert [set(choice.choices) for choice in choices] == [set(q.choices) for q in conversation.questions]
+    assert [choice.expected for choice in choices] == [question.expected for question in conversation.questions]
+    assert [choice.abstain for choice in choices] == [False, True]
     haystacks = lost_in_export(loaded(written(tmp_path / "l.json", [longmemeval_entry()])))
     assert not any("options" in phrase or "summaries" in phrase for phrase in haystacks)
 

@@ -20,7 +20,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "shelf"
     for name in ("harbour-07", "harbour-08"):
         written(folder / "harbour" / f"{name}.json", boat_conversation() | {"id": name})
-    written(folder / "long" / "gardens.json", [locomo_sample()])
+    written(folder / "published" / "gardens.json", [locomo_sample()])
     monkeypatch.setattr(registry, "datasets_folder", lambda: folder)
     return folder
 
@@ -40,8 +40,11 @@ def test_conversations_come_in_the_order_of_the_specs_and_once(shelf: Path) -> N
     assert ids("harbour-08", "harbour-*", "gardens") == ["harbour-08", "harbour-07", "garden-1"]
 
 
-def test_without_a_spec_everything_shipped_is_loaded(shelf: Path) -> None:
+def test_without_a_spec_everything_shipped_but_long_histories_is_loaded(shelf: Path) -> None:
+    written(shelf / "long" / "long-01.json", boat_conversation() | {"id": "long-01"})
     assert ids() == ["garden-1", "harbour-07", "harbour-08"]
+    assert ids("long-*") == ["long-01"]
+    assert ids("*") == ["garden-1", "harbour-07", "harbour-08", "long-01"]
 
 
 def test_a_conversation_bears_the_id_of_its_dataset(shelf: Path) -> None:
@@ -123,7 +126,7 @@ def test_evidence_that_is_no_locomo10_file_is_refused(tmp_path: Path, content: s
 
 def test_the_shipped_conversations_load_without_a_warning_and_know_their_evidence() -> None:
     warnings: list[str] = []
-    conversations = {conversation.id: conversation for conversation in load([], on_warning=warnings.append)}
+    conversations = {conversation.id: conversation for conversation in load(["*"], on_warning=warnings.append)}
     assert warnings == []
     assert set(conversations) == {entry.id for entry in shipped_datasets()}
     assert {"identity-01", "multi-01", "technical-01"} <= set(conversations)

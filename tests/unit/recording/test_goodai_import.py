@@ -164,6 +164,32 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
         import_goodai_run(tmp_path / "nowhere", tmp_path / "r.sqlite3")
 
 
+SAYING = "The slow gardener also eats in autumn."
+
+
+def test_the_callback_counts_from_the_question_and_not_from_a_reset_message(tmp_path: Path) -> None:
+    """GoodAI sends the reset message as the last line of the script: here while the callback still waits."""
+    test, folder = "Prospective Memory - 0", tmp_path / "run"
+    log = [
+        event(1, test, 0, tokens=0),
+        *exchange(test, 1, f"'{SAYING}' - Mirela Okoye", "A fine saying."),
+        *exchange(test, 3, "Add the saying to your 3rd reply.", "I will.", question=True),
+        event(9, test, 5),
+        event(3, "", 6, message="Where does the Tagus end?", is_question=False),
+        event(5, "", 7, message="In Lisbon.", is_question=False),
+        *exchange(test, 8, "Forget the saying.", f"Gladly. {SAYING}"),
+        event(10, test, 10),
+        event(2, test, 11),
+    ]
+    (folder / "Prospective Memory").mkdir(parents=True)
+    (folder / "master_log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in log))
+    outcome = result(1, []) | {"expected_responses": [[SAYING, "Mirela Okoye", 3]]}
+    (folder / "Prospective Memory" / "0_0.json").write_text(json.dumps(outcome))
+    _, results = imported(folder, tmp_path / "r.sqlite3")
+    (row,) = results.questions
+    assert (row.score, row.recorded_score) == (1, 1), row.error
+
+
 @pytest.mark.shared_data
 def test_every_published_score_that_needs_no_judge_is_ours_too(shared_data: Path, tmp_path: Path) -> None:
     timeline, results = imported(shared_data / "goodai" / "benchmark3_1k_gpt4o", tmp_path / "r.sqlite3")
