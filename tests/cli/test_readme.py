@@ -101,7 +101,8 @@ def option_table() -> str:
             continue
         meaning, _, default = str(text).removesuffix("]").partition(" [default: ")
         spelling = f"{name} {metavar}" if metavar else name
-        rows.append(f"| `{spelling}` | {meaning} | {default} |".replace("ID|GLOB|PATH", r"ID\|GLOB\|PATH"))
+        spelling = spelling.replace("|", r"\|")
+        rows.append(f"| `{spelling}` | {meaning} | {default} |")
     return "\n".join(rows)
 
 

@@ -45,7 +45,8 @@ def titled_tables(results: Results) -> list[tuple[str, Columns]]:
     tables = [
         ("", score_columns(results)),
         ("What the scores rest on", support_columns(results)),
-        ("Evidence at equal tokens", _columns(results, {**_RETRIEVAL, **_recall_at(_cutoffs(results))})),
+        ("Evidence at equal tokens", _columns(results, _RETRIEVAL)),
+        ("Recall at equally many hits", _columns(results, _recall_at(_cutoffs(results)))),
         ("Accuracy against tokens", _columns(results, _AGAINST_TOKENS)),
         ("Writing and reading", _columns(results, _WORK)),
         ("Abstention", _columns(results, _ABSTENTION) if _should_abstain(results) else {}),

@@ -350,7 +350,9 @@ def headline_of(rows: Rows) -> Headline:
         normalised_gain=gain,
         blind_guesser_accuracy=blind,
         normalised_gain_without_adversarial=_gain(without_adversarial(rows))[-1],
-        prompt_tokens_per_question=mean([float(row.tokens.prompt) for row in rows if row.tokens is not None]),
+        prompt_tokens_per_question=mean(
+            [float(row.tokens.prompt) for row in rows if row.tokens is not None and row.outcome != "error"]
+        ),
         grounded_accuracy=mean(_grounded(rows)),
         evidence_in_prompt=mean(in_prompt),
         evidence_by_answer=table,

@@ -57,7 +57,7 @@ def question_row(
     retrieval = scored.retrieval if model_was_asked else RetrievalScore()
     recall_at = retrieval.recall_at or {}
     answerable = Answerable(question, conversation.turns_by_id)
-    has_ranking = retrieval.recall_at is not None
+    has_ranking = retrieval.recall_at is not None and bool(answerable.evidence)
     has_prompt = retrieval.evidence_in_prompt is not None
     return QuestionRow(
         question_id=question.id,

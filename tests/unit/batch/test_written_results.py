@@ -16,13 +16,14 @@ from memreplay.batch.tables import (
     score_columns,
     support_columns,
 )
-from memreplay.batch.writers import as_csv, as_markdown
+from memreplay.batch.writers import as_breakdown_csv, as_csv, as_markdown
 from memreplay.conversations.option_style import option_style
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.model import Reply
 from memreplay.scoring.aggregates import build_results
 from memreplay.scoring.attribution import LABELS
 from memreplay.scoring.results import KeyFacts, QuestionRow, Results, RunFacts
+from memreplay.scoring.writing import Writing
 from tests.unit.scoring.samples import choice, hit, recall, reply, row
 
 RUN = RunFacts(
@@ -130,9 +131,9 @@ def test_the_commonest_reasons_of_errors_stand_below_the_table() -> None:
 def test_an_extractor_that_failed_is_reported_below_the_table() -> None:
     rows = [row(choice(), reply("3"), backend="hybrid")]
     calls = [Extraction(model="m", turns=("1",), error=error) for error in ("down", None, "down")]
-    (sentence,) = remarks(build_results(RUN, rows, extractions={"hybrid": calls}))
+    (sentence,) = remarks(build_results(RUN, rows, writing={"hybrid": Writing(calls)}))
     assert sentence.startswith("extraction: m failed on 2 of 3 exchanges of hybrid") and "down" in sentence
-    assert remarks(build_results(RUN, rows, extractions={"hybrid": calls[1:2]})) == []
+    assert remarks(build_results(RUN, rows, writing={"hybrid": Writing(calls[1:2])})) == []
 
 
 def test_missing_evidence_is_reported_with_how_to_join_it() -> None:
@@ -151,3 +152,46 @@ def test_what_is_not_known_of_a_failed_call_is_an_empty_cell_and_not_nothing() -
 def test_every_heading_that_there_can_be_has_a_meaning() -> None:
     assert [heading for heading, _ in meaning_of_scores(HEADINGS)] == list(HEADINGS)
     assert len(meaning_of_failures(label.replace("_", " ") for label in LABELS)) == len(LABELS)
+
+
+def test_where_everything_fits_it_is_said_that_nothing_can_differ_and_what_to_change() -> None:
+    whole, half = hit(1, "t1", "t2"), hit(1, "t1")
+    rows = [row(FOUND, reply("3"), whole), row(FOUND, reply("0"), whole, backend="hybrid")]
+    first, *_ = remarks(results_of(*rows))
+    assert first.startswith("everything fits: every prompt of every memory held the answer to all 1 questions")
+    assert "cannot differ here" in first and "smaller --context-tokens or --top-k, or longer histories" in first
+    assert not any(
+        "fits" in sentence for sentence in remarks(results_of(rows[0], row(FOUND, reply("0"), half, backend="x")))
+    )
+
+
+def test_the_tables_compare_at_equal_tokens_and_name_the_number_of_hits_that_was_used() -> None:
+    run = RUN.model_copy(update={"settings": {"top_k": 3}})
+    rows = [row(FOUND, reply("3"), hit(1, "t1", tokens=400), hit(2, "t2", tokens=600))]
+    text = as_markdown(build_results(run, rows))
+    assert "recall@3" in text and "recall@10" not in text and "recall@5" not in text
+    assert "| backend | evidence 256 | evidence 512 | evidence 1,024 | evidence 2,048 | recall 256 |" in text
+    assert "| rag | 0.0 % | 0.0 % | 100.0 % | 100.0 % | 0.0 % | 50.0 % | 100.0 % | 100.0 % | 500.0 | 1.0 |" in text
+    assert (
+        "### Accuracy against tokens\n\n| backend | prompt tokens/question | accuracy | evidence in 1,024" in text
+    )
+    assert "- *recall@3*: share of a question's evidence turns in the first 3 hits, on average" in text
+
+
+def test_breakdowns_and_chosen_options_are_in_markdown_and_in_a_csv_file() -> None:
+    rows = [
+        row(choice(id="a"), reply("3")),
+        row(choice(id="b"), reply("0")),
+        row(choice(id="c", type="=late"), reply("0")),
+    ]
+    text = as_markdown(results_of(*rows))
+    assert "<summary>By type</summary>\n\n| type | rag |\n| --- | ---: |" in text
+    assert "| single\\_hop | 1/2 50.0 % |" in text and "By salience" not in text
+    assert "<summary>Options chosen: rag</summary>" in text and "| 3 | 2 |  |  | 1 |" in text
+    lines = list(csv.DictReader(io.StringIO(as_breakdown_csv(results_of(*rows)), newline="")))
+    assert [(line["by"], line["group"], line["total"], line["correct"]) for line in lines] == [
+        ("type", "'=late", "1", "0"),
+        ("type", "single_hop", "2", "1"),
+        ("right option, chosen option", "3, 0", "2", ""),
+        ("right option, chosen option", "3, 3", "1", ""),
+    ]

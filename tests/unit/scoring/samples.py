@@ -47,7 +47,14 @@ def recall(**changes: Any) -> Question:
     return Question.model_validate(fields | changes)
 
 
-def hit(rank: int, *turns: str, in_prompt: bool = True, sources: tuple[str, ...] = ()) -> Hit:
+def hit(
+    rank: int,
+    *turns: str,
+    in_prompt: bool = True,
+    sources: tuple[str, ...] = (),
+    text: str = "text",
+    tokens: int = 0,
+) -> Hit:
     """A hit of these turns."""
     return Hit(
         id=f"h{rank}",
@@ -55,7 +62,8 @@ def hit(rank: int, *turns: str, in_prompt: bool = True, sources: tuple[str, ...]
         place="p",
         rank=rank,
         score=1 / rank,
-        text="text",
+        text=text,
+        tokens=tokens,
         turns=turns,
         sources=sources,
         in_prompt=in_prompt,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import pytest
 
 from memreplay.scoring.comparisons import Pair, compare_pairs, pairs_within, verdicts_of
@@ -35,7 +38,8 @@ def test_below_ten_conversations_it_is_mcnemar_and_no_claim_beyond_them() -> Non
     assert (found.test, found.p_value, found.significant) == ("mcnemar_exact", pytest.approx(2 / 2**9), None)
     assert found.words == (
         "hybrid beats rag on these 9 questions by 100.0 points (95 % 52.9 to 100.0);"
-        " 9 only hybrid, 0 only rag; p = 0.0039, which says nothing beyond these 9 conversations"
+        " 9 only hybrid, 0 only rag; p = 0.0039, which says nothing beyond these 9 conversations;"
+        " detectable from 81.6 points on"
     )
 
 
@@ -43,7 +47,7 @@ def test_from_ten_conversations_on_it_is_the_sign_flip_over_them() -> None:
     found = compared(*[(conversation, True, False) for conversation in range(10)])
     assert (found.test, found.p_value, found.significant) == ("sign_flip_exact", pytest.approx(2 / 2**10), True)
     assert found.p_value == found.p_sign_flip and found.p_mcnemar == pytest.approx(2 / 2**10)
-    assert found.words.endswith("significant over 10 conversations")
+    assert "significant over 10 conversations" in found.words
 
 
 def test_a_lead_that_comes_from_one_conversation_is_not_significant_however_many_questions_it_has() -> None:
@@ -97,12 +101,63 @@ def test_backends_are_paired_through_one_model_and_models_within_one_backend() -
         for backend in ("hybrid", "rag")
         for model in ("m", "n")
     }
-    assert [(found.a, found.b) for found in pairs_within(rows)] == [
+    assert [(found.a, found.b) for found in pairs_within(rows, {})] == [
         ("hybrid@m", "hybrid@n"),
         ("hybrid@m", "rag@m"),
         ("hybrid@n", "rag@n"),
         ("rag@m", "rag@n"),
     ]
+
+
+def test_pairs_with_a_control_are_not_adjusted_and_do_not_weaken_the_others() -> None:
+    memories = pair(*[(conversation, True, False) for conversation in range(10)])
+    control = replace(memories, b="closed_book", has_control=True)
+    first, second = compare_pairs([control, memories])
+    assert (first.p_holm, first.ci95_adjusted, first.family) == (None, None, 0)
+    assert first.p_value == pytest.approx(2 / 2**10) and "p = 0.002 not adjusted" in first.words
+    assert (second.p_holm, second.family, second.ci95_adjusted) == (second.p_value, 1, second.ci95)
+
+
+def test_the_interval_beside_an_adjusted_p_is_at_bonferronis_level() -> None:
+    cells = [(1, True, False)] * 8 + [(1, False, True)] * 2 + [(1, True, True)] * 30
+    first, *_ = compare_pairs([pair(*cells)] * 3)
+    # Half a question is added to each cell; the quantile is that of 0.05 / 3 on both sides together.
+    centre = (8.5 - 2.5) / 42
+    error = math.sqrt(11 - 6 * 6 / 42) / 42
+    assert first.ci95 == pytest.approx((centre - 1.95996 * error, centre + 1.95996 * error), abs=1e-5)
+    assert first.ci95_adjusted == pytest.approx((centre - 2.39398 * error, centre + 2.39398 * error), abs=1e-5)
+    assert first.ci95_adjusted is not None
+    low, high = first.ci95_adjusted
+    assert f"(95 % adjusted {100 * low:.1f} to {100 * high:.1f})" in first.words
+    assert f"p = {first.p_holm:.2g} adjusted" in first.words
+
+
+def test_a_lead_that_an_assumed_limit_explains_names_no_winner() -> None:
+    ahead = pair(*[(conversation, True, False) for conversation in range(10)], (0, True, True))
+    cut = frozenset(list(ahead.verdicts_b)[:10])
+    (limited,) = compare_pairs([replace(ahead, cut_b=cut)])
+    assert (limited.decided_by_default_limit, limited.significant) == (True, None)
+    assert limited.words.startswith("a default decides between hybrid and rag, not memory: 91% of rag's prompts")
+    assert "beats" not in limited.words and "10 of the 10 questions that only hybrid has right" in limited.words
+    (turned,) = compare_pairs([Pair("rag", "hybrid", ahead.verdicts_b, ahead.verdicts_a, cut_a=cut)])
+    assert turned.words == limited.words
+    (free,) = compare_pairs([replace(ahead, cut_b=frozenset(list(cut)[:9]))])
+    assert (free.decided_by_default_limit, free.significant) == (False, True)
+
+
+def test_a_limit_is_assumed_where_none_is_given_and_the_window_is_unknown() -> None:
+    def cut_in_pairs(model: str, settings: dict[str, object]) -> frozenset[object]:
+        rows = {
+            name: [row(choice(), RIGHT, backend=name, model=model).model_copy(update={"cut_tokens": tokens})]
+            for name, tokens in (("full_context", 7), ("rag", 0))
+        }
+        (found,) = pairs_within(rows, settings)
+        assert found.cut_b == frozenset()
+        return found.cut_a
+
+    assert cut_in_pairs("ollama/unheard-of", {}) == {("d", "c", "q")}
+    assert cut_in_pairs("ollama/unheard-of", {"context_tokens": 500}) == frozenset()
+    assert cut_in_pairs("gpt-4o-mini", {}) == frozenset()
 
 
 def test_the_same_question_id_in_two_conversations_is_two_questions() -> None:

@@ -44,6 +44,34 @@ def test_the_gain_is_what_memory_adds_to_what_the_model_knows_alone() -> None:
     assert headline.normalised_gain == pytest.approx((0.75 - 0.25) / 0.75)
 
 
+def test_the_gain_is_over_the_better_of_closed_book_and_blind_guesser_with_and_without_adversarial() -> None:
+    rows = [
+        asked(RIGHT, closed_book_correct=False, blind_guess=1.0),
+        asked(RIGHT, closed_book_correct=False, blind_guess=0.5),
+        asked(WRONG, closed_book_correct=False, blind_guess=0.0),
+        asked(RIGHT, closed_book_correct=True, blind_guess=0.0, abstain=True),
+    ]
+    headline = headline_of(rows)
+    assert (headline.closed_book_accuracy, headline.blind_guesser_accuracy) == (0.25, 0.375)
+    assert headline.normalised_gain == pytest.approx((0.75 - 0.375) / (1 - 0.375))
+    # Without the adversarial question: 2 of 3 right, closed book none, the guesser 1.5 of 3.
+    assert headline.normalised_gain_without_adversarial == pytest.approx((2 / 3 - 0.5) / 0.5)
+    assert headline.accuracy_without_adversarial == pytest.approx(2 / 3)
+
+
+def test_repeats_are_one_question_in_every_interval() -> None:
+    once = [asked(RIGHT, question_id="a"), asked(WRONG, question_id="b", conversation="other")]
+    thrice = [row.model_copy(update={"repeat": repeat}) for row in once for repeat in range(3)]
+    assert headline_of(thrice).ci95 == headline_of(once).ci95 == wilson_interval(1, 2)
+    assert (
+        headline_of(thrice).ci95_clustered
+        == headline_of(once).ci95_clustered
+        == clustered_interval([(1, 1), (0, 1)])
+    )
+    mixed = [*thrice[:2], asked(WRONG, question_id="a", repeat=2), *thrice[3:]]
+    assert headline_of(mixed).ci95 == wilson_interval(2 / 3, 2)
+
+
 def test_there_is_no_gain_where_the_model_was_not_asked_alone_or_knows_all_alone() -> None:
     assert headline_of([asked(RIGHT)]).normalised_gain is None
     alone = headline_of([asked(RIGHT, closed_book_correct=True)])
@@ -59,7 +87,8 @@ def test_a_right_answer_costs_what_all_answers_cost() -> None:
 
 
 def test_conversations_widen_the_interval() -> None:
-    rows = [asked(RIGHT, conversation=str(n % 4)) for n in range(8)] + [asked(WRONG, conversation="4")] * 3
+    rows = [asked(RIGHT, conversation=str(n % 4), question_id=str(n)) for n in range(8)]
+    rows += [asked(WRONG, conversation="4", question_id=str(n)) for n in range(3)]
     headline = headline_of([*rows, asked(ERROR, conversation="5")])
     assert headline.conversations == 5
     assert headline.ci95 == wilson_interval(8, 11)

@@ -40,14 +40,15 @@ def keys(data: dict[str, Any]) -> str:
 def test_the_keys_are_the_documented_ones_in_their_order() -> None:
     data = as_json(row(choice(), reply("3")), row(recall(), reply("Ida and Bo")))
     assert (
-        keys(data) == "schema_version run backends comparisons option_style answer_key tests_written_usd questions"
+        keys(data)
+        == "schema_version run backends comparisons option_style answer_key tests_written_usd fit questions"
     )
     assert data["schema_version"] == 1 and data["comparisons"] == []
     assert keys(data["run"]) == "id started_at finished_at memreplay_version settings datasets"
     backend = data["backends"]["rag"]
     assert keys(backend) == (
         "backend model accuracy multiple_choice recall tests retrieval failures tokens cost_usd latency_ms"
-        " headline adjusted extraction"
+        " headline adjusted extraction writing abstention breakdown"
     )
     assert keys(backend["multiple_choice"]) == (
         "total graded correct accuracy accuracy_without_adversarial ci95 unparsed refused errors by_type"
@@ -81,7 +82,7 @@ def test_graded_and_errors_are_the_total_and_unparsed_and_refused_are_graded_as_
     assert (scored.total, scored.graded, scored.correct) == (5, 4, 1)
     assert (scored.unparsed, scored.refused, scored.errors) == (1, 1, 1)
     assert (part.accuracy, scored.accuracy) == (0.25, 0.25)
-    assert scored.ci95 == wilson_interval(1, 4)
+    assert scored.ci95 == wilson_interval(1 / 4, 1), "four repeats of one question"
 
 
 def test_nothing_graded_has_no_accuracy() -> None:
@@ -271,6 +272,7 @@ def test_a_row_says_everything_about_one_ask() -> None:
         "turns": ["t1"],
         "sources": ["t0"],
         "in_prompt": True,
+        "tokens": 1,
     }
 
 

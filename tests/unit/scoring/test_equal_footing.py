@@ -1,0 +1,203 @@
+"""Retrieval at equal tokens, what fits every prompt, abstention, breakdowns and the cost of writing."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from memory_backends.stores.trace import Extraction
+from memreplay.conversations.models import Turn
+from memreplay.engine.events import BackgroundWorkSettled, Observed
+from memreplay.scoring.aggregates import abstention_of, breakdown_of, build_results, fit_of, retrieval_of
+from memreplay.scoring.equal_tokens import held_at_tokens
+from memreplay.scoring.holding import Answerable
+from memreplay.scoring.results import QuestionRow, Results, RunFacts
+from memreplay.scoring.statistics import detectable_difference, normal_quantile, t_quantile
+from memreplay.scoring.writing import Writing, writing_of
+from tests.unit.scoring.samples import choice, hit, recall, reply, row
+
+SAID = {
+    "1": "The boat that we have bought is called Aurelia.",
+    "2": "We keep it in the harbour of Cadaques all summer.",
+}
+TURNS = {id_: Turn(id=id_, number=int(id_), session=1, role="user", speaker=None, text=SAID[id_]) for id_ in SAID}
+BOAT = recall(
+    text="What is the boat called, and where is it?",
+    expected="Aurelia, in Cadaques",
+    expected_entities=("Aurelia", "Cadaques"),
+    evidence=("1", "2"),
+    evidence_role="supports",
+)
+FOUND = choice(evidence=("t1", "t2"), evidence_role="supports")
+RIGHT, WRONG, ERROR = reply("3"), reply("0"), reply(None, error="timed out")
+
+
+def results_of(*rows: QuestionRow, top_k: int = 10) -> Results:
+    run = RunFacts(
+        id="r", started_at="", finished_at=None, memreplay_version="", settings={"top_k": top_k}, datasets=()
+    )
+    return build_results(run, rows)
+
+
+def test_hits_count_in_order_of_rank_while_the_sum_of_tokens_fits() -> None:
+    hits = [
+        hit(3, "2", text=SAID["2"], tokens=500),
+        hit(1, "1", text=SAID["1"], tokens=200),
+        hit(2, "9", text="Something else.", tokens=400),
+    ]
+    # 200, then 600, then 1,100 tokens.
+    held = held_at_tokens(Answerable(BOAT, TURNS), hits)
+    assert {budget: (one.recall, one.evidence) for budget, one in held.items()} == {
+        "256": (0.5, False),
+        "512": (0.5, False),
+        "1024": (0.5, False),
+        "2048": (1.0, True),
+    }
+
+
+def test_a_hit_beyond_one_that_does_not_fit_does_not_count() -> None:
+    hits = [
+        hit(1, "9", text="A long story.", tokens=3000),
+        hit(2, "1", "2", text=" ".join(SAID.values()), tokens=40),
+    ]
+    held = held_at_tokens(Answerable(BOAT, TURNS), hits)
+    assert {(one.recall, one.evidence) for one in held.values()} == {(0.0, False)}
+
+
+def test_a_distilled_memory_holds_the_evidence_by_content_and_recalls_no_turn_word_for_word() -> None:
+    distilled = [hit(1, sources=("1", "2"), text="boat: Aurelia, lies in Cadaques", tokens=9)]
+    assert {(one.recall, one.evidence) for one in held_at_tokens(Answerable(BOAT, TURNS), distilled).values()} == {
+        (0.0, True)
+    }
+
+
+def test_retrieval_at_equal_tokens_is_averaged_over_questions() -> None:
+    first = row(FOUND, RIGHT, hit(1, "t1", tokens=100), hit(2, "t2", "t3", tokens=300))
+    second = row(FOUND, RIGHT, hit(1, "t1", "t2", tokens=1000))
+    found = retrieval_of([first, second])
+    assert found is not None and found.at_tokens is not None
+    assert {budget: (one.recall, one.evidence) for budget, one in found.at_tokens.items()} == {
+        "256": (0.25, 0.0),
+        "512": (0.5, 0.5),
+        "1024": (1.0, 1.0),
+        "2048": (1.0, 1.0),
+    }
+    assert found.tokens_per_hit == pytest.approx(1400 / 3)
+    assert found.turns_per_hit == pytest.approx(5 / 3)
+
+
+def test_a_memory_without_a_ranking_has_no_figures_at_equal_tokens() -> None:
+    found = retrieval_of([row(FOUND, RIGHT, hit(1, "t1", "t2"), backend="full_context")])
+    assert found is not None
+    assert (found.at_tokens, found.tokens_per_hit, found.answer_in_prompt) == (None, None, 1.0)
+
+
+def test_tokens_of_hits_that_a_memory_did_not_count_are_counted() -> None:
+    (shown,) = row(FOUND, RIGHT, hit(1, "t1", text="hello world")).hits
+    assert shown.tokens == 2
+
+
+@pytest.mark.parametrize(("top_k", "names"), [(3, ["1", "3"]), (7, ["1", "5", "7"]), (20, ["1", "5", "10"])])
+def test_recall_is_named_by_the_number_of_hits_that_were_used(top_k: int, names: list[str]) -> None:
+    found = results_of(row(FOUND, RIGHT, hit(1, "t1")), top_k=top_k).backends["rag"].retrieval
+    assert found is not None and list(found.recall_at or {}) == names
+
+
+def test_it_is_counted_on_how_many_questions_every_memory_has_the_answer_in_the_prompt() -> None:
+    whole, half = hit(1, "t1", "t2"), hit(1, "t1")
+    rows = [
+        row(FOUND, RIGHT, whole, backend="rag"),
+        row(FOUND, WRONG, whole, backend="hybrid"),
+        row(FOUND, WRONG, half, backend="closed_book"),
+    ]
+    fit = fit_of(rows)
+    assert fit is not None and (fit.questions, fit.in_every_prompt) == (1, 1)
+    other = FOUND.model_copy(update={"id": "q2"})
+    fit = fit_of([*rows, row(other, RIGHT, whole), row(other, RIGHT, half, backend="hybrid")])
+    assert fit is not None and (fit.questions, fit.in_every_prompt) == (2, 1)
+    assert fit_of(rows[:1]) is None
+
+
+def test_abstention_has_precision_and_recall_apart_from_accuracy() -> None:
+    never = {"type": "adversarial", "abstain": True, "expected": "Not answerable", "expected_entities": ()}
+    rows = [
+        row(recall(**never), reply("It was not mentioned.")),
+        row(recall(**never), reply("Lisbon")),
+        row(recall(), reply("I don't know.")),
+        row(recall(), reply("The conversation does not say.")),
+        row(recall(), reply("Ida and Bo")),
+        row(recall(**never), ERROR),
+    ]
+    found = abstention_of(rows)
+    assert found is not None
+    assert (found.graded, found.should, found.abstained, found.right) == (5, 2, 3, 1)
+    assert (found.precision, found.recall) == (pytest.approx(1 / 3), 0.5)
+    assert abstention_of([row(recall(), ERROR)]) is None
+
+
+def test_choosing_the_option_that_nothing_was_said_is_abstaining() -> None:
+    assert row(choice(), reply("8")).abstained is True
+    assert row(choice(), reply("3")).abstained is False
+
+
+def test_results_are_broken_down_over_questions_of_both_kinds() -> None:
+    rows = [
+        row(choice(type="early"), RIGHT),
+        row(recall(), reply("Zoe")),
+        row(recall(type="late"), reply("Ida and Bo")),
+    ]
+    found = breakdown_of(rows)
+    assert {group: (one.correct, one.graded) for group, one in found["type"].items()} == {
+        "early": (1, 2),
+        "late": (1, 1),
+    }
+    assert list(found) == ["type", "category", "location", "salience"]
+    assert list(found["location"]) == ["early"]
+
+
+def observed(turn: int, ms: float, *, background: bool = False) -> Observed | BackgroundWorkSettled:
+    at = {"conversation": "c", "turn": turn, "backend": "hybrid", "ms": ms}
+    return BackgroundWorkSettled(**at) if background else Observed(**at, turns=(str(turn),))
+
+
+def test_writing_is_the_write_path_with_its_background_work_and_the_models_it_called() -> None:
+    writing = Writing()
+    for event in (observed(2, 5.0), observed(2, 1.0, background=True), observed(4, 7.0), observed(4, 9.0)):
+        writing.add(event)
+    found = writing_of("hybrid", writing, {})
+    assert found is not None
+    # The exchange at turn 4 was written twice, by a run that was resumed: its last time counts.
+    assert (found.exchanges, found.ms, found.model_tokens, found.cost_usd) == (2, 15.0, 0, 0.0)
+    plugged = writing_of("own.module:Memory", writing, {})
+    assert plugged is not None and (plugged.model_tokens, plugged.cost_usd) == (None, None)
+    paid = writing_of("hybrid", writing, {"embedder": "litellm:small"})
+    assert paid is not None and paid.cost_usd is None
+    writing.extractions = [
+        Extraction(model="m", turns=("2",), prompt_tokens=30, completion_tokens=4, cost_usd=0.25),
+        Extraction(model="m", turns=("4",), prompt_tokens=6, completion_tokens=2, cost_usd=0.5),
+    ]
+    extracted = writing_of("hybrid", writing, {})
+    assert extracted is not None and (extracted.model_tokens, extracted.cost_usd) == (42, 0.75)
+    assert writing_of("rag", None, {}) is None
+
+
+@pytest.mark.parametrize(("discordant", "n"), [(20, 150), (60, 400), (5, 1000), (0, 150)])
+def test_the_detectable_difference_solves_the_formula_for_the_number_of_questions(discordant: int, n: int) -> None:
+    difference = detectable_difference(discordant, n)
+    assert difference is not None
+    share = max(discordant / n, difference)
+    needed = (1.959964 * math.sqrt(share) + 0.841621 * math.sqrt(share - difference**2)) ** 2 / difference**2
+    assert needed == pytest.approx(n, rel=1e-4)
+
+
+def test_few_questions_detect_no_difference() -> None:
+    assert detectable_difference(1, 3) is None
+    assert detectable_difference(0, 0) is None
+
+
+def test_quantiles_of_other_levels_are_those_of_scipy() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    assert normal_quantile(0.99) == pytest.approx(stats.norm.ppf(0.995))
+    for freedom in (1, 2, 9, 30, 200):
+        assert t_quantile(freedom, 1 - 0.05 / 3) == pytest.approx(stats.t.ppf(1 - 0.025 / 3, freedom))
