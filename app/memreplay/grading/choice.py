@@ -21,6 +21,20 @@ def without_reasoning(reply: str) -> str:
     return _OPEN.sub("", _CLOSED.sub("", reply)).strip()
 
 
+_MOST_READ = 10_000
+
+
+def shortened(reply: str) -> str:
+    """The beginning and the end of a reply that is too long to be an answer; any other reply unchanged.
+
+    A model that repeats itself without end must not hold up the grading of a run.
+    """
+    if len(reply) <= _MOST_READ:
+        return reply
+    half = _MOST_READ // 2
+    return f"{reply[:half]}\n{reply[-half:]}"
+
+
 class ParsedChoice(Frozen):
     """``index`` into the options, or None; ``reason`` says what it was read from, or why there is none."""
 
@@ -90,7 +104,7 @@ _INTRODUCTION = re.compile(
 
 def parse_choice(reply: str, choices: Sequence[str]) -> ParsedChoice:
     """The option that a reply names. Never raises, and never returns an index out of range."""
-    text = without_reasoning(reply)
+    text = shortened(without_reasoning(reply))
     if not text.strip(_DECORATION):
         return ParsedChoice(index=None, reason="the reply is empty")
     from_json = _json_values(text)
