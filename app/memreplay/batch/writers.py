@@ -40,9 +40,10 @@ _STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", 
 _FIELDS = (
     "question_id", "dataset", "conversation", "backend", "model", "repeat", "kind", "type", "other_type",
     "location", "salience", "category", "question", "expected", "predicted", "predicted_index", "correct_index",
-    "outcome", "score", "max_score", "recorded_score", "exact_match", "entity_recall", "f1", "failure",
-    "failure_loss", "failure_detail", "closed_book_correct", "evidence_role", "evidence_in_prompt", "recall_at_1",
-    "recall_at_5", "recall_at_10", "reciprocal_rank", "reply", "error", "cost_usd", "ms", "recall_ms",
+    "outcome", "score", "max_score", "recorded_score", "exact_match", "entity_recall", "f1", "decided_by",
+    "failure", "failure_loss", "failure_detail", "closed_book_correct", "evidence_role", "evidence_in_prompt",
+    "recall_at_1", "recall_at_5", "recall_at_10", "reciprocal_rank", "reply", "error", "cost_usd", "ms",
+    "recall_ms",
 )  # fmt: skip
 
 _COMPUTED: dict[str, Callable[[QuestionRow], Cell]] = {

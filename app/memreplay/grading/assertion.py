@@ -36,10 +36,12 @@ _CLAUSE_ENDS: Final = frozenset(
     " ahora actualmente porque ; . ! ? : \n ( ) — – ,".split(" ")
 )
 _NOW: Final = re.compile(
-    r"\b(?:now|(?:has|have) since|(?:has|have) been [^.;\n]{0,40}since|currently|these days|nowadays|at present|as of|since then|ahora|actualmente|hoy en dia)\b"
+    r"\b(?:now|(?:has|have) since|(?:has|have) been [^.;\n]{0,40}since|currently|these days|nowadays|at present"
+    r"|as of|since then|ahora|actualmente|hoy en dia)\b"
 )
 _CHANGED: Final = re.compile(
-    r"\b(?:(?:changed|switched|moved|updated|upgraded|corrected|raised|increased|reduced|lowered|rescheduled|postponed"
+    r"\b(?:(?:changed|switched|moved|updated|upgraded|corrected|raised|increased|reduced|lowered|rescheduled"
+    r"|postponed"
     r"|(?:gone|went) (?:up|down)|rose|dropped|fell) (?:it )?to|became|replaced by|cambio a|paso a ser|se mudo a)\b"
 )
 _ONCE: Final = re.compile(
@@ -60,20 +62,24 @@ _ASKS_ABOUT_THE_PAST: Final = re.compile(
     r"|anterior\w*|primer\w*|inicial\w*|antigu\w*)\b"
 )
 _CORRECTS_ITSELF: Final = re.compile(
-    r"(?:\b(?:no wait|wait,? no|(?:oh|hmm+|ah|uh),? wait|(?:hmm+|oh|ah|uh|wait|well|sorry|perdon),? no|(?<!and )i mean|(?<=[.,;—–-] )(?:sorry|perdon|correction|correccion)|scratch that|make that|or rather|digo"
+    r"(?:\b(?:no wait|wait,? no|(?:oh|hmm+|ah|uh),? wait|(?:hmm+|oh|ah|uh|wait|well|sorry|perdon),? no"
+    r"|(?<!and )i mean|(?<=[.,;—–-] )(?:sorry|perdon|correction|correccion)|scratch that|make that|or rather|digo"
     r"|mejor dicho|quiero decir)\b|(?:\.\.|…|[,;.?—–-])\s*(?:no,? )?actually(?:,|\s(?:it|no|that|make)\b))"
 )
 _BEFORE_AFTERWARDS: Final = re.compile(r"[^.;,\n]{0,30}\b(?:before|until|originally|at first|antes|hasta)\b")
 _DONT_KNOW: Final = re.compile(
     r"\b(?:i (?:do not|dont|cannot|cant|am not|m not|could not|couldnt) (?:really |actually |quite )?"
     r"(?:know|sure|certain|recall|remember|tell|say)|(?:im|i am) (?:not|un)(?: )?(?:sure|certain)|not sure|no idea"
-    r"|unsure|hard to say|no lo se\b|no se(?=\Z| ?[,.;|]| (?:si|que|cual|quien|donde|cuando|como|cuant\w+)\b)|no (?:me acuerdo|recuerdo|lo recuerdo)|no estoy segur[oa]|not (?:mentioned|specified|stated|clear)"
+    r"|unsure|hard to say|no lo se\b|no se(?=\Z| ?[,.;|]| (?:si|que|cual|quien|donde|cuando|como|cuant\w+)\b)"
+    r"|no (?:me acuerdo|recuerdo|lo recuerdo)|no estoy segur[oa]|not (?:mentioned|specified|stated|clear)"
     r"|(?:just |only |wild )?guess(?:ing)?\b(?! what))"
 )
 _NEGATIVE_QUESTION: Final = re.compile(
-    r"\b(?:not|never|no|avoid|avoids|avoided|allergic|allergy|except|hate|hates|dislike|dislikes|refuse|refuses|without"
+    r"\b(?:not|never|no|avoid|avoids|avoided|allergic|allergy|except|hate|hates|dislike|dislikes|refuse|refuses"
+    r"|without"
     r"|forbid|forbidden|forbade|ban|banned|quit|stop|stopped|skip|miss|missed|fail|failed|reject|rejected|decline"
-    r"|declined|le(?:ave|ft) out|omit\w*|exclud\w*|missing|remov\w*|lack\w*|stay away|instead|rule out|ruled|nt|prohib\w+|evita\w*|alergi\w+|nunca|jamas|sin|odia\w*"
+    r"|declined|le(?:ave|ft) out|omit\w*|exclud\w*|missing|remov\w*|lack\w*|stay away|instead|rule out|ruled|nt"
+    r"|prohib\w+|evita\w*|alergi\w+|nunca|jamas|sin|odia\w*"
     r"|dej\w+ de|rechaz\w+|instruct\w*|told|tell|ask|asked|pid\w+|dijo)\b"
 )
 
@@ -159,7 +165,11 @@ def _rejected(
         return "denied"
     if _is_superseded(match, given, reply, question):
         return "superseded"
-    if _gives_up(match, given, reply, answer) or _is_alternative(match, given, reply, answer) or _is_range(match, given, reply):
+    if (
+        _gives_up(match, given, reply, answer)
+        or _is_alternative(match, given, reply, answer)
+        or _is_range(match, given, reply)
+    ):
         return "hedged"
     if _is_candidate(match, given, reply, answer, among):
         return "candidates"
@@ -167,9 +177,13 @@ def _rejected(
 
 
 _DENIES_WHAT_FOLLOWS: Final = re.compile(
-    r"\b(?:rather than|instead of|other than|en vez de|en lugar de|no longer|ya no)\b[^,]*$|\b(?:except|excepto|salvo)(?: \S+){0,2}$"
+    r"\b(?:rather than|instead of|other than|en vez de|en lugar de|no longer|ya no)\b[^,]*$|\b(?:except|excepto"
+    r"|salvo)(?: \S+){0,2}$"
 )
-_DENIES_NOTHING: Final = re.compile(r"\b(?:no \w+ (?:better|other|greater|more \w+) than|not only|no doubt|cant wait|not just|nothing but|no solo|sin duda)\b")
+_DENIES_NOTHING: Final = re.compile(
+    r"\b(?:no \w+ (?:better|other|greater|more \w+) than|not only|no doubt|cant wait|not just|nothing but"
+    r"|no solo|sin duda)\b"
+)
 _DENIED_AFTER: Final = re.compile(
     r"(?:(?:is|was|es|era)? ?(?:not|isnt|wasnt|wrong|incorrect|incorrecto)"
     r"|no (?:es|era|fue)"
@@ -182,12 +196,16 @@ _SUBJECT_DENIED: Final = re.compile(
 )
 _ALL_BUT: Final = re.compile(r"\b(?:any|every|all)\w* but (?:in |at |on |the )*\Z|\bmenos (?:en )?\Z")
 _TURNED_DOWN: Final = re.compile(
-    r"\b(?:refus\w+|reject\w+|declin\w+|cancel\w*|discard\w*|dropped|dismiss\w*|abandon\w*|gave up(?: on)?|ruled out|turned down|rechaz\w+"
+    r"\b(?:refus\w+|reject\w+|declin\w+|cancel\w*|discard\w*|dropped|dismiss\w*|abandon\w*|gave up(?: on)?"
+    r"|ruled out|turned down|rechaz\w+"
     r"|descart\w+)(?: \w+){0,2} ?\Z"
 )
-_ASKS_WHAT_FAILED: Final = re.compile(r"\b(?:cancel\w*|g[ai]ve up|abandon\w*|drop\w*|discard\w*|dismiss\w*|turn\w* down|descart\w+)\b")
+_ASKS_WHAT_FAILED: Final = re.compile(
+    r"\b(?:cancel\w*|g[ai]ve up|abandon\w*|drop\w*|discard\w*|dismiss\w*|turn\w* down|descart\w+)\b"
+)
 _ASKS_WHAT_TO_AVOID: Final = re.compile(
-    r"\b(?:avoid\w*|skip\w*|stay away|leave out|forbid\w*|forbidden|ban|banned|not allowed|unavailable|evita\w*|prohib\w+)\b"
+    r"\b(?:avoid\w*|skip\w*|stay away|leave out|forbid\w*|forbidden|ban|banned|not allowed|unavailable|evita\w*"
+    r"|prohib\w+)\b"
 )
 _OTHERWISE: Final = re.compile(r"[^.;\n]{0,30}\b(?:but|sino)\b")
 
@@ -199,7 +217,9 @@ def _is_denied(match: Match, given: Sequence[Token], reply: str, answer: str, qu
     plain = folded(reply)
     start, end = given[match.first].start, given[match.last].end
     asks_what_failed = _NEGATIVE_QUESTION.search(folded(question)) or _ASKS_WHAT_FAILED.search(folded(question))
-    if _ALL_BUT.search(plain, max(0, start - 40), start) or re.match(r"[\s\"'*]*\?\W*no(?:t|pe)?\b", plain[end : end + 20]):
+    if _ALL_BUT.search(plain, max(0, start - 40), start) or re.match(
+        r"[\s\"'*]*\?\W*no(?:t|pe)?\b", plain[end : end + 20]
+    ):
         return True
     before = _clause_before(match.first, given)
     if _TURNED_DOWN.search(plain[max(0, start - 60) : start]) and not asks_what_failed:
@@ -233,7 +253,8 @@ def _clause_before(first: int, given: Sequence[Token]) -> Sequence[Token]:
 
 
 _CHANGES: Final = re.compile(
-    r"\b(?:chang|mov|switch|updat|upgrad|correct|rais|increas|reduc|went|gone|goes|rose|ris|dropp|fell|cambi|paso|pasa|mud|traslad"
+    r"\b(?:chang|mov|switch|updat|upgrad|correct|rais|increas|reduc|went|gone|goes|rose|ris|dropp|fell|cambi"
+    r"|paso|pasa|mud|traslad"
     r"|subi|baj)\w*[^.;\n]{0,60}$"
 )
 
@@ -246,9 +267,7 @@ def _is_superseded(match: Match, given: Sequence[Token], reply: str, question: s
     if (
         changed
         and re.match(r"[^.;\n]{0,20}?\b(?:to|a)\b", plain[end:])
-        and re.search(
-            _CHANGES, plain[max(0, start - 200) : start]
-        )
+        and re.search(_CHANGES, plain[max(0, start - 200) : start])
     ):
         return True
     after = _around(match, given, plain)[1]

@@ -398,7 +398,11 @@ def _time_at(found: Sequence[Token], index: int) -> tuple[tuple[int, int] | None
         return None, 0
     place += 1
     spanish = index > 0 and found[index - 1].text in ("la", "las")
-    if spanish and place + 1 < len(found) and (pair := (found[place].text, found[place + 1].text)) in _SPANISH_TIMES:
+    if (
+        spanish
+        and place + 1 < len(found)
+        and (pair := (found[place].text, found[place + 1].text)) in _SPANISH_TIMES
+    ):
         minutes, place, is_time = _SPANISH_TIMES[pair], place + 2, True
     if place < len(found) and found[place].text == "oclock":
         place, is_time = place + 1, True

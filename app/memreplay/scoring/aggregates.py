@@ -15,6 +15,7 @@ from memreplay.grading import Outcome
 from memreplay.scoring.attribution import LABELS
 from memreplay.scoring.comparisons import compare_pairs, contestants_of, pairs_within
 from memreplay.scoring.option_style import OptionStyle
+from memreplay.scoring.published import locomo_f1_of, longmemeval_of
 from memreplay.scoring.results import (
     ANSWER_METRICS,
     AdjustedResults,
@@ -116,6 +117,8 @@ def recall_of(rows: Rows) -> RecallResults:
         by_location=_groups(rows, lambda row: row.location, get_args(InfoLocation)),
         by_salience=_groups(rows, lambda row: row.salience, get_args(Salience)),
         by_category=_groups(rows, lambda row: row.category, categories),
+        locomo_f1=locomo_f1_of(rows),
+        longmemeval=longmemeval_of(rows, group_of),
     )
 
 

@@ -86,6 +86,7 @@ def question_row(
         failure_ranks=attribution.ranks if attribution else {},
         closed_book_correct=closed_book_correct,
         adjusted=adjusted,
+        decided_by=score.decided_by,
         earlier_questions=reply.earlier_questions,
         earlier_conversations=reply.earlier_conversations,
         **{metric: getattr(score, metric) for metric in ANSWER_METRICS},
