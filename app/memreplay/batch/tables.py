@@ -91,10 +91,12 @@ def remarks(results: Results) -> list[str]:
     ]
     sentences += [
         f"LongMemEval accuracy by question type: {name} "
-        + ", ".join(f"{each} {share(group.accuracy)} of {group.graded}" for each, group in read.by_type.items())
+        + ", ".join(
+            f"{each} {share(group.accuracy)} of {group.graded}" for each, group in published.by_type.items()
+        )
         + "."
         for name, backend in results.backends.items()
-        if backend.recall is not None and (read := backend.recall.longmemeval) is not None
+        if backend.recall is not None and (published := backend.recall.longmemeval) is not None
     ]
     if any(backend.model == EXTRACTIVE_MODEL for backend in results.backends.values()):
         sentences.append(f"{EXTRACTIVE_MODEL} is an embedded reader that picks words; it is not a language model.")

@@ -22,7 +22,8 @@ def without_reasoning(reply: str) -> str:
     return _OPEN.sub("", _CLOSED.sub("", reply)).strip()
 
 
-_MOST_READ = 10_000
+_MOST_READ = 6_000
+"""Characters."""
 
 
 def shortened(reply: str) -> str:
