@@ -120,6 +120,22 @@ def remarks(results: Results) -> list[str]:
             f"adjusted: by {key.file}, which corrects {key.questions} of the questions asked"
             f" ({key.corrections} corrections in all)."
         )
+    sentences += [
+        f"LoCoMo F1 (its own metric): {name} {100 * scored.f1:.1f} over {scored.questions} questions; "
+        + ", ".join(f"{each} {100 * found.f1:.1f}" for each, found in scored.by_category.items())
+        + "."
+        for name, backend in results.backends.items()
+        if backend.recall is not None and (scored := backend.recall.locomo_f1) is not None
+    ]
+    sentences += [
+        f"LongMemEval accuracy by question type: {name} "
+        + ", ".join(
+            f"{each} {share(group.accuracy)} of {group.graded}" for each, group in published.by_type.items()
+        )
+        + "."
+        for name, backend in results.backends.items()
+        if backend.recall is not None and (published := backend.recall.longmemeval) is not None
+    ]
     if any(backend.model == EXTRACTIVE_MODEL for backend in results.backends.values()):
         sentences.append(f"{EXTRACTIVE_MODEL} is an embedded reader that picks words; it is not a language model.")
     return sentences

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
-from memory_backends.text import ENGLISH_MONTHS, MONTHS, any_of
+from memory_backends.text import ENGLISH_MONTHS, MONTHS, NUMBERS, any_of, folded
 from memreplay.conversations.models import Frozen, Question
 from memreplay.grading import Score
 
@@ -21,11 +22,30 @@ def without_reasoning(reply: str) -> str:
     return _OPEN.sub("", _CLOSED.sub("", reply)).strip()
 
 
+_MOST_READ = 6_000
+"""Characters."""
+
+
+def shortened(reply: str) -> str:
+    """The beginning and the end of a reply that is too long to be an answer; any other reply unchanged.
+
+    A model that repeats itself without end must not hold up the grading of a run.
+    """
+    if len(reply) <= _MOST_READ:
+        return reply
+    half = _MOST_READ // 2
+    return f"{reply[:half]}\n{reply[-half:]}"
+
+
 class ParsedChoice(Frozen):
-    """``index`` into the options, or None; ``reason`` says what it was read from, or why there is none."""
+    """``index`` into the options, or None; ``reason`` says what it was read from, or why there is none.
+
+    ``decided_by`` is whether a label ("3", "C", "three") or the text of an option named it.
+    """
 
     index: int | None
     reason: str
+    decided_by: Literal["label", "text"] | None = None
 
 
 _JSON_KEYS = (
@@ -42,18 +62,50 @@ _JSON_KEYS = (
 _DECORATION = "*_`~\"'“”‘’«»()[]{}<>$|\\ \t\r\n"
 _MONTH = any_of([*MONTHS, *(name[:3] for name in ENGLISH_MONTHS)])
 _MARKUP = r"[*_`~\"'“”‘’«»()\[\]{}$#\s]*"
-_KEYWORD = r"(?:answer|option|choice|index|respuesta|opci[oó]n|[ií]ndice|elecci[oó]n)"
+_ANSWERS = (
+    r"(?:answer|respuesta(?: final)?|choice|elecci[oó]n|pick(?:ing)?|choos(?:e|ing)|select(?:ing)?|selection"
+    r"|go(?:ing)? with|opt for"
+    r"|going for|i(?:['’]d| would) say|elijo|escojo|elegir[ií]a|escoger[ií]a|selecciono|me quedo con|dir[ií]a"
+    r"|therefore"
+    r"|thus|hence|por (?:lo )?tanto)"
+)
+"""What introduces the answer itself, not an option under discussion."""
+
+_KEYWORD = r"(?:" + _ANSWERS[3:-1] + r"|option|index|opci[oó]n|[ií]ndice|number|n[uú]mero)"
 _LINK = (
-    r"(?:\s*(?:index|number|n[uú]mero|option|opci[oó]n|choice|no\.|is|es|would be|should be|ser[ií]a|la|the|:|=|"
-    r"-(?=\s))\s*)"
+    r"(?:\s*(?:index|number|n[uú]mero|option|opci[oó]n|choice|no\.|is|es|would be|should be|must be|has to be"
+    r"|ser[ií]a"
+    r"|debe ser|la|the|el|,|:|=|-(?=\s))){0,5}"
 )
 # A number counts unless what follows makes it something else: a date, an amount, a fraction.
 _NUMBER_END = (
     r"(?![0-9])(?!\s*[.,:/\-–][0-9])(?!\s*%)(?!" + _MARKUP + r"[.,]?\s*(?:de\s+)?" + _MONTH + r"\b)"
     r"(?=[*_`~\"'“”‘’«»\])}$\s]*(?:$|[\n.,;:)!?]|[-–—]\s|\(|(?:because|since|as|which|based|is|porque|ya que)\b))"
 )
+_LETTERS = "ABCDEFGHIJ"
+_SPELLED = {word: value for word, value in NUMBERS.items() if value <= 9}
+_SPELLED_LABEL = re.compile(
+    r"(?P<before>(?:\A|\b"
+    + _KEYWORD
+    + _MARKUP
+    + _LINK
+    + r")"
+    + _MARKUP
+    + r")(?P<name>"
+    + any_of(_SPELLED)
+    + r"|[A-Ja-j])"
+    r"(?="
+    + _MARKUP
+    + r"(?:\Z|[\n.,;:)!?]|[-–—]\s|\(|(?:because|since|as|which|based|is|or|and|porque|ya que|o|y)\b))",
+    re.IGNORECASE,
+)
+_ANSWER = re.compile(
+    r"\b" + _ANSWERS + _MARKUP + _LINK + _MARKUP + r"(?<![-−–+.,0-9])([0-9]+)" + _NUMBER_END,
+    re.IGNORECASE | re.MULTILINE,
+)
+_FINAL = re.compile(r"\b(?:final(?:ly)?|respuesta final)\W*(?:the |my )?\Z", re.IGNORECASE)
 _LABEL = re.compile(
-    r"\b" + _KEYWORD + _MARKUP + _LINK + r"*" + _MARKUP + r"(?<![-−–+.,0-9])([0-9]+)" + _NUMBER_END,
+    r"\b" + _KEYWORD + _MARKUP + _LINK + _MARKUP + r"(?<![-−–+.,0-9])([0-9]+)" + _NUMBER_END,
     re.IGNORECASE | re.MULTILINE,
 )
 _LEADING = re.compile(r"^" + _MARKUP + r"(?<![-−–+.,0-9])([0-9]+)" + _NUMBER_END, re.IGNORECASE | re.MULTILINE)
@@ -66,7 +118,7 @@ _SEVERAL = re.compile(
     + _KEYWORD
     + r"e?s?\b"
     + _LINK
-    + r"*|\bbetween\s)"
+    + r"|\bbetween\s)"
     + _MARKUP
     + r"([0-9]+)"
     + _MARKUP
@@ -81,28 +133,81 @@ _DENIED_BEFORE = re.compile(
 _DENIED_AFTER = re.compile(
     r"^" + _MARKUP + r"\s*(?:is|es)\s+(?:not|n't|no\b|wrong|incorrect|false|impossible|incorrecta?)", re.IGNORECASE
 )
+_IS = r"(?:\s+index)?\s*(?:correcta\s*)?(?::|\bis\b|\bes\b)\s*:?"
 _INTRODUCTION = re.compile(
     r"^(?:(?:the\s+|la\s+)?(?:best\s+|correct\s+|right\s+|final\s+)?(?:answer|option|choice|respuesta|opci[oó]n)"
-    r"(?:\s+index)?\s*(?:correcta\s*)?(?::|\bis\b|\bes\b)\s*:?)\s*",
+    + _IS
+    + r")\s*",
     re.IGNORECASE,
 )
+_ANSWER_TEXT = re.compile(
+    r"\b(?:(?:answer|choice|respuesta|elecci[oó]n)"
+    + _IS
+    + r"|pick|choose|select|go with|opt for|elijo|escojo|me quedo con)"
+    r"\s+(?P<text>[^\n]{1,400}?)(?=[.!](?:\s|[*_`\"']|\Z)|\n|\Z)",
+    re.IGNORECASE,
+)
+_DECORATED = re.compile(r"[*_`~\"'“”‘’«»()\[\]{}$#\s]{9,}")
 
 
 def parse_choice(reply: str, choices: Sequence[str]) -> ParsedChoice:
     """The option that a reply names. Never raises, and never returns an index out of range."""
-    text = without_reasoning(reply)
+    text = _DECORATED.sub(_shorter_run, shortened(without_reasoning(reply)))
     if not text.strip(_DECORATION):
         return ParsedChoice(index=None, reason="the reply is empty")
     from_json = _json_values(text)
     if from_json is not None:
-        return _agree([name for value in from_json for name in _named(value, choices)], choices)
+        return _agree([name for value in from_json for name in _named(_digits(value, choices), choices)], choices)
     whole = _options_with_text(text, choices)
     if whole and not re.fullmatch(r"[0-9]", text.strip(_DECORATION + ".")):
         return _agree([("text", index) for index in whole], choices)
-    return _agree(list(_named(text, choices)), choices)
+    text = _digits(text, choices)
+    return _agree(_concluded(text, choices) or list(_named(text, choices)), choices)
 
 
-_Name = tuple[str, int]
+def _shorter_run(run: re.Match[str]) -> str:
+    """A long run of markup and white space, which would slow every pattern down, in eight characters."""
+    return run.group()[:4] + ("\n" if "\n" in run.group() else " ") + run.group()[-3:]
+
+
+def _digits(text: str, choices: Sequence[str]) -> str:
+    """The text with labels in words ("option three") and letters ("Answer: C") as digits.
+
+    A letter counts in capitals, or after a word such as "option"; never where an option's text is that letter.
+    """
+
+    def digit(found: re.Match[str]) -> str:
+        name = found["name"]
+        if _options_with_text(name, choices):
+            return found.group()
+        if len(name) > 1:
+            return f"{found['before']}{_SPELLED[folded(name)]}"
+        is_alone = not re.search(r"\w", found["before"])
+        rest = text[found.end() :]
+        if (name.islower() or name == "I") and is_alone and rest.strip(_DECORATION + ".:"):
+            return found.group()
+        return f"{found['before']}{_LETTERS.index(name.upper())}"
+
+    return _OR_NAME.sub(lambda found: found["or"] + _digit_of(found["name"]), _SPELLED_LABEL.sub(digit, text))
+
+
+_OR_NAME = re.compile(
+    r"(?P<or>\b[0-9]"
+    + _MARKUP
+    + r"(?:or|and|o|y|/|,|&)"
+    + _MARKUP
+    + r"(?:option\s+)?)(?P<name>"
+    + any_of(_SPELLED)
+    + r"|[A-J])\b"
+)
+
+
+def _digit_of(name: str) -> str:
+    """The digit of a number in words or a letter."""
+    return str(_SPELLED[folded(name)] if len(name) > 1 else _LETTERS.index(name))
+
+
+_Name = tuple[Literal["label", "text"], int]
 
 
 def _agree(names: Sequence[_Name], choices: Sequence[str]) -> ParsedChoice:
@@ -116,8 +221,53 @@ def _agree(names: Sequence[_Name], choices: Sequence[str]) -> ParsedChoice:
     if not 0 <= index < len(choices):
         return ParsedChoice(index=None, reason=f"{index} is out of range")
     return ParsedChoice(
-        index=index, reason="read from a label" if kind == "label" else "read from an option's text"
+        index=index,
+        reason="read from a label" if kind == "label" else "read from an option's text",
+        decided_by=kind,
     )
+
+
+def _concluded(text: str, choices: Sequence[str]) -> list[_Name]:
+    """What a reply names as its answer, after or before it discusses the options; empty where it does not say so.
+
+    A "final answer" overrides an earlier one. What stands alone on a line after the answer counts too, so that a
+    reply with two answers yields both.
+    """
+    found: list[tuple[int, bool, list[_Name]]] = []
+    for pattern in (_ANSWER, _BOXED):
+        for match in pattern.finditer(text):
+            is_final = (
+                pattern is _BOXED
+                or "final" in match.group().casefold()
+                or _FINAL.search(text[max(0, match.start() - 20) : match.start()]) is not None
+            )
+            names = list(_label(text, match.start(), match.end(), match.group(1), choices))
+            found.append((match.start(), is_final, names))
+    for match in _ANSWER_TEXT.finditer(text):
+        before = text[max(0, match.start() - 20) : match.start()]
+        if not _DENIED_BEFORE.search(before) and (options := _option_alone(match["text"], choices)):
+            found.append((match.start(), _FINAL.search(before) is not None, [("text", one) for one in options]))
+    found = sorted((entry for entry in found if entry[2]), key=lambda entry: entry[0])
+    finals = [entry for entry in found if entry[1]]
+    decisive = finals or found
+    if not decisive:
+        return []
+    start = decisive[0][0]
+    names = [name for _, _, each in decisive for name in each]
+    names += [("label", _number(one)) for several in _SEVERAL.finditer(text, start) for one in several.groups()]
+    for line in text[start:].splitlines()[1:]:
+        bare = line.strip(_DECORATION + ".,;:!-•")
+        if re.fullmatch(r"[0-9]", bare):
+            names.append(("label", int(bare)))
+        else:
+            names += [("text", index) for index in _options_with_text(bare, choices)]
+    return names
+
+
+def _option_alone(text: str, choices: Sequence[str]) -> list[int]:
+    """The option that a text is, unless the text is a number, which is a label."""
+    bare = text.strip(_DECORATION + ".,;:!")
+    return [] if re.fullmatch(r"[0-9]*", bare) else _options_with_text(bare, choices)
 
 
 def _named(text: str, choices: Sequence[str]) -> Iterator[_Name]:
@@ -139,7 +289,11 @@ def _label(text: str, start: int, end: int, digits: str, choices: Sequence[str])
     """A label that is not denied, and any other option whose text follows it on the line."""
     line_end = text.find("\n", end)
     rest = text[end : line_end if line_end >= 0 else len(text)]
-    if (len(digits) > 1 and digits[0] == "0") or _DENIED_BEFORE.search(text[:start]) or _DENIED_AFTER.match(rest):
+    if (
+        (len(digits) > 1 and digits[0] == "0")
+        or _DENIED_BEFORE.search(text[max(0, start - 40) : start])
+        or _DENIED_AFTER.match(rest)
+    ):
         return
     index = _number(digits)
     yield "label", index
@@ -179,13 +333,28 @@ def _json_values(text: str) -> list[str] | None:
         return None
     if not isinstance(parsed, dict):
         return None
-    values = [value for key, value in parsed.items() if key.casefold().replace(" ", "_") in _JSON_KEYS]
-    return [str(value) for value in values if isinstance(value, str | int | float) and not isinstance(value, bool)]
+    return list(_answers_in(parsed))
+
+
+def _answers_in(parsed: object, depth: int = 0) -> Iterator[str]:
+    """The values of the answer keys, also within another answer key: ``{"choice": {"index": 3}}``."""
+    if depth > 3:
+        return
+    if isinstance(parsed, dict):
+        for key, value in parsed.items():
+            if key.casefold().replace(" ", "_") in _JSON_KEYS:
+                yield from _answers_in(value, depth + 1)
+    elif isinstance(parsed, list):
+        for value in parsed:
+            yield from _answers_in(value, depth + 1)
+    elif isinstance(parsed, str | int | float) and not isinstance(parsed, bool):
+        yield str(parsed)
 
 
 def score_choice(question: Question, text: str) -> Score:
     """Correct if the reply names the correct index; unparsed if it names none."""
-    index = parse_choice(text, question.choices).index
+    parsed = parse_choice(text, question.choices)
+    index = parsed.index
     if index is None:
         return Score(outcome="unparsed", score=0.0, predicted=text)
     correct = index == question.correct_index
@@ -194,4 +363,5 @@ def score_choice(question: Question, text: str) -> Score:
         score=1.0 if correct else 0.0,
         predicted=question.choices[index],
         predicted_index=index,
+        decided_by=parsed.decided_by,
     )

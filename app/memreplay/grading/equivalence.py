@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
@@ -138,6 +138,7 @@ Date = tuple[int | None, int | None, int | None]
 _TYPOGRAPHIC: Final = {0x2018: "'", 0x2019: "'", 0x2212: "-", 0xA0: " ", 0x202F: " "}
 
 
+@lru_cache(maxsize=1024)
 def folded(text: str) -> str:
     """Lower case, without accents and apostrophes; typographic signs in their plain form."""
     plain = unicodedata.normalize("NFKD", text.translate(_TYPOGRAPHIC))
@@ -152,14 +153,15 @@ _LEXER: Final = re.compile(
     | (?P<clock>\b\d{1,2}[:.h]\d{2}(?::\d{2})?\s*(?:[ap]\.?m\b\.?|h\b|hrs?\b)
                |\b\d{1,2}:\d{2}(?::\d{2})?(?![\d:])
                |\b\d{1,2}\s*[ap]\.?m\b\.?)
-    | (?P<flag>(?<!\S)--?[a-z][\w-]+)
-    | (?P<version>\b\d+(?:\.\d+){2,}\b)
+    | (?P<flag>(?<![\w-])--[a-z][\w-]+)
+    | (?P<version>(?:\b|(?<=\bv))\d+(?:\.\d+){2,}\b)
+    | (?P<v>\bv(?=\d+\.\d))
     | (?P<ordinal>\b\d+(?:st|nd|rd|th|º|ª)(?!\w))
-    | (?P<number>(?<![^\W_])(?<![.])[+-]?\d+(?:[,. ]\d{3})+(?:[.,]\d+)?(?![\d])
-                |(?<![^\W_])(?<![.,])[+-]?\d+(?:[.,]\d+)?)
+    | (?P<number>(?:(?<![^\W_])|(?<=\bv))(?<![.])[+-]?\d+(?:[,. ]\d{3})+(?:[.,]\d+)?(?![\d])
+                |(?:(?<![^\W_])|(?<=\bv))(?<![.,])[+-]?\d+(?:[.,]\d+)?)
     | (?P<sign>[£$€¥%°]c?|°[cf])
     | (?P<word>[^\W_]+)
-    | (?P<mark>[.!?:](?=[\s"'”’)\]*_]|$)|[;()\n—–/]|,(?!\d))
+    | (?P<mark>[.!?:](?=[\s"'”’)\]*_]|$)|[;()\n—–/]|(?<=\S[ ])-(?=[ ])|,(?!\d))
     """,
     re.VERBOSE,
 )
@@ -174,14 +176,22 @@ def _stemmer(language: str) -> Stemmer.Stemmer:
 @lru_cache(maxsize=65536)
 def _stem(word: str) -> tuple[str, str]:
     """The word's stem in English and in Spanish. The language of a short text is unknown, so both are compared."""
-    return str(_stemmer("english").stemWord(word)), str(_stemmer("spanish").stemWord(word))
+    return str(_stemmer("english").stemWord(_american(word))), str(_stemmer("spanish").stemWord(word))
+
+
+def _american(word: str) -> str:
+    """One spelling for "colour" and "color", "organise" and "organize", "centre" and "center"."""
+    word = re.sub(r"(?<=[a-z]{2})our", "or", word)
+    word = re.sub(r"(?<=[a-z]{3})is(?=(?:e|es|ed|ing|ations?)$)", "iz", word)
+    word = re.sub(r"(?<=[a-z]{2}t)re(?=s?$)", "er", word)
+    return "gray" if word == "grey" else word
 
 
 @lru_cache(maxsize=16384)
 def tokens_of(text: str) -> tuple[Token, ...]:
     """The tokens of a text, canonical."""
     plain = folded(text)
-    return tuple(_with_dates(_with_units(_with_numbers(_raw(plain)))))
+    return tuple(_with_dates(_with_units(_with_times(_with_numbers(_raw(plain))))))
 
 
 def _raw(plain: str) -> list[Token]:
@@ -189,6 +199,8 @@ def _raw(plain: str) -> list[Token]:
     for match in _LEXER.finditer(plain):
         kind, written = match.lastgroup, match.group()
         at = (match.start(), match.end())
+        if kind == "v":
+            continue
         if kind == "iso":
             year, month, day = map(int, written.split("-"))
             found.append(Token("date", (year, month, day), written, *at))
@@ -259,15 +271,35 @@ def _with_numbers(found: list[Token]) -> list[Token]:
     index = 0
     while index < len(found):
         run, value = _spelled(found, index)
-        if run and not (run == 1 and found[index].text in _NOT_ALONE and not _stands_for_a_number(found, index)):
+        multiple = _MULTIPLES.get(found[index].text)
+        if multiple:
+            value, noun = multiple
+            start, end = found[index].start, found[index].end
+            result.append(Token("number", float(value), found[index].text, start, end))
+            result.append(Token("word", _stem(noun), noun, start, end))
+            index += 1
+        elif run and not (run == 1 and found[index].text in _NOT_ALONE and not _stands_for_a_number(found, index)):
             last = found[index + run - 1]
             text = " ".join(token.text for token in found[index : index + run])
             result.append(Token("number", value, text, found[index].start, last.end))
             index += run
+        elif _spells(found, index, ("half", "an", "hour")) or _spells(found, index, ("media", "hora")):
+            length = 3 if found[index].text == "half" else 2
+            last = found[index + length - 1]
+            result.append(Token("number", 30.0, "half an hour", found[index].start, last.end, "min"))
+            index += length
         else:
             result.append(found[index])
             index += 1
     return result
+
+
+_MULTIPLES: Final = {"twice": (2, "times"), "thrice": (3, "times")}
+_HALVES: Final = (("and", "a", "half"), ("y", "medio"), ("y", "media"))
+
+
+def _spells(found: Sequence[Token], index: int, words: Sequence[str]) -> bool:
+    return [token.text for token in found[index : index + len(words)]] == list(words)
 
 
 def _stands_for_a_number(found: Sequence[Token], index: int) -> bool:
@@ -286,10 +318,15 @@ def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
         token = found[index + length]
         word = token.text
         if token.kind == "number" and length == 0:
-            follower = found[index + 1].text if index + 1 < len(found) else ""
-            if follower in _SCALE and isinstance(token.value, float):
-                return 2, token.value * _SCALE[follower]
-            return 0, 0.0
+            follower = found[index + 1] if index + 1 < len(found) else None
+            if follower is None or not isinstance(token.value, float):
+                return 0, 0.0
+            if follower.text in _SCALE:
+                return 2, token.value * _SCALE[follower.text]
+            if follower.text == "k" and follower.start == token.end:
+                return 2, round(token.value * 1000, 6)
+            half = next((words for words in _HALVES if _spells(found, index + 1, words)), None)
+            return (1 + len(half), token.value + 0.5) if half else (0, 0.0)
         if token.kind != "word":
             break
         if word in _SMALL and (length == 0 or (last_small > _SMALL[word] and not (last_small < 20))):
@@ -313,7 +350,74 @@ def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
             break
         length += 1
         used = length
-    return (used, float(total + current)) if used else (0, 0.0)
+    if not used:
+        return 0, 0.0
+    half = next((words for words in _HALVES if _spells(found, index + used, words)), None)
+    is_time = index > 0 and found[index - 1].text in ("la", "las")
+    if half and not is_time:
+        return used + len(half), total + current + 0.5
+    return used, float(total + current)
+
+
+_DAYTIMES: Final[dict[tuple[str, ...], str]] = {
+    ("in", "the", "morning"): "am",
+    ("in", "the", "afternoon"): "pm",
+    ("in", "the", "evening"): "pm",
+    ("at", "night"): "pm",
+    ("de", "la", "manana"): "am",
+    ("de", "la", "tarde"): "pm",
+    ("de", "la", "noche"): "pm",
+}
+
+
+def _with_times(found: list[Token]) -> list[Token]:
+    """Times in words: "half past six", "nine o'clock", "seven in the evening", "las seis y media"."""
+    result: list[Token] = []
+    index = 0
+    while index < len(found):
+        time, used = _time_at(found, index)
+        if used and time is not None:
+            first, last = found[index], found[index + used - 1]
+            result.append(Token("time", time, "time", first.start, last.end))
+            index += used
+        else:
+            result.append(found[index])
+            index += 1
+    return result
+
+
+def _time_at(found: Sequence[Token], index: int) -> tuple[tuple[int, int] | None, int]:
+    """The time in words that begins here, and how many tokens it takes."""
+    texts = [token.text for token in found[index : index + 3]]
+    place, minutes, is_time = index, 0, False
+    if texts[:2] in (["half", "past"], ["quarter", "past"], ["quarter", "to"]):
+        minutes = 30 if texts[0] == "half" else (15 if texts[1] == "past" else -15)
+        place, is_time = index + 2, True
+    hour = _whole(found[place]) if place < len(found) else None
+    if hour is None or not 0 <= hour <= 24:
+        return None, 0
+    place += 1
+    spanish = index > 0 and found[index - 1].text in ("la", "las")
+    if (
+        spanish
+        and place + 1 < len(found)
+        and (pair := (found[place].text, found[place + 1].text)) in _SPANISH_TIMES
+    ):
+        minutes, place, is_time = _SPANISH_TIMES[pair], place + 2, True
+    if place < len(found) and found[place].text == "oclock":
+        place, is_time = place + 1, True
+    for words, half in _DAYTIMES.items():
+        if _spells(found, place, words) and 1 <= hour <= 12:
+            hour = hour % 12 + (12 if half == "pm" else 0)
+            place, is_time = place + len(words), True
+            break
+    if not is_time:
+        return None, 0
+    whole = (hour * 60 + minutes) % (24 * 60)
+    return (whole // 60, whole % 60), place - index
+
+
+_SPANISH_TIMES: Final = {("y", "media"): 30, ("y", "cuarto"): 15, ("menos", "cuarto"): -15}
 
 
 def _with_units(found: list[Token]) -> list[Token]:
@@ -431,7 +535,7 @@ def content_of(found: Sequence[Token]) -> list[tuple[int, Token]]:
 def same_token(wanted: Token, given: Token) -> bool:
     if wanted.kind == "number" and given.kind == "number":
         clash = wanted.extra and given.extra and wanted.extra != given.extra
-        return wanted.value == given.value and not clash
+        return wanted.value == given.value and not clash and not _differ_as_versions(wanted, given)
     if wanted.kind == "date" and given.kind == "date":
         return _same_date(wanted.value, given.value)  # type: ignore[arg-type]
     if wanted.kind == "time" and given.kind == "time":
@@ -447,6 +551,13 @@ def same_token(wanted: Token, given: Token) -> bool:
     if wanted.kind == "word" and given.kind == "word":
         return any(one == other for one, other in zip(wanted.value, given.value, strict=True))  # type: ignore[call-overload]
     return wanted.kind == given.kind and wanted.value == given.value
+
+
+def _differ_as_versions(wanted: Token, given: Token) -> bool:
+    """3.1 and 3.10 are two versions; with a unit or a currency they are one amount."""
+    decimals = [re.search(r"[.,](\d+)$", token.text) for token in (wanted, given)]
+    is_plain = not wanted.extra and not given.extra
+    return is_plain and all(decimals) and len({found[1] for found in decimals if found}) > 1
 
 
 def _same_date(wanted: Date, given: Date) -> bool:
@@ -490,11 +601,12 @@ def matches(answer: str, text: str) -> Iterator[Match]:
         for index, token in enumerate(given)
         if not (token.kind == "word" and token.text in STOP_WORDS and not any(same_token(w, token) for w in wanted))
     ]
+    ends = set(".;!?\n") - {token.text for token in tokens_of(answer)}
     width = len(wanted) + (2 if len(wanted) > 1 else 0)
     at = 0
     while at < len(content):
         if any(same_token(w, content[at][1]) for w in wanted) and (
-            end := _covered(wanted, content[at : at + width])
+            end := _covered(wanted, content[at : at + width], ends)
         ):
             yield Match(content[at][0], content[at + end - 1][0])
             at += end
@@ -502,8 +614,11 @@ def matches(answer: str, text: str) -> Iterator[Match]:
             at += 1
 
 
-def _covered(wanted: Sequence[Token], window: Sequence[tuple[int, Token]]) -> int:
-    """How many tokens of the window it takes to hold all that is wanted; 0 where it does not, or a clause ends."""
+def _covered(wanted: Sequence[Token], window: Sequence[tuple[int, Token]], ends: Set[str]) -> int:
+    """How many tokens of the window it takes to hold all that is wanted; 0 where it does not, or a clause ends.
+
+    ``ends`` are the marks that end one.
+    """
     left = list(wanted)
     for length, (_, token) in enumerate(window, start=1):
         hit = next((w for w in left if same_token(w, token)), None)
@@ -511,7 +626,7 @@ def _covered(wanted: Sequence[Token], window: Sequence[tuple[int, Token]]) -> in
             left.remove(hit)
             if not left:
                 return length
-        elif token.kind == "mark" and token.text in ".;!?\n":
+        elif token.kind == "mark" and token.text in ends:
             return 0
     return 0
 

@@ -10,7 +10,7 @@ from memory_backends.text import folded
 from memreplay.conversations.models import Question
 from memreplay.grading import DecidedBy, Outcome, Score
 from memreplay.grading.assertion import Rejection, asserted
-from memreplay.grading.choice import without_reasoning
+from memreplay.grading.choice import shortened, without_reasoning
 from memreplay.grading.equivalence import contains
 from memreplay.text import normalised, occurs_in
 
@@ -98,7 +98,7 @@ def score_recall(question: Question, text: str) -> Score:
     an answer is unparsed. ``exact_match`` is the strict figure (the expected words occur in the reply);
     ``decided_by`` names the rule that decided.
     """
-    answer = without_reasoning(text)
+    answer = shortened(without_reasoning(text))
     if not answer.strip():
         return score_without_answer(question, "unparsed", text)
     if question.abstain:
@@ -106,7 +106,8 @@ def score_recall(question: Question, text: str) -> Score:
     if is_abstention(text):
         return score_without_answer(question, "wrong", text).model_copy(update={"decided_by": "abstention"})
     exact = occurs_in(question.expected, answer)
-    entities = [asserted(entity, answer, question.text) for entity in question.expected_entities]
+    among = len(question.expected_entities)
+    entities = [asserted(entity, answer, question.text, among) for entity in question.expected_entities]
     correct, decided_by = _decision(question, answer, exact, entities)
     return _judged(correct, text, decided_by).model_copy(
         update={

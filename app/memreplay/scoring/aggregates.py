@@ -17,6 +17,7 @@ from memreplay.scoring.answer_key import Adjusted
 from memreplay.scoring.attribution import LABELS
 from memreplay.scoring.by import BREAKDOWNS, By
 from memreplay.scoring.comparisons import compare_pairs, contestants_of, pairs_within
+from memreplay.scoring.published import locomo_f1_of, longmemeval_of
 from memreplay.scoring.repeats import Key, by_conversation, key_of, shares_right
 from memreplay.scoring.results import (
     ANSWER_METRICS,
@@ -164,6 +165,8 @@ def recall_of(rows: Rows) -> RecallResults:
         by_location=_groups(rows, lambda row: row.location, get_args(InfoLocation)),
         by_salience=_groups(rows, lambda row: row.salience, get_args(Salience)),
         by_category=_groups(rows, lambda row: row.category, categories),
+        locomo_f1=locomo_f1_of(rows),
+        longmemeval=longmemeval_of(rows, group_of),
     )
 
 

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from memreplay.conversations.models import EvidenceRole, Frozen, InfoLocation, QuestionKind, Salience
 from memreplay.conversations.option_style import OptionStyle
-from memreplay.grading import Outcome
+from memreplay.grading import DecidedBy, Outcome
 from memreplay.scoring.answer_key import Adjusted
 from memreplay.scoring.attribution import Label
 from memreplay.scoring.by import By
@@ -62,9 +62,10 @@ class QuestionRow(Frozen):
 
     ``failure`` is the label of ``scoring.attribution``; ``failure_loss`` details ``not_written``,
     ``failure_detail`` is a description, and ``failure_ranks`` gives the rank of each missing evidence turn in each
-    retrieval channel. ``closed_book_correct`` is whether the same model is correct without any memory. ``adjusted``
-    is the score by the corrected answer key, null if that does not correct the question. If an agent could not be
-    given a fresh session, its memory contained ``earlier_questions`` and ``earlier_conversations``.
+    retrieval channel. ``closed_book_correct`` is whether the same model is correct without any memory.
+    ``decided_by`` is the rule that decided the outcome, null where none did. ``adjusted`` is the score by the
+    corrected answer key, null if that does not correct the question. If an agent could not be given a fresh
+    session, its memory contained ``earlier_questions`` and ``earlier_conversations``.
 
     ``at_tokens`` is what the first hits hold, by token budget; null where recall@k is. ``answer_in_prompt`` is
     whether the prompt held the answer, word for word or by its content. ``cut_tokens`` were retrieved and did not
@@ -113,6 +114,7 @@ class QuestionRow(Frozen):
     exact_match: bool | None = None
     entity_recall: float | None = None
     f1: float | None = None
+    decided_by: DecidedBy | None = None
     recall_at_1: float | None = None
     recall_at_5: float | None = None
     reciprocal_rank: float | None = None
@@ -172,8 +174,43 @@ class MultipleChoiceResults(Frozen):
     confusion_matrix: tuple[tuple[int, ...], ...]
 
 
+class LocomoCategory(Frozen):
+    """The mean of LoCoMo's own F1 over the graded questions of a category, with the category's published number."""
+
+    category: int
+    questions: int
+    f1: float
+
+
+class LocomoF1(Frozen):
+    """LoCoMo's own F1 (:func:`memreplay.grading.published.locomo_f1`), computed from the replies.
+
+    ``by_category`` is named as in LoCoMo's paper. Errors are left out; a refusal counts 0.
+    """
+
+    questions: int
+    f1: float
+    by_category: dict[str, LocomoCategory]
+
+
+class LongMemEvalResults(Frozen):
+    """Accuracy by LongMemEval's question types, under their names.
+
+    As in its published evaluation, ``by_type`` includes the questions whose right answer is to abstain, which
+    ``abstention`` counts alone; ``task_averaged_accuracy`` is the mean over the types. The grader is ours, not the
+    judge of the paper.
+    """
+
+    by_type: dict[str, Group]
+    task_averaged_accuracy: float | None
+    abstention: Group | None
+
+
 class RecallResults(Frozen):
-    """The :data:`ANSWER_METRICS` are means over the graded replies to which they apply."""
+    """The :data:`ANSWER_METRICS` are means over the graded replies to which they apply.
+
+    ``locomo_f1`` and ``longmemeval`` are null without questions of those benchmarks.
+    """
 
     total: int
     graded: int
@@ -190,6 +227,8 @@ class RecallResults(Frozen):
     by_location: dict[str, Group]
     by_salience: dict[str, Group]
     by_category: dict[str, Group]
+    locomo_f1: LocomoF1 | None = None
+    longmemeval: LongMemEvalResults | None = None
 
 
 class RetrievedAt(Frozen):

@@ -97,6 +97,7 @@ def question_row(
         failure_ranks=attribution.ranks if attribution else {},
         closed_book_correct=closed_book_correct,
         adjusted=adjusted,
+        decided_by=score.decided_by,
         earlier_questions=reply.earlier_questions,
         earlier_conversations=reply.earlier_conversations,
         at_tokens=held_at_tokens(answerable, hits) if has_ranking else None,

@@ -60,6 +60,11 @@ def test_csv_carries_attribution_and_the_adjusted_score() -> None:
     assert only["adjusted_outcome"] == ""
 
 
+def test_csv_says_which_rule_decided() -> None:
+    (written,) = cells(row(recall(), reply("Ida and Bo")))
+    assert written["decided_by"] == "exact"
+
+
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "  ="])
 def test_csv_text_that_a_spreadsheet_would_calculate_has_a_quote_before_it(start: str) -> None:
     (only,) = cells(row(recall(text=f"{start}HYPERLINK(1)"), reply(f"{start}1+1")))

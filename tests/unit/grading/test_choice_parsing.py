@@ -147,7 +147,6 @@ NOT_READ = [
     "I don't know.",
     "<think>the answer is 3",
     "<think>3</think>",
-    "three",
     "３",
 ]
 

@@ -56,7 +56,7 @@ def test_the_keys_are_the_documented_ones_in_their_order() -> None:
     )
     assert keys(backend["recall"]) == (
         "total graded correct accuracy unparsed refused errors exact_match entity_recall f1 ci95"
-        " by_type by_location by_salience by_category"
+        " by_type by_location by_salience by_category locomo_f1 longmemeval"
     )
     assert keys(backend["recall"]["by_location"]) == "early middle recent"
     assert keys(backend["recall"]["by_salience"]) == "high medium low"

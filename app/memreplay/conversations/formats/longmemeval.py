@@ -43,7 +43,7 @@ QuestionType = Literal[
     "multi-session",
 ]
 
-_ABSTENTION_SUFFIX = "_abs"
+ABSTENTION_SUFFIX = "_abs"
 _DAY_OF_WEEK = re.compile(r"\s*\([^()]*\)\s*")
 _DATE_FORMS = ("%Y/%m/%d %H:%M", "%Y/%m/%d")
 
@@ -131,7 +131,7 @@ def _question(entry: PublishedEntry, place: Place, callbacks: LoadCallbacks) -> 
     with errors.collecting():
         evidence = _evidence(entry, place, callbacks)
     errors.raise_all()
-    abstain = entry.question_id.endswith(_ABSTENTION_SUFFIX)
+    abstain = entry.question_id.endswith(ABSTENTION_SUFFIX)
     return Question(
         id=entry.question_id,
         kind="recall",

@@ -1,0 +1,65 @@
+"""The published figures of LoCoMo and LongMemEval, from rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from memreplay.conversations.formats.locomo import CATEGORIES
+from memreplay.conversations.formats.longmemeval import ABSTENTION_SUFFIX
+from memreplay.grading.published import locomo_f1
+from memreplay.scoring.results import Group, LocomoCategory, LocomoF1, LongMemEvalResults, QuestionRow
+from memreplay.scoring.statistics import mean
+
+_LONGMEMEVAL_TYPES = (
+    "single-session-user",
+    "single-session-assistant",
+    "single-session-preference",
+    "multi-session",
+    "temporal-reasoning",
+    "knowledge-update",
+)
+
+
+def locomo_f1_of(rows: Sequence[QuestionRow]) -> LocomoF1 | None:
+    """LoCoMo's F1, overall and by category; None without graded LoCoMo questions."""
+    scores: dict[str, list[float]] = {}
+    for row in rows:
+        if row.outcome == "error":
+            continue
+        for category in CATEGORIES:
+            # LoCoMo's questions alone have both of its names for a category.
+            if (row.type, row.other_type) == (category.locomo, category.mc10):
+                score = locomo_f1(category.number, row.expected, row.reply or "")
+                scores.setdefault(category.locomo, []).append(score)
+    every = [score for each in scores.values() for score in each]
+    if not every:
+        return None
+    return LocomoF1(
+        questions=len(every),
+        f1=sum(every) / len(every),
+        by_category={
+            category.locomo: LocomoCategory(
+                category=category.number, questions=len(found), f1=sum(found) / len(found)
+            )
+            for category in CATEGORIES
+            if (found := scores.get(category.locomo))
+        },
+    )
+
+
+def longmemeval_of(
+    rows: Sequence[QuestionRow], group_of: Callable[[Sequence[QuestionRow]], Group]
+) -> LongMemEvalResults | None:
+    """Accuracy by LongMemEval's types; None without its questions."""
+    by_type = {
+        name: group_of(found) for name in _LONGMEMEVAL_TYPES if (found := [r for r in rows if r.type == name])
+    }
+    if not by_type:
+        return None
+    abstention = [row for row in rows if row.type in by_type and row.question_id.endswith(ABSTENTION_SUFFIX)]
+    accuracies = [group.accuracy for group in by_type.values() if group.accuracy is not None]
+    return LongMemEvalResults(
+        by_type=by_type,
+        task_averaged_accuracy=mean(accuracies),
+        abstention=group_of(abstention) if abstention else None,
+    )

@@ -1,0 +1,45 @@
+"""The grader agrees with a careful human on replies written by hand."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from memreplay.grading.recall import score_recall
+from tests.unit.grading.crafted_replies import ACCEPTED, HELD_OUT, REJECTED, Case
+from tests.unit.scoring.samples import recall
+
+
+@pytest.mark.parametrize("case", ACCEPTED + REJECTED + HELD_OUT, ids=lambda case: f"{case[0]} | {case[2]}")
+def test_the_grader_agrees_with_a_careful_human(case: Case) -> None:
+    expected, question, reply, is_right, rule = case
+    score = score_recall(recall(text=question, expected=expected, expected_entities=()), reply)
+    assert (score.outcome == "correct", score.decided_by) == (is_right, rule)
+
+
+def test_the_entities_of_an_answer_decide_where_its_words_differ() -> None:
+    question = recall(text="Who came?", expected="Both Ida and little Bo", expected_entities=("Ida", "Bo"))
+    assert score_recall(question, "Bo came first, and Ida an hour later.").decided_by == "entities"
+    assert score_recall(question, "Ida, Bo").outcome == "correct"
+    assert score_recall(question, "Ida came, but not Bo.").decided_by == "denied"
+    assert score_recall(question, "Ida, Bo, Cy, Di, Ed").decided_by == "candidates"
+
+
+def test_a_reply_that_also_asserts_an_earlier_value_is_wrong() -> None:
+    question = recall(text="Where is it?", expected="Girona", expected_entities=(), supersedes=("Lleida",))
+    assert score_recall(question, "In Girona and in Lleida").decided_by == "candidates"
+    assert score_recall(question, "In Girona, not in Lleida").outcome == "correct"
+
+
+LONG = """Girona |Girona, |not Girona |maybe Girona |it was Girona, now |from |two and |1,111|1.| |(|a/|"|thousand
+half past |january |7 of |é|options """.replace("\n", "|").split("|")
+
+
+@pytest.mark.parametrize("piece", [*LONG, "\n"])
+def test_a_reply_of_100_kb_is_graded_in_under_a_second(piece: str) -> None:
+    question = recall(text="Where?", expected="tea and Girona", expected_entities=("Girona",))
+    reply = piece * (100_000 // len(piece)) + " Girona"
+    started = time.process_time()
+    score_recall(question, reply)
+    assert time.process_time() - started < 1
