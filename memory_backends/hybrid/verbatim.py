@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,7 +152,6 @@ class VerbatimMemory:
         self._exchange_sessions: list[int] = []
         self._messages: list[Message] = []
         self._labels: list[str] = []
-        self._dates: dict[str, datetime | None] = {}
         self._owner: list[int] = []
         self._asking: list[float] = []
         self._keywords = KeywordIndex()
@@ -187,17 +185,12 @@ class VerbatimMemory:
             self._keywords.add(message.session, message.text)
             self._messages.append(message)
             self._labels.append(folded_words(message.label))
-            self._dates[message.turn_id] = message.said_at
             self._owner.append(self._exchanges[id_])
             self._asking.append(sum(map(_is_question, said)) / len(said) if said else 0.0)
 
     def parse(self, question: str) -> ParsedQuestion:
         """The question, parsed with the speakers so far."""
         return parse_question(question, frozenset(self._labels))
-
-    def date_of(self, turn_id: str) -> datetime | None:
-        """When a turn was said; None if it is unknown."""
-        return self._dates.get(turn_id)
 
     async def rank(
         self, asked: ParsedQuestion, vector: NDArray[np.float32], topic: NDArray[np.float32], count: int
