@@ -85,7 +85,7 @@ IMPACTS: Mapping[Kind, float] = {
 """How much it matters to know a fact of each kind, 0..1.
 
 A lone value (a date, an amount, a name) matters too little by itself: features of its sentence, or its being said
-again, must add to it. Chosen on LoCoMo conv-26, 30 and 41 and two long histories.
+again, must add to it. Set by hand while looking at LoCoMo conv-26, 30 and 41 and two long histories.
 """
 
 

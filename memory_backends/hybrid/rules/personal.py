@@ -140,17 +140,6 @@ RULES: tuple[Rule, ...] = (
         several=True,
     ),
     Rule(
-        "age",
-        "I'm 34, I turned 34, tengo 34 años",
-        "self",
-        patterns(
-            r"\b(?:I['’]m|I\sam|I\s(?:just\s)?turned|I['’]ll\sbe)\s(?P<value>\d{2})(?=\s(?:years\sold|now\b|and\b)|[.,;!]|$)",
-            r"\b(?i:tengo|cumplo|he\scumplido)\s(?P<value>[\w\s]{1,25}?)(?=\saños)",
-        ),
-        "<who>.age",
-        0.85,
-    ),
-    Rule(
         "allergy",
         "allergic to …, a … allergy",
         "self",

@@ -106,7 +106,7 @@ RULES: tuple[Rule, ...] = (
         "a thing called or named X",
         "relation",
         patterns(
-            rf"(?<![\w-])(?P<attribute>[a-z][\w-]{{1,40}})\s(?:(?:is|was|are)\s)?(?:to\sbe\s|now\s|actually\s)?(?:called|named|titled|entitled)\s"
+            rf"(?<![\w-])(?P<attribute>(?!(?:be|is|was|are|been|being|not|get|got|also|it|he|she|they|you)\s)[a-z][\w-]{{1,40}})\s(?:(?:is|was|are)\s)?(?:to\sbe\s|now\s|actually\s)?(?:called|named|titled|entitled)\s"
             rf"(?P<value>{QUOTED}|{PROPER}|(?!(?:in|on|at|by|for|to|the|an?|it|that|this|me|him|her|off|out|back|you)\b)[a-z][\w@./-]+)",
             rf"\b(?P<attribute>[a-záéíóúñ]+)(?:,?\sque)?\s(?<!\bno\s)(?:se\sllaman?|llamad[oa]s?|titulad[oa]s?)\s(?P<value>{QUOTED}|{PROPER})",
             rf"\b(?i:my|our)\s(?P<attribute>[a-z]+),\s(?P<value>{PROPER})(?=,)",
@@ -170,7 +170,7 @@ RULES: tuple[Rule, ...] = (
         "statement",
         patterns(
             r"\b(?:I|[Ww]e)\s(?:\w+ly\s|often\s|always\s|also\s|still\s|sometimes\s)*(?P<value>(?:volunteer|play|run|go|paint|cook|read|write|teach|coach|train|collect|grow|keep"
-            r"|own|have|help|meet|practi[sc]e|make|sell|speak|drive|swim|bake|sing|dance|hike|ride|take|watch|listen)\s(?!to\b|you\b|that\b|it\b|no\b|been\b|never\b|on\b|for\sit\b|any\b|with\b|so\b|ahead\b|a\s(?:lot|feeling|question|bit)\b)[^.;!?\n]{3,80})",
+            r"|own|help|meet|practi[sc]e|make|sell|speak|drive|swim|bake|sing|dance|hike|ride|take|watch|listen)\s(?!to\b|you\b|that\b|it\b|no\b|been\b|never\b|on\b|for\sit\b|any\b|with\b|so\b|ahead\b|a\s(?:lot|feeling|question|bit)\b)[^.;!?\n]{3,80})",
             r"\b(?:I['’]ve|I\shave|[Ww]e['’]ve|[Ww]e\shave)\sbeen\s(?P<value>[a-z]+ing\s(?!about\b|it\b|that\b|so\b)[^.;!?\n]{4,80})",
             r"\b(?:I|[Ww]e)\sused\sto\s(?P<value>(?!be\b|it\b|think\b)[^.;!?\n]{5,80})",
         ),

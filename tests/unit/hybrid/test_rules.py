@@ -57,14 +57,6 @@ FOUND: dict[str, dict[str, str]] = {
         "Estudio derecho por las tardes.": "derecho por las tardes",
         "Me gradué en química.": "en química",
     },
-    "age": {
-        "I'm 47 years old.": "47",
-        "I just turned 30.": "30",
-        "I am 62 now.": "62",
-        "I'll be 50 and I feel it.": "50",
-        "Tengo 33 años.": "33",
-        "Cumplo cuarenta y dos años.": "cuarenta y dos",
-    },
     "allergy": {
         "She is allergic to penicillin.": "penicillin",
         "My son is allergic to eggs and milk.": "eggs and milk",
@@ -283,7 +275,6 @@ PASSED_OVER: dict[str, tuple[str, ...]] = {
     "home": ("I live in fear.", "It moved to Paris.", "We live in hope.", "Vivo en paz."),
     "origin": ("I'm from a small town.", "It comes from Italy.", "I was born in a barn.", "He grew up in Ghana."),
     "study": ("I studied hard.", "I graduated last week.", "The study was long.", "She studied law."),
-    "age": ("I'm 100% sure.", "I'm 5 minutes away.", "He is 40 years old.", "Tengo mucho sueño."),
     "allergy": ("I have an allergy.", "He isn't allergic to anything.", "She has a severe allergy.", "An alert."),
     "relation": (
         "My brother is Spanish.",
