@@ -85,8 +85,9 @@ questions, which state nothing.
 
 Where the weights come from: all ten were set together, to halves, on four of the five conversations of LoCoMo's
 development file, and held on the fifth. What is recorded is this choice of the whole set, not a search for each
-weight alone. 1.0 is the scale (``dense``); ``sentence``, ``speaker`` and ``date`` count twice, ``keyword`` and ``session``
-half, as ``keyword_wide`` counts the same words again; ``asking`` is taken off. No other data set chose them.
+weight alone. 1.0 is the scale (``dense``); ``sentence``, ``speaker`` and ``date`` count twice, ``keyword`` and
+``session`` half, as ``keyword_wide`` counts the same words again; ``asking`` is taken off. No other data set
+chose them.
 """
 
 _CHANNELS_OF: Mapping[str, frozenset[str]] = {
