@@ -51,7 +51,6 @@ _HEAD = (
     r"|que|con|por|para|cosas?|veces|vez|más|menos|es|son|se|me|lo|no|si|como|sin|ni|te|le|and|said|will|would|has"
     r"|have|had)\b)"
 )
-UNIT = r"(?:%|°[CF]\b|per\scent\b|por\sciento\b|[a-zA-Z]{1,4}\b)"
 AMOUNT = (
     rf"(?:{MONEY}|(?<![\w.,:/-])(?!\d{{3,4}}s\b|100\s?%)\d[\d.,]{{0,14}}(?<![.,])\s?(?:%|°[CF]\b|per\scent\b|por\sciento\b"
     rf"|\s{_HEAD}(?:[a-zà-ÿ-]{{3,}}\s(?=[a-zà-ÿ-]+(?:s|as|os)\b))?[a-zà-ÿ][a-zà-ÿ-]+|(?:[mkcn]?[mgs]|[KMGT]i?B?|px|h|mAh|km|lbs?)\b)"
