@@ -33,7 +33,7 @@ from memory_backends.base import (
 from memory_backends.hybrid.candidates import Candidate, candidates_from, candidates_of
 from memory_backends.hybrid.consolidation import ConsolidationAgent
 from memory_backends.hybrid.planner import PlannerAgent
-from memory_backends.hybrid.recall import KNOWLEDGE_DEPTH, RecallLimits, TierResults, compose
+from memory_backends.hybrid.recall import RecallLimits, TierResults, compose
 from memory_backends.hybrid.verbatim import CHANNEL_WEIGHTS, VerbatimMemory, channels_kept, sentences_in
 from memory_backends.hybrid.workspace import SharedWorkspace, values_of
 from memory_backends.options import MemoryOptions
@@ -130,6 +130,7 @@ class HybridBackend(MemoryBackend):
         self._observed: set[str] = set()
         self._consolidating: asyncio.Task[None] | None = None
         self._latest: datetime | None = None
+        self._dates: dict[str, datetime | None] = {}
 
     @classmethod
     def create(cls, name: str, resources: Resources, evidence: object) -> HybridBackend:
@@ -144,7 +145,7 @@ class HybridBackend(MemoryBackend):
         """Empty states and collections, and an active event."""
         await self._release()
         parts = self._make(namespace)
-        self._observed, self._latest = set(), None
+        self._observed, self._latest, self._dates = set(), None, {}
         with self.trace.caused_by("open", parts.planner.agent_id):
             await parts.memory.remove(*parts.keys)
             for collection in COLLECTIONS:
@@ -169,6 +170,7 @@ class HybridBackend(MemoryBackend):
         parts = self._parts()
         if parts.verbatim.id_of(exchange) in self._observed:
             return
+        self._dates |= {message.turn_id: message.said_at for message in exchange.messages}
         with self.trace.caused_by("observe", parts.planner.agent_id, exchange.turn_ids):
             if self._options.keeps("verbatim"):
                 whole, *sentences = await self._vectors(exchange.text, *sentences_in(exchange))
@@ -271,18 +273,17 @@ class HybridBackend(MemoryBackend):
         parts = self._parts()
         parsed = parts.verbatim.parse(question)
         vector, topic = await self._vectors(parsed.text, parsed.topic)
+        limits = RecallLimits.of(self._options, top_k, context_tokens, depth)
         facts: Sequence[ScoredPoint] = ()
         if self._options.keeps("knowledge"):
-            facts = await parts.store.search(KNOWLEDGE_COLLECTION, question, vector, KNOWLEDGE_DEPTH)
-        off = {tier: 0.0 for tier in self._options.shares if not self._options.keeps(tier)}
-        limits = RecallLimits(top_k, context_tokens, {**self._options.shares, **off}, depth)
+            facts = await parts.store.search(KNOWLEDGE_COLLECTION, question, vector, limits.facts)
         results = TierResults(
             question=question,
             planner=state,
             workspace=await parts.workspace.read(),
             facts=facts,
             turns=await parts.verbatim.rank(parsed, vector, topic, limits.turns),
-            date_of=parts.verbatim.date_of,
+            date_of=self._dates.get,
         )
         return compose(results, limits, self._count_tokens)
 

@@ -9,14 +9,18 @@ from datetime import datetime
 from memory_backends.base import Exchange, ExtractedFact, Message
 from memory_backends.hybrid.rules.corrections import is_correction, value_put_right, value_taken_back
 from memory_backends.hybrid.rules.matching import (
+    ADVICE,
     NAMING,
+    RULES,
     Match,
     clean_value,
     is_of_a_kind,
     matches_in,
     same_value,
     slot_part,
+    specific_values,
 )
+from memory_backends.hybrid.rules.pattern import Rule
 from memory_backends.stores.trace import Frozen
 from memory_backends.text import sentences_of
 
@@ -26,17 +30,29 @@ LONGEST_SENTENCE = 1000
 """Characters of a sentence that are searched; anything longer is a log or a file, not a sentence."""
 
 SHORTEST_SENTENCE = 3
-"""Minimum number of words of a sentence for a fact without a slot to make sense by itself."""
+"""Minimum number of words of a sentence for a fact without a slot to make sense by itself.
+
+A shorter one (``£268.``) is kept together with the sentence before it.
+"""
 
 HEDGED = 0.7
 """What certainty is multiplied by when the speaker is not sure."""
 
-SUGGESTED = 0.6
-"""What certainty is multiplied by when an assistant says it: advice is not a fact about the user.
+ABOUT_SPEAKER = 0.1
+"""What a sentence in the first person adds to the impact of a fact without a slot."""
 
-What of it has no slot, or is about the assistant, is no candidate at all.
-"""
+CORRECTS = 0.1
+"""What taking something back adds to the impact of a fact without a slot."""
 
+SEVERAL_VALUES = 0.05
+"""What each further precise value of the sentence, up to two, adds to the impact of a fact without a slot."""
+
+MOST_ADVICE = 3
+"""Most candidates of one message of an assistant."""
+
+_FIRST_PERSON = re.compile(
+    r"\b(?:I|[Ww]e|[Mm]y|[Oo]urs?|mine|me|us|yo|nosotr[oa]s|[Mm]is?|[Nn]uestr[oa]s?|me|nos|tengo|tenemos|estoy|soy|voy|vamos)\b"
+)
 _HEDGE = re.compile(
     r"\b(?:maybe|perhaps|might|possibly|I\sguess|not\ssure|hypothetically|suppose|quizás?|tal\svez|a\slo\smejor"
     r"|igual)\b",
@@ -92,18 +108,26 @@ def _of_message(message: Message, present: frozenset[str]) -> Iterator[Candidate
     seen: set[tuple[str | None, str]] = set()
     said_before: list[str] = []
     is_advice, who = _is_advice(message), speaker_slot(message)
+    to_assistant = message.role == "user" and message.label == "User"
+    rules, most = (ADVICE, MOST_ADVICE) if is_advice else (RULES, MOST_A_MESSAGE)
     for whole in sentences_of(message.text):
         sentence = whole[:LONGEST_SENTENCE]
         taken_back = value_taken_back(sentence) or value_put_right(said_before)
+        is_short = len(sentence.split()) < SHORTEST_SENTENCE
+        content = f"{said_before[-1]} {sentence}" if is_short and said_before else sentence
         said_before.append(sentence)
-        has_slot = False
-        for rule, slot, value in _in_order(matches_in(sentence, who), taken_back):
-            if rule.slot is None and (has_slot or is_advice or len(sentence.split()) < SHORTEST_SENTENCE):
+        corrects = is_correction(sentence) or taken_back is not None
+        has_slot = instructs = False
+        for rule, slot, value in _in_order(matches_in(sentence, who, rules), taken_back):
+            if rule.slot is None and (has_slot or (is_short and content == sentence)):
                 continue
             if slot is None and taken_back is not None and same_value(value, taken_back):
                 continue
-            if is_advice and slot is not None and slot.startswith(f"{who}."):
+            if rule.name == "correction" and not corrects:
                 continue
+            if rule.kind == "instruction" and (not to_assistant or instructs):
+                continue
+            instructs = instructs or rule.kind == "instruction"
             if rule.name in NAMING and _is_address(value, present):
                 continue
             key = (slot, value if slot else sentence)
@@ -111,24 +135,34 @@ def _of_message(message: Message, present: frozenset[str]) -> Iterator[Candidate
                 continue
             seen.add(key)
             has_slot = True
-            if len(seen) > MOST_A_MESSAGE:
+            if len(seen) > most:
                 return
             yield Candidate(
                 id=f"{message.turn_number}.{len(seen)}",
-                content=f"{message.label}: {_shortened(sentence, value)}",
+                content=f"{message.label}: {_shortened(content, value)}",
                 said_by=message.label,
                 slot=slot,
                 value=value,
                 several=rule.several,
-                certainty=round(rule.certainty * _doubt(sentence, message), 4),
-                impact=rule.impact,
-                is_correction=is_correction(sentence) or taken_back is not None,
+                certainty=round(rule.certainty * (HEDGED if _HEDGE.search(sentence) else 1.0), 4),
+                impact=_impact(rule, sentence, corrects),
+                is_correction=corrects,
                 taken_back=taken_back,
                 sources=(message.turn_id,),
                 turn_number=message.turn_number,
                 said_at=message.said_at,
                 rule=rule.name,
             )
+
+
+def _impact(rule: Rule, sentence: str, corrects: bool) -> float:
+    """How much a fact matters: by its rule's kind; without a slot, also by what else its sentence tells."""
+    if rule.slot is not None:
+        return rule.impact
+    values = min(len(specific_values(sentence)), 3)
+    more = ABOUT_SPEAKER * bool(_FIRST_PERSON.search(sentence)) + SEVERAL_VALUES * max(values - 1, 0)
+    more += CORRECTS * corrects
+    return round(min(rule.impact + more, 1.0), 4)
 
 
 def speaker_slot(message: Message) -> str:
@@ -154,11 +188,6 @@ def _is_owned_already(slot: str, value: str, seen: Iterable[tuple[str | None, st
 def _is_address(name: str, present: frozenset[str]) -> bool:
     """Whether a name only says who is spoken to: a speaker's label, or the short form of it."""
     return any(label.casefold().startswith(name.casefold()) for label in present)
-
-
-def _doubt(sentence: str, message: Message) -> float:
-    doubt = HEDGED if _HEDGE.search(sentence) else 1.0
-    return doubt * SUGGESTED if _is_advice(message) else doubt
 
 
 def _is_advice(message: Message) -> bool:

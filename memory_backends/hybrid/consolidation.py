@@ -8,6 +8,7 @@ sources. DROP: it is not significant enough.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from math import exp, log
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from memory_backends.base import Clock, Namespace, TextEmbedder
 from memory_backends.hybrid.candidates import Candidate
 from memory_backends.hybrid.planner import PlannerAgent, staged_candidates
-from memory_backends.hybrid.rules.matching import is_of_a_kind, same_value, says_no_more
+from memory_backends.hybrid.rules.matching import is_of_a_kind, same_value, says_no_more, sort_of
 from memory_backends.hybrid.workspace import SharedWorkspace
 from memory_backends.options import MemoryOptions
 from memory_backends.records import KNOWLEDGE_COLLECTION, KnowledgeDocument, PersonalMemoryState, iso_utc
@@ -34,6 +35,7 @@ BOOST_PER_LOG_ACCESS = 0.05
 MOST_BOOST = 1.3
 
 _SECONDS_A_DAY = 86_400.0
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
 def age_in_days(said_at: datetime | None, now: datetime | None) -> float:
@@ -63,10 +65,13 @@ def significance(factors: SignificanceFactors) -> float:
 NEAR_DUPLICATE = 0.95
 """Cosine similarity from which two facts without a slot are the same, if they also name the same numbers."""
 
-SAME_MATTER = 0.35
+SAME_MATTER = 0.25
 """Cosine similarity from which a fact that names the value it takes back may be about an older fact."""
 
-NEIGHBOURS = 5
+SAME_MATTER_UNNAMED = 0.5
+"""Cosine similarity from which a correction that names no old value is about an older fact with a like value."""
+
+NEIGHBOURS = 40
 MOST_REMEMBERED_DROPS = 32
 
 MOST_SOURCES = 8
@@ -199,8 +204,12 @@ class ConsolidationAgent:
             if score >= NEAR_DUPLICATE and _numbers(fact.content) == _numbers(candidate.content):
                 return fact, None
         for score, fact in current:
-            if score >= SAME_MATTER and candidate.taken_back and says_no_more(candidate.taken_back, fact.content):
+            if score >= SAME_MATTER and candidate.taken_back and _names(fact, candidate.taken_back):
                 return None, fact
+        if candidate.is_correction:
+            for score, fact in current:
+                if score >= SAME_MATTER_UNNAMED and _takes_the_place(candidate, fact):
+                    return None, fact
         return None, None
 
     async def _merge(
@@ -260,6 +269,28 @@ def _puts_right(candidate: Candidate, fact: KnowledgeDocument) -> bool:
         and fact.value
         and same_value(fact.value, wrong)
         and is_of_a_kind(candidate.value, fact.value)
+    )
+
+
+def _names(fact: KnowledgeDocument, value: str) -> bool:
+    """Whether a fact tells the value, or holds one of the same number: ``the 27th`` names ``27 June``."""
+    number, held = _bare_numbers(value), _bare_numbers(fact.value or "")
+    return says_no_more(value, fact.content) or bool(number and number == held)
+
+
+def _bare_numbers(text: str) -> list[str]:
+    return _NUMBER.findall(text)
+
+
+def _takes_the_place(candidate: Candidate, fact: KnowledgeDocument) -> bool:
+    """Whether a correction that names no old value may be of this fact's: the same sort of value, another one."""
+    old, new = fact.value or "", candidate.value
+    return (
+        fact.slot is None
+        and sort_of(old) is not None
+        and sort_of(old) == sort_of(new)
+        and not says_no_more(new, fact.content)
+        and not set(candidate.sources) & set(fact.sources)
     )
 
 

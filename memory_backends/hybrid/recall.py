@@ -17,6 +17,7 @@ from memory_backends.base import Cut, Hit, Recall, TokenCounter
 from memory_backends.hybrid.passages import TURNS_PER_HIT, Passage, passages_of
 from memory_backends.hybrid.verbatim import RankedTurn
 from memory_backends.hybrid.workspace import values_of
+from memory_backends.options import MemoryOptions
 from memory_backends.records import (
     KNOWLEDGE_COLLECTION,
     VERBATIM_COLLECTION,
@@ -65,6 +66,25 @@ class RecallLimits:
     context_tokens: int
     shares: Mapping[str, float]
     depth: int
+    facts_per_hit: int = 1
+
+    @classmethod
+    def of(cls, options: MemoryOptions, top_k: int, context_tokens: int, depth: int) -> RecallLimits:
+        """Limits with the tiers that are on. Where there are no passages, distilled facts have all that they leave.
+
+        A hit then holds as many facts of a day as a passage holds turns.
+        """
+        shares = {tier: share if options.keeps(tier) else 0.0 for tier, share in options.shares.items()}
+        if options.keeps("verbatim"):
+            return cls(top_k, context_tokens, shares, depth)
+        if shares.get("knowledge"):
+            shares["knowledge"] = 1.0 - sum(share for tier, share in shares.items() if tier != "knowledge")
+        return cls(top_k, context_tokens, shares, depth, facts_per_hit=TURNS_PER_HIT)
+
+    @property
+    def facts(self) -> int:
+        """Distilled facts that are looked at."""
+        return max(KNOWLEDGE_DEPTH, 2 * self.top_k * self.facts_per_hit)
 
     @property
     def turns(self) -> int:
@@ -93,7 +113,7 @@ def compose(results: TierResults, limits: RecallLimits, count_tokens: TokenCount
         *(turn for passage in passages if passage.has_room for turn in passage.turns),
         *(turn for slot in slots for turn in slot.sources),
     }
-    facts = _affordable(fact_hits(results.facts, results.date_of, covered), "knowledge", limits, count_tokens)
+    facts = _affordable(fact_hits(results, covered, limits.facts_per_hit), "knowledge", limits, count_tokens)
     covered |= {turn for fact in facts for turn in fact.sources}
     noted = [*standing, *note_hits(results.question, results.planner, covered)]
     notes = _affordable(noted, "personal", limits, count_tokens)
@@ -259,8 +279,11 @@ def _said(value: Mapping[str, Any]) -> str:
     return f"{value['value']} ({value['said_by']}, turn {value['turn']}{wrong})"
 
 
-LEAST_SIMILARITY = 0.5
+LEAST_SIMILARITY = 0.2
 """Cosine from which a distilled fact is worth a line."""
+
+SHARED_WORDS = 0.3
+"""What a fact that has all words of the question gains on one that has none, in cosine."""
 
 LEAST_OVERLAP = 0.5
 """Share of the question's words that a note must have to be worth a line."""
@@ -278,15 +301,41 @@ def slot_hits(question: str, workspace: SharedWorkspaceState) -> list[Hit]:
     ]
 
 
-def fact_hits(found: Sequence[ScoredPoint], date_of: DateOf, covered: Set[str]) -> list[Hit]:
-    """Facts that hold, are near enough to the question, and come from turns that are not covered yet."""
-    near = [(point.score, point.payload) for point in found if point.score >= LEAST_SIMILARITY]
-    facts = [(score, KnowledgeDocument.model_validate(p)) for score, p in near if p.get("kind") == "fact"]
-    return [
-        _known(fact.id, QDRANT, KNOWLEDGE_COLLECTION, _dated(fact, date_of), tuple(fact.sources), score)
-        for score, fact in facts
+def fact_hits(results: TierResults, covered: Set[str], facts_per_hit: int) -> list[Hit]:
+    """Facts that hold, are near enough to the question, and come from turns that are not covered yet.
+
+    Facts of one date that rank well stand together, up to ``facts_per_hit``, in the place of the best of them.
+    """
+    asked = set(terms_of(results.question))
+    found = [
+        (point.score + SHARED_WORDS * _overlap(asked, fact.content), fact)
+        for point in results.facts
+        if point.score >= LEAST_SIMILARITY and point.payload.get("kind") == "fact"
+        for fact in [KnowledgeDocument.model_validate(point.payload)]
         if fact.superseded_by is None and not covered & set(fact.sources)
     ]
+    groups: list[tuple[datetime | None, float, list[KnowledgeDocument]]] = []
+    for score, fact in sorted(found, key=lambda scored: -scored[0]):
+        said_at = next((date for date in map(results.date_of, fact.sources) if date is not None), None)
+        fellows = next((facts for at, _, facts in groups if at == said_at and len(facts) < facts_per_hit), None)
+        if fellows is None:
+            groups.append((said_at, score, [fact]))
+        else:
+            fellows.append(fact)
+    return [_facts_hit(said_at, score, facts) for said_at, score, facts in groups]
+
+
+def _facts_hit(said_at: datetime | None, score: float, facts: Sequence[KnowledgeDocument]) -> Hit:
+    """A hit of facts of one date, the best first, under the date if the conversation has one."""
+    heading = f"{date_heading(said_at)} " if said_at else ""
+    line = heading + "\n".join(fact.content for fact in facts)
+    sources = tuple(dict.fromkeys(turn for fact in facts for turn in fact.sources))
+    return _known(facts[0].id, QDRANT, KNOWLEDGE_COLLECTION, line, sources, round(score, 6))
+
+
+def _overlap(asked: Set[str], text: str) -> float:
+    """The share of the question's words that a text has."""
+    return len(asked & set(terms_of(text))) / len(asked) if asked else 0.0
 
 
 def standing_hit(planner: PersonalMemoryState, fits: Callable[[Hit], bool]) -> Hit | None:
@@ -319,9 +368,3 @@ def _known(
     id_: str, store: str, place: str, line: str, sources: tuple[str, ...], score: float | None = None
 ) -> Hit:
     return Hit(id=id_, store=store, place=place, rank=1, score=score, text=f"Known: {line}", sources=sources)
-
-
-def _dated(fact: KnowledgeDocument, date_of: DateOf) -> str:
-    """The fact with the date on which the conversation says it, if it has dates."""
-    said_at = next((date for date in map(date_of, fact.sources) if date is not None), None)
-    return f"{date_heading(said_at)} {fact.content}" if said_at else fact.content

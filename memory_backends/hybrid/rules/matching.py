@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from memory_backends.hybrid.rules import (
-    english,
-    english_people,
-    english_relations,
-    spanish,
-    spanish_people,
-    technical,
-)
-from memory_backends.hybrid.rules.pattern import Rule
+from memory_backends.hybrid.rules import personal, statements, values
+from memory_backends.hybrid.rules.pattern import AMOUNT, CLOCK, DATE, MONEY, SPECIFIC, Rule
 from memory_backends.text import folded_words
 
 LONGEST_VALUE = 120
@@ -49,24 +42,35 @@ def _kind(value: str) -> str:
     return "name" if value[:1].isupper() else "word"
 
 
+def sort_of(value: str) -> str | None:
+    """What sort of precise value it is: money, a date, a time, an amount of something; None for anything else.
+
+    Amounts are of one sort only if they count the same: ``14 people`` and ``11 people``.
+    """
+    if re.fullmatch(MONEY, value):
+        return "money"
+    if re.fullmatch(DATE, value):
+        return "date"
+    if re.fullmatch(CLOCK, value):
+        return "time"
+    return f"amount of {value.split()[-1].casefold()}" if re.fullmatch(AMOUNT, value) else None
+
+
 def says_no_more(new: str, old: str) -> bool:
     """Whether ``new`` adds nothing to ``old``: the same value, or a part of it in whole words."""
     return f" {folded_words(new)} " in f" {folded_words(old)} "
 
 
-RULES: tuple[Rule, ...] = (
-    *english_people.RULES,
-    *english_relations.RULES,
-    *english.RULES,
-    *spanish_people.RULES,
-    *spanish.RULES,
-    *technical.RULES,
-)
-"""In the order in which they are tried. A fact without a slot gives way to one with a slot before it."""
+RULES: tuple[Rule, ...] = (*personal.RULES, *statements.RULES, *values.RULES)
+"""What people say, in the order of trial. A fact without a slot gives way to one with a slot before it."""
 
-NAMING = frozenset({"name", "employer", "relation", "city", "origin", "company", "name mentioned"})
+ADVICE: tuple[Rule, ...] = values.ADVICE
+"""What an assistant says: only what it works out or recommends is kept."""
+
+NAMING = frozenset({"name", "employer", "relation", "home", "origin", "name mentioned"})
 """Rules whose value must be a name."""
 
+_MINE = re.compile(r"(?:my|mis?)\s", re.I)
 _SLOT_GROUP = re.compile(r"<(\w+)>")
 _FILLER = frozenset(
     word
@@ -77,15 +81,15 @@ _FILLER = frozenset(
         "i the this that it he she they we you and but so if when what which where who how there then not",
         "asked yeah yes no oh wow hey hi hello thanks thankfully luckily same sure well also just",
         "maybe sorry okay ok",
-        "el la los las un una y pero si que",
+        "el la los las un una y pero si que oye mira bueno pues uy ay hija hola gracias perdona ya luego",
     )
     for word in line.split()
 )
 """Capitalised words that are no name, or none that says much."""
 
 _DENIAL = re.compile(r"\b(?:not|no\slonger|never|ya\sno|nunca)\b|n['’]t\b", re.I)
-_MAY_DENY = frozenset({"instruction", "dislike", "error message", "preference"})
-"""Rules whose facts may hold a denial; of any other it says that the fact is none."""
+_MAY_DENY = frozenset({"dislike", "error message", "preference"})
+"""Rules, besides instructions, whose facts may hold a denial; of any other it says that the fact is none."""
 
 _POINTING = frozenset(
     word
@@ -96,7 +100,7 @@ _POINTING = frozenset(
         "two three four five six seven eight nine ten other others",
         "que lo eso esto uno una cosa problema alguien persona hombre mujer chico chica señor señora",
         "valor respuesta número resultado pregunta",
-        "dos tres otro otra",
+        "dos tres otro otra y no unos unas",
     )
     for word in line.split()
 )
@@ -114,9 +118,12 @@ _SLOT_OF_ATTRIBUTE = {
     "nombre_completo": "<who>.name",
     "due_date": "deadline",
     "fecha_limite": "deadline",
+    "plazo": "deadline",
+    "presupuesto": "budget",
 }
 """Where an attribute that has a slot of its own under another name belongs."""
 
+_SPECIFIC = re.compile(SPECIFIC)
 _TOO = re.compile(r"\s(?:too|as\swell|so\smuch|a\slot|also|también|mucho)$", re.I)
 
 _CODE = re.compile(
@@ -150,14 +157,24 @@ Match = tuple[Rule, str | None, str]
 """A rule that matched, the slot and the value."""
 
 
-def matches_in(sentence: str, who: str) -> Iterator[Match]:
+def specific_values(sentence: str) -> list[str]:
+    """The precise values of a sentence: names, numbers, dates, times, quoted text; not its first word by itself."""
+    found = ((match.start(), clean_value(match[0])) for match in _SPECIFIC.finditer(sentence))
+    return [
+        value
+        for start, value in found
+        if value and value.casefold() not in _FILLER and not (start == 0 and value.isalpha())
+    ]
+
+
+def matches_in(sentence: str, who: str, rules: Sequence[Rule] = RULES) -> Iterator[Match]:
     """What the rules read in a sentence of ``who``, in the order of the rules."""
     asks = sentence.rstrip("\"'”»)").endswith("?")
     tells_by_itself = not (_CODE.search(sentence) or _ANNOUNCES.search(sentence))
-    for rule in RULES:
+    for rule in rules:
         if (asks and not rule.in_questions) or (rule.slot is None and not tells_by_itself):
             continue
-        for match in rule.pattern.finditer(sentence):
+        for match in (found for pattern in rule.patterns for found in pattern.finditer(sentence)):
             value = clean_value(match["value"])
             if rule.name in NAMING:
                 value = _without_filler(value)
@@ -177,7 +194,7 @@ def _without_filler(name: str) -> str:
 
 
 def _is_denied(rule: Rule, match: re.Match[str]) -> bool:
-    if rule.slot is None or rule.name in _MAY_DENY:
+    if rule.slot is None or rule.kind == "instruction" or rule.name in _MAY_DENY:
         return False
     return bool(_DENIAL.search(match[0]) or _DENIAL.search(match["value"]))
 
@@ -198,7 +215,7 @@ def _is_no_subject(rule: Rule, match: re.Match[str]) -> bool:
 
 def _holds_only_now(rule: Rule, match: re.Match[str]) -> bool:
     """Whether an instruction is for the present step alone: ``Don't write any code yet``."""
-    return rule.name == "instruction" and bool(_FOR_NOW.search(match.string))
+    return rule.kind == "instruction" and bool(_FOR_NOW.search(match.string))
 
 
 def _is_one_of_several(rule: Rule, match: re.Match[str]) -> bool:
@@ -223,6 +240,14 @@ def _is_no_name(rule: Rule, match: re.Match[str]) -> bool:
     return goes_on or last.casefold() in _BEFORE_NO_NAME
 
 
+_NO_CORRECTION = frozenset({"now", "back", "one", "not", "it", "that", "this", "sure", "well", "also", "just"})
+
+
+def _is_no_correction(rule: Rule, match: re.Match[str]) -> bool:
+    """Whether what stands where a corrected value would is a filler."""
+    return rule.name == "correction" and clean_value(match["value"]).casefold() in _NO_CORRECTION
+
+
 _REFUSALS: tuple[Callable[[Rule, re.Match[str]], bool], ...] = (
     _is_denied,
     _points_nowhere,
@@ -230,6 +255,7 @@ _REFUSALS: tuple[Callable[[Rule, re.Match[str]], bool], ...] = (
     _holds_only_now,
     _is_one_of_several,
     _is_no_name,
+    _is_no_correction,
 )
 
 
@@ -239,4 +265,6 @@ def _slot_of(template: str | None, match: re.Match[str], who: str) -> str | None
     attribute = match.groupdict().get("attribute")
     if attribute is not None:
         template = _SLOT_OF_ATTRIBUTE.get(slot_part(attribute), template)
+        if template == "<attribute>" and _MINE.match(match[0]):
+            template = "<who>.<attribute>"
     return _SLOT_GROUP.sub(lambda part: who if part[1] == "who" else slot_part(match[part[1]]), template)

@@ -22,10 +22,10 @@ FACTS = [
     ("I'm Marta Ibarra, by the way.", "user.name", "Marta Ibarra"),
     ("Hi, my name is Bob.", "user.name", "Bob"),
     ("So: I'm a backend engineer at Nimbus Labs, and it rains.", "user.employer", "Nimbus Labs"),
-    ("So: I'm a backend engineer at Nimbus Labs, and it rains.", "user.job", "backend engineer"),
+    ("So: I'm a backend engineer at Nimbus Labs, and it rains.", "user.is", "backend engineer"),
     ("I work for the Nimbus Foundation.", "user.employer", "Nimbus Foundation"),
-    ("I've been a nurse for ten years.", "user.job", "nurse"),
-    ("I used to be a carpenter.", "user.past_job", "carpenter"),
+    ("I've been a nurse for ten years.", "user.is", "nurse"),
+    ("I'm married.", "user.is", "married"),
     ("We moved to New Haven last spring.", "user.city", "New Haven"),
     ("I'm originally from Sri Lanka.", "user.origin", "Sri Lanka"),
     ("My late wife Odile hated boats.", "user.wife", "Odile"),
@@ -34,7 +34,7 @@ FACTS = [
     ("Kids are Nora and Tim.", "user.kids", "Nora and Tim"),
     ("He is allergic to walnuts.", "allergy", "walnuts"),
     ("She has a serious sesame allergy.", "allergy", "sesame"),
-    ("I'm vegetarian.", "user.diet", "vegetarian"),
+    ("I'm vegetarian.", "user.is", "vegetarian"),
     ("My favourite colour is dark green.", "favourite_colour", "dark green"),
     ("I can't stand coriander.", "user.dislikes", "coriander"),
     ("Please never call me Bob in front of her.", "user.instructions", "Please never call me Bob in front of her"),
@@ -48,7 +48,7 @@ FACTS = [
     ("The image is python:3.11.4-slim here.", "version", "python:3.11.4-slim"),
     ("Me llamo Blanca Zubiaurre.", "user.name", "Blanca Zubiaurre"),
     ("Trabajo en Talleres Urrutia desde enero.", "user.employer", "Talleres Urrutia"),
-    ("Soy enfermera y vivo en Zaragoza.", "user.job", "enfermera"),
+    ("Soy enfermera y vivo en Zaragoza.", "user.is", "enfermera"),
     ("Soy enfermera y vivo en Zaragoza.", "user.city", "Zaragoza"),
     ("Nací en Quito.", "user.origin", "Quito"),
     ("Mi hermana Lucía viene el jueves.", "user.hermana", "Lucía"),
@@ -96,7 +96,7 @@ def test_fills_no_slot_of_a_person_from_what_is_no_fact(sentence):
         ("The order expires after 12 seconds.", "12 seconds"),
         ("There will be fourteen of us at table.", "fourteen of us"),
         ("Production has been running VerneMQ since March.", "VerneMQ"),
-        ("We pinned it to 4.18.2 in the end.", "4.18.2"),
+        ("The rest weighs 18 kg.", "18 kg"),
         ("Look at clinic_no in the token.", "clinic_no"),
         ("I signed up for a pottery class.", "signed up for a pottery class"),
     ],
@@ -110,7 +110,7 @@ def test_keeps_precise_things_that_have_no_slot(sentence, value):
     [
         "I 100% agree with that.",
         "I still catch a cluster of 429s there.",
-        "The pride parade I went to a few weeks ago.",
+        "It happened a few times.",
         "The last time we moved he stopped eating.",
         "I painted it because it was calming.",
         "See you John, bye!",
@@ -118,7 +118,7 @@ def test_keeps_precise_things_that_have_no_slot(sentence, value):
         "The last Exit Code: 137",
         "type Panel { code: String! }",
         "COPY seatmap /src/seatmap_new",
-        "I got lots of advice/assistance there.",
+        "There was lots of advice/assistance.",
         "We support the LGBTQ community and like RPGs.",
         "How do I say no without a Thing?",
         "The file, shortened: ",
@@ -133,7 +133,7 @@ def test_keeps_nothing_that_tells_nothing_by_itself(sentence):
     [
         ("Apex Legends has awesome graphics.", "Apex Legends"),
         ("The neighbour, Helka Rautiola, knocked.", "Helka Rautiola"),
-        ("Ha venido un albañil, Saturnino Albar, el del baño.", "Saturnino Albar"),
+        ("Llamó un albañil, Saturnino Albar, el del baño.", "Saturnino Albar"),
         ("Mrs Yelland across the landing has offered hers.", "Mrs Yelland"),
         ("I loved a book by Amy Ellis Nutt.", "Amy Ellis Nutt"),
         ("In Georgian we have that too.", "Georgian"),
@@ -169,9 +169,29 @@ def test_knows_a_correction_and_what_it_takes_back(sentence, taken_back):
     assert all(candidate.is_correction and candidate.taken_back == taken_back for candidate in candidates)
 
 
-def test_advice_of_an_assistant_is_less_certain_than_the_same_words_of_a_person():
+def test_an_assistant_fills_no_slot_but_the_second_of_two_people_does():
     sentence = "The deadline is Friday."
-    assert said(sentence, "AI", "assistant")[0].certainty < said(sentence, "Melanie", "assistant")[0].certainty
+    assert said(sentence, "AI", "assistant") == ()
+    assert said(sentence, "Melanie", "assistant")[0].slot == "deadline"
+
+
+def test_what_two_people_tell_each_other_to_do_is_no_instruction():
+    sentence = "Don't use the side door."
+    assert said(sentence)[0].is_instruction
+    assert not [candidate for candidate in said(sentence, label="Caroline") if candidate.is_instruction]
+
+
+def test_a_sentence_about_the_speaker_with_several_values_matters_more():
+    plain, own, full = (
+        said(text)[0].impact
+        for text in ("It cost £90.", "The lamp cost me £90.", "The lamp cost me £90 in Oslo on 3 May.")
+    )
+    assert plain < own < full
+
+
+def test_a_very_short_sentence_is_kept_with_the_one_before_it():
+    (candidate,) = said("The repair was dear in the end. £320.")
+    assert (candidate.value, candidate.content) == ("£320", "User: The repair was dear in the end. £320.")
 
 
 def test_doubt_makes_less_certain():
@@ -237,7 +257,7 @@ def test_a_text_that_begins_a_fact_again_and_again_is_read_to_its_end(piece):
         "The default is 90 here.",
         "La respuesta es 42.",
         "EXPLAIN ANALYZE SELECT is what you want.",
-        "I'd be looking at a RetryError, wouldn't I?",
+        "I'd be looking at an error, wouldn't I?",
         "Open http://localhost:<your port> then.",
         "exceeded quota, requested: limits.memory=1792Mi, used: limits.memory=17920Mi",
     ],

@@ -48,7 +48,7 @@ async def test_a_slot_that_is_asked_for_stands_in_the_context_with_its_turn(hybr
 
 
 async def test_what_a_thing_is_called_asks_for_the_thing_before_the_name_of_somebody(hybrid):
-    await hybrid.observe(exchange(1, "Our company is Beeline Scales.", "I see."))
+    await hybrid.observe(exchange(1, "My company is Beeline Scales.", "I see."))
     await hybrid.observe(exchange(2, "I'm Marta Ibarra, by the way.", "Hello."))
     (line,) = in_context(await hybrid.recall("What is the user's company called?", 10, 400), WORKSPACE)
     assert line == "Known: user.company = Beeline Scales (User, turn 1)"

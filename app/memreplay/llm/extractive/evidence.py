@@ -1,4 +1,10 @@
-"""Weighs how relevant each sentence of a history is to a question: weighted word overlap, in and around it."""
+"""Weighs how relevant each sentence of a history is to a question: weighted word overlap, in and around it.
+
+A word's weight is its rarity in the history at hand: it is computed and not chosen. The constants here and in
+:mod:`memreplay.llm.extractive.answers` are round numbers set by hand, shares and bonuses on a scale of 0..1. On
+which data each was chosen is not recorded, so that no data set can be taken as held out from them: the reader's
+accuracy compares memories with one another and says nothing about a language model.
+"""
 
 from __future__ import annotations
 
