@@ -6,9 +6,7 @@ advantage.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
 
 from memory_backends.base import Hit
 from memreplay.conversations.models import Frozen
@@ -36,16 +34,26 @@ def piece_of(hit: Hit) -> Piece:
 
 
 def held_at_tokens(answerable: Answerable, hits: Sequence[Hit]) -> dict[str, HeldAt]:
-    """What the hits hold, by budget, in order of rank; a hit counts while the sum of tokens fits.
+    """What the hits hold, by budget, in order of rank. Of the first hit that does not fit, the beginning counts.
 
     The hits are those that memory returned, whether or not they reached the prompt. The question needs evidence.
     """
     ranked = sorted(hits, key=lambda hit: hit.rank)
-    pieces = [piece_of(hit) for hit in ranked]
-    ends = list(accumulate(hit.tokens for hit in ranked))
-    fitting = {budget: bisect_right(ends, budget) for budget in TOKEN_BUDGETS}
-    held = {number: _held(answerable, pieces[:number]) for number in dict.fromkeys(fitting.values())}
-    return {str(budget): held[number] for budget, number in fitting.items()}
+    return {str(budget): _held(answerable, _cut(ranked, budget)) for budget in TOKEN_BUDGETS}
+
+
+def _cut(ranked: Sequence[Hit], budget: int) -> list[Piece]:
+    """The hits up to a number of tokens; the last one is cut in proportion to its length."""
+    pieces: list[Piece] = []
+    left = budget
+    for hit in ranked:
+        if hit.tokens > left:
+            beginning = hit.text[: len(hit.text) * left // hit.tokens]
+            # Its words are compared with the turns: what the hit says of itself no longer holds.
+            return [*pieces, Piece(beginning, frozenset((*hit.turns, *hit.sources)))]
+        pieces.append(piece_of(hit))
+        left -= hit.tokens
+    return pieces
 
 
 def _held(answerable: Answerable, pieces: Sequence[Piece]) -> HeldAt:
