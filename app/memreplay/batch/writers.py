@@ -237,7 +237,8 @@ def print_table(results: Results, by: Sequence[By] = ()) -> None:
         console.print(_table(columns, results.backends))
     for each in by:
         console.print(Text(f"By {each}", style="bold"))
-        console.print(_breakdown(breakdown_table(results, each)))
+        cells = breakdown_table(results, each)
+        console.print(_breakdown(cells) if len(cells) > 1 else f"no question names a {each}")
     if any(backend.tests is not None for backend in results.backends.values()):
         print_tests(console, results)
     for sentence in remarks(results):
