@@ -1,4 +1,4 @@
-"""Ten facts of shipped conversations, followed from the turn that says them to every place where they stand.
+"""Nine facts of shipped conversations, followed from the turn that says them to every place where they stand.
 
 The hybrid memory replays the conversations on a real server of the Redis protocol and on the loopback Qdrant; what
 it left there is read with plain clients. A fact is staged in the planner's personal state as soon as its exchange
@@ -53,8 +53,7 @@ class Fact:
 FACTS = [
     Fact("identity-01", "1", "user.employer", "Cargolada", "now", "holds"),
     Fact("identity-01", "3", "user.name", "Arnau Ferrusola", "now", "holds"),
-    Fact("identity-01", "3", "broker", "Mosquitto", "was", "VerneMQ"),
-    Fact("identity-01", "7", "broker", "VerneMQ", "now", "holds"),
+    Fact("identity-01", "3", "broker", "Mosquitto", "now", "holds"),
     Fact("identity-01", "15", None, "12 seconds", "-", "holds"),
     Fact("identity-09", "3", "user.city", "Finland", "was", "Oulu"),
     Fact("identity-09", "5", "user.city", "Oulu", "now", "holds"),

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence, Set
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
@@ -106,6 +107,9 @@ _UNITS: Final[dict[str, str]] = {
     }.items()
     for spelling in spellings.split()
 }
+
+_SHORT_TEXT: Final = 400
+"""Tokens; a longer text is searched through its index."""
 
 STOP_WORDS: Final = frozenset(
     "a an the of to in on at by for from with and is are was were be been it its this that these those his her"
@@ -603,15 +607,39 @@ def matches(answer: str, text: str) -> Iterator[Match]:
     ]
     ends = set(".;!?\n") - {token.text for token in tokens_of(answer)}
     width = len(wanted) + (2 if len(wanted) > 1 else 0)
-    at = 0
-    while at < len(content):
-        if any(same_token(w, content[at][1]) for w in wanted) and (
-            end := _covered(wanted, content[at : at + width], ends)
-        ):
+    last = -1
+    for at in _starts(wanted, content, text, width):
+        if at > last and (end := _covered(wanted, content[at : at + width], ends)):
             yield Match(content[at][0], content[at + end - 1][0])
-            at += end
-        else:
-            at += 1
+            last = at + end - 1
+
+
+def _starts(wanted: Sequence[Token], content: Sequence[tuple[int, Token]], text: str, width: int) -> Iterable[int]:
+    """Where a match may begin. In a long text only the neighbourhood of its rarest word is looked at."""
+    if len(content) <= _SHORT_TEXT:
+        return (at for at, (_, token) in enumerate(content) if any(same_token(w, token) for w in wanted))
+    places = [_places(text, key) for key in map(_wanted_keys, wanted)]
+    rarest = min(places, key=len)
+    index_of = {index: at for at, (index, _) in enumerate(content)} if rarest else {}
+    near = {
+        start
+        for index in rarest
+        if (at := index_of.get(index)) is not None
+        for start in range(max(0, at - width + 1), at + 1)
+    }
+    return sorted(at for at in near if any(same_token(w, content[at][1]) for w in wanted))
+
+
+def _places(text: str, keys: Iterable[object]) -> set[int]:
+    by_key = _keys(text)
+    return {index for key in keys for index in by_key.get(key, ())}
+
+
+def _wanted_keys(token: Token) -> tuple[object, ...]:
+    """The keys under which :func:`_keys` has the tokens that a token of an answer may equal."""
+    if token.kind == "date":
+        return ("date",)
+    return (*token.value, token.text) if token.kind == "word" else (token.value,)  # type: ignore[misc]
 
 
 def _covered(wanted: Sequence[Token], window: Sequence[tuple[int, Token]], ends: Set[str]) -> int:
@@ -639,28 +667,26 @@ def quantity_in(answer: str) -> Token | None:
 
 
 @lru_cache(maxsize=16384)
-def _keys(text: str) -> frozenset[object]:
-    """What the tokens of a text can be equal to, for ruling a text out without reading it again."""
-    keys: set[object] = set()
-    for token in tokens_of(text):
+def _keys(text: str) -> Mapping[object, Sequence[int]]:
+    """What the tokens of a text can be equal to, each with the indexes of these tokens."""
+    keys: dict[object, list[int]] = defaultdict(list)
+    for index, token in enumerate(tokens_of(text)):
         if token.kind == "word":
-            keys.update(token.value)  # type: ignore[arg-type]
+            for stem in set(token.value):  # type: ignore[call-overload]
+                keys[stem].append(index)
         elif token.kind == "date":
-            keys.add("date")
             date: Date = token.value  # type: ignore[assignment]
-            keys.add(date[0])
-            keys.update(name for name, number in _MONTHS.items() if number == date[1])
+            for key in {"date", date[0], *(name for name, number in _MONTHS.items() if number == date[1])}:
+                keys[key].append(index)
         elif token.kind != "mark":
-            keys.add(token.value)
-    return frozenset(keys)
+            keys[token.value].append(index)
+    return dict(keys)
 
 
 def _may_contain(answer: str, text: str) -> bool:
     keys = _keys(text)
     return all(
-        "date" in keys
-        if token.kind == "date"
-        else not keys.isdisjoint((*token.value, token.text) if token.kind == "word" else (token.value,))  # type: ignore[misc]
+        any(key in keys for key in _wanted_keys(token))
         for _, token in content_of(tokens_of(answer))
         if not (token.kind == "word" and token.text in ("and", "y"))
     )
