@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from memreplay.scoring.by import BREAKDOWNS, By
+from memreplay.scoring import BREAKDOWNS, By
 from memreplay.scoring.results import Group, Results
 from memreplay.text import UNKNOWN
 

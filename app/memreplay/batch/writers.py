@@ -30,7 +30,7 @@ from memreplay.batch.tables import (
 )
 from memreplay.errors import UsageError
 from memreplay.files import refuse_unusable_output, write_whole
-from memreplay.scoring.by import By
+from memreplay.scoring import By
 from memreplay.scoring.equal_tokens import TOKEN_BUDGETS
 from memreplay.scoring.results import QuestionRow, Results
 

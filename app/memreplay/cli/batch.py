@@ -25,8 +25,8 @@ from memreplay.paths import new_recording_path
 from memreplay.runtime.models import refuse_extractive_judge
 from memreplay.runtime.run_with_tests import RunWithTests
 from memreplay.runtime.test_streams import refuse_for_tests, refuse_unknown_backends
+from memreplay.scoring import By
 from memreplay.scoring.answer_key import read_answer_key
-from memreplay.scoring.by import By
 from memreplay.scoring.results import Results
 from memreplay.settings import Settings, without_secrets
 

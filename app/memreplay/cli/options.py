@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from memreplay.errors import UsageError
-from memreplay.scoring.by import BREAKDOWNS, By
+from memreplay.scoring import BREAKDOWNS, By
 from memreplay.settings import Names, Settings, flags
 
 GivenSettings = dict[str, Any]

@@ -17,8 +17,8 @@ from memreplay.errors import RecordingError, UsageError
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording
 from memreplay.recording.scores import store_scores
+from memreplay.scoring import By
 from memreplay.scoring.answer_key import AnswerKey, read_answer_key
-from memreplay.scoring.by import By
 from memreplay.scoring.results import Results
 
 command = typer.Typer(**COMMAND_OPTIONS)

@@ -1,0 +1,13 @@
+"""What answers are worth together: verdicts, aggregates, comparisons.
+
+Importing this package loads nothing: the command line needs the names of the breakdowns.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+By = Literal["type", "category", "location", "salience"]
+"""A field of a question by which results are broken down."""
+
+BREAKDOWNS: tuple[By, ...] = get_args(By)

@@ -13,9 +13,9 @@ from memreplay.conversations.models import InfoLocation, Salience
 from memreplay.conversations.option_style import OptionStyle
 from memreplay.engine.answers import CUTOFFS
 from memreplay.grading import Outcome
+from memreplay.scoring import BREAKDOWNS, By
 from memreplay.scoring.answer_key import Adjusted
 from memreplay.scoring.attribution import LABELS
-from memreplay.scoring.by import BREAKDOWNS, By
 from memreplay.scoring.comparisons import compare_pairs, contestants_of, pairs_within
 from memreplay.scoring.published import locomo_f1_of, longmemeval_of
 from memreplay.scoring.repeats import Key, by_conversation, key_of, shares_right

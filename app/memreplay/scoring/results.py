@@ -6,7 +6,7 @@ Shares are 0..1, times milliseconds, costs US dollars. A figure that was not mea
 To add a metric of single answers: compute it in :class:`memreplay.grading.Score`; add the field here to
 :class:`QuestionRow` and :class:`RecallResults` and its name to :data:`ANSWER_METRICS`; add a column to the tables.
 A new recall@k takes an entry in ``CUTOFFS``, a field of :class:`QuestionRow` and a column.
-A breakdown takes a name in :mod:`memreplay.scoring.by`.
+A breakdown takes a name in :data:`memreplay.scoring.By`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pydantic import Field
 from memreplay.conversations.models import EvidenceRole, Frozen, InfoLocation, QuestionKind, Salience
 from memreplay.conversations.option_style import OptionStyle
 from memreplay.grading import DecidedBy, Outcome
+from memreplay.scoring import By
 from memreplay.scoring.answer_key import Adjusted
 from memreplay.scoring.attribution import Label
-from memreplay.scoring.by import By
 from memreplay.scoring.equal_tokens import HeldAt
 from memreplay.scoring.evidence_trail import Loss
 
