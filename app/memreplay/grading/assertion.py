@@ -9,18 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
-from memreplay.grading.equivalence import (
-    STOP_WORDS,
-    Match,
-    Token,
-    content_of,
-    enumeration,
-    folded,
-    matches,
-    quantity_in,
-    same_token,
-    tokens_of,
-)
+from memreplay.grading.equivalence import Match, content_of, enumeration, matches, quantity_in, same_token
+from memreplay.grading.tokens import Token, folded, tokens_of
+from memreplay.grading.vocabulary import STOP_WORDS
 
 Rejection = Literal["denied", "hedged", "superseded", "candidates"]
 

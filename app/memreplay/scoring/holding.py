@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from memreplay.conversations.models import Question, Turn
-from memreplay.grading.equivalence import contains, content_of, same_token, tokens_of
+from memreplay.grading.equivalence import contains, content_of, same_token
+from memreplay.grading.tokens import tokens_of
 from memreplay.text import normalised
 
 _TOO_SHORT = 4
