@@ -51,7 +51,7 @@ clean:
 demo: $(VENV)/.run
 	rm -f recordings/demo.sqlite3
 	$(BIN)/memreplay --batch --perceive --no-cache --top-k 3 --context-tokens 500 \
-		--dataset identity-01 --dataset technical-01 --dataset multi-08 \
+		--dataset identity-01 --dataset multi-01 --dataset multi-08 \
 		--recording recordings/demo.sqlite3 --output recordings/demo.results.json
 
 # Redraws the screenshots of the README.

@@ -47,6 +47,7 @@ def results(folder: Path) -> dict[str, Any]:
         del data["run"][key]
     for backend in data["backends"].values():
         del backend["latency_ms"]
+        backend["writing"] = backend["writing"] and {**backend["writing"], "ms": 0}
     for row in data["questions"]:
         del row["ms"], row["recall_ms"]
         for hit in row["hits"]:

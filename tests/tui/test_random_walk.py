@@ -22,7 +22,7 @@ from memreplay.tui.text import visible
 from tests.stubs.memory import Key, contents, fold
 from tests.tui.conftest import open_app, replay_of, until
 
-CONVERSATIONS = ("identity-01", "technical-01", "multi-08")
+CONVERSATIONS = ("identity-01", "multi-01", "multi-08")
 KEYS = (".", ",", "]", "[", "}", "{", "g", "G", "v", "d", "1", "2", "3", "space")
 WALKS = st.lists(st.sampled_from(KEYS), min_size=8, max_size=12)
 
