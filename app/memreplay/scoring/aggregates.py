@@ -74,7 +74,7 @@ def _interval_over_questions(rows: Rows) -> Interval | None:
 
 
 def without_adversarial(rows: Rows) -> list[QuestionRow]:
-    """The questions that have an answer: whoever abstains is right on all others."""
+    """The questions that have an answer: a reply that abstains is right on all others."""
     return [row for row in rows if not row.abstain]
 
 
