@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import ClassVar
 
 from textual import on, work
@@ -18,6 +17,7 @@ from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.scoring.stored import StoredMemory
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.actions import Place, bindings_of
+from memreplay.tui.background import in_thread
 from memreplay.tui.panels.biography import biography_lines
 from memreplay.tui.requests import Decision, Destination, Position
 from memreplay.tui.screens.dialogs import export_screen
@@ -60,13 +60,13 @@ class BiographyScreen(Screen[Destination | None]):
 
     @work(group="biography", exclusive=True)
     async def _read(self) -> None:
-        await asyncio.to_thread(self._retrievals.catch_up)
+        await in_thread(self, self._retrievals.catch_up)
         await self._paint()
 
     async def _paint(self) -> None:
         backend = self._backends[self._place]
         if backend not in self._memories:
-            self._memories[backend] = await asyncio.to_thread(memory_at_last, self._timeline, backend)
+            self._memories[backend] = await in_thread(self, memory_at_last, self._timeline, backend)
         memory = self._memories[backend]
         others = [name for name in self._backends if name != backend]
         self.query_one("#header", Bar).say(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from abc import abstractmethod
 from typing import ClassVar
 
@@ -13,6 +12,7 @@ from textual.screen import ScreenResultType
 
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.actions import Place, bindings_of
+from memreplay.tui.background import in_thread
 from memreplay.tui.panels.answers import ANSWER_LEGEND, AnswersTable, Labels, reader_label, summary_lines
 from memreplay.tui.panels.results import QuestionFilter, ResultsDocument, filters_of, labels_of
 from memreplay.tui.requests import Destination, Evidence, WholeRun
@@ -146,7 +146,7 @@ class ResultsScreen(QuestionsScreen[Destination | None]):
 
     @work(group="attribution", exclusive=True)
     async def _attribute(self) -> None:
-        labels = await asyncio.to_thread(labels_of, self._timeline, self._table)
+        labels = await in_thread(self, labels_of, self._timeline, self._table)
         if not self.was_left:
             self.show_labels(labels)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,6 +12,7 @@ from textual.content import Content
 from memreplay.errors import MemreplayError
 from memreplay.timeline.timeline import Answer, AskKey
 from memreplay.tui.actions import Place, bindings_of
+from memreplay.tui.background import in_thread
 from memreplay.tui.housekeeping import QuietGarbage
 from memreplay.tui.panels.answers import AnswersTable, Labels, ListedQuestion, key_of
 from memreplay.tui.requests import Evidence, VisitWanted
@@ -65,7 +65,7 @@ class RunScreen(QuestionsScreen[None]):
     @work(group="reading", exclusive=True)
     async def _read(self) -> None:
         try:
-            run = await asyncio.to_thread(newest_run, self._path)
+            run = await in_thread(self, newest_run, self._path)
             if self.was_left:
                 return
             if len(run.table):
@@ -91,7 +91,7 @@ class RunScreen(QuestionsScreen[None]):
         labels: Labels = {}
         for done, conversation in enumerate(run.conversations):
             self._say(f"attributing failures: {done} of {len(run.conversations)} conversations")
-            labels = {**labels, **await asyncio.to_thread(labels_in, self._path, run.id, conversation)}
+            labels = {**labels, **await in_thread(self, labels_in, self._path, run.id, conversation)}
             if self.was_left:
                 return
             self._garbage.rest()
@@ -131,7 +131,7 @@ class RunScreen(QuestionsScreen[None]):
         listing = self.query_one(Listing)
         listing.border_subtitle = Content(f"opening {one_line(conversation)} …")
         try:
-            source = await asyncio.to_thread(recorded, self._path, conversation)
+            source = await in_thread(self, recorded, self._path, conversation)
             return None if self.was_left else source
         except MemreplayError as error:
             self.notify(str(error), severity="error", markup=False)

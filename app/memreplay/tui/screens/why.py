@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -20,6 +19,7 @@ from memreplay.engine.probes import typed_question
 from memreplay.scoring.evidence_trail import Trail
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.actions import Place, bindings_of
+from memreplay.tui.background import in_thread
 from memreplay.tui.panels.answers import AnswersTable, key_of
 from memreplay.tui.panels.prompt import PROMPT_LEGEND, prompt_view
 from memreplay.tui.panels.why import (
@@ -78,7 +78,7 @@ class WhyScreen(Screen[Destination | None]):
 
     @work(group="attribution", exclusive=True)
     async def _read(self) -> None:
-        self._explanations = await asyncio.to_thread(explain_answers, self._timeline, self._answers)
+        self._explanations = await in_thread(self, explain_answers, self._timeline, self._answers)
         if self in self.app.screen_stack:  # else the user has left
             self._paint()
 
