@@ -80,6 +80,8 @@ def test_a_comparison_is_written_as_json_and_markdown(
         ("empty.json", '{"questions": []}', (), "nothing in common"),
         ("empty.json", '{"questions": []}', ("--run-b", "x"), "holds one run"),
         ("empty.json", '{"questions": []}', ("--output", "c.csv"), "expected .json, .md, or -"),
+        ("empty.json", '{"questions": []}', ("--alpha", "0.1"), "--alpha needs --fail-on-regression"),
+        ("empty.json", '{"questions": []}', ("--fail-on-regression", "--alpha", "1"), "between 0 and 1"),
     ],
 )
 def test_what_cannot_be_compared_is_one_sentence_and_exit_code_2(
@@ -96,6 +98,65 @@ def test_what_cannot_be_compared_is_one_sentence_and_exit_code_2(
 def test_an_unknown_run_is_refused(run_cli: RunCli, runs: tuple[Path, Path]) -> None:
     ran = run_cli("compare", *runs, "--run-a", "nonsense")
     assert ran.code == 2 and "nonsense" in ran.err
+
+
+def scored(folder: Path, name: str, right: dict[str, int], *, of: int = 12, errors: int = 0) -> Path:
+    """A results file in which each memory has its first ``right`` questions right, and its last ones failed."""
+    rows = [
+        {
+            "question_id": f"q{n}",
+            "dataset": "own",
+            "conversation": "c",
+            "backend": backend,
+            "model": "m",
+            "repeat": 0,
+        }
+        | {"question": "?", "expected": "x", "predicted": "x", "error": "down" if n >= of - errors else None}
+        | {"outcome": "error" if n >= of - errors else "correct" if n < share else "wrong"}
+        for backend, share in right.items()
+        for n in range(of)
+    ]
+    path = folder / name
+    path.write_text(json.dumps({"questions": rows}))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "errors", "more", "code", "says"),
+    [
+        ({"rag": 10}, {"rag": 2}, 0, (), 6, "Regression: B rag has 66.7 points less than A rag on 12 questions"),
+        ({"rag": 10}, {"rag": 2}, 0, ("--alpha", "0.001"), 0, "No regression"),
+        ({"rag": 2}, {"rag": 10}, 0, (), 0, "No regression"),
+        ({"rag": 10, "hybrid": 10}, {"rag": 10, "hybrid": 4}, 0, (), 0, "No regression"),
+        ({"rag": 10}, {"rag": 4}, 0, (), 6, "Regression: B rag"),
+        ({"rag": 10, "oracle": 12}, {"rag": 10, "oracle": 0}, 0, (), 0, "No regression"),
+        ({"rag": 10}, {"rag": 10}, 1, (), 3, "No regression"),
+        ({"rag": 10}, {"rag": 2}, 1, (), 6, "Regression"),
+    ],
+    ids=["worse", "alpha", "better", "holm", "alone", "control", "errors", "worse and errors"],
+)
+def test_a_significant_loss_fails_the_comparison(
+    run_cli: RunCli,
+    tmp_path: Path,
+    before: dict[str, int],
+    after: dict[str, int],
+    errors: int,
+    more: tuple[str, ...],
+    code: int,
+    says: str,
+) -> None:
+    files = scored(tmp_path, "baseline.json", before), scored(tmp_path, "run.json", after, errors=errors)
+    summary = tmp_path / "step_summary"
+    ran = run_cli("compare", *files, "--fail-on-regression", *more, "--output", summary)
+    assert ran.code == code, ran.err
+    assert ran.out.startswith(says) and f"- **{says}" in summary.read_text()
+    assert run_cli("compare", *files).code == 0
+
+
+def test_a_check_that_cannot_fail_says_so(run_cli: RunCli, tmp_path: Path) -> None:
+    files = scored(tmp_path, "baseline.json", {"rag": 5}), scored(tmp_path, "run.json", {"rag": 0})
+    ran = run_cli("compare", *files, "--fail-on-regression")
+    assert ran.code == 0 and "right on 5 questions" in ran.err and "this check cannot fail" in ran.err
 
 
 def test_the_overlay_puts_adjusted_scores_beside_the_raw_ones(run_cli: RunCli, tmp_path: Path) -> None:

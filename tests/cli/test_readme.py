@@ -23,6 +23,7 @@ GUIDES = (
     "datasets/README.md",
     "memory_backends/README.md",
     "recordings/README.md",
+    "recordings/SHARING.md",
     "tests/README.md",
 )
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Writes results: JSON, CSV and Markdown files, and tables on standard output."""
+"""Writes results: JSON, CSV, Markdown and JUnit files, and tables on standard output."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from memreplay.batch.breakdowns import Cell, breakdown_csv_rows, breakdown_table, breakdowns_in, confusion_tables
+from memreplay.batch.junit import as_junit
 from memreplay.batch.tables import (
     HEADING,
     Columns,
@@ -197,12 +198,15 @@ RENDERERS: dict[str, Renderer] = {
     ".breakdown.csv": as_breakdown_csv,
     ".csv": as_csv,
     ".md": as_markdown,
+    ".xml": as_junit,
 }
 """The renderer for each ending of a file name; the first that fits."""
 
 
-def _ending(output: str, endings: Iterable[str]) -> str | None:
-    return next((ending for ending in endings if output.endswith(ending)), None)
+def ending_of(output: str, endings: Iterable[str]) -> str | None:
+    """The ending that decides the format. A name without one is Markdown, as CI services' summary files are."""
+    fitting = next((ending for ending in endings if output.endswith(ending)), None)
+    return ".md" if fitting is None and not Path(output).suffix else fitting
 
 
 def check_outputs(
@@ -213,8 +217,8 @@ def check_outputs(
     for output in outputs:
         if output == STANDARD_OUTPUT:
             continue
-        if _ending(output, endings) is None:
-            wrong = Path(output).suffix or "a file without extension"
+        if ending_of(output, endings) is None:
+            wrong = Path(output).suffix
             raise UsageError(f"--output {output}: cannot write {wrong}; expected {', '.join(endings)}, or -")
         refuse_unusable_output(output, inputs)
 
@@ -225,7 +229,7 @@ def write_results(results: Results, outputs: Sequence[str]) -> None:
         if output == STANDARD_OUTPUT:
             sys.stdout.write(results.to_json())
         else:
-            write_whole(output, RENDERERS[_ending(output, RENDERERS) or ".json"](results))
+            write_whole(output, RENDERERS[ending_of(output, RENDERERS) or ".md"](results))
 
 
 def print_table(results: Results, by: Sequence[By] = ()) -> None:

@@ -14,17 +14,28 @@ import typer
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from memreplay.batch.report import results_of_run
-from memreplay.batch.writers import STANDARD_OUTPUT, check_outputs, plain
+from memreplay.batch.writers import STANDARD_OUTPUT, check_outputs, ending_of, plain
 from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.conversations.validation_errors import printable
-from memreplay.errors import UsageError
+from memreplay.errors import EXIT_DONE, EXIT_QUESTION_ERRORS, EXIT_REGRESSION, UsageError
 from memreplay.files import NOT_REGULAR, is_irregular, write_whole
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording
-from memreplay.scoring.run_comparison import KINDS, AnswerRow, Change, Kind, RunComparison, compare_runs
+from memreplay.scoring.comparisons import SIGNIFICANCE_LEVEL
+from memreplay.scoring.run_comparison import (
+    KINDS,
+    AnswerRow,
+    Change,
+    Kind,
+    RunComparison,
+    blind_to_regressions,
+    compare_runs,
+    regressions_in,
+)
 
 _SQLITE = b"SQLite format 3\x00"
 _LONGEST_TEXT = 72
+_ENDINGS = (".json", ".md")
 
 _HEADINGS: dict[Kind, str] = {
     "lost": "right in A, not in B",
@@ -59,20 +70,76 @@ def compare(
             help="Also write the comparison here: .json, .md, or - for JSON on standard output. Repeatable.",
         ),
     ] = None,
+    fail_on_regression: Annotated[
+        bool, typer.Option("--fail-on-regression", help="Exit 6 if a memory is significantly worse in B than in A.")
+    ] = False,
+    alpha: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P",
+            help=f"With --fail-on-regression: level of significance. [default: {SIGNIFICANCE_LEVEL}]",
+        ),
+    ] = None,
 ) -> None:
     """Compare two runs on the same questions: the difference, its significance, what changed. Asks no model."""
     outputs = tuple(output or ())
-    check_outputs(outputs, (".json", ".md"), inputs=(a, b))
-    compared = compare_runs(_rows(a, run_a), _rows(b, run_b))
+    check_outputs(outputs, _ENDINGS, inputs=(a, b))
+    level = _level(fail_on_regression, alpha)
+    rows_a, rows_b = _rows(a, run_a), _rows(b, run_b)
+    compared = compare_runs(rows_a, rows_b)
+    verdict = _verdict(compared, level)
     if compared.unpaired:
         print(f"only in one of the two, not compared: {', '.join(compared.unpaired)}", file=sys.stderr)
     for path in outputs:
         if path == STANDARD_OUTPUT:
             sys.stdout.write(_as_json(compared))
         else:
-            write_whole(path, _as_json(compared) if Path(path).suffix == ".json" else _as_markdown(compared))
+            is_json = ending_of(path, _ENDINGS) == ".json"
+            write_whole(path, _as_json(compared) if is_json else _as_markdown(compared, verdict))
     if STANDARD_OUTPUT not in outputs:
-        print("\n".join(_as_text(compared)))
+        print("\n".join(_as_text(compared, verdict)))
+    if level is not None:
+        _report_blind(compared, level)
+        raise typer.Exit(_exit_code(compared, rows_b, level))
+
+
+def _level(fail_on_regression: bool, alpha: float | None) -> float | None:
+    """The significance level of the check; None if there is none."""
+    if alpha is not None and not fail_on_regression:
+        raise UsageError("--alpha needs --fail-on-regression")
+    if alpha is not None and not 0 < alpha < 1:
+        raise UsageError(f"--alpha {alpha:g}: expected a probability between 0 and 1")
+    return (alpha or SIGNIFICANCE_LEVEL) if fail_on_regression else None
+
+
+def _verdict(compared: RunComparison, level: float | None) -> list[str]:
+    """What the check for regressions found, in sentences."""
+    if level is None:
+        return []
+    found = regressions_in(compared, level)
+    if not found:
+        return [f"No regression: no memory is significantly worse in B than in A (level {level:g})."]
+    return [
+        f"Regression: {each.b} has {100 * (each.difference or 0):.1f} points less than {each.a}"
+        f" on {each.n} questions (p = {each.p_holm:.2g}, level {level:g})."
+        for each in found
+    ]
+
+
+def _report_blind(compared: RunComparison, level: float) -> None:
+    for each in blind_to_regressions(compared, level):
+        print(
+            f"warning: {each.a} is right on {each.both_right + each.only_a} questions: losing them all would not be"
+            f" significant at {level:g}, so this check cannot fail for it; ask more questions",
+            file=sys.stderr,
+        )
+
+
+def _exit_code(compared: RunComparison, rows_b: Sequence[AnswerRow], level: float) -> int:
+    """A regression is one whatever else failed; without one, errors in the second run leave the question open."""
+    if regressions_in(compared, level):
+        return EXIT_REGRESSION
+    return EXIT_QUESTION_ERRORS if any(row.outcome == "error" for row in rows_b) else EXIT_DONE
 
 
 def _rows(path: Path, run_id: str | None) -> Sequence[AnswerRow]:
@@ -102,8 +169,8 @@ def _as_json(compared: RunComparison) -> str:
     return json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
-def _as_text(compared: RunComparison) -> list[str]:
-    lines = [f"{comparison.words}." for comparison in compared.comparisons]
+def _as_text(compared: RunComparison, verdict: Sequence[str]) -> list[str]:
+    lines = [*verdict, *(f"{comparison.words}." for comparison in compared.comparisons)]
     lines.append(_summary(compared))
     for kind in KINDS:
         changes = [change for change in compared.changes if change.kind == kind]
@@ -137,8 +204,9 @@ def _short(text: str) -> str:
     return one_line if len(one_line) <= _LONGEST_TEXT else one_line[: _LONGEST_TEXT - 1] + "…"
 
 
-def _as_markdown(compared: RunComparison) -> str:
+def _as_markdown(compared: RunComparison, verdict: Sequence[str]) -> str:
     lines = ["## memreplay: two runs compared", ""]
+    lines += [f"- **{plain(sentence)}**" for sentence in verdict]
     lines += [f"- {plain(comparison.words)}." for comparison in compared.comparisons]
     lines += [f"- {_summary(compared)}", ""]
     if compared.changes:

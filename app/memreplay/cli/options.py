@@ -96,8 +96,8 @@ Outputs = Annotated[
     list[str] | None,
     typer.Option(
         metavar="PATH",
-        help="Write results here: .json, .csv (one row per answer), .breakdown.csv, .md, or - for JSON on standard"
-        " output."
+        help="Write results here: .json, .csv (one row per answer), .breakdown.csv, .md (also a name without an"
+        " extension), .xml (JUnit), or - for JSON on standard output."
         " Repeatable. [default: RECORDING.results.json]",
     ),
 ]

@@ -14,6 +14,7 @@ from memreplay.grading import Outcome
 from memreplay.scoring.comparisons import Pair, compare_pairs, contestants_of, verdicts_of
 from memreplay.scoring.repeats import Key, key_of
 from memreplay.scoring.results import Comparison
+from memreplay.scoring.statistics import mcnemar_exact
 
 Kind = Literal["lost", "gained", "error", "other_failure", "other_answer"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -107,6 +108,29 @@ def compare_runs(first: Rows, second: Rows) -> RunComparison:
             *(f"B {name}" for name in b if name not in {other for _, other in partners}),
         ),
     )
+
+
+def regressions_in(compared: RunComparison, alpha: float) -> list[Comparison]:
+    """The memories that are significantly worse in the second run, at ``alpha`` over all of them (Holm)."""
+    return [
+        found
+        for found in compared.comparisons
+        if (found.difference or 0) > 0 and found.p_holm is not None and found.p_holm < alpha
+    ]
+
+
+def blind_to_regressions(compared: RunComparison, alpha: float) -> list[Comparison]:
+    """The memories with so few right answers in the first run that losing all of them would not be significant.
+
+    Only where the test is McNemar's: over conversations, what can be found depends on how they share the answers.
+    """
+    return [
+        found
+        for found in compared.comparisons
+        if found.p_holm is not None
+        and found.test == "mcnemar_exact"
+        and mcnemar_exact(found.both_right + found.only_a, 0) * found.family >= alpha
+    ]
 
 
 def _partners(a: Mapping[str, Rows], b: Mapping[str, Rows]) -> list[tuple[str, str]]:
