@@ -9,7 +9,7 @@ UV := $(shell command -v uv 2>/dev/null)
 
 ifdef UV
 CREATE = uv venv --quiet --python '>=3.11' $(VENV)
-INSTALL = uv pip install --python $(BIN)/python --constraint constraints.txt
+INSTALL = uv pip install --compile-bytecode --python $(BIN)/python --constraint constraints.txt
 else
 CREATE = $(PYTHON) -m venv $(VENV)
 INSTALL = $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --constraint constraints.txt

@@ -1,4 +1,4 @@
-"""Calls models through LiteLLM, with a rate limit, a timeout and bounded retries."""
+"""Calls models, with a rate limit, a timeout and bounded retries: through LiteLLM, or the embedded reader."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from memory_backends.stores.retry import with_answer_kept
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.catalogue import key_for
 from memreplay.llm.errors import failed_reply, is_rate_limit, is_too_much, may_pass, permanent_failure, retry_after
+from memreplay.llm.extractive.provider import read
 from memreplay.llm.litellm_setup import loaded_litellm
 from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage, Reply, TokenUsage
 from memreplay.llm.rate_limiter import ModelUnavailableError, RateLimiter, RateLimiters, StoppedError
@@ -35,7 +36,7 @@ _CHARACTERS_PER_TOKEN = 4
 
 
 class LiteLLMModel:
-    """Calls any model that LiteLLM knows, the embedded reader included.
+    """Calls any model that LiteLLM knows, and the embedded reader, which needs no LiteLLM.
 
     ``timeout`` bounds one attempt, in seconds; ``attempts`` includes the first one.
     """
@@ -56,8 +57,6 @@ class LiteLLMModel:
             ModelUnavailableError: no call of this model can succeed.
         """
         try:
-            if self._litellm is None:
-                self._litellm = await asyncio.to_thread(loaded_litellm)
             return await self._with_retries(request)
         except StoppedError:
             raise
@@ -98,12 +97,16 @@ class LiteLLMModel:
             return reply
 
     async def _call(self, request: AnswerRequest) -> Reply:
+        if request.model == EXTRACTIVE_MODEL:
+            return await with_answer_kept(asyncio.wait_for(read(request), self._timeout))
+        if self._litellm is None:
+            self._litellm = await asyncio.to_thread(loaded_litellm)
         started = time.perf_counter()
         call = self._litellm.acompletion(
             model=request.model,
             messages=[_as_sent(message, marked=request.marks_prefix) for message in request.messages],
             api_base=request.api_base,
-            api_key=key_for(request.model, request.api_base) if request.model != EXTRACTIVE_MODEL else None,
+            api_key=key_for(request.model, request.api_base),
             timeout=self._timeout,
             drop_params=True,
             num_retries=0,
@@ -171,8 +174,6 @@ def _reply(litellm: Any, request: AnswerRequest, response: Any, elapsed: float) 
 
 def _cost(litellm: Any, model: str, response: Any) -> float | None:
     """US dollars, cached tokens at their lower price; None where LiteLLM knows no price."""
-    if model == EXTRACTIVE_MODEL:
-        return 0.0
     try:
         return float(litellm.completion_cost(completion_response=response, model=model))
     except Exception:

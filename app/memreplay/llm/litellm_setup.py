@@ -1,4 +1,4 @@
-"""Imports LiteLLM once, late, offline and silently, with the embedded reader as one of its providers."""
+"""Imports LiteLLM once, late, offline and silently."""
 
 from __future__ import annotations
 
@@ -31,8 +31,6 @@ def _load() -> ModuleType:
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     import litellm
 
-    from memreplay.llm.extractive.provider import ExtractiveProvider
-
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logger = logging.getLogger(name)
         logger.handlers.clear()
@@ -43,8 +41,4 @@ def _load() -> ModuleType:
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     litellm.drop_params = True
-    litellm.custom_provider_map = [
-        *litellm.custom_provider_map,
-        {"provider": "memreplay", "custom_handler": ExtractiveProvider()},
-    ]
     return litellm

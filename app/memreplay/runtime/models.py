@@ -60,8 +60,10 @@ class RunModels:
         return ModelAnswerer(model, self._settings.api_base, self._settings.context_tokens)
 
     async def warm_up(self) -> None:
-        """Import litellm in a thread before its first use."""
-        await asyncio.to_thread(loaded_litellm)
+        """Import LiteLLM in a thread before its first use, if any model needs it."""
+        names = {*self._settings.model, self._settings.extractor, self._settings.judge}
+        if names - {EXTRACTIVE_MODEL, None}:
+            await asyncio.to_thread(loaded_litellm)
 
     def close(self) -> None:
         if self._reply_store is not None:

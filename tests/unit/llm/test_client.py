@@ -225,15 +225,16 @@ from memreplay.llm.tokens import token_counter, context_budget
 from memreplay.conversations.models import Question
 token_counter("gpt-4o")("hello"); context_budget("gpt-4o", None)
 assert "litellm" not in sys.modules
-warm_up().join()
-assert "litellm" in sys.modules
 question = Question(id="q", kind="recall", type="t", text="Where does Ada come from?", expected="Norway")
-try: ensure_reachable("nosuch/model", None)
-except Exception: pass
 good = build_request(question, "Ada: I come from Norway.", "memreplay/extractive", None)
 bad = build_request(question, "", "openai/x", "http://127.0.0.1:9/v1")
 model = LiteLLMModel(attempts=1)
 assert asyncio.run(model.answer(good)).text == "I come from Norway."
+assert "litellm" not in sys.modules
+warm_up().join()
+assert "litellm" in sys.modules
+try: ensure_reachable("nosuch/model", None)
+except Exception: pass
 assert asyncio.run(model.answer(bad)).error
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=False)
