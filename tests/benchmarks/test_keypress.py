@@ -21,6 +21,7 @@ KEYS = [*"." * PRESSES, *"," * PRESSES, *"][" * (PRESSES // 4)]
 MEDIAN_MS, P95_MS, MOST_RATIO = 33.0, 80.0, 1.5
 MOST_MS_A_JUMP = 1000.0
 STARTS = 7
+_PAGE_DOWN = "\x1b[6~"
 MOST_TIMES_EMPTY, MOST_TIMES_EMPTY_WITH_COMMAND_LINE = 2.0, 3.5
 
 
@@ -64,6 +65,25 @@ def test_a_key_is_painted_at_once_wherever_it_is_in_twenty_thousand_turns(
     twenty_thousand: Path,
 ) -> None:
     check(twenty_thousand, "20,000 turns", 20_000)
+
+
+def test_a_key_is_painted_at_once_in_the_memory_browser_at_turn_twenty_thousand(twenty_thousand: Path) -> None:
+    with opened("-m", "memreplay", "--recording", str(twenty_thousand)) as (terminal, _):
+        terminal.until(b"RECORDED")
+        terminal.settle(1.0)
+        terminal.press("G", quiet=1.0)
+        opening = terminal.press("M", quiet=1.0)
+        terminal.settle(8.0)  # until the retrievals are indexed, in the background
+        took = [terminal.press(key) for key in [*"j" * PRESSES, *[_PAGE_DOWN] * PRESSES, *"k" * PRESSES, *"Gg" * 5]]
+        median, p95 = statistics.median(took), sorted(took)[int(0.95 * len(took))]
+        step = statistics.median(terminal.press(key) for key in "," * 10)
+        print(
+            f"\nmemory browser at turn 20,000, key to frame: median {median:.1f} ms, 95th percentile {p95:.1f} ms,"
+            f" worst {max(took):.1f} ms; opening {opening:.0f} ms; a step of one turn {step:.0f} ms"
+        )
+        assert median <= MEDIAN_MS
+        assert p95 <= P95_MS
+        terminal.send("q")
 
 
 EMPTY = """

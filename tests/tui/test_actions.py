@@ -12,6 +12,7 @@ from memreplay.tui.actions import ACTIONS, PLACES, Place, actions_of
 from memreplay.tui.app import MemreplayApp
 from memreplay.tui.launch import Launch
 from memreplay.tui.screens.biography import BiographyScreen
+from memreplay.tui.screens.browser import BrowserScreen
 from memreplay.tui.screens.compare import CompareScreen
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.screens.overlays import HelpScreen
@@ -34,6 +35,7 @@ SCREENS: dict[Place, type[Screen[Any]]] = {
     "pick": PickScreen,
     "why": WhyScreen,
     "biography": BiographyScreen,
+    "browser": BrowserScreen,
     "compare": CompareScreen,
     "prompt": TypingScreen,
 }

@@ -7,8 +7,9 @@ date on demand, some at a time.
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 
@@ -35,6 +36,7 @@ class RetrievalIndex:
         self._timeline = timeline
         self._indexed: dict[str, int] = defaultdict(int)
         self._found: dict[tuple[str, str], array[int]] = {}
+        self._hit: dict[tuple[str, str], array[int]] = {}
         self._lock = Lock()
 
     @property
@@ -62,12 +64,17 @@ class RetrievalIndex:
 
     def _add(self, backend: str, turn: int, ref: int) -> None:
         best: dict[str, int] = {}
+        hit: set[str] = set()
         for candidate in self._timeline.archive.candidates(ref):
             entry = turn << _RANK_BITS + 1 | min(candidate.rank, _RANK_MASK) << 1 | candidate.missed
             for item in (candidate.id, *candidate.turns, *candidate.sources):
                 best.setdefault(item, entry)
+            if not candidate.missed:
+                hit.update((candidate.id, *candidate.turns))
         for item, entry in best.items():
             self._found.setdefault((backend, item), array("Q")).append(entry)
+        for item in hit:
+            self._hit.setdefault((backend, item), array("I")).append(turn)
 
     def of(self, backend: str, item: str) -> Sequence[Retrieval]:
         """Where one backend found an item, by position, each with its best rank."""
@@ -79,3 +86,12 @@ class RetrievalIndex:
     def turns_of(self, backend: str, item: str) -> list[int]:
         """The positions at which one backend found an item."""
         return [entry >> _RANK_BITS + 1 for entry in self._found.get((backend, item), ())]
+
+    def hits_on(self, backend: str, items: Iterable[str], until: int) -> int:
+        """The number of positions up to ``until`` at which one backend had a hit on any of these items: a stored
+        item by its id, or a text that holds one of these turns verbatim."""
+        found: set[int] = set()
+        for item in items:
+            turns = self._hit.get((backend, item), ())
+            found.update(turns[: bisect_right(turns, until)])
+        return len(found)

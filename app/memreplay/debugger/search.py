@@ -182,29 +182,30 @@ def _texts_written(operation: MemoryOperation) -> Iterator[tuple[str, Where]]:
     """The texts that an operation stored. Appends to a log are left out: they are messages."""
     match operation.change:
         case WriteChange(value=value):
-            yield from ((text, "state") for text in _texts_in(value))
+            yield from ((text, "state") for text in texts_in(value))
         case PatchChange(steps=steps):
             for step in steps:
                 if step.op != "remove":
-                    yield from ((text, "state") for text in _texts_in(step.value))
+                    yield from ((text, "state") for text in texts_in(step.value))
         case UpsertChange(points=points):
             for point in points:
-                yield from ((text, "stored") for text in _texts_in(point.payload))
+                yield from ((text, "stored") for text in texts_in(point.payload))
         case _:
             return
 
 
-def _texts_in(value: Any) -> Iterator[str]:
+def texts_in(value: Any) -> Iterator[str]:
+    """Every name of a field, text and number in a JSON value."""
     match value:
         case str():
             yield value
         case Mapping():
             for name, item in value.items():
                 yield name
-                yield from _texts_in(item)
+                yield from texts_in(item)
         case list() | tuple():
             for item in value:
-                yield from _texts_in(item)
+                yield from texts_in(item)
         case None | bool():
             return
         case _:

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, Generic, TypeVar, cast, overload
+from typing import Any, Final, Generic, NamedTuple, TypeVar, cast, overload
 
 from memory_backends.stores.trace import (
     Change,
@@ -192,6 +192,17 @@ def _with_parents(pointer: str) -> tuple[str, ...]:
     return tuple(pointer_of(path[:depth]) for depth in range(len(path) + 1))
 
 
+class HeldPoint(NamedTuple):
+    """A point that a collection holds: its id, the positions of its first and its last write, and where the last
+    one stands: the reference of the event, and the point's place in it."""
+
+    id: str
+    since: int
+    turn: int
+    ref: int
+    place: int
+
+
 class CollectionHistory:
     """The points of one collection."""
 
@@ -203,6 +214,8 @@ class CollectionHistory:
         self._counts = array("I")
         self._ids: set[str] = set()
         self._writes_of: dict[str, array[int]] = {}
+        self._removals_of: dict[str, array[int]] = {}
+        self._clearings = array("I")
 
     def add(self, turn: int, ref: int, ids: Sequence[str]) -> None:
         """Append an upsert of points, in this order."""
@@ -214,6 +227,10 @@ class CollectionHistory:
     def remove(self, turn: int, ref: int, ids: Sequence[str]) -> None:
         """Append a removal of points; without ids, of all points."""
         self._ids = self._ids - set(ids) if ids else set()
+        for id_ in ids:
+            self._removals_of.setdefault(id_, array("I")).append(len(self._turns))
+        if not ids:
+            self._clearings.append(len(self._turns))
         self._note(turn, ref, -1)
 
     def _note(self, turn: int, ref: int, place: int) -> None:
@@ -231,6 +248,28 @@ class CollectionHistory:
         """The points written at exactly this position."""
         first, last = bisect_right(self._turns, turn - 1), bisect_right(self._turns, turn)
         return [self._point(number) for number in range(first, last) if self._places[number] >= 0]
+
+    def held_at(self, turn: int) -> list[HeldPoint]:
+        """All points, in the order in which they were first written. Loads none of them."""
+        count = bisect_right(self._turns, turn)
+        cleared = bisect_right(self._clearings, count - 1) if count else 0
+        emptied = self._clearings[cleared - 1] if cleared else -1
+        turns, refs, places, removals = self._turns, self._refs, self._places, self._removals_of
+        held = []
+        for id_, numbers in self._writes_of.items():
+            last = bisect_right(numbers, count - 1) - 1 if count else -1
+            if last < 0 or numbers[last] < emptied:
+                continue
+            gone = emptied
+            if removals and id_ in removals:
+                place = bisect_right(removals[id_], count - 1)
+                gone = max(gone, removals[id_][place - 1] if place else -1)
+                if numbers[last] < gone:
+                    continue
+            first = numbers[0] if gone < 0 else numbers[bisect_right(numbers, gone)]
+            write = numbers[last]
+            held.append(HeldPoint(id_, turns[first], turns[write], refs[write], places[write]))
+        return held
 
     def points_at(self, turn: int) -> dict[str, Mapping[str, Any]]:
         """The payloads of all points by id. It loads everything that was ever written."""
@@ -344,6 +383,11 @@ class LogHistory:
         """The whole text; :data:`MISSING` if nothing was appended yet."""
         there = self._there_at(turn)
         return "".join(self._pieces[there.start : there.stop]) if there else MISSING
+
+    def latest(self, turn: int) -> tuple[int, int] | None:
+        """Position and reference of the last append in the text at ``turn``."""
+        there = self._there_at(turn)
+        return (self._turns[there[-1]], self._refs[there[-1]]) if there else None
 
     def size_at(self, turn: int) -> int:
         """The size of the text in bytes."""

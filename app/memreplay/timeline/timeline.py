@@ -273,6 +273,10 @@ class Timeline:
         """The history of a collection."""
         return self._collections[backend].get(name) or CollectionHistory(self.change)
 
+    def store_label(self, backend: str, key: str) -> str:
+        """The label of the store that a key or collection of one backend is in."""
+        return self._store_labels[backend].get(key, "")
+
     def perceived_at(self, backend: str, turn: int) -> Perceived | None:
         """The latest read path of an ordinary turn at or before this position."""
         ref = self._perceived[backend].latest(turn)

@@ -9,8 +9,9 @@ from typing import Final, Literal
 from textual.binding import Binding, BindingType
 
 Place = Literal[
-    "start", "replay", "panel", "results", "run", "tests", "why", "biography", "compare", "help", "pick", "prompt"
-]
+    "start", "replay", "panel", "results", "run", "tests", "why", "biography", "browser", "compare", "help", "pick",
+    "prompt",
+]  # fmt: skip
 
 PLACES: Final[dict[Place, str]] = {
     "replay": "Replay",
@@ -20,6 +21,7 @@ PLACES: Final[dict[Place, str]] = {
     "tests": "Results of tests",
     "why": "Why this answer",
     "biography": "Fact biography",
+    "browser": "Memory browser",
     "compare": "Two recordings",
     "start": "Start",
     "pick": "Choosing",
@@ -102,6 +104,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "",
         "Diff against the previous turn, a bookmark, another architecture, or nothing.",
     ),
+    Action("replay", "browser", ("M",), "memory", "Browse everything that a memory holds at this turn, in full."),
     Action("replay", "beside", ("D",), "", "Show the focused state before and after, side by side."),
     Action("replay", "next_page", ("v",), "page", "Show the next page of panels: memory, retrieval, trace."),
     Action("replay", "significance", ("s",), "", "Colour the conversation by significance, or stop doing so."),
@@ -197,6 +200,24 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("biography", "leave", ("escape", "backspace"), "back", "Go back."),
     Action("biography", "export", ("e",), "", "Export the screen as an SVG file."),
     Action("biography", "help", ("?",), "help", "Show all keys."),
+    Action("browser", "next", ("down", "j"), "", "Select the next item."),
+    Action("browser", "previous", ("up", "k"), "", "Select the previous item."),
+    Action("browser", "next_page", ("pagedown",), "", "Move down by a page."),
+    Action("browser", "previous_page", ("pageup",), "", "Move up by a page."),
+    Action("browser", "first", ("home", "g"), "", "Select the first item."),
+    Action("browser", "last", ("end", "G"), "", "Select the last item."),
+    Action("browser", "next_architecture", ("right", "l"), "memory", "Browse the next architecture's memory."),
+    Action("browser", "previous_architecture", ("left", "h"), "", "Browse the previous architecture's memory."),
+    Action("browser", "full_text", ("enter",), "full text", "Show the selected item alone, in full."),
+    Action("browser", "write", ("w",), "write", "Who wrote this? Open the replay at the write of the item."),
+    Action("browser", "search", ("/",), "search", "Show only items that hold a text; nothing typed shows all."),
+    Action("browser", "sort", ("s",), "sort", "Sort by newest, oldest, most retrieved, or store."),
+    Action("browser", "diff", ("d",), "diff", "Diff against another turn or another architecture."),
+    Action("browser", "step", (".", "space"), "", "See the memory one turn later."),
+    Action("browser", "back", (",",), "", "See the memory one turn earlier."),
+    Action("browser", "app.focus_next", ("tab",), "", "Switch between the list and the details."),
+    Action("browser", "leave", ("escape", "M"), "back", "Return from the full text, then to the replay."),
+    *_common("browser", export="", quit=""),
     Action("compare", "next", ("down", "j"), "", "Select the next question."),
     Action("compare", "previous", ("up", "k"), "", "Select the previous question."),
     Action("compare", "open_left", ("1",), "open the first", "Open the first recording at this question."),

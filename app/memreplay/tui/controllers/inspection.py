@@ -14,6 +14,7 @@ from memreplay.tui.panels.answers import AnswersTable, key_of
 from memreplay.tui.panels.panel import MARKED, diff_bases
 from memreplay.tui.requests import Decision, Destination, Evidence, Hearing, Life, Position, RunWanted, WholeRun
 from memreplay.tui.screens.biography import BiographyScreen
+from memreplay.tui.screens.browser import BrowserScreen
 from memreplay.tui.screens.overlays import BesideScreen
 from memreplay.tui.screens.results import ResultsScreen
 from memreplay.tui.screens.tests import TestScoresScreen
@@ -167,6 +168,23 @@ class Inspection:
         else:
             self._host.minimize()
             self._host.post_message(RunWanted(self._source.path))
+
+    def browse(self) -> None:
+        """Open the browser of what the focused memory holds."""
+        if not self._source.shows_memory:
+            self._host.report("What these memories held was not recorded.")
+            return
+        self._host.minimize()
+        browser = BrowserScreen(
+            self._timeline,
+            self._retrievals,
+            self._source.backends,
+            self._architectures.focused_backend,
+            self._navigation.cursor,
+            self._navigation.frontier,
+            self._source.annotations.bookmarks(),
+        )
+        self._host.open_screen(browser, self.go)
 
     # ---- biographies ---------------------------------------------------------------------------------------
 

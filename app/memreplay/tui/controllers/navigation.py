@@ -74,6 +74,11 @@ class Navigation:
         self._focused_before_count: LinesView | None = None
         self._jumps: list[_Jump] = []
 
+    @property
+    def frontier(self) -> int:
+        """The last position that was played."""
+        return self._playback.frontier
+
     def move_to(self, position: int) -> None:
         """Move to the nearest position that was played. This executes nothing."""
         before, self.cursor = self.cursor, max(0, min(position, self._playback.frontier))

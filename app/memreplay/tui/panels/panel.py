@@ -102,3 +102,13 @@ def lines_view(title: str, lines: Sequence[Line], *, note: str = "", in_view: in
 def placeholder(sentence: str) -> list[Line]:
     """The text of a panel that has nothing to show."""
     return [Line((Span(sentence, "dim"),))]
+
+
+def short_key(key: str, conversation_id: str, backend: str) -> str:
+    """A key, or the name of an agent, without the ids of run, conversation and backend, which all of them share."""
+    path = f"/{conversation_id}/{backend}"
+    if not key.endswith(path):
+        return one_line(key)
+    named = key.removesuffix(path)
+    run_starts = max(named.rfind("/"), named.rfind(":"))
+    return one_line(named[:run_starts] if run_starts > 0 else named)

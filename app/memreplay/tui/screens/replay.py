@@ -209,6 +209,7 @@ class ReplayScreen(Screen[None]):
     action_biography = _calls(lambda screen: screen.inspection.show_biography)
     action_compare = _calls(lambda screen: screen.inspection.compare)
     action_beside = _calls(lambda screen: screen.inspection.show_side_by_side)
+    action_browser = _calls(lambda screen: screen.inspection.browse)
     action_results = _calls(lambda screen: screen.inspection.show_results)
     action_run = _calls(lambda screen: screen.inspection.show_run)
     action_next_page = _calls(lambda screen: screen.architectures.next_page)
