@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 from uuid import NAMESPACE_URL, UUID, uuid5
 
+from memory_backends.storable import StorableText
 from memory_backends.stores.trace import Extraction, Frozen, MemoryTrace
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ class Hit(Frozen):
     place: str
     rank: int
     score: float | None
-    text: str
+    text: StorableText
     turns: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     channels: Mapping[str, ChannelScore] = {}
@@ -226,7 +227,7 @@ class Recall(Frozen):
     hits: tuple[Hit, ...] = ()
     missed: tuple[Hit, ...] = ()
     why_empty: WhyEmpty | None = None
-    context: str = ""
+    context: StorableText = ""
     tokens: int = 0
     cut: tuple[Cut, ...] = ()
 

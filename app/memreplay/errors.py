@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 EXIT_DONE = 0
@@ -9,14 +10,31 @@ EXIT_BELOW_THRESHOLD = 1
 EXIT_USAGE = 2
 EXIT_QUESTION_ERRORS = 3
 EXIT_MISSING_SERVER_OR_KEY = 4
+EXIT_STOPPED = 5
 EXIT_REGRESSION = 6
 EXIT_INTERRUPTED = 130
+
+_FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+_FIXABLE = _FULL_DISK | {errno.ENAMETOOLONG, errno.EROFS, errno.EMFILE}
 
 
 class MemreplayError(Exception):
     """An error that a user can fix. ``str(error)`` is one sentence, ready to print."""
 
     exit_code = EXIT_USAGE
+
+
+def exit_code_of(error: MemreplayError | OSError) -> int | None:
+    """The exit code for an error that ends a command; None for an OSError that no user can fix.
+
+    A full disk is neither wrong usage nor an interruption: whoever owns it makes room and continues.
+    """
+    cause = error.__cause__ if isinstance(error, MemreplayError) else error
+    if isinstance(cause, OSError) and cause.errno in _FULL_DISK:
+        return EXIT_STOPPED
+    if isinstance(error, MemreplayError):
+        return error.exit_code
+    return EXIT_USAGE if error.errno in _FIXABLE else None
 
 
 class UsageError(MemreplayError):

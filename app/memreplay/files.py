@@ -61,7 +61,7 @@ def write_whole(output: str, text: str) -> None:
             unfinished.unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise _unwritable(output, error) from None
+        raise _unwritable(output, error) from error
 
 
 def _target(output: str) -> Path:

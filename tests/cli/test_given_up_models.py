@@ -53,7 +53,7 @@ def test_it_is_reported_once_and_the_run_resumes_when_it_is_fixed(
 ) -> None:
     with OpenAIServer([wrong]) as server:
         ran = run_cli(*options(server, tmp_path))
-        assert ran.code == 130, ran.err
+        assert ran.code == 5, ran.err
         assert len(server.requests) <= AT_ONCE
         assert ran.err.count("openai/stub is unavailable") == 1 and fix in ran.err
         assert f"{QUESTIONS} questions not answered" in ran.err and "--resume" in ran.err
@@ -80,7 +80,7 @@ def test_what_was_answered_before_is_kept_and_other_models_go_on(run_cli: RunCli
     with OpenAIServer(one_runs_dry) as server:
         here = options(server, tmp_path, models=("poor", "rich"))
         ran = run_cli(*here)
-        assert ran.code == 130 and "openai/poor is unavailable" in ran.err and "openai/rich is" not in ran.err
+        assert ran.code == 5 and "openai/poor is unavailable" in ran.err and "openai/rich is" not in ran.err
         assert asked["rich"] == QUESTIONS and 1 < asked["poor"] <= 1 + AT_ONCE
         asked.clear()
         server.behaviour = lambda received: (asked.update([received.body["model"]]), answer("red"))[1]
@@ -116,7 +116,7 @@ def test_tests_wait_for_a_judge_if_there_is_none(run_cli: RunCli, tmp_path: Path
             *("--recording", tmp_path / "r.sqlite3", "--output", tmp_path / "r.json"),
         )
         ran = run_cli(*here)
-        assert ran.code == 130 and "openai/judge is unavailable" in ran.err, ran.err
+        assert ran.code == 5 and "openai/judge is unavailable" in ran.err, ran.err
         asked = Counter(received.body["model"] for received in server.requests)
         assert asked["judge"] == 1
         server.behaviour, server.requests = [answer('{"score": 1, "reason": "so"}')], []
@@ -132,7 +132,7 @@ def test_without_its_extractor_no_conversation_is_ingested(run_cli: RunCli, tmp_
     with OpenAIServer(refuses_the_extractor) as server:
         here = (*options(server, tmp_path), "--backend", "hybrid", "--extractor", "openai/reads")
         ran = run_cli(*here)
-        assert ran.code == 130 and "openai/reads is unavailable" in ran.err, ran.err
+        assert ran.code == 5 and "openai/reads is unavailable" in ran.err, ran.err
         assert len(server.requests) == 1
         server.behaviour = lambda received: answer('{"facts": []}' if received.body["model"] == "reads" else "red")
         assert run_cli(*here, "--resume").code == 0

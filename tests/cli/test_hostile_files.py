@@ -170,7 +170,7 @@ def test_a_disk_that_is_full_leaves_no_half_written_results(recording: Path) -> 
         text=True,
         preexec_fn=_small_files_only,
     )
-    assert (ran.returncode, ran.stdout) == (2, "")
+    assert (ran.returncode, ran.stdout) == (5, "")
     assert ran.stderr == f"memreplay: --output {output}: cannot be written: File too large\n"
     assert output.read_text() == "of an earlier run"
     assert sorted(path.name for path in recording.parent.iterdir()) == ["out.json", "run.json"]
@@ -195,7 +195,7 @@ def test_a_full_standard_output_is_reported_in_one_sentence() -> None:
             stderr=subprocess.PIPE,
             text=True,
         )
-    assert ran.returncode == 2
+    assert ran.returncode == 5
     assert ran.stderr == "memreplay: standard output: No space left on device\n"
 
 

@@ -11,7 +11,7 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -97,19 +97,27 @@ class Launcher:
             self._last.wait()
 
     def start(
-        self, log: Path, *arguments: object, largest_file: int | None = None, modules: Path | None = None
+        self,
+        log: Path,
+        *arguments: object,
+        largest_file: int | None = None,
+        modules: Path | None = None,
+        streams: Mapping[int, Path | None] | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> Run:
         """Run ``memreplay`` with these arguments, in the environment as it now is.
 
         ``largest_file`` in bytes; to ``modules`` are written, one a line, those that it has loaded by its end.
+        ``streams`` sends a standard stream (0, 1, 2) to a file, a pipe or a device, not to the log; None closes it.
         """
         self._end_last()
         order = {
             "arguments": list(map(str, arguments)),
-            "environment": dict(os.environ),
+            "environment": {**os.environ, **(environment or {})},
             "log": str(log),
             "largest_file": largest_file,
             "modules": None if modules is None else str(modules),
+            "streams": [(number, path and str(path)) for number, path in (streams or {}).items()],
         }
         assert self._helper.stdin is not None and self._helper.stdout is not None
         self._helper.stdin.write(json.dumps(order) + "\n")
@@ -130,6 +138,18 @@ def _child(order: dict[str, Any]) -> None:
         for stream in (1, 2):
             os.dup2(log, stream)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        for number, path in order["streams"]:
+            stream = None
+            os.close(number)
+            if path is not None:
+                opened = os.open(path, os.O_WRONLY | os.O_CREAT)
+                if opened != number:
+                    os.dup2(opened, number)
+                # As Python opens it at its start: a stream knows what kind of file it writes to.
+                stream = os.fdopen(number, "w", buffering=1, encoding="utf-8", closefd=False)
+            name = ("stdin", "stdout", "stderr")[number]
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
         os.environ.clear()
         os.environ.update(order["environment"])
         if order["largest_file"]:
@@ -142,8 +162,9 @@ def _child(order: dict[str, Any]) -> None:
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
         if order["modules"]:
             Path(order["modules"]).write_text("\n".join(sys.modules), encoding="utf-8")
         os._exit(code)

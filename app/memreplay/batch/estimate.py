@@ -13,7 +13,6 @@ from functools import lru_cache
 from uuid import uuid4
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -32,6 +31,7 @@ from memreplay.llm.caching import ReplyCache, request_key
 from memreplay.llm.catalogue import model_facts
 from memreplay.llm.model import AnswerRequest, Reply
 from memreplay.llm.tokens import token_counter
+from memreplay.rich_console import terminal_console
 from memreplay.runtime.models import Judge
 from memreplay.runtime.run import Run
 from memreplay.runtime.run_with_tests import RunWithTests
@@ -135,7 +135,7 @@ def print_estimate(
         prices.append(estimate.price(model))
         numbers = (estimate.asked, estimate.calls, estimate.prompt_tokens)
         table.add_row(Text(backend), Text(model), *(f"{number:,}" for number in numbers), dollars(prices[-1]))
-    console = Console(width=None if Console().is_terminal else 120)
+    console = terminal_console(width=120)
     console.print(table)
     known = sum(price for price in prices if price is not None)
     unknown = ", where the price is known" if None in prices else ""

@@ -10,7 +10,7 @@ from time import monotonic
 from typing import TextIO
 
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -19,6 +19,7 @@ from memreplay.engine.events import AgentReplied, AnswerScored, AskEvent, Replay
 from memreplay.grading import Outcome
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import Reply
+from memreplay.rich_console import terminal_console
 from memreplay.scoring.rows import outcome_of_test
 from memreplay.scoring.statistics import wilson_interval
 from memreplay.text import dollars
@@ -58,7 +59,7 @@ class Tally:
         self.reused += reply.reused
         if not resumed and not reply.reused:
             self.asked += 1
-        if reply.error is None and not reply.reused:
+        if reply.was_billed and not reply.reused:
             self.paid_usd += reply.cost_usd or 0.0
             self.unpriced += reply.cost_usd is None
 
@@ -244,7 +245,7 @@ def shown_progress(totals: Mapping[tuple[str, str], int]) -> Iterator[BatchProgr
         yield PlainProgress(totals, sys.stderr)
         return
     progress = TableProgress(totals)
-    console = Console(stderr=True)
+    console = terminal_console(stderr=True)
     with Live(progress, console=console, refresh_per_second=_REFRESHES_A_SECOND, redirect_stdout=False):
         yield progress
 

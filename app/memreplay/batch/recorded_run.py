@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,13 +21,22 @@ from memreplay.llm.rate_limiter import ModelUnavailableError
 from memreplay.recording.reader import ANY_STATUS, UNFINISHED
 from memreplay.runtime.run import Run, content_digest
 from memreplay.runtime.run_with_tests import RunWithTests
+from memreplay.terminal import say
+
+
+def requests_to_end() -> list[signal.Signals]:
+    """The signals by which a system or a terminal asks a program to end; SIGINT comes from the user."""
+    names = [name for name in ("SIGTERM", "SIGQUIT", "SIGHUP") if hasattr(signal, name)]
+    numbers = [signal.Signals[name] for name in names]
+    return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 @contextmanager
 def two_step_interrupt(first: Callable[[], None], second: Callable[[], None]) -> Iterator[None]:
     """In the running event loop, call ``first`` at the first Ctrl-C and ``second`` at the next.
 
-    SIGTERM counts as the second. On platforms without such handlers Ctrl-C ends the process at once.
+    Other requests to end count as the second: SIGTERM, SIGQUIT, and SIGHUP unless it is ignored (nohup). On
+    platforms without such handlers Ctrl-C ends the process at once.
     """
     loop = asyncio.get_running_loop()
     steps = iter((first,))
@@ -36,15 +44,20 @@ def two_step_interrupt(first: Callable[[], None], second: Callable[[], None]) ->
     def interrupted() -> None:
         next(steps, second)()
 
+    handled = {signal.SIGINT: interrupted} | dict.fromkeys(requests_to_end(), second)
     with suppress(NotImplementedError):
-        loop.add_signal_handler(signal.SIGINT, interrupted)
-        loop.add_signal_handler(signal.SIGTERM, second)
+        for number, handler in handled.items():
+            loop.add_signal_handler(number, handler)
     try:
         yield
     finally:
         with suppress(NotImplementedError):
-            loop.remove_signal_handler(signal.SIGINT)
-            loop.remove_signal_handler(signal.SIGTERM)
+            for number in handled:
+                loop.remove_signal_handler(number)
+
+
+Ending = Literal["complete", "interrupted", "stopped"]
+"""How a run ended: with everything asked; by the user; or by what only its owner can fix, such as a full disk."""
 
 
 @dataclass(frozen=True)
@@ -61,27 +74,28 @@ async def run_recorded(
     conversations: Sequence[Conversation],
     sources: Sequence[TestSource],
     plan: RunPlan,
-) -> bool:
-    """Run and record. False if incomplete: interrupted, a model given up, or the recording cannot be written.
+) -> Ending:
+    """Run and record. A run that is not complete can be resumed.
 
     Raises:
         MemreplayError: a server, a key or the recording is unusable; nothing was asked.
     """
-    complete = False
+    ending: Ending = "interrupted"
     try:
         await run.check()
         tests = TestsRunner(run, sources, retry_errors=plan.retry_errors)
         await _prepare(tests)
         _begin(run, conversations, tests, plan)
-        complete = await _play(run, conversations, tests, plan)
+        ending = await _play(run, conversations, tests, plan)
     finally:
-        complete = await _finish(run, "finished" if complete else "interrupted") and complete
-    return complete
+        if not await _finish(run, "finished" if ending == "complete" else "interrupted"):
+            ending = "stopped"
+    return ending
 
 
 async def _prepare(tests: TestsRunner) -> None:
     try:
-        await tests.prepare(_say)
+        await tests.prepare(say)
     except ModelUnavailableError as error:
         raise MissingServerOrKeyError(f"the model cannot write the tests: {error}") from None
 
@@ -94,7 +108,7 @@ def _begin(run: Run, conversations: Sequence[Conversation], tests: TestsRunner, 
     statuses = ANY_STATUS if plan.retry_errors else UNFINISHED
     run.begin_run(digests, datasets, resume=statuses if plan.resume else ())
     if tests.sources:
-        _say(f"running {_count(tests.totals.total(), 'test')}, counted over all memories")
+        say(f"running {_count(tests.totals.total(), 'test')}, counted over all memories")
     if not conversations:
         return
     questions = sum(len(conversation.questions) for conversation in conversations)
@@ -102,10 +116,10 @@ def _begin(run: Run, conversations: Sequence[Conversation], tests: TestsRunner, 
     notes += [f"also running the {name} baseline" for name in run.implicit_baselines]
     if not plan.perceive:
         notes.append("no retrieval at ordinary turns (--perceive records it)")
-    _say("; ".join(notes))
+    say("; ".join(notes))
 
 
-async def _play(run: Run, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan) -> bool:
+async def _play(run: Run, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan) -> Ending:
     asking = AskPlan(
         backends=run.backend_names,
         baselines=run.implicit_baselines,
@@ -119,19 +133,21 @@ async def _play(run: Run, conversations: Sequence[Conversation], tests: TestsRun
     totals += tests.totals
     task = asyncio.current_task()
     assert task is not None
-    stopped_now = False
+    interrupted = stopped_now = False
     with shown_progress(totals) as progress:
         runner = BatchRunner(run, progress, asking, perceive=plan.perceive)
 
         def finish_calls() -> None:
-            _say("finishing the calls in progress; Ctrl-C again stops at once")
+            nonlocal interrupted
+            interrupted = True
+            say("finishing the calls in progress; Ctrl-C again stops at once")
             runner.stop()
             tests.stop()
 
         def stop_now() -> None:
             nonlocal stopped_now
             stopped_now = True
-            _say("stopping at once; replies of calls in progress are lost")
+            say("stopping at once; replies of calls in progress are lost")
             task.cancel()
 
         try:
@@ -141,21 +157,23 @@ async def _play(run: Run, conversations: Sequence[Conversation], tests: TestsRun
             if not stopped_now:
                 raise
             task.uncancel()
-            return False
+            return "interrupted"
         except RecordingError as error:
-            _say(f"memreplay: {error}")
-            return False
-    _say(_summary(progress))
+            say(f"memreplay: {error}")
+            return "stopped"
+    say(_summary(progress))
     given_up = run.rate_limiters.unavailable
     if given_up:
         whole = progress.overall
-        _say("\n".join([*given_up.values(), f"{_count(whole.total - whole.done, 'question')} not answered"]))
+        say("\n".join([*given_up.values(), f"{_count(whole.total - whole.done, 'question')} not answered"]))
     if (errors := progress.overall.errors) and not runner.stopping:
-        _say(
+        say(
             f"{_count(errors, 'answer')} ended in an error; to retry, run the same command with"
             f" --recording {run.recording_path} --resume --retry-errors"
         )
-    return not runner.stopping and not given_up
+    if interrupted:
+        return "interrupted"
+    return "stopped" if given_up or runner.stopping else "complete"
 
 
 async def _run_all(
@@ -177,7 +195,7 @@ async def _finish(run: Run, status: Literal["finished", "interrupted"]) -> bool:
     try:
         await run.finish(status)
     except RecordingError as error:
-        _say(f"memreplay: {error}")
+        say(f"memreplay: {error}")
         return False
     return True
 
@@ -188,10 +206,6 @@ def _summary(progress: BatchProgress) -> str:
         f"{whole.asked} asked, {whole.reused} replies reused from other runs,"
         f" {whole.resumed} answers resumed; paid {whole.cost}"
     )
-
-
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr, flush=True)
 
 
 def _count(number: int, noun: str) -> str:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -31,6 +30,8 @@ from memreplay.batch.tables import (
 )
 from memreplay.errors import UsageError
 from memreplay.files import refuse_unusable_output, write_whole
+from memreplay.printable import printable
+from memreplay.rich_console import terminal_console
 from memreplay.scoring import By
 from memreplay.scoring.equal_tokens import TOKEN_BUDGETS
 from memreplay.scoring.results import QuestionRow, Results
@@ -95,8 +96,9 @@ def _escaped(cell: Cell) -> Cell:
     match cell:
         case bool():
             return "true" if cell else "false"
-        case str() if cell.lstrip(" ").startswith(_STARTS_A_FORMULA):
-            return f"'{cell}"
+        case str():
+            text = printable(cell, keep="\n\t")
+            return f"'{text}" if cell.lstrip(" ").startswith(_STARTS_A_FORMULA) else text
         case float():
             # Significant digits, not decimals: a price may be tiny.
             return float(f"{cell:.9g}")
@@ -183,7 +185,7 @@ def _markdown_table(columns: Columns, backends: Mapping[str, object]) -> Iterato
 
 def plain(text: str) -> str:
     """The text escaped: one line, no markup, no mention."""
-    escaped = _SPECIAL.sub(lambda match: f"\\{match[0]}", " ".join(text.split()))
+    escaped = _SPECIAL.sub(lambda match: f"\\{match[0]}", printable(" ".join(text.split())))
     return _MENTION.sub("@\u200b", escaped)
 
 
@@ -234,7 +236,7 @@ def write_results(results: Results, outputs: Sequence[str]) -> None:
 
 def print_table(results: Results, by: Sequence[By] = ()) -> None:
     """Print all tables, the breakdowns that are asked for, and remarks."""
-    console = Console(width=None if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL)
+    console = terminal_console(width=_WIDTH_WITHOUT_TERMINAL)
     for title, columns in titled_tables(results):
         if title:
             console.print(Text(title, style="bold"))
@@ -266,5 +268,5 @@ def _table(columns: Columns, backends: Mapping[str, object]) -> Table:
     for heading in columns:
         table.add_column(heading, justify="right")
     for name in backends:
-        table.add_row(Text(name), *(cells[name] for cells in columns.values()))
+        table.add_row(Text(printable(name)), *(cells[name] for cells in columns.values()))
     return table

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memory_backends.controls import CLOSED_BOOK, CONTROLS
 from memreplay.batch.estimate import estimate_run, estimate_tests, print_estimate
-from memreplay.batch.recorded_run import RunPlan, run_recorded
+from memreplay.batch.recorded_run import Ending, RunPlan, run_recorded
 from memreplay.batch.selection import AskPlan, first_questions, sampled_questions
 from memreplay.batch.writers import check_outputs
 from memreplay.cli.reading_progress import show_reading_progress
@@ -19,7 +18,15 @@ from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import default_datasets, load
 from memreplay.dataset_interfaces.sources import TestSource, split_specs
 from memreplay.engine.remote.client import is_agent
-from memreplay.errors import EXIT_BELOW_THRESHOLD, EXIT_DONE, EXIT_INTERRUPTED, EXIT_QUESTION_ERRORS, UsageError
+from memreplay.errors import (
+    EXIT_BELOW_THRESHOLD,
+    EXIT_DONE,
+    EXIT_INTERRUPTED,
+    EXIT_QUESTION_ERRORS,
+    EXIT_STOPPED,
+    MemreplayError,
+    UsageError,
+)
 from memreplay.llm.catalogue import is_loopback
 from memreplay.paths import new_recording_path
 from memreplay.runtime.models import refuse_extractive_judge
@@ -29,6 +36,7 @@ from memreplay.scoring import By
 from memreplay.scoring.answer_key import read_answer_key
 from memreplay.scoring.results import Results
 from memreplay.settings import Settings, without_secrets
+from memreplay.terminal import say
 
 
 @dataclass(frozen=True)
@@ -115,26 +123,30 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     answer_key = read_answer_key(options.answer_key) if options.answer_key else None
     if answer_key is not None:
         answer_key.check(conversations)
-    if not _completed(settings, options.plan, conversations, sources, recording):
-        print(
-            f"interrupted; everything finished so far is saved. To continue, run the same command with"
-            f" --recording {recording} --resume",
-            file=sys.stderr,
+    ending = _run(settings, options.plan, conversations, sources, recording)
+    if ending != "complete":
+        say(
+            f"{ending}; everything finished so far is saved. To continue, run the same command with"
+            f" --recording {recording} --resume"
         )
-        return EXIT_INTERRUPTED
-    results = write_report(recording, None, outputs, answer_key, options.by)
-    print(f"recorded in {recording}", file=sys.stderr)
+        return EXIT_INTERRUPTED if ending == "interrupted" else EXIT_STOPPED
+    try:
+        results = write_report(recording, None, outputs, answer_key, options.by)
+    except MemreplayError as error:
+        say(f"memreplay: {error}\nthe run is complete; to write its results, run: memreplay report {recording}")
+        return EXIT_STOPPED
+    say(f"recorded in {recording}")
     return _exit_code(results, options.fail_under)
 
 
-def _completed(
+def _run(
     settings: Settings,
     plan: RunPlan,
     conversations: Sequence[Conversation],
     sources: Sequence[TestSource],
     recording: Path,
-) -> bool:
-    """Run and record; whether the run is complete. The embedder is released before the results are built."""
+) -> Ending:
+    """Run and record. The embedder is released before the results are built."""
     baselines = _implicit_baselines(settings.backend) if conversations else ()
     run = RunWithTests(settings, recording, implicit_baselines=baselines, warn=_warn)
     return asyncio.run(run_recorded(run, conversations, sources, plan))
@@ -191,4 +203,4 @@ def _exit_code(results: Results, fail_under: float | None) -> int:
 
 
 def _warn(sentence: str) -> None:
-    print(f"warning: {sentence}", file=sys.stderr)
+    say(f"warning: {sentence}")

@@ -16,9 +16,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from memreplay.batch.report import results_of_run
 from memreplay.batch.writers import STANDARD_OUTPUT, check_outputs, ending_of, plain
 from memreplay.cli.options import COMMAND_OPTIONS
-from memreplay.conversations.validation_errors import printable
 from memreplay.errors import EXIT_DONE, EXIT_QUESTION_ERRORS, EXIT_REGRESSION, UsageError
 from memreplay.files import NOT_REGULAR, is_irregular, write_whole
+from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording
 from memreplay.scoring.comparisons import SIGNIFICANCE_LEVEL

@@ -21,7 +21,6 @@ from memreplay.conversations.coverage import Cell, Coverage, CoverageTable, cove
 from memreplay.conversations.export import as_test_conversation_text, conversation_schema_text, lost_in_export
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import DatasetEntry, load, shipped_datasets
-from memreplay.conversations.validation_errors import printable
 from memreplay.dataset_interfaces.definitions import Benchmark, save_definitions
 from memreplay.dataset_interfaces.dynamic import DynamicExample
 from memreplay.dataset_interfaces.loading import SHIPPED_DATASETS, ShippedDataset, shipped_dataset
@@ -29,6 +28,8 @@ from memreplay.dataset_interfaces.sources import TestOptions, TestSource, split_
 from memreplay.errors import DatasetError, UsageError
 from memreplay.files import write_whole
 from memreplay.paths import datasets_folder
+from memreplay.printable import printable
+from memreplay.rich_console import terminal_console
 
 _PLAIN_WIDTH = 160
 _EMPTY = "·"
@@ -238,4 +239,4 @@ def _print_json(data: object) -> None:
 
 
 def _console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False)
+    return terminal_console(width=_PLAIN_WIDTH, highlight=False)

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from memreplay.conversations.validation_errors import SILENT, OnBytesRead, OnOpened
+from memreplay.rich_console import terminal_console
 
 BIG_FILE_BYTES = 8_000_000
 """Smaller files are read too fast for a bar."""
@@ -25,7 +25,9 @@ def show_reading_progress() -> Iterator[OnOpened]:
         return
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     # Rich must not capture what is printed to a redirected standard output.
-    bars = Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=sys.stdout.isatty())
+    bars = Progress(
+        *columns, console=terminal_console(stderr=True), transient=True, redirect_stdout=sys.stdout.isatty()
+    )
     with bars:
         yield lambda path: _watch(path, bars)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -12,8 +11,10 @@ import typer
 from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.errors import RecordingError
 from memreplay.paths import recording_files
+from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
+from memreplay.terminal import say
 
 command = typer.Typer(**COMMAND_OPTIONS, invoke_without_command=True)
 
@@ -33,10 +34,10 @@ def list_recordings() -> None:
             with closing(Recording.open(path)) as recording:
                 runs = recording.runs()
         except RecordingError as error:
-            print(f"memreplay: {error}", file=sys.stderr)
+            say(f"memreplay: {error}")
             continue
         for run in runs:
-            print(f"{path}\t{_run_line(run)}")
+            _show(f"{path}\t{_run_line(run)}")
 
 
 @command.command("show")
@@ -44,11 +45,11 @@ def show_recording(file: Annotated[Path, typer.Argument(help="A recording.")]) -
     """Show the runs of a recording, with their settings and conversations."""
     with closing(Recording.open(file)) as recording, reporting_damage(file):
         for run in recording.runs():
-            print(_run_line(run))
+            _show(_run_line(run))
             for name, value in run.settings.items():
-                print(f"  {name}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
+                _show(f"  {name}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
             for conversation_id in recording.conversation_ids(run.id):
-                print(f"  {_conversation_line(recording, run, conversation_id)}")
+                _show(f"  {_conversation_line(recording, run, conversation_id)}")
 
 
 @command.command("import")
@@ -60,7 +61,11 @@ def import_run(
     from memreplay.recording.goodai_import import import_goodai_run
 
     tests = import_goodai_run(source, recording)
-    print(f"{tests} tests imported; recorded in {recording}", file=sys.stderr)
+    say(f"{tests} tests imported; recorded in {recording}")
+
+
+def _show(line: str) -> None:
+    print(printable(line, keep="\t"))
 
 
 def _run_line(run: RunInfo) -> str:

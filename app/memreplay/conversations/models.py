@@ -11,6 +11,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from memory_backends.storable import StorableText
+
 Role = Literal["user", "assistant"]
 Salience = Literal["high", "medium", "low"]
 InfoLocation = Literal["early", "middle", "recent"]
@@ -47,8 +49,8 @@ class Turn(Frozen):
     number: int
     session: int
     role: Role
-    speaker: str | None
-    text: str
+    speaker: StorableText | None
+    text: StorableText
     key_info: KeyInfo | None = None
 
 
@@ -95,8 +97,8 @@ class Conversation(Frozen):
     in which the agent answers, so turns and sessions are created during the run.
     """
 
-    id: str
-    dataset: str
+    id: StorableText
+    dataset: StorableText
     sessions: tuple[Session, ...]
     turns: tuple[Turn, ...]
     questions: tuple[Question, ...]

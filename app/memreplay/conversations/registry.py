@@ -15,9 +15,10 @@ from memreplay.conversations.formats import detect_format, test_conversation
 from memreplay.conversations.formats.locomo_mc10 import EvidenceIndex, read_evidence
 from memreplay.conversations.json_files import DatasetFile, read_json
 from memreplay.conversations.models import Conversation
-from memreplay.conversations.validation_errors import SILENT, LoadCallbacks, OnOpened, OnWarning, printable
+from memreplay.conversations.validation_errors import SILENT, LoadCallbacks, OnOpened, OnWarning
 from memreplay.errors import DatasetError, UsageError
 from memreplay.paths import datasets_folder
+from memreplay.printable import printable
 
 _SUFFIXES = (".json", ".jsonl")
 _SCHEMA_SUFFIX = ".schema.json"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ValidationError
 from pydantic_core import ErrorDetails
 
 from memreplay.errors import DatasetError
+from memreplay.printable import printable
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -74,11 +74,6 @@ class ErrorCollector(list[DatasetError]):
         """Raise :class:`DatasetErrors` if there are any errors."""
         if self:
             raise DatasetErrors(self)
-
-
-def printable(text: str) -> str:
-    """The text with control characters, bidi controls and line breaks escaped as in JSON: safe for a terminal."""
-    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
 
 
 def shown(value: object) -> str:

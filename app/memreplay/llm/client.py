@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 from collections import Counter
@@ -14,7 +15,16 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exp
 from memory_backends.stores.retry import with_answer_kept
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.catalogue import key_for
-from memreplay.llm.errors import failed_reply, is_rate_limit, is_too_much, may_pass, permanent_failure, retry_after
+from memreplay.llm.errors import (
+    failed_reply,
+    is_rate_limit,
+    is_too_much,
+    is_unreadable_reply,
+    may_pass,
+    permanent_failure,
+    retry_after,
+    timed_out,
+)
 from memreplay.llm.extractive.provider import read
 from memreplay.llm.litellm_setup import loaded_litellm
 from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage, Reply, TokenUsage
@@ -23,6 +33,9 @@ from memreplay.llm.secrets import redact_reply
 
 ATTEMPTS = 4
 """Attempts at one call, the first one included."""
+
+ATTEMPTS_AT_UNREADABLE = 2
+"""Attempts that end in a reply that cannot be read: each may have been billed."""
 
 ATTEMPTS_AGAINST_RATE_LIMIT = 12
 """Attempts that end in a rate limit; they do not count as failures."""
@@ -73,8 +86,13 @@ class LiteLLMModel:
         attempts: Counter[str] = Counter()
 
         def exhausted(state: RetryCallState) -> bool:
-            attempts["rate limited" if is_rate_limit(_error_of(state)) else "failed"] += 1
-            return attempts["failed"] >= self._attempts or attempts["rate limited"] >= ATTEMPTS_AGAINST_RATE_LIMIT
+            error = _error_of(state)
+            if is_rate_limit(error):
+                attempts["rate limited"] += 1
+                return attempts["rate limited"] >= ATTEMPTS_AGAINST_RATE_LIMIT
+            attempts["failed"] += 1
+            attempts["unreadable"] += is_unreadable_reply(error)
+            return attempts["failed"] >= self._attempts or attempts["unreadable"] >= ATTEMPTS_AT_UNREADABLE
 
         retrying = AsyncRetrying(
             retry=retry_if_exception(may_pass), stop=exhausted, wait=_back_off, sleep=limiter.sleep, reraise=True
@@ -87,6 +105,10 @@ class LiteLLMModel:
             try:
                 reply = await self._call(request)
             except Exception as error:
+                if timed_out(error):
+                    limiter.stayed_silent(self._timeout)
+                else:
+                    limiter.heard()
                 if is_too_much(error):
                     limiter.rejected(begun, min(retry_after(error) or 0.0, _LONGEST_BACK_OFF * 2))
                 else:
@@ -155,29 +177,57 @@ def _reply(litellm: Any, request: AnswerRequest, response: Any, elapsed: float) 
     if not choices:
         return Reply(text=None, error="the provider's reply holds no answer")
     message = choices[0].message
+    text = message.content or ""
     # LiteLLM moves the field "refusal" of OpenAI there.
     refusal = (getattr(message, "provider_specific_fields", None) or {}).get("refusal")
     refused = choices[0].finish_reason == "content_filter" or bool(refusal)
+    is_empty = not text.strip() and not refused
     usage = getattr(response, "usage", None)
+    counts = [
+        getattr(usage, "prompt_tokens", None),
+        getattr(usage, "completion_tokens", None),
+        getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None),
+    ]
+    prompt, completion, cached = map(_tokens, counts)
     return Reply(
-        text=redact_reply(message.content or refusal or ""),
+        text=None if is_empty else redact_reply(text or refusal or ""),
+        error=_why_empty(choices[0].finish_reason, message) if is_empty else None,
         refused=refused,
-        usage=TokenUsage(
-            prompt=getattr(usage, "prompt_tokens", None) or 0,
-            completion=getattr(usage, "completion_tokens", None) or 0,
-            cached=getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None) or 0,
-        ),
-        cost_usd=_cost(litellm, request.model, response),
+        usage=TokenUsage(prompt=prompt, completion=completion, cached=cached),
+        cost_usd=_cost(litellm, request.model, response) if all(map(_is_credible, counts)) else None,
         ms=elapsed,
     )
+
+
+_MOST_TOKENS = 10**9
+"""No prompt is that long. A larger number, or a negative one, is a fault of the provider's server."""
+
+
+def _is_credible(tokens: Any) -> bool:
+    return tokens is None or (isinstance(tokens, int) and 0 <= tokens <= _MOST_TOKENS)
+
+
+def _tokens(count: Any) -> int:
+    """A count that the provider states; 0 where it states none, or none that can be true."""
+    return count if count is not None and _is_credible(count) else 0
+
+
+def _why_empty(finish_reason: str | None, message: Any) -> str:
+    """An empty reply is no answer, right or wrong: the reason that the provider gives."""
+    if finish_reason == "length":
+        return "the reply is empty: the token limit was reached before any text"
+    if getattr(message, "tool_calls", None) or getattr(message, "function_call", None):
+        return "the reply is empty: the model called a tool"
+    return "the reply is empty"
 
 
 def _cost(litellm: Any, model: str, response: Any) -> float | None:
     """US dollars, cached tokens at their lower price; None where LiteLLM knows no price."""
     try:
-        return float(litellm.completion_cost(completion_response=response, model=model))
+        cost = float(litellm.completion_cost(completion_response=response, model=model))
     except Exception:
         return None
+    return cost if math.isfinite(cost) else None
 
 
 class OfflineModel:

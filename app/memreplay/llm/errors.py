@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 
+from memory_backends.storable import storable
 from memreplay.llm.catalogue import variable_of_key
 from memreplay.llm.model import Reply
 from memreplay.llm.question_kinds import one_line
@@ -17,9 +19,13 @@ _LONGEST_REASON = 300
 _ERROR_NAMES = re.compile(r"^(?:(?:litellm\.)?[A-Za-z]+(?:Error|Exception)(?::| -) )+(?=\S)")
 """LiteLLM names the error two or three times before the provider's message."""
 
+_TRACEBACK = re.compile(r"\s*Traceback \(most recent call last\).*", re.DOTALL)
 _MESSAGE = re.compile(r'\{.*?"(?:message|error)": *"((?:[^"\\]|\\.)+)"')
 _RETRIED_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 _TOO_MUCH_STATUS = frozenset({429, 503, 529})
+_OF_A_TRANSPORT = frozenset({"httpx", "httpcore", "openai", "anthropic", "aiohttp", "botocore", "grpc", "google"})
+"""Packages whose errors mean that the server rejected the request or the connection failed."""
+_TOKENS_REPORTED = re.compile(r"(?:prompt|input|total|completion|output)_tokens['\"]?\s*[:=]\s*[1-9]")
 _NO_CREDIT = re.compile(
     r"insufficient_(?:user_)?quota|billing_hard_limit|credit balance is too low|insufficient (?:balance|credits?)\b"
     r"|(?:run|ran) out of credits|doesn't have any credits|key limit exceeded|arrearage",
@@ -50,9 +56,40 @@ def has_no_credit(error: BaseException) -> bool:
     return status_of(error) == 402 or _NO_CREDIT.search(_message_of(error)) is not None
 
 
+def is_unreadable_reply(error: BaseException) -> bool:
+    """Whether the provider answered, and its reply cannot be read. It may have been billed.
+
+    LiteLLM gives such an error status 500, like one that the provider sends: only its causes tell them apart.
+    """
+    if status_of(error) != 500 or timed_out(error):
+        return False
+    return not any(
+        isinstance(cause, OSError) or type(cause).__module__.partition(".")[0] in _OF_A_TRANSPORT
+        for cause in _causes(error)
+    )
+
+
+def was_billed(error: BaseException) -> bool:
+    """Whether a reply that cannot be read reports the tokens that it used."""
+    if not is_unreadable_reply(error):
+        return False
+    return any(
+        _TOKENS_REPORTED.search(f"{cause} {getattr(cause, 'doc', '')}") for cause in (error, *_causes(error))
+    )
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen = {error}
+    cause = error.__cause__ or error.__context__
+    while cause is not None and cause not in seen:
+        yield cause
+        seen.add(cause)
+        cause = cause.__cause__ or cause.__context__
+
+
 def may_pass(error: BaseException) -> bool:
     """Whether the next attempt may succeed."""
-    if is_refusal(error) or has_no_credit(error) or (retry_after(error) or 0.0) > LONGEST_WAIT:
+    if is_refusal(error) or has_no_credit(error) or was_billed(error) or (retry_after(error) or 0.0) > LONGEST_WAIT:
         return False
     return timed_out(error) or type(error).__name__ == "APIConnectionError" or status_of(error) in _RETRIED_STATUS
 
@@ -80,7 +117,7 @@ def retry_after(error: BaseException) -> float | None:
 
 def reason_of(error: BaseException) -> str:
     """The provider's message in one line, without keys; of a JSON body only its message."""
-    said = _ERROR_NAMES.sub("", one_line(str(error)))
+    said = _ERROR_NAMES.sub("", one_line(_TRACEBACK.sub("", storable(str(error)))))
     message = _MESSAGE.search(said)
     return scrubbed(_unescaped(message[1]) if message else said)[:_LONGEST_REASON]
 
@@ -98,6 +135,8 @@ def failed_reply(error: BaseException, timeout: float) -> Reply:
         return Reply(text="", refused=True)
     if timed_out(error):
         return Reply(text=None, error=f"the model did not answer within {timeout:g} s")
+    if is_unreadable_reply(error):
+        return Reply(text=None, error=f"the provider's reply cannot be read: {reason_of(error)}")
     name, reason = type(error).__name__, reason_of(error)
     asked = retry_after(error)
     if asked is not None and asked > LONGEST_WAIT:

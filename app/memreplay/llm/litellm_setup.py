@@ -38,6 +38,8 @@ def _load() -> ModuleType:
         logger.propagate = False
     # A call cancelled right after its start (Ctrl-C twice) leaves one of LiteLLM's coroutines behind.
     warnings.filterwarnings("ignore", r"coroutine '.*acompletion' was never awaited", RuntimeWarning)
+    # A reply of another shape than OpenAI's; what cannot be read becomes an error with its reason.
+    warnings.filterwarnings("ignore", "Pydantic serializer warnings", UserWarning)
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     litellm.drop_params = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from memory_backends.storable import StorableText
 from memreplay.conversations.models import Frozen
 
 
@@ -14,7 +15,7 @@ class PromptMessage(Frozen):
     """
 
     role: str
-    segments: tuple[str, ...]
+    segments: tuple[StorableText, ...]
 
     @property
     def content(self) -> str:
@@ -51,8 +52,8 @@ class Reply(Frozen):
     ``earlier_conversations`` count what an agent without a fresh session had already seen.
     """
 
-    text: str | None
-    error: str | None = None
+    text: StorableText | None
+    error: StorableText | None = None
     refused: bool = False
     usage: TokenUsage = TokenUsage()
     cost_usd: float | None = None
@@ -60,6 +61,11 @@ class Reply(Frozen):
     reused: bool = False
     earlier_questions: int = 0
     earlier_conversations: int = 0
+
+    @property
+    def was_billed(self) -> bool:
+        """Whether the provider charges for it: an empty reply is an error, and has used tokens."""
+        return self.error is None or self.usage.prompt + self.usage.completion > 0
 
 
 class AnswerModel(Protocol):

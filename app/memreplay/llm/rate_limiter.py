@@ -173,6 +173,9 @@ class RateLimits:
     tpm: int | None = None
 
 
+_SILENT_CALLS, _SILENT_TIMEOUTS = 4, 3
+"""A model is given up after as many calls in a row timed out, and it replied to none for as many timeouts."""
+
 _REMEMBERED = 0.99
 """Weight of a call against the next one: about the last hundred count."""
 
@@ -190,14 +193,23 @@ class RateLimiter:
     """
 
     def __init__(
-        self, gate: Gate, adaptive: AdaptiveLimit | None, rpm: int | None, tpm: int | None, clock: Clock
+        self,
+        name: str,
+        gate: Gate,
+        adaptive: AdaptiveLimit | None,
+        rpm: int | None,
+        tpm: int | None,
+        clock: Clock,
     ) -> None:
+        self._name = name
         self._gate, self._adaptive, self._clock = gate, adaptive, clock
         self._requests = MinuteQuota(rpm) if rpm else None
         self._tokens = MinuteQuota(tpm) if tpm else None
         self._paused_until = -math.inf
         self._calls = self._rejections = 0.0
         self._stopped = asyncio.Event()
+        self._under_way = self._silent_calls = 0
+        self._heard_at: float | None = None
         self.has_answered = False
         self.unavailable: str | None = None
         """Why the model is not called any more, in one sentence."""
@@ -219,11 +231,23 @@ class RateLimiter:
             await self._wait_for_quotas(tokens)
             while (seconds := self._paused_until - self._clock.now()) > 0:
                 await self.sleep(seconds)
-            yield self._clock.now()
+            if self._heard_at is None:
+                self._heard_at = self._clock.now()
+            self._under_way += 1
+            try:
+                yield self._clock.now()
+            finally:
+                self._under_way -= 1
+
+    @property
+    def waiting_for(self) -> tuple[int, float]:
+        """The calls under way, and the seconds since the model last replied or was first called."""
+        return self._under_way, 0.0 if self._heard_at is None else self._clock.now() - self._heard_at
 
     def succeeded(self, tokens_beyond_estimate: int) -> None:
         """Report that a call succeeded, and how many tokens it used beyond those it reserved."""
         self.has_answered = True
+        self.heard()
         if self._tokens is not None:
             self._tokens.correct(tokens_beyond_estimate)
         self._count(rejected=False)
@@ -233,6 +257,20 @@ class RateLimiter:
     def failed(self) -> None:
         """Report that a call failed for a reason that calling less often would not fix."""
         self._count(rejected=False)
+
+    def heard(self) -> None:
+        """Report that the provider replied, whatever it said."""
+        self._heard_at, self._silent_calls = self._clock.now(), 0
+
+    def stayed_silent(self, timeout: float) -> None:
+        """Report that a call timed out after ``timeout`` seconds. A model that answers no call is given up."""
+        self._silent_calls += 1
+        _, silent = self.waiting_for
+        if self._silent_calls >= _SILENT_CALLS and silent >= _SILENT_TIMEOUTS * timeout:
+            self.mark_unavailable(
+                f"{self._name} is unavailable: it has not answered for {silent:.0f} s, in which"
+                f" {self._silent_calls} calls timed out; check its server, or allow more time with --timeout"
+            )
 
     def rejected(self, begun: float, pause: float) -> None:
         """Report that the provider rejected a call as one too many, and the seconds it asks to pause for."""
@@ -273,6 +311,7 @@ class RateLimiter:
         """Call the model again: the user may have fixed the problem."""
         if self.unavailable is not None:
             self.unavailable = None
+            self._heard_at, self._silent_calls = None, 0
             self._stopped.clear()
 
     def _check_stopped(self) -> None:
@@ -302,7 +341,7 @@ class RateLimiters:
     def of(self, model: str) -> RateLimiter:
         """The rate limiter of a model, by its LiteLLM name."""
         if model not in self._by_model:
-            self._by_model[model] = self._new(quotas=model != EXTRACTIVE_MODEL)
+            self._by_model[model] = self._new(model)
             if self._stopped:
                 self._by_model[model].stop()
         return self._by_model[model]
@@ -323,9 +362,9 @@ class RateLimiters:
         for limiter in self._by_model.values():
             limiter.mark_available()
 
-    def _new(self, *, quotas: bool) -> RateLimiter:
-        rpm, tpm = (self._limits.rpm, self._limits.tpm) if quotas else (None, None)
+    def _new(self, model: str) -> RateLimiter:
+        rpm, tpm = (None, None) if model == EXTRACTIVE_MODEL else (self._limits.rpm, self._limits.tpm)
         if self._shared_gate is not None:
-            return RateLimiter(self._shared_gate, None, rpm, tpm, self._clock)
+            return RateLimiter(model, self._shared_gate, None, rpm, tpm, self._clock)
         adaptive = AdaptiveLimit()
-        return RateLimiter(Gate(lambda: adaptive.size), adaptive, rpm, tpm, self._clock)
+        return RateLimiter(model, Gate(lambda: adaptive.size), adaptive, rpm, tpm, self._clock)

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
+from memory_backends.storable import storable_value
 from memreplay.engine.events import REPLAY_EVENT, ReplayEvent
 from memreplay.errors import RecordingError
 
@@ -99,9 +100,22 @@ def _unescaped(key: str) -> str:
     return key[:-1] if _looks_like_reference(key) else key
 
 
+def to_json(value: Any, option: int | None = None) -> bytes:
+    """Plain data as JSON. What JSON and SQLite cannot hold is replaced (:mod:`memory_backends.storable`)."""
+    try:
+        return orjson.dumps(value, option=option)
+    except TypeError:
+        return orjson.dumps(storable_value(value), option=option)
+
+
 def event_to_json(event: ReplayEvent, store: Callable[[str, str], None]) -> str:
     """The body of an event's row. Long texts go to ``store`` as (hash, text)."""
-    return orjson.dumps(intern(event.model_dump(mode="json"), store)).decode()
+    fields = event.model_dump(mode="json")
+    try:
+        return orjson.dumps(intern(fields, store)).decode()
+    except (TypeError, UnicodeEncodeError):
+        # What is stored before the error stays in the table of texts, which does no harm.
+        return orjson.dumps(intern(storable_value(fields), store)).decode()
 
 
 def event_from_json(body: str, look_up: Callable[[str], str]) -> ReplayEvent:

@@ -13,6 +13,7 @@ from uuid import uuid4
 import orjson
 from sqlite_utils import Database
 
+from memory_backends.storable import storable_value
 from memreplay import __version__
 from memreplay.conversations.models import Conversation
 from memreplay.engine.events import (
@@ -25,7 +26,7 @@ from memreplay.engine.events import (
     StoreOperated,
 )
 from memreplay.errors import RecordingError
-from memreplay.recording.bodies import event_from_json, event_to_json, intern
+from memreplay.recording.bodies import event_from_json, event_to_json, intern, to_json
 from memreplay.recording.reader import Recording, placeholders
 from memreplay.timeline.event_store import summarize
 
@@ -61,7 +62,7 @@ class RunRows:
         if conversation.id in self._keys:
             return
         with self._atomically():
-            body = orjson.dumps(intern(conversation.model_dump(mode="json"), self._store_text))
+            body = to_json(intern(storable_value(conversation.model_dump(mode="json")), self._store_text))
             row = {
                 "run_id": self.run_id,
                 "position": len(self._keys),
@@ -185,8 +186,8 @@ def insert_run(
                 "status": "running",
                 "version": __version__,
                 "fingerprint": identity,
-                "settings": orjson.dumps(settings).decode(),
-                "datasets": orjson.dumps(list(datasets)).decode(),
+                "settings": to_json(settings).decode(),
+                "datasets": to_json(list(datasets)).decode(),
             }
         )
     return RunRows(db, path, run_id)

@@ -24,6 +24,7 @@ from memreplay.engine.events import (
 )
 from memreplay.errors import RecordingError
 from memreplay.recording.annotations import RecordedAnnotations, live_annotations
+from memreplay.recording.bodies import to_json
 from memreplay.recording.connection import WriterLock, leave_wal, open_exclusively
 from memreplay.recording.event_store import LiveArchive
 from memreplay.recording.reader import UNFINISHED, Recording, RunStatus
@@ -35,7 +36,7 @@ _LONGEST_PENDING_SECONDS = 1.0
 
 def fingerprint(settings: dict[str, Any]) -> str:
     """A digest of settings that does not depend on their order."""
-    return sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return sha256(to_json(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 class RunRecorder:

@@ -7,8 +7,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import orjson
-
 from memory_backends.base import MemoryBackend
 from memory_backends.controls import CLOSED_BOOK
 from memreplay.conversations.models import Conversation
@@ -22,7 +20,7 @@ from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.model import AnswerModel
 from memreplay.llm.tokens import token_counter
 from memreplay.recording.annotations import annotations_of
-from memreplay.recording.bodies import text_hash
+from memreplay.recording.bodies import text_hash, to_json
 from memreplay.recording.reader import RunStatus
 from memreplay.recording.writer import RunRecorder, fingerprint
 from memreplay.runtime.memories import RunMemories
@@ -216,7 +214,7 @@ class Run:
 
 
 def content_digest(conversation: Conversation) -> str:
-    return text_hash(orjson.dumps(conversation.model_dump(mode="json")).decode())
+    return text_hash(to_json(conversation.model_dump(mode="json")).decode())
 
 
 def _recorded(record: Callable[[ReplayEvent], None], emit: EventSink | None) -> EventSink:

@@ -268,7 +268,7 @@ def tokens_of(rows: Rows) -> Tokens:
 
 def cost_of(rows: Rows) -> float | None:
     """The cost of the replies, without errors; None if any price is unknown."""
-    costs = [row.cost_usd for row in rows if row.outcome != "error"]
+    costs = [row.cost_usd for row in rows if row.outcome != "error" or row.tokens is not None]
     known = [cost for cost in costs if cost is not None]
     return sum(known) if costs and len(known) == len(costs) else None
 

@@ -52,8 +52,6 @@ def question_row(
     count = token_counter(asked.model)
     hits = [hit if hit.tokens else hit.model_copy(update={"tokens": count(hit.text)}) for hit in asked.hits]
     model_was_asked = bool(asked.prompt)
-    usage = reply.usage
-    is_counted = reply.error is None or usage.prompt + usage.completion > 0
     retrieval = scored.retrieval if model_was_asked else RetrievalScore()
     recall_at = retrieval.recall_at or {}
     answerable = Answerable(question, conversation.turns_by_id)
@@ -83,7 +81,7 @@ def question_row(
         hits=tuple(map(_hit_row, hits)),
         evidence_in_prompt=retrieval.evidence_in_prompt,
         failure=attribution.label if attribution else None,
-        tokens=_tokens(reply) if model_was_asked and is_counted and asked.model != AGENT_MODEL else None,
+        tokens=_tokens(reply) if model_was_asked and reply.was_billed and asked.model != AGENT_MODEL else None,
         cost_usd=reply.cost_usd if model_was_asked else None,
         ms=reply.ms if model_was_asked and (reply.error is None or reply.ms) else None,
         recall_ms=asked.recall_ms,
@@ -203,7 +201,7 @@ def _row(
     outcome = outcome_of_test(scored)
     name, repeat = _name_and_repeat(conversation, scored)
     answered = [event.reply for event in replies if event.prompt]
-    costs = [reply.cost_usd for reply in answered if reply.error is None]
+    costs = [reply.cost_usd for reply in answered if reply.was_billed]
     benchmark = [call.cost_usd for call in asked if call.cost_usd is not None]
     return QuestionRow(
         question_id=scored.test_id,

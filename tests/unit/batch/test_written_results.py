@@ -68,7 +68,8 @@ def test_csv_says_which_rule_decided() -> None:
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "  ="])
 def test_csv_text_that_a_spreadsheet_would_calculate_has_a_quote_before_it(start: str) -> None:
     (only,) = cells(row(recall(text=f"{start}HYPERLINK(1)"), reply(f"{start}1+1")))
-    assert only["question"] == f"'{start}HYPERLINK(1)" and only["reply"] == f"'{start}1+1"
+    shown = start.replace("\r", "\\r")
+    assert only["question"] == f"'{shown}HYPERLINK(1)" and only["reply"] == f"'{shown}1+1"
 
 
 def test_csv_leaves_numbers_and_other_text_as_they_are() -> None:

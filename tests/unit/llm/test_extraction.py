@@ -57,7 +57,7 @@ async def test_the_request_asks_for_json_and_has_one_line_per_message() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "The user is called Ada.", "[]", '{"facts": [{"turn": "1"}]}', '{"facts": "none"}', '{"facts": [1'],
+    ["The user is called Ada.", "[]", '{"facts": [{"turn": "1"}]}', '{"facts": "none"}', '{"facts": [1'],
 )
 async def test_a_malformed_reply_is_an_error_without_facts(text: str) -> None:
     with OpenAIServer([answer(text)]) as server:

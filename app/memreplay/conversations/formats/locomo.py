@@ -21,11 +21,11 @@ from memreplay.conversations.validation_errors import (
     LoadCallbacks,
     Place,
     TextOrInteger,
-    printable,
     shown,
     validated,
 )
 from memreplay.errors import DatasetError
+from memreplay.printable import printable
 
 NAME = "LoCoMo"
 SIGNATURE = 'a locomo10 file (a list of objects with "conversation" and "qa")'

@@ -1,0 +1,50 @@
+"""Makes values from outside safe to store: JSON, SQLite, Redis and Qdrant all take UTF-8 text and 64-bit integers.
+
+A provider, an agent, a plug-in or a file may send more: half a surrogate pair, or an integer of thirty digits.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
+
+_SMALLEST, _LARGEST = -(2**63), 2**64 - 1
+
+
+def storable(text: str) -> str:
+    """The text as valid Unicode: surrogate pairs are joined, half a pair becomes U+FFFD."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+StorableText = Annotated[str, AfterValidator(storable)]
+"""Text from outside, as a field of a model."""
+
+
+def storable_value(value: Any) -> Any:
+    """A copy of plain data without invalid text, and with integers beyond 64 bits as their digits."""
+    match value:
+        case str():
+            return storable(value)
+        case bool():
+            return value
+        case int() if not _SMALLEST <= value <= _LARGEST:
+            return _digits(value)
+        case dict():
+            return {
+                storable(key) if isinstance(key, str) else key: storable_value(item) for key, item in value.items()
+            }
+        case list() | tuple():
+            return [storable_value(item) for item in value]
+    return value
+
+
+def _digits(number: int) -> str:
+    try:
+        return str(number)
+    except ValueError:  # Python converts no more than 4,300 digits
+        return f"an integer of {number.bit_length()} bits"
