@@ -21,7 +21,7 @@ $(BIN)/python:
 
 $(VENV)/.run: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing memreplay and its dependencies into $(VENV): once, in a minute or a few"
-	@$(INSTALL) --editable .
+	@$(INSTALL) --editable '.[report]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python

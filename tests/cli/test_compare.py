@@ -79,7 +79,7 @@ def test_a_comparison_is_written_as_json_and_markdown(
         ("other.json", '{"a": 1}', (), "neither a results file nor a recording"),
         ("empty.json", '{"questions": []}', (), "nothing in common"),
         ("empty.json", '{"questions": []}', ("--run-b", "x"), "holds one run"),
-        ("empty.json", '{"questions": []}', ("--output", "c.csv"), "expected .json, .md, or -"),
+        ("empty.json", '{"questions": []}', ("--output", "c.csv"), "expected .json, .md, .html, or -"),
         ("empty.json", '{"questions": []}', ("--alpha", "0.1"), "--alpha needs --fail-on-regression"),
         ("empty.json", '{"questions": []}', ("--fail-on-regression", "--alpha", "1"), "between 0 and 1"),
     ],

@@ -6,6 +6,7 @@ import re
 import shlex
 import sys
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,9 @@ def test_every_command_without_a_server_runs(
     for name, content in SAVED_FILE.findall(text):
         (tmp_path / name).write_text(content, encoding="utf-8")
         monkeypatch.delitem(sys.modules, Path(name).stem, raising=False)
+    draws_plots = find_spec("vl_convert") is not None
     for command in COMMAND.findall(text):
-        if not NEEDS_A_SERVER.search(command):
+        if not NEEDS_A_SERVER.search(command) and (draws_plots or ".html" not in command):
             ran = run_cli(*shlex.split(command))
             assert ran.code == 0, f"{command}: {ran.err}"
 

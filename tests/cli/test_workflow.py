@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from junitparser import JUnitXml
 
 from tests.cli.conftest import RunCli
 from tests.conftest import REPOSITORY
+
+junitparser = pytest.importorskip("junitparser")
 
 
 def test_the_steps_of_the_workflow_score_compare_and_summarise(
@@ -33,6 +34,6 @@ def test_the_steps_of_the_workflow_score_compare_and_summarise(
         return summary.read_text(encoding="utf-8")
 
     assert ran("Score").startswith("## memreplay: ")
-    assert {suite.name for suite in JUnitXml.fromfile("junit.xml")} == {"hybrid", "rag"}
+    assert {suite.name for suite in junitparser.JUnitXml.fromfile("junit.xml")} == {"hybrid", "rag"}
     shutil.copy("run.json", "baseline.json")
     assert "**No regression" in ran("Compare with the baseline")

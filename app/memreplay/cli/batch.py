@@ -11,9 +11,8 @@ from memory_backends.controls import CLOSED_BOOK, CONTROLS
 from memreplay.batch.estimate import estimate_run, estimate_tests, print_estimate
 from memreplay.batch.recorded_run import Ending, RunPlan, run_recorded
 from memreplay.batch.selection import AskPlan, first_questions, sampled_questions
-from memreplay.batch.writers import check_outputs
 from memreplay.cli.reading_progress import show_reading_progress
-from memreplay.cli.report import default_output, write_report
+from memreplay.cli.report import check_report_outputs, default_output, write_report
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import default_datasets, load
 from memreplay.dataset_interfaces.sources import TestSource, split_specs
@@ -110,7 +109,7 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     outputs = tuple(dict.fromkeys(options.outputs)) or (default_output(recording),)
     # The recordings folder is created together with its first recording.
     folder_is_missing = not options.outputs and not recording.parent.exists()
-    check_outputs(() if folder_is_missing else outputs, inputs=(recording, *options.files_read()))
+    check_report_outputs(() if folder_is_missing else outputs, inputs=(recording, *options.files_read()))
     specs, sources = split_specs(options.datasets or tuple(entry.id for entry in default_datasets()))
     refuse_for_tests(settings, sources, specs)
     if not specs and (warning := without_effect_on_tests(settings, options)):

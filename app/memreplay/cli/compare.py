@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -16,12 +17,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from memreplay.batch.report import results_of_run
 from memreplay.batch.writers import STANDARD_OUTPUT, check_outputs, ending_of, plain
 from memreplay.cli.options import COMMAND_OPTIONS
+from memreplay.cli.report import HTML, pages_among
 from memreplay.errors import EXIT_DONE, EXIT_QUESTION_ERRORS, EXIT_REGRESSION, UsageError
 from memreplay.files import NOT_REGULAR, is_irregular, write_whole
 from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
-from memreplay.recording.reader import Recording
+from memreplay.recording.reader import Recording, RunInfo
 from memreplay.scoring.comparisons import SIGNIFICANCE_LEVEL
+from memreplay.scoring.results import Results
 from memreplay.scoring.run_comparison import (
     KINDS,
     AnswerRow,
@@ -35,7 +38,7 @@ from memreplay.scoring.run_comparison import (
 
 _SQLITE = b"SQLite format 3\x00"
 _LONGEST_TEXT = 72
-_ENDINGS = (".json", ".md")
+_ENDINGS = (".json", ".md", HTML)
 
 _HEADINGS: dict[Kind, str] = {
     "lost": "right in A, not in B",
@@ -67,7 +70,8 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="PATH",
-            help="Also write the comparison here: .json, .md, or - for JSON on standard output. Repeatable.",
+            help="Also write the comparison here: .json, .md, .html (report), or - for JSON on standard output."
+            " Repeatable.",
         ),
     ] = None,
     fail_on_regression: Annotated[
@@ -85,12 +89,25 @@ def compare(
     outputs = tuple(output or ())
     check_outputs(outputs, _ENDINGS, inputs=(a, b))
     level = _level(fail_on_regression, alpha)
-    rows_a, rows_b = _rows(a, run_a), _rows(b, run_b)
-    compared = compare_runs(rows_a, rows_b)
+    pages = pages_among(outputs)
+    if pages:
+        from memreplay.pages.plots import require_renderer
+
+        require_renderer(pages[0])
+    with ExitStack() as stack:
+        sides = _side(a, run_a, stack, whole=bool(pages)), _side(b, run_b, stack, whole=bool(pages))
+        rows_a, rows_b = (side.rows for side in sides)
+        compared = compare_runs(rows_a, rows_b)
+        if pages:
+            text = _page(compared, *sides)
+            for page in pages:
+                write_whole(page, text)
     verdict = _verdict(compared, level)
     if compared.unpaired:
         print(f"only in one of the two, not compared: {', '.join(compared.unpaired)}", file=sys.stderr)
     for path in outputs:
+        if path in pages:
+            continue
         if path == STANDARD_OUTPUT:
             sys.stdout.write(_as_json(compared))
         else:
@@ -142,15 +159,28 @@ def _exit_code(compared: RunComparison, rows_b: Sequence[AnswerRow], level: floa
     return EXIT_QUESTION_ERRORS if any(row.outcome == "error" for row in rows_b) else EXIT_DONE
 
 
-def _rows(path: Path, run_id: str | None) -> Sequence[AnswerRow]:
-    """The answers of a results file, or of a run (the newest by default) of a recording."""
+@dataclass(frozen=True)
+class _Side:
+    """One of the two runs. ``results`` are there if they were asked for, ``recorded`` if it is in a recording."""
+
+    rows: Sequence[AnswerRow]
+    results: Results | None = None
+    recorded: tuple[Recording, RunInfo] | None = None
+
+
+def _side(path: Path, run_id: str | None, stack: ExitStack, *, whole: bool) -> _Side:
+    """A results file, or a run (the newest by default) of a recording, which stays open as long as ``stack``.
+
+    ``whole``: with all results, which only files of this version have.
+    """
     try:
         if is_irregular(path):
             raise UsageError(f"{path}: {NOT_REGULAR}")
         with path.open("rb") as file:
             is_recording = file.read(len(_SQLITE)) == _SQLITE
         if not is_recording:
-            results = _ResultsFile.model_validate(orjson.loads(path.read_bytes()))
+            data = orjson.loads(path.read_bytes())
+            read = _ResultsFile.model_validate(data)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     except (orjson.JSONDecodeError, ValidationError):
@@ -158,10 +188,38 @@ def _rows(path: Path, run_id: str | None) -> Sequence[AnswerRow]:
     if not is_recording:
         if run_id is not None:
             raise UsageError(f"{path}: a results file holds one run; --run-a and --run-b choose one of a recording")
-        return results.questions
-    with closing(Recording.open(path)) as recording, reporting_damage(path):
-        rows = results_of_run(recording, recording.run(run_id)).questions
-    return [AnswerRow.model_validate(row.model_dump(include=set(AnswerRow.model_fields))) for row in rows]
+        return _Side(read.questions, _whole(path, data) if whole else None)
+    recording = stack.enter_context(closing(Recording.open(path)))
+    with reporting_damage(path):
+        run = recording.run(run_id)
+        results = results_of_run(recording, run)
+    fields = set(AnswerRow.model_fields)
+    rows = [AnswerRow.model_validate(row.model_dump(include=fields)) for row in results.questions]
+    return _Side(rows, results, (recording, run))
+
+
+def _whole(path: Path, data: object) -> Results:
+    try:
+        return Results.model_validate(data)
+    except ValidationError:
+        raise UsageError(
+            f"{path}: a page needs all results, and this file lacks some; give the recording, or write the"
+            " file again with: memreplay report"
+        ) from None
+
+
+def _page(compared: RunComparison, a: _Side, b: _Side) -> str:
+    from memreplay.pages.report import Source, report_page
+    from memreplay.pages.two_runs import PREFIXES, side_by_side
+
+    assert a.results is not None and b.results is not None
+    sources = [
+        Source(*side.recorded, prefix)
+        for side, prefix in zip((a, b), PREFIXES, strict=True)
+        if side.recorded is not None
+    ]
+    both = side_by_side(a.results, b.results, compared.comparisons)
+    return report_page(both, sources, title="memreplay: two runs compared")
 
 
 def _as_json(compared: RunComparison) -> str:

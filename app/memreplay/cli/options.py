@@ -97,7 +97,7 @@ Outputs = Annotated[
     typer.Option(
         metavar="PATH",
         help="Write results here: .json, .csv (one row per answer), .breakdown.csv, .md (also a name without an"
-        " extension), .xml (JUnit), or - for JSON on standard output."
+        " extension), .html (report), .xml (JUnit), or - for JSON on standard output."
         " Repeatable. [default: RECORDING.results.json]",
     ),
 ]

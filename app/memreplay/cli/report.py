@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -11,9 +11,10 @@ from typing import Annotated
 import typer
 
 from memreplay.batch.report import results_of_run
-from memreplay.batch.writers import STANDARD_OUTPUT, check_outputs, print_table, write_results
+from memreplay.batch.writers import RENDERERS, STANDARD_OUTPUT, check_outputs, print_table, write_results
 from memreplay.cli.options import COMMAND_OPTIONS, AnswerKeyFile, Breakdowns, Outputs, chosen_breakdowns
 from memreplay.errors import RecordingError, UsageError
+from memreplay.files import write_whole
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording
 from memreplay.recording.scores import store_scores
@@ -34,8 +35,25 @@ def report(
 ) -> None:
     """Write the results of a finished run again. Asks no model."""
     outputs = tuple(dict.fromkeys(output or ())) or (default_output(file),)
-    check_outputs(outputs, inputs=(file, *([answer_key] if answer_key else ())))
+    check_report_outputs(outputs, inputs=(file, *([answer_key] if answer_key else ())))
     write_report(file, run, outputs, read_answer_key(answer_key) if answer_key else None, chosen_breakdowns(by))
+
+
+HTML = ".html"
+
+
+def check_report_outputs(outputs: Sequence[str], *, inputs: Iterable[Path]) -> None:
+    """Raise UsageError for an output that cannot be written, or an HTML report without the library it needs."""
+    check_outputs(outputs, (*RENDERERS, HTML), inputs=inputs)
+    for output in pages_among(outputs):
+        from memreplay.pages.plots import require_renderer
+
+        require_renderer(output)
+
+
+def pages_among(outputs: Iterable[str]) -> list[str]:
+    """The outputs that are HTML reports."""
+    return [output for output in outputs if output.endswith(HTML)]
 
 
 def default_output(recording: Path) -> str:
@@ -52,9 +70,17 @@ def write_report(
     by: Sequence[By] = (),
 ) -> Results:
     """Write the results of a recorded run, the newest by default, and print its tables and these breakdowns."""
+    pages = pages_among(outputs)
     with closing(Recording.open(path)) as recording, reporting_damage(path):
-        results = results_of_run(recording, recording.run(run_id), answer_key)
-    write_results(results, outputs)
+        run = recording.run(run_id)
+        results = results_of_run(recording, run, answer_key)
+        write_results(results, [output for output in outputs if output not in pages])
+        if pages:
+            from memreplay.pages.report import Source, report_page
+
+            text = report_page(results, [Source(recording, run)])
+            for output in pages:
+                write_whole(output, text)
     try:
         store_scores(path, results.run.id, results.questions)
     except RecordingError as error:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from junitparser import Error, Failure, JUnitXml
+import pytest
 
 from memreplay.batch.junit import as_junit
 from memreplay.scoring.aggregates import build_results
 from memreplay.scoring.results import QuestionRow, RunFacts
 from tests.unit.scoring.samples import choice, hit, recall, reply, row
+
+junitparser = pytest.importorskip("junitparser")
 
 RUN = RunFacts(
     id="r1",
@@ -23,7 +25,7 @@ FOUND = choice(evidence=("t1", "t2"), evidence_role="supports")
 
 
 def read(*rows: QuestionRow) -> Any:
-    return JUnitXml.fromstring(as_junit(build_results(RUN, rows)).encode())
+    return junitparser.JUnitXml.fromstring(as_junit(build_results(RUN, rows)).encode())
 
 
 def test_every_answer_is_a_case_and_failures_name_stage_and_evidence() -> None:
@@ -36,7 +38,7 @@ def test_every_answer_is_a_case_and_failures_name_stage_and_evidence() -> None:
     assert (rag.name, rag.tests, rag.failures) == ("rag", 2, 1)
     (case,) = hybrid
     (failure,) = case.result
-    assert isinstance(failure, Failure) and failure.type == "not_retrieved"
+    assert isinstance(failure, junitparser.Failure) and failure.type == "not_retrieved"
     assert failure.message == 'not retrieved: expected "quince", got "apple"; evidence: t1, t2'
     assert "t2 ranked 14th" in failure.text and "evidence in the prompt: not all of it" in failure.text
     assert case.name == "q: Which fruit?" and case.classname.startswith("hybrid.")
@@ -48,7 +50,7 @@ def test_an_error_is_an_error_and_a_right_answer_has_no_result() -> None:
     right, failed = suite
     assert right.is_passed and (suite.errors, suite.failures) == (1, 0)
     (error,) = failed.result
-    assert isinstance(error, Error) and error.message == "down"
+    assert isinstance(error, junitparser.Error) and error.message == "down"
 
 
 def test_characters_that_xml_cannot_hold_and_markup_stay_text() -> None:

@@ -1,0 +1,375 @@
+"""The plots of a report: what each shows, how many answers are behind it, and its table."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+
+from memreplay.pages.answers import Answers, Figure, interval_words, percent, row_key
+from memreplay.pages.heat_maps import by_group, confusion, position_by_salience
+from memreplay.pages.plots import PATTERNS, WIDTH, percent_axis, series
+from memreplay.scoring.aggregates import group_of
+from memreplay.scoring.attribution import LABELS, Label
+from memreplay.scoring.equal_tokens import TOKEN_BUDGETS
+from memreplay.scoring.repeats import by_conversation, shares_right
+from memreplay.scoring.results import Group, Interval, QuestionRow
+from memreplay.scoring.statistics import clustered_interval
+from memreplay.text import UNKNOWN, dollars
+
+RIGHT_LABELS: frozenset[Label] = frozenset(("grounded", "correct_abstention", "guessed", "lucky"))
+
+_DISTANCE_BINS = 5
+
+
+def figures_of(answers: Answers) -> list[Figure]:
+    """The plots that the answers allow, in the order of the page."""
+    made = [
+        _accuracy(answers),
+        _at_equal_tokens(answers),
+        *_against_effort(answers),
+        _stages(answers),
+        position_by_salience(answers),
+        *(by_group(answers, by) for by in ("category", "type")),
+        _distance(answers),
+        confusion(answers),
+    ]
+    return [figure for figure in made if figure is not None]
+
+
+def _accuracy(answers: Answers) -> Figure:
+    shown = {
+        name: (group_of(answers.by_name[name]), answers.results.backends[name].headline.ci95_clustered)
+        for name in sorted(answers.names, key=answers.is_control)
+    }
+    controls = {name for name in shown if answers.is_control(name)}
+    if not controls:
+        asked_along = _closed_book_asked_along(answers)
+        shown |= asked_along
+        controls |= asked_along.keys()
+    names = list(shown)
+    values, rows = [], []
+    for name, (group, clustered) in shown.items():
+        kind = "control" if name in controls else "memory"
+        intervals = interval_words(group.ci95), interval_words(clustered)
+        right = f"{group.correct} of {group.graded}"
+        rows.append((name, kind, right, percent(group.accuracy), *intervals, str(group.total - group.graded)))
+        interval = clustered or group.ci95
+        if group.accuracy is not None and interval is not None:
+            values.append(
+                {"backend": name, "accuracy": group.accuracy, "low": interval[0], "high": interval[1]}
+                | {"kind": kind}
+                | {"label": f"{100 * group.accuracy:.0f} % of {group.graded}"}
+            )
+    y = {"field": "backend", "type": "nominal", "sort": names, "axis": {"title": None}}
+    by_kind = {"field": "kind", "type": "nominal"}
+    kinds = ["memory", "control"]
+    spec = {
+        "data": {"values": values},
+        "width": WIDTH - 150,
+        "height": {"step": 34},
+        "encoding": {"y": y},
+        "layer": [
+            {
+                "mark": {"type": "rule", "strokeWidth": 2},
+                "encoding": {
+                    "x": {"field": "low", **percent_axis("accuracy, with its 95 % interval")},
+                    "x2": {"field": "high"},
+                    "strokeDash": {
+                        **by_kind,
+                        "scale": {"domain": kinds, "range": [[1, 0], [3, 3]]},
+                        "legend": None,
+                    },
+                },
+            },
+            {
+                "mark": {
+                    "type": "point",
+                    "filled": True,
+                    "size": 110,
+                    "fill": "var(--paper)",
+                    "stroke": "var(--ink)",
+                },
+                "encoding": {
+                    "x": {"field": "accuracy", "type": "quantitative"},
+                    "shape": {
+                        **by_kind,
+                        "scale": {"domain": kinds, "range": ["circle", "diamond"]},
+                        "legend": {"title": None, "orient": "bottom"},
+                    },
+                },
+            },
+            {
+                "mark": {"type": "text", "dy": -12},
+                "encoding": {"x": {"field": "accuracy", "type": "quantitative"}, "text": {"field": "label"}},
+            },
+        ],
+    }
+    return Figure(
+        id="accuracy",
+        title="Accuracy beside the controls",
+        about="The share of graded answers that are right. closed_book answers without memory, oracle is given the"
+        " evidence. The interval allows for questions of one conversation being alike, if there are several.",
+        n=answers.counted,
+        spec=spec if values else None,
+        heading=("memory", "kind", "right", "accuracy", "95 % over questions", "95 % over conversations", "errors"),
+        rows=rows,
+    )
+
+
+def _closed_book_asked_along(answers: Answers) -> dict[str, tuple[Group, Interval | None]]:
+    """What the model answers without memory, from the answers of the first memory that was compared with it."""
+    for rows in answers.by_name.values():
+        answered = [row for row in rows if row.closed_book_correct is not None]
+        if answered:
+            outcomes = ["correct" if row.closed_book_correct else "wrong" for row in answered]
+            alone = [row.model_copy(update={"outcome": each}) for row, each in zip(answered, outcomes, strict=True)]
+            return {"closed_book": (group_of(alone), clustered_interval(by_conversation(shares_right(alone))))}
+    return {}
+
+
+def _at_equal_tokens(answers: Answers) -> Figure | None:
+    measured = {
+        name: found.retrieval
+        for name, found in answers.results.backends.items()
+        if found.retrieval is not None and found.retrieval.at_tokens
+    }
+    if not measured:
+        return None
+    values = [
+        {"backend": name, "budget": budget, "evidence": held.evidence}
+        for name, found in measured.items()
+        for budget, held in (found.at_tokens or {}).items()
+    ]
+    budgets = list(map(str, TOKEN_BUDGETS))
+    spec = {
+        "data": {"values": values},
+        "width": WIDTH - 120,
+        "height": 220,
+        "mark": {"type": "line", "point": {"filled": False, "size": 80, "strokeWidth": 2}},
+        "encoding": {
+            "x": {
+                "field": "budget",
+                "type": "ordinal",
+                "sort": budgets,
+                "axis": {"title": "first tokens of what was retrieved", "labelAngle": 0},
+            },
+            "y": {"field": "evidence", **percent_axis("questions with all evidence")},
+            **series(answers.names),
+        },
+    }
+    return Figure(
+        id="equal-tokens",
+        title="Evidence at equal tokens",
+        about="The share of questions all of whose evidence stands in the first tokens that a memory retrieved."
+        " Hits have different sizes, so memories are compared at equal tokens. Memories that rank nothing are left"
+        " out.",
+        n="; ".join(f"{name}: n = {found.questions}" for name, found in measured.items()),
+        spec=spec,
+        heading=("memory", "questions", *(f"{int(budget):,} tokens" for budget in budgets)),
+        rows=[
+            (name, str(found.questions), *(percent(held.evidence) for held in (found.at_tokens or {}).values()))
+            for name, found in measured.items()
+        ],
+    )
+
+
+def _against_effort(answers: Answers) -> Iterator[Figure]:
+    def tokens(name: str) -> float | None:
+        return answers.results.backends[name].headline.prompt_tokens_per_question
+
+    def cost(name: str) -> float | None:
+        graded = group_of(answers.by_name[name]).graded
+        total = answers.results.backends[name].cost_usd
+        return total / graded if total is not None and graded else None
+
+    def writing(name: str) -> float | None:
+        found = answers.results.backends[name].writing
+        return found.ms / found.exchanges if found is not None and found.exchanges else None
+
+    yield _scatter(
+        answers, "tokens", "Accuracy against tokens", "prompt tokens a question", tokens, "{:,.0f}".format
+    )
+    yield _scatter(answers, "cost", "Accuracy against cost", "US dollars a graded answer", cost, dollars)
+    yield _scatter(
+        answers, "writing", "Accuracy against ingestion time", "ms to write an exchange", writing, "{:,.1f}".format
+    )
+
+
+def _scatter(
+    answers: Answers,
+    id_: str,
+    title: str,
+    unit: str,
+    effort_of: Callable[[str], float | None],
+    shown: Callable[[float], str],
+) -> Figure:
+    values, rows = [], []
+    for name in answers.names:
+        group, effort = group_of(answers.by_name[name]), effort_of(name)
+        rows.append(
+            (name, UNKNOWN if effort is None else shown(effort), percent(group.accuracy), str(group.graded))
+        )
+        if effort is not None and group.accuracy is not None:
+            values.append({"backend": name, "effort": effort, "accuracy": group.accuracy})
+    spec = {
+        "data": {"values": values},
+        "width": 250,
+        "height": 200,
+        "mark": {"type": "point", "size": 90},
+        "encoding": {
+            "x": {"field": "effort", "type": "quantitative", "axis": {"title": unit, "tickCount": 4}},
+            "y": {"field": "accuracy", **percent_axis("accuracy")},
+            **series(answers.names),
+        },
+    }
+    unknown = len(answers.names) - len(values)
+    n = f"{answers.counted}, one point a memory"
+    if unknown:
+        n += f"; unknown for {unknown} of {len(answers.names)}"
+    if not values:
+        n = "Not drawn: this figure is unknown for every memory of the run."
+    elif not any(value["effort"] for value in values):
+        values, n = [], "Not drawn: this figure is 0 for every memory."
+    return Figure(
+        id=id_,
+        title=title,
+        about="Up and to the left is better.",
+        n=n,
+        spec=spec if values else None,
+        heading=("memory", unit, "accuracy", "graded"),
+        rows=rows,
+    )
+
+
+def _stages(answers: Answers) -> Figure | None:
+    counts = {name: found.failures for name, found in answers.results.backends.items()}
+    present = [label for label in LABELS if any(label in found for found in counts.values())]
+    lost = [label for label in present if label not in RIGHT_LABELS]
+    if not lost:
+        return None
+    words = {label: label.replace("_", " ") for label in present}
+    largest = max(sum(found.get(label, 0) for label in lost) for found in counts.values())
+    values = [
+        {"backend": name, "stage": words[label], "order": order, "answers": found.get(label, 0)}
+        | {"label": str(found[label]) if found.get(label, 0) > largest / 25 else ""}
+        for name, found in counts.items()
+        for order, label in enumerate(lost)
+    ]
+    stack = {"field": "answers", "type": "quantitative", "stack": "zero"}
+    text = {"x": {**stack, "bandPosition": 0.5}, "text": {"field": "label"}, "detail": {"field": "stage"}}
+    spec = {
+        "data": {"values": values},
+        "width": WIDTH - 130,
+        "height": {"step": 40},
+        "encoding": {
+            "y": {"field": "backend", "type": "nominal", "sort": answers.names, "axis": {"title": None}},
+            "order": {"field": "order", "type": "quantitative"},
+        },
+        "layer": [
+            {
+                "mark": {"type": "bar", "stroke": "var(--ink)", "strokeWidth": 1},
+                "encoding": {
+                    "x": {**stack, "axis": {"title": "answers that are not right", "tickMinStep": 1}},
+                    "fill": {
+                        "field": "stage",
+                        "type": "nominal",
+                        "scale": {"domain": [words[label] for label in lost], "range": list(PATTERNS[: len(lost)])},
+                        "legend": {
+                            "title": None,
+                            "orient": "bottom",
+                            "columns": 4,
+                            "columnPadding": 24,
+                            "symbolType": "square",
+                            "symbolSize": 200,
+                        },
+                    },
+                },
+            },
+            {
+                "mark": {"type": "text", "stroke": "var(--paper)", "strokeWidth": 5, "fontWeight": "bold"},
+                "encoding": text,
+            },
+            {"mark": {"type": "text", "fontWeight": "bold"}, "encoding": text},
+        ],
+    }
+    return Figure(
+        id="stages",
+        title="Where facts are lost",
+        about="Answers that are not right, by the stage that lost the fact, from the earliest to the latest. The"
+        " order in a bar is that of the legend.",
+        n=answers.counted + "; the bars hold those that are not right",
+        spec=spec,
+        heading=("memory", *(words[label] for label in present)),
+        rows=[(name, *(str(found.get(label, 0)) for label in present)) for name, found in counts.items()],
+    )
+
+
+def _distance(answers: Answers) -> Figure | None:
+    """Bins hold about equally many questions."""
+    known = sorted(
+        answers.distances[key] for row in answers.results.questions if (key := row_key(row)) in answers.distances
+    )
+    if not known:
+        return None
+    edges = sorted(
+        {known[(len(known) - 1) * part // _DISTANCE_BINS] for part in range(1, _DISTANCE_BINS)} | {known[-1]}
+    )
+    starts = [known[0], *(edge + 1 for edge in edges[:-1])]
+    labels = [f"{low}" if low == high else f"{low}–{high}" for low, high in zip(starts, edges, strict=True)]
+    values, rows = [], []
+    for name, of_memory in answers.by_name.items():
+        binned: dict[str, list[QuestionRow]] = defaultdict(list)
+        for row in of_memory:
+            distance = answers.distances.get(row_key(row))
+            if distance is not None:
+                binned[labels[next(place for place, edge in enumerate(edges) if distance <= edge)]].append(row)
+        for label in labels:
+            group = group_of(binned[label])
+            rows.append(
+                (
+                    name,
+                    label,
+                    f"{group.correct} of {group.graded}",
+                    percent(group.accuracy),
+                    interval_words(group.ci95),
+                )
+            )
+            if group.accuracy is not None and group.ci95 is not None:
+                values.append(
+                    {"backend": name, "distance": label, "accuracy": group.accuracy}
+                    | {"low": group.ci95[0], "high": group.ci95[1]}
+                )
+    offset = {"xOffset": {"field": "backend", "type": "nominal", "sort": answers.names}}
+    spec = {
+        "data": {"values": values},
+        "width": WIDTH - 80,
+        "height": 220,
+        "encoding": {
+            "x": {
+                "field": "distance",
+                "type": "ordinal",
+                "sort": labels,
+                "axis": {"title": "turns from the earliest evidence to the question", "labelAngle": 0},
+            }
+        },
+        "layer": [
+            {
+                "mark": {"type": "rule", "strokeWidth": 1},
+                "encoding": {"y": {"field": "low", **percent_axis("accuracy")}, "y2": {"field": "high"}, **offset},
+            },
+            {
+                "mark": {"type": "point", "fill": "var(--paper)", "fillOpacity": 1},
+                "encoding": {"y": {"field": "accuracy", "type": "quantitative"}, **offset, **series(answers.names)},
+            },
+        ],
+    }
+    return Figure(
+        id="distance",
+        title="Accuracy against distance",
+        about="Accuracy by the number of turns between the earliest evidence of a question and the question, in"
+        " groups of about equally many questions, with 95 % intervals over questions.",
+        n=f"n = {len(known):,} answers to questions with evidence",
+        spec=spec if values else None,
+        heading=("memory", "turns", "right", "accuracy", "95 %"),
+        rows=rows,
+    )
