@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from memreplay.llm.model import TokenUsage
 from memreplay.scoring.aggregates import headline_of
 from memreplay.scoring.results import QuestionRow
 from memreplay.scoring.statistics import clustered_interval, wilson_interval
 from tests.unit.scoring.samples import choice, hit, recall, reply, row
 
-RIGHT, WRONG, ERROR = reply("3"), reply("0"), reply(None, error="timed out", cost_usd=None)
+RIGHT, WRONG, ERROR = reply("3"), reply("0"), reply(None, error="timed out", usage=TokenUsage(), cost_usd=None)
 FOUND = choice(evidence=("t1",), evidence_role="supports")
 
 
@@ -80,7 +81,7 @@ def test_there_is_no_gain_where_the_model_was_not_asked_alone_or_knows_all_alone
 
 def test_a_right_answer_costs_what_all_answers_cost() -> None:
     headline = headline_of([asked(RIGHT), asked(RIGHT), asked(WRONG), asked(ERROR)])
-    assert headline.tokens_per_right == (4 * 12) / 2
+    assert headline.tokens_per_right == (3 * 12) / 2
     assert headline.cost_usd_per_right == pytest.approx(0.03 / 2)
     nothing = headline_of([asked(WRONG)])
     assert (nothing.tokens_per_right, nothing.cost_usd_per_right) == (None, None)

@@ -9,6 +9,7 @@ import pytest
 
 from memreplay.engine.answers import CUTOFFS
 from memreplay.grading import Score
+from memreplay.llm.model import TokenUsage
 from memreplay.scoring.aggregates import build_results
 from memreplay.scoring.results import ANSWER_METRICS, QuestionRow, RecallResults, Results, RunFacts, recall_field
 from memreplay.scoring.statistics import wilson_interval
@@ -22,7 +23,7 @@ RUN = RunFacts(
     settings={"top_k": 10, "temperature": 1 / 3},
     datasets=("d",),
 )
-ERROR = reply(None, error="timed out", cost_usd=None, ms=0.0)
+ERROR = reply(None, error="timed out", usage=TokenUsage(), cost_usd=None, ms=0.0)
 
 
 def results_of(*rows: QuestionRow) -> Results:
@@ -200,7 +201,7 @@ def test_a_backend_without_a_retriever_has_evidence_in_prompt_alone(backend: str
 
 def test_tokens_and_costs_are_summed() -> None:
     part = results_of(row(choice(), reply("3")), row(choice(), reply("0")), row(choice(), ERROR)).backends["rag"]
-    assert (part.tokens.prompt, part.tokens.completion, part.tokens.cached) == (30, 6, 12)
+    assert (part.tokens.prompt, part.tokens.completion, part.tokens.cached) == (20, 4, 8)
     assert part.cost_usd == pytest.approx(0.02)
 
 
