@@ -21,7 +21,7 @@ from annotated_types import Ge, Gt, Interval
 
 from memory_backends import ARCHITECTURES
 from memreplay.errors import UsageError
-from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.llm import EXTRACTIVE_MODEL, RubricChoice
 from memreplay.llm.secrets import register_secret, register_url_secrets
 from memreplay.paths import config_file
 
@@ -134,8 +134,21 @@ class Settings:
     isolated: Annotated[bool, Flag("Run each test alone, with an empty memory, and do not interleave.")] = False
     judge: Annotated[
         str | None,
-        Flag("LiteLLM model that grades tests which need one, and plays parts in them.", "MODEL", "left ungraded"),
+        Flag(
+            "LiteLLM model that grades recall answers, and tests which need one, and plays parts in these; its cost"
+            " is reported apart.",
+            "MODEL",
+            "recall answers are graded by rules, such tests not at all",
+        ),
     ] = None
+    judge_rubric: Annotated[
+        RubricChoice,
+        Flag(
+            "What the judge accepts as right: auto (the rubric of the question's benchmark), plain, locomo or"
+            " longmemeval.",
+            "NAME",
+        ),
+    ] = "auto"
     cache: Annotated[bool, Flag("Do not reuse replies that other runs paid for.")] = True
     offline: Annotated[bool, Flag("Use no network: a model call without a cached reply is an error.")] = False
     keys: dict[str, str] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from memory_backends.resources import Resources
 from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
 from memreplay.conversations.models import Conversation, Question
+from memreplay.engine.answers import AnswerJudge
 from memreplay.engine.events import ReplayEvent
 from memreplay.engine.probes import Probe
 from memreplay.engine.session import ReplayPlan, ReplaySession
@@ -73,6 +74,7 @@ class StubAssembly:
     budget: int = 60
     backends: dict[str, MemoryBackend] = field(default_factory=dict)
     status: str = "not finished"
+    judge: AnswerJudge | None = None
 
     def __post_init__(self) -> None:
         self.settings = StubSettings({"model": list(self.models), "top_k": 10})
@@ -113,7 +115,7 @@ class StubAssembly:
             recorder.record(event)
             emit(event)
 
-        plan = ReplayPlan(run_id="run-1", models=self.models)
+        plan = ReplayPlan(run_id="run-1", models=self.models, judge=self.judge)
         return ReplaySession(conversation, self.backends, self.answerer, plan, record)
 
     def annotations(self, conversation_id: str) -> Annotations:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from memreplay.batch.report import results_of_run
 from memreplay.recording.annotations import annotations_of
 from memreplay.recording.reader import Recording
 from memreplay.timeline.annotations import Annotations
 from memreplay.tui.launch import Launch
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from tests.tui.conftest import open_replay, replay_of, until
-from tests.tui.looking import found, rested, typed
+from tests.tui.looking import explained, found, rested, text_of, typed
 
 
 def kept(path: Path) -> Annotations:
@@ -96,3 +97,36 @@ async def test_a_live_run_plays_until_a_breakpoint_stops_it(live_launch: Launch)
         assert screen.cursor == 5
         await rested(pilot)
         assert screen.frontier <= 6
+
+
+async def test_answers_labelled_on_the_why_screen_are_saved_and_compared_with_the_grader(
+    recorded: Launch, path: Path
+) -> None:
+    async with open_replay(recorded) as pilot:
+        await pilot.press("r", "enter", "right")
+        await explained(pilot)
+        await pilot.press("y")
+        assert "by hand    right" in text_of(pilot, "#verdict")
+        await pilot.press("Y")
+        assert "by hand    wrong" in text_of(pilot, "#verdict")
+        await pilot.press("Y")
+        assert "by hand" not in text_of(pilot, "#verdict"), "the same label again removes it"
+        await pilot.press("Y")
+    (label,) = kept(path).labels().items()
+    assert label[1] == "wrong"
+    recording = Recording.open(path)
+    results = results_of_run(recording, recording.run())
+    recording.close()
+    (row,) = [row for row in results.questions if row.label]
+    assert (row.backend, row.question_id, row.label) == (label[0].backend, label[0].question_id, "wrong")
+    (agreement,) = results.agreement
+    assert (agreement.a, agreement.b, agreement.n) == ("grader", "hand", 1)
+
+
+async def test_an_answer_without_a_reply_cannot_be_labelled(recorded: Launch, path: Path) -> None:
+    async with open_replay(recorded) as pilot:
+        await pilot.press("r", "enter")
+        await explained(pilot)
+        assert "! the collection does not answer" in text_of(pilot, "#verdict")
+        await pilot.press("y")
+    assert not kept(path).labels()

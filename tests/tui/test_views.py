@@ -279,6 +279,16 @@ def test_an_error_is_no_wrong_answer_and_nothing_divided_by_nothing_is_a_dash() 
     assert shown[3].split()[-1] == "–"
 
 
+def test_recall_is_labelled_with_the_number_of_hits_that_was_really_used() -> None:
+    headings = [
+        text_of(LinesDocument(summary_lines(AnswersTable.until(timeline(), 8, top_k))), 100)
+        .splitlines()[0]
+        .split()[-1]
+        for top_k in (None, 3, 10, 50)
+    ]
+    assert headings == ["recall@10", "recall@3", "recall@10", "recall@10"]
+
+
 @pytest.mark.parametrize("width", [78, 158])
 def test_results_show_question_type_expectation_and_every_answer(width: int) -> None:
     table = AnswersTable.until(timeline(), 8)

@@ -23,13 +23,17 @@ from memreplay.conversations.models import Conversation
 from memreplay.dataset_interfaces.definitions import Benchmark
 from memreplay.dataset_interfaces.dynamic import DynamicExample
 from memreplay.dataset_interfaces.sources import TestSource
+from memreplay.engine.answers import is_for_a_judge
+from memreplay.engine.events import ReplayEvent, ReplyReceived
 from memreplay.engine.remote.client import is_agent, models_asked_of
-from memreplay.engine.session import ReplaySession
+from memreplay.engine.session import Ask, ReplaySession
 from memreplay.errors import UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.caching import ReplyCache, request_key
 from memreplay.llm.catalogue import model_facts
+from memreplay.llm.judging import ModelJudge
 from memreplay.llm.model import AnswerRequest, Reply
+from memreplay.llm.question_kinds import KINDS
 from memreplay.llm.tokens import token_counter
 from memreplay.rich_console import terminal_console
 from memreplay.runtime.models import Judge
@@ -38,6 +42,7 @@ from memreplay.runtime.run_with_tests import RunWithTests
 from memreplay.runtime.test_streams import streams_of
 from memreplay.text import dollars
 
+_LONGEST_REPLY = KINDS["recall"].reply_tokens
 _NOTHING = Reply(text=None, error="not asked: this is an estimate")
 
 
@@ -95,17 +100,46 @@ class EstimatingModel:
         return self._tokens(request.model, self._stand_in.text)
 
 
+class _EstimatedJudging:
+    """Counts the calls of a judge. A reply that is not known yet is assumed to be as long as it may be."""
+
+    def __init__(self, run: Run, judge: str) -> None:
+        settings = run.settings
+        self._model = EstimatingModel(run.reply_cache)
+        self._judge = ModelJudge(judge, self._model, settings.api_base, settings.judge_rubric)
+
+    async def add(self, ask: Ask, known: Reply) -> None:
+        unknown = known.error is not None
+        # No two unknown replies are taken for the same.
+        text = f"{ask.backend} {ask.model} {ask.repeat}" + " word" * _LONGEST_REPLY if unknown else known.text or ""
+        if is_for_a_judge(ask.question, known.model_copy(update={"text": text, "error": None})):
+            self._model.current.asked += 1
+            await self._judge.judge(ask.question, text)
+
+    @property
+    def estimate(self) -> Estimate:
+        return self._model.current
+
+
 async def estimate_run(
-    run: Run, conversations: Sequence[Conversation], asking: AskPlan
+    run: Run, conversations: Sequence[Conversation], asking: AskPlan, judge: str | None = None
 ) -> dict[tuple[str, str], Estimate]:
+    """The estimates by backend and model; those of the judge's calls, which the run must not make, come last."""
     model = EstimatingModel(run.reply_cache)
+    judging = _EstimatedJudging(run, judge) if judge else None
+    replies: list[Reply] = []
+
+    def keep(event: ReplayEvent) -> None:
+        if isinstance(event, ReplyReceived):
+            replies.append(event.reply)
+
     backends = (*asking.backends, *asking.baselines)
     estimates = {(name, each): Estimate() for name in backends for each in models_asked_of(name, asking.models)}
     local = [name for name in backends if not is_agent(name)]
     for conversation in conversations:
         memories = run.backends_for(conversation, local)
         plan = run.plan(f"estimate-{uuid4().hex[:8]}", memories, perceive=False)
-        session = ReplaySession(conversation, memories, run.answerer(model), plan, lambda event: None)
+        session = ReplaySession(conversation, memories, run.answerer(model), plan, keep)
         texts = texts_to_embed(tuple(memories), exchanges_of(conversation))
         await run.embed_ahead(texts + [question.text for question in conversation.questions])
         await session.open()
@@ -115,9 +149,15 @@ async def estimate_run(
             model.current.asked += ask.repeat == 0
             if is_agent(ask.backend):
                 model.current.calls += 1
-                continue
-            await session.ask(ask.question, ask.backend, ask.model, repeat=ask.repeat)
+                reply = _NOTHING
+            else:
+                await session.ask(ask.question, ask.backend, ask.model, repeat=ask.repeat)
+                reply = replies.pop()
+            if judging is not None:
+                await judging.add(ask, reply)
         await session.close("cancelled")
+    if judging is not None and judge is not None:
+        estimates[_JUDGING_ANSWERS, judge] = judging.estimate
     return estimates
 
 
@@ -143,7 +183,10 @@ def print_estimate(
 
 
 JUDGING = "(judge, at least)"
-"""Takes the place of the backend in the row of the judge."""
+"""Takes the place of the backend in the row of the judge of tests."""
+
+_JUDGING_ANSWERS = "(judge)"
+"""The same for the judge of answers."""
 
 _SHORT_REPLY = "Thank you for telling me. I will keep it in mind, and come back to it whenever you want me to."
 

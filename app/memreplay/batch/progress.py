@@ -15,7 +15,15 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from memreplay.engine.events import AgentReplied, AnswerScored, AskEvent, ReplayEvent, ReplyReceived, TestScored
+from memreplay.engine.events import (
+    AgentReplied,
+    AnswerJudged,
+    AnswerScored,
+    AskEvent,
+    ReplayEvent,
+    ReplyReceived,
+    TestScored,
+)
 from memreplay.grading import Outcome
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import Reply
@@ -110,6 +118,8 @@ class BatchProgress:
         self._began: float | None = None
         self._replies: dict[tuple[str, str, str, int], ReplyReceived] = {}
         self.tallies = {self._name(*key): Tally(total) for key, total in totals.items()}
+        self.judging = Tally(0)
+        """The calls of the judge by this process; without a verdict they count as errors."""
 
     def ingested(self, conversation: str, seconds: float) -> None:
         """All backends have ingested a conversation."""
@@ -119,6 +129,15 @@ class BatchProgress:
             self._replies[_ask(event)] = event
         elif isinstance(event, AnswerScored):
             self._add(self._replies.pop(_ask(event)), event, resumed=False)
+        else:
+            self.observe_judging(event)
+
+    def observe_judging(self, event: ReplayEvent) -> None:
+        """Count a call of the judge."""
+        if isinstance(event, AnswerJudged):
+            self.judging.done += 1
+            self.judging.errors += event.judgement.verdict is None
+            self.judging.count_reply(event.judgement.reply, resumed=False)
 
     def add_recorded(self, received: ReplyReceived, scored: AnswerScored) -> None:
         """Count an answer that is recorded already."""

@@ -165,7 +165,8 @@ async def _play(run: Run, conversations: Sequence[Conversation], tests: TestsRun
     given_up = run.rate_limiters.unavailable
     if given_up:
         whole = progress.overall
-        say("\n".join([*given_up.values(), f"{_count(whole.total - whole.done, 'question')} not answered"]))
+        missing = _count(whole.total - whole.done, "question")
+        say("\n".join([*given_up.values(), f"{missing} not answered, or not graded"]))
     if (errors := progress.overall.errors) and not runner.stopping:
         say(
             f"{_count(errors, 'answer')} ended in an error; to retry, run the same command with"
@@ -201,10 +202,16 @@ async def _finish(run: Run, status: Literal["finished", "interrupted"]) -> bool:
 
 
 def _summary(progress: BatchProgress) -> str:
-    whole = progress.overall
+    whole, judge = progress.overall, progress.judging
+    judged = (
+        f"; judge: {judge.asked} asked, {judge.reused} replies reused, {judge.errors} without a verdict,"
+        f" paid {judge.cost}"
+        if judge.done
+        else ""
+    )
     return (
         f"{whole.asked} asked, {whole.reused} replies reused from other runs,"
-        f" {whole.resumed} answers resumed; paid {whole.cost}"
+        f" {whole.resumed} answers resumed; paid {whole.cost}{judged}"
     )
 
 

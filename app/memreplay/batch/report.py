@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from memory_backends.controls import CLOSED_BOOK
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.option_style import OptionStyle, option_style
 from memreplay.engine.events import (
     ASK_KINDS,
+    AnswerJudged,
     AnswerScored,
     BackendEvent,
     BackgroundWorkSettled,
@@ -20,6 +21,7 @@ from memreplay.engine.events import (
     ReplyReceived,
 )
 from memreplay.llm import AGENT_MODEL
+from memreplay.llm.judging import Verdict
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.scoring.aggregates import build_results
 from memreplay.scoring.answer_key import AnswerKey
@@ -27,7 +29,7 @@ from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.results import KeyFacts, QuestionRow, Results, RunFacts
 from memreplay.scoring.rows import TEST_KINDS, cost_of_writing, question_row, rows_of_tests
 from memreplay.scoring.writing import Writing
-from memreplay.timeline.timeline import Answer, AnswerIndex
+from memreplay.timeline.timeline import Answer, AnswerIndex, AskKey, ask_key
 
 
 class RecordedHistory:
@@ -59,7 +61,7 @@ class RecordedHistory:
         if event.backend not in self.backends:
             self.backends.append(event.backend)
         match event:
-            case QuestionAsked() | ReplyReceived() | AnswerScored():
+            case QuestionAsked() | ReplyReceived() | AnswerJudged() | AnswerScored():
                 self._asks.apply(event)
             case FactsExtracted(extraction=extraction):
                 self.writing[event.backend].extractions.append(extraction)
@@ -138,10 +140,13 @@ def _rows_of(
     history = RecordedHistory(conversation, recording.writes_and(run.id, conversation.id, _KINDS))
     for backend, of_conversation in history.writing.items():
         writing[backend].merge(of_conversation)
-    return list(_rows(history, run, answer_key))
+    labels = recording.labels(run.id, conversation.id)
+    return list(_rows(history, run, answer_key, labels))
 
 
-def _rows(history: RecordedHistory, run: RunInfo, answer_key: AnswerKey | None) -> Iterator[QuestionRow]:
+def _rows(
+    history: RecordedHistory, run: RunInfo, answer_key: AnswerKey | None, labels: Mapping[AskKey, Verdict]
+) -> Iterator[QuestionRow]:
     attributor = Attributor(history, answer_key.reasons if answer_key else {})
     conversation = history.conversation
     questions = {question.id: question for question in conversation.questions}
@@ -159,6 +164,8 @@ def _rows(history: RecordedHistory, run: RunInfo, answer_key: AnswerKey | None) 
             answer_key.adjusted(question, answer.asked, answer.received.reply, answer.scored.score)
             if answer_key
             else None,
+            answer.judged,
+            labels.get(ask_key(answer.asked)),
         )
 
 

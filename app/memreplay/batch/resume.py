@@ -7,53 +7,90 @@ from dataclasses import dataclass
 
 from memreplay.batch.selection import AskPlan
 from memreplay.conversations.models import Conversation, Question
-from memreplay.engine.answers import score_answer
-from memreplay.engine.events import ASK_KINDS, AnswerScored, ConversationClosed, ReplyReceived
+from memreplay.engine.answers import is_for_a_judge, score_answer
+from memreplay.engine.events import (
+    ASK_KINDS,
+    AnswerScored,
+    AskEvent,
+    ConversationClosed,
+    QuestionAsked,
+    ReplyReceived,
+)
 from memreplay.engine.session import Ask
 from memreplay.recording.writer import RunRecorder
 from memreplay.timeline.timeline import Answer, Timeline
 
 
 @dataclass(frozen=True)
+class Ungraded:
+    """A recorded reply that the judge has not graded."""
+
+    question: Question
+    asked: QuestionAsked
+    received: ReplyReceived
+
+
+@dataclass(frozen=True)
 class RemainingWork:
-    """``backends`` must ingest the conversation (again), ``asks`` are unanswered, ``answered`` is recorded."""
+    """``backends`` must ingest the conversation (again), ``asks`` are unanswered, ``answered`` is recorded.
+
+    ``ungraded`` replies are recorded and wait for the judge, which needs no memory.
+    """
 
     backends: tuple[str, ...]
     asks: tuple[Ask, ...]
     answered: tuple[tuple[ReplyReceived, AnswerScored], ...]
+    ungraded: tuple[Ungraded, ...] = ()
 
 
-def remaining_work(conversation: Conversation, recorder: RunRecorder, asking: AskPlan) -> RemainingWork:
+def remaining_work(
+    conversation: Conversation, recorder: RunRecorder, asking: AskPlan, *, has_judge: bool = False
+) -> RemainingWork:
     """What is left of a conversation. Half-finished work of an earlier attempt is removed from the recording."""
     answers, closed = _recorded(conversation, recorder)
     left: list[Ask] = []
     answered: list[tuple[ReplyReceived, AnswerScored]] = []
     unwanted: list[Answer] = []
+    ungraded: list[Ungraded] = []
+    outdated: list[AskEvent] = []
     for ask in asking.asks_of(conversation):
         answer = answers.get((ask.backend, ask.model, ask.question.id, ask.repeat))
         if answer is not None and answer.received is not None and not _retry(answer.received, asking):
-            answered.append((answer.received, _scored(ask.question, answer, answer.received, recorder)))
+            if has_judge and _needs_judge(ask.question, answer, answer.received, asking):
+                ungraded.append(Ungraded(ask.question, answer.asked, answer.received))
+                outdated += [answer.scored] if answer.scored is not None else []
+            else:
+                answered.append((answer.received, _scored(ask.question, answer, answer.received, recorder)))
             continue
         left.append(ask)
         if answer is not None:
             unwanted.append(answer)
     recorder.forget_asks(conversation.id, [answer.asked for answer in unwanted])
+    recorder.forget_scores(conversation.id, outdated)
     asked_of = {ask.backend for ask in left}
     backends = tuple(name for name in asking.backends if name in asked_of or name not in closed)
     if backends:
         recorder.forget_ingestion(conversation.id, backends)
-    return RemainingWork(backends, tuple(left), tuple(answered))
+    return RemainingWork(backends, tuple(left), tuple(answered), tuple(ungraded))
 
 
 def _retry(received: ReplyReceived, asking: AskPlan) -> bool:
     return asking.retry_errors and received.reply.error is not None
 
 
+def _needs_judge(question: Question, answer: Answer, received: ReplyReceived, asking: AskPlan) -> bool:
+    """Whether the judge was not asked yet, or is to be asked again because it gave no verdict."""
+    if not is_for_a_judge(question, received.reply):
+        return False
+    said = answer.judgement
+    return said is None or (said.verdict is None and asking.retry_errors)
+
+
 def _scored(question: Question, answer: Answer, received: ReplyReceived, recorder: RunRecorder) -> AnswerScored:
     """The score of a recorded reply; scored now if the earlier attempt ended before that."""
     if answer.scored is not None:
         return answer.scored
-    scored = score_answer(question, answer.asked, received.reply)
+    scored = score_answer(question, answer.asked, received.reply, answer.judgement)
     recorder.record(scored)
     return scored
 

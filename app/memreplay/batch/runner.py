@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from time import monotonic
 
 from memory_backends.registry import texts_to_embed
 from memreplay.batch.progress import BatchProgress
-from memreplay.batch.resume import remaining_work
+from memreplay.batch.resume import Ungraded, remaining_work
 from memreplay.batch.selection import AskPlan
 from memreplay.conversations.exchanges import exchanges_of
 from memreplay.conversations.models import Conversation
+from memreplay.engine.answers import grade
 from memreplay.engine.session import Ask, ReplaySession
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.rate_limiter import Gate, StoppedError
@@ -43,6 +45,8 @@ class BatchRunner:
         self._run, self._progress, self._recorder = run, progress, run.recorder
         self._asking, self._perceive = asking, perceive
         self._lanes = {name: self._lane(name) for name in asking.answerers}
+        self._judge = run.answer_judge
+        self._judging = self._lane(self._judge.name) if self._judge is not None else None
         self._open = 0
         self._unstarted: dict[str, Counter[str]] = {}
         self._progressed = asyncio.Event()
@@ -67,15 +71,17 @@ class BatchRunner:
         """Start nothing new; calls in progress are awaited, and their replies kept."""
         self.stopping = True
         self._run.rate_limiters.stop()
-        for lane in self._lanes.values():
+        for lane in (*self._lanes.values(), *([self._judging] if self._judging is not None else [])):
             lane.close()
         self._progressed.set()
 
     async def _start(self, conversation: Conversation, group: asyncio.TaskGroup) -> None:
         self._recorder.add_conversation(conversation)
-        work = remaining_work(conversation, self._recorder, self._asking)
+        work = remaining_work(conversation, self._recorder, self._asking, has_judge=self._judge is not None)
         for received, scored in work.answered:
             self._progress.add_recorded(received, scored)
+        for one in work.ungraded:
+            group.create_task(self._grade(one))
         if not work.backends and not work.asks:
             return
         session = self._run.start_session(
@@ -122,6 +128,16 @@ class BatchRunner:
             await session.close("resolved" if complete else "cancelled")
         self._open -= 1
         self._progressed.set()
+
+    async def _grade(self, ungraded: Ungraded) -> None:
+        """Let the judge grade a reply that is recorded already."""
+        assert self._judging is not None
+        emit = self._run.recorded(self._progress.observe_judging)
+        received = ungraded.received
+        with suppress(StoppedError):
+            async with self._judging:
+                scored = await grade(ungraded.question, ungraded.asked, received.reply, self._judge, emit)
+                self._progress.add_recorded(received, scored)
 
     async def _ask(self, session: ReplaySession, ask: Ask) -> bool:
         """Whether the question was answered, and not cut off by the end of the run or of its model."""

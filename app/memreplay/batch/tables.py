@@ -11,9 +11,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from memreplay.batch.cells import NOTHING, Column, Columns, number, share, shortened
+from memreplay.batch.judge_tables import JUDGING, judge_sentences
 from memreplay.conversations.option_style import OptionStyle
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.scoring.attribution import LABELS, Label
+from memreplay.scoring.comparisons import NEARLY_ALL
 from memreplay.scoring.equal_tokens import HEADLINE_TOKENS, TOKEN_BUDGETS
 from memreplay.scoring.results import (
     BackendResults,
@@ -25,19 +28,9 @@ from memreplay.scoring.results import (
     TestGroup,
     TestResults,
 )
-from memreplay.text import UNKNOWN, dollars
-
-Columns = Mapping[str, Mapping[str, str]]
-"""The cell of each backend, by heading."""
-
-Column = tuple[Callable[[BackendResults], str], str]
-"""What makes a cell, and what the column means."""
-
-NOTHING = UNKNOWN
+from memreplay.text import dollars
 
 _REASONS = 3
-_LONGEST_REASON = 120
-_NEARLY_ALL = 0.95
 
 
 def titled_tables(results: Results) -> list[tuple[str, Columns]]:
@@ -50,6 +43,7 @@ def titled_tables(results: Results) -> list[tuple[str, Columns]]:
         ("Accuracy against tokens", _columns(results, _AGAINST_TOKENS)),
         ("Writing and reading", _columns(results, _WORK)),
         ("Abstention", _columns(results, _ABSTENTION) if _should_abstain(results) else {}),
+        ("Judge and grader", _columns(results, JUDGING)),
         ("Where each fact was lost", failure_columns(results)),
     ]
     return [(title, columns) for title, columns in tables if columns]
@@ -99,10 +93,11 @@ def remarks(results: Results) -> list[str]:
             )
             + "detectable is the smallest difference that McNemar's test at .05 finds with a power of 80 %."
         )
+    sentences += judge_sentences(results)
     sentences += _error_sentences(results)
     sentences += [
         f"extraction: {read.model} failed on {read.errors} of {read.calls} exchanges of {name}, which knows less of"
-        f" them; most common reason: {_shortened(read.error)}."
+        f" them; most common reason: {shortened(read.error)}."
         for name, backend in results.backends.items()
         if (read := backend.extraction) is not None and read.error is not None
     ]
@@ -144,7 +139,7 @@ def remarks(results: Results) -> list[str]:
 def _fit_sentences(results: Results) -> list[str]:
     """That memories cannot differ, or hardly, where nearly everything is in every prompt."""
     fit = results.fit
-    if fit is None or fit.in_every_prompt < _NEARLY_ALL * fit.questions:
+    if fit is None or fit.in_every_prompt < NEARLY_ALL * fit.questions:
         return []
     what_to_change = "To tell them apart, give a smaller --context-tokens or --top-k, or longer histories."
     if fit.in_every_prompt == fit.questions:
@@ -168,10 +163,6 @@ def _columns(results: Results, wanted: Mapping[str, Column]) -> Columns:
     return {heading: column for heading, column in columns.items() if set(column.values()) - {NOTHING}}
 
 
-def share(value: float | None) -> str:
-    return NOTHING if value is None else f"{100 * value:.1f} %"
-
-
 def _question_of(row: QuestionRow) -> tuple[str, str, str]:
     return row.dataset, row.conversation, row.question_id
 
@@ -181,17 +172,13 @@ def _error_sentences(results: Results) -> list[str]:
     reasons = Counter(row.error or "no reason given" for row in results.questions if row.outcome == "error")
     if not reasons:
         return []
-    listed = [f"{_shortened(reason)} ({number})" for reason, number in reasons.most_common(_REASONS)]
+    listed = [f"{shortened(reason)} ({number})" for reason, number in reasons.most_common(_REASONS)]
     others = len(reasons) - _REASONS
     rest = f"; and {others} other reason{'s' * (others > 1)}" if others > 0 else ""
     return [
         f"errors: {reasons.total()} of {len(results.questions)} answers ended in one, which is neither right nor"
         f" wrong: {'; '.join(listed)}{rest}. To retry, run the same command with --resume --retry-errors."
     ]
-
-
-def _shortened(reason: str) -> str:
-    return reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…"
 
 
 def _style_sentence(dataset: str, style: OptionStyle) -> str:
@@ -246,13 +233,13 @@ def _at_tokens(of: Literal["evidence", "recall"], budget: int) -> Callable[[Back
 
 
 def _per_hit(field: str) -> Callable[[BackendResults], str]:
-    return lambda backend: _number(getattr(backend.retrieval, field) if backend.retrieval else None, 1)
+    return lambda backend: number(getattr(backend.retrieval, field) if backend.retrieval else None, 1)
 
 
 def _written(field: str, scale: float = 1) -> Callable[[BackendResults], str]:
     def cell(backend: BackendResults) -> str:
         value = getattr(backend.writing, field) if backend.writing else None
-        return NOTHING if value is None else _number(value / scale, 0 if scale == 1 else 1)
+        return NOTHING if value is None else number(value / scale, 0 if scale == 1 else 1)
 
     return cell
 
@@ -263,10 +250,6 @@ def _abstention(field: str) -> Callable[[BackendResults], str]:
 
 def _abstention_share(field: str) -> Callable[[BackendResults], str]:
     return lambda backend: share(getattr(backend.abstention, field) if backend.abstention else None)
-
-
-def _number(value: float | None, decimals: int = 0) -> str:
-    return NOTHING if value is None else f"{value:,.{decimals}f}"
 
 
 def _gain(gain: float | None) -> str:
@@ -346,7 +329,7 @@ _SUPPORT: Final[Mapping[str, Column]] = {
         " distilled",
     ),
     "tokens/right": (
-        lambda backend: _number(backend.headline.tokens_per_right),
+        lambda backend: number(backend.headline.tokens_per_right),
         "tokens of all prompts and replies per right answer",
     ),
     "cost/right": (
@@ -376,7 +359,7 @@ _RETRIEVAL: Final[Mapping[str, Column]] = {
 
 _AGAINST_TOKENS: Final[Mapping[str, Column]] = {
     "prompt tokens/question": (
-        lambda backend: _number(backend.headline.prompt_tokens_per_question),
+        lambda backend: number(backend.headline.prompt_tokens_per_question),
         "mean tokens of a prompt",
     ),
     "accuracy": _SCORES["accuracy"],
@@ -392,9 +375,9 @@ _WORK: Final[Mapping[str, Column]] = {
         lambda backend: dollars(backend.writing.cost_usd if backend.writing else None),
         "US dollars for these calls; – if unknown",
     ),
-    "recall p50, ms": (lambda backend: _number(backend.latency_ms.recall_p50, 1), "median time of a recall"),
-    "recall p95, ms": (lambda backend: _number(backend.latency_ms.recall_p95, 1), "95th percentile of the same"),
-    "prompt tokens": (lambda backend: _number(backend.tokens.prompt), "tokens of all prompts"),
+    "recall p50, ms": (lambda backend: number(backend.latency_ms.recall_p50, 1), "median time of a recall"),
+    "recall p95, ms": (lambda backend: number(backend.latency_ms.recall_p95, 1), "95th percentile of the same"),
+    "prompt tokens": (lambda backend: number(backend.tokens.prompt), "tokens of all prompts"),
 }
 
 _ABSTENTION: Final[Mapping[str, Column]] = {
@@ -404,7 +387,7 @@ _ABSTENTION: Final[Mapping[str, Column]] = {
     "recall": (_abstention_share("recall"), "share of these questions that are answered so"),
 }
 
-_COLUMNS = {**_SCORES, **_SUPPORT, **_RETRIEVAL, **_AGAINST_TOKENS, **_WORK, **_ABSTENTION}
+_COLUMNS = {**_SCORES, **_SUPPORT, **_RETRIEVAL, **_AGAINST_TOKENS, **_WORK, **_ABSTENTION, **JUDGING}
 
 HEADINGS = tuple(_COLUMNS)
 """All possible headings but recall@k and those of failures."""

@@ -14,10 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from memreplay.batch.breakdowns import Cell, breakdown_csv_rows, breakdown_table, breakdowns_in, confusion_tables
+from memreplay.batch.cells import Columns
+from memreplay.batch.judge_tables import disagreement_sentence
 from memreplay.batch.junit import as_junit
 from memreplay.batch.tables import (
     HEADING,
-    Columns,
     contestants_in_tests,
     failure_columns,
     meaning_of_failures,
@@ -39,7 +40,17 @@ from memreplay.scoring.results import QuestionRow, Results
 _STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """What a spreadsheet may evaluate as a formula (OWASP, "CSV Injection")."""
 
-_NOT_A_CELL = {"evidence", "hits", "tokens", "failure_ranks", "adjusted", "reasoning", "at_tokens"}
+_NOT_A_CELL = {
+    "evidence",
+    "hits",
+    "tokens",
+    "failure_ranks",
+    "adjusted",
+    "reasoning",
+    "at_tokens",
+    "grader",
+    "judge",
+}
 """Fields of a row with more than one value."""
 
 _FIELDS = tuple(name for name in QuestionRow.model_fields if name not in _NOT_A_CELL)
@@ -47,6 +58,10 @@ _FIELDS = tuple(name for name in QuestionRow.model_fields if name not in _NOT_A_
 
 def _at_tokens(of: str, budget: int) -> Callable[[QuestionRow], Cell]:
     return lambda row: getattr(row.at_tokens[str(budget)], of) if row.at_tokens else None
+
+
+def _of_judge(field: str) -> Callable[[QuestionRow], Cell]:
+    return lambda row: getattr(row.judge, field) if row.judge else None
 
 
 _COMPUTED: dict[str, Callable[[QuestionRow], Cell]] = {
@@ -66,6 +81,10 @@ _COMPUTED: dict[str, Callable[[QuestionRow], Cell]] = {
         for of in ("evidence", "recall")
         for budget in TOKEN_BUDGETS
     },
+    "grader_outcome": lambda row: row.grader.outcome if row.grader else None,
+    "grader_decided_by": lambda row: row.grader.decided_by if row.grader else None,
+    **{f"judge_{name}": _of_judge(name) for name in ("model", "rubric", "verdict", "reply", "error", "cost_usd")},
+    "judge_tokens": lambda row: row.judge.tokens.prompt + row.judge.tokens.completion if row.judge else None,
     "adjusted_expected": lambda row: row.adjusted.expected if row.adjusted else None,
     "adjusted_outcome": lambda row: row.adjusted.outcome if row.adjusted else None,
     "adjusted_reason": lambda row: row.adjusted.reason if row.adjusted else None,
@@ -129,9 +148,18 @@ def _lines(results: Results) -> Iterator[str]:
     for sentence in (*remarks(results), *test_remarks(results)):
         yield f"- {plain(sentence)}"
     yield ""
+    yield from _disagreements(results)
     yield from _legend(results)
     models = ", ".join(dict.fromkeys(backend.model for backend in results.backends.values()))
     yield plain(f"Run {run.id}, started {run.started_at}, memreplay {run.memreplay_version}, model {models}.")
+
+
+def _disagreements(results: Results) -> Iterator[str]:
+    """All answers on which two raters disagree, folded."""
+    if results.disagreements:
+        yield from ("<details><summary>Answers on which grader, judge or labels by hand disagree</summary>", "")
+        yield from (f"- {plain(disagreement_sentence(one))}" for one in results.disagreements)
+        yield from ("", "</details>", "")
 
 
 def _legend(results: Results) -> Iterator[str]:

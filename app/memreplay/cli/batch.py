@@ -117,6 +117,8 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     conversations = _chosen_conversations(settings, options, specs) if specs else []
     if not sources and not any(conversation.questions for conversation in conversations):
         raise UsageError("nothing to ask: the chosen datasets contain no questions")
+    if settings.judge and not sources and not _has_recall_questions(conversations):
+        _warn("--judge: no effect on multiple-choice questions, which need no judge")
     if options.estimate:
         return _estimate(settings, conversations, sources)
     answer_key = read_answer_key(options.answer_key) if options.answer_key else None
@@ -136,6 +138,10 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
         return EXIT_STOPPED
     say(f"recorded in {recording}")
     return _exit_code(results, options.fail_under)
+
+
+def _has_recall_questions(conversations: Sequence[Conversation]) -> bool:
+    return any(question.kind == "recall" for conversation in conversations for question in conversation.questions)
 
 
 def _run(
@@ -179,7 +185,7 @@ def _estimate(settings: Settings, conversations: Sequence[Conversation], sources
     async def estimate() -> None:
         try:
             if conversations:
-                print_estimate(await estimate_run(run, conversations, asking))
+                print_estimate(await estimate_run(run, conversations, asking, settings.judge))
             if sources:
                 estimates, caveats = await estimate_tests(run, sources, settings.judge)
                 print_estimate(estimates, "tests", "about")

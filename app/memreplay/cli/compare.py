@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import orjson
 import typer
@@ -49,12 +49,19 @@ _HEADINGS: dict[Kind, str] = {
 }
 
 
+class _RunFacts(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    settings: dict[str, Any]
+
+
 class _ResultsFile(BaseModel):
     """The part of a results file that is compared, the same in every version."""
 
     model_config = ConfigDict(extra="ignore")
 
     questions: tuple[AnswerRow, ...]
+    run: _RunFacts | None = None
 
 
 command = typer.Typer(**COMMAND_OPTIONS)
@@ -97,7 +104,7 @@ def compare(
     with ExitStack() as stack:
         sides = _side(a, run_a, stack, whole=bool(pages)), _side(b, run_b, stack, whole=bool(pages))
         rows_a, rows_b = (side.rows for side in sides)
-        compared = compare_runs(rows_a, rows_b)
+        compared = compare_runs(rows_a, rows_b, *(side.settings for side in sides))
         if pages:
             text = _page(compared, *sides)
             for page in pages:
@@ -164,6 +171,7 @@ class _Side:
     """One of the two runs. ``results`` are there if they were asked for, ``recorded`` if it is in a recording."""
 
     rows: Sequence[AnswerRow]
+    settings: Mapping[str, Any] | None
     results: Results | None = None
     recorded: tuple[Recording, RunInfo] | None = None
 
@@ -188,14 +196,15 @@ def _side(path: Path, run_id: str | None, stack: ExitStack, *, whole: bool) -> _
     if not is_recording:
         if run_id is not None:
             raise UsageError(f"{path}: a results file holds one run; --run-a and --run-b choose one of a recording")
-        return _Side(read.questions, _whole(path, data) if whole else None)
+        settings = read.run.settings if read.run is not None else None
+        return _Side(read.questions, settings, _whole(path, data) if whole else None)
     recording = stack.enter_context(closing(Recording.open(path)))
     with reporting_damage(path):
         run = recording.run(run_id)
         results = results_of_run(recording, run)
     fields = set(AnswerRow.model_fields)
     rows = [AnswerRow.model_validate(row.model_dump(include=fields)) for row in results.questions]
-    return _Side(rows, results, (recording, run))
+    return _Side(rows, run.settings, results, (recording, run))
 
 
 def _whole(path: Path, data: object) -> Results:
@@ -229,6 +238,7 @@ def _as_json(compared: RunComparison) -> str:
 
 def _as_text(compared: RunComparison, verdict: Sequence[str]) -> list[str]:
     lines = [*verdict, *(f"{comparison.words}." for comparison in compared.comparisons)]
+    lines += [f"{remark}." for remark in compared.remarks]
     lines.append(_summary(compared))
     for kind in KINDS:
         changes = [change for change in compared.changes if change.kind == kind]
@@ -266,6 +276,7 @@ def _as_markdown(compared: RunComparison, verdict: Sequence[str]) -> str:
     lines = ["## memreplay: two runs compared", ""]
     lines += [f"- **{plain(sentence)}**" for sentence in verdict]
     lines += [f"- {plain(comparison.words)}." for comparison in compared.comparisons]
+    lines += [f"- {plain(remark)}." for remark in compared.remarks]
     lines += [f"- {_summary(compared)}", ""]
     if compared.changes:
         lines += ["| change | question | backend | expected | A | B |", "| --- | --- | --- | --- | --- | --- |"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_origin, get_type_hints
 
 import typer
 
@@ -74,6 +74,8 @@ def _parameter(name: str) -> Parameter:
         default = False
     elif kind == Names:
         kind = list[str] | None
+    elif get_origin(kind) is Literal:
+        kind = str | None
     else:
         kind |= None
     annotation = Annotated[kind, setting_option(name)]

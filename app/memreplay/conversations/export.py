@@ -177,13 +177,14 @@ class _Export:
         }
         return {name: value for name, value in fields.items() if value is not None}
 
-    def _evidence(self, question: Question, location: InfoLocation) -> list[str]:
-        """The evidence, where it must be named because it would not be derived."""
+    def _evidence(self, question: Question, location: InfoLocation) -> list[str] | None:
+        """The evidence, where it would not be derived; a dated history names all that it has."""
         entities = question.expected_entities or (question.expected,)
         bands = bands_of(self.conversation) if self.dated else BANDS
         where = None if self.dated and question.info_location is None else location
-        if question.evidence == derived_evidence(self.conversation.turns, where, entities, bands):
-            return []
+        is_derived = question.evidence == derived_evidence(self.conversation.turns, where, entities, bands)
+        if is_derived and not (self.dated and question.evidence):
+            return None
         return [self.ids[turn_id] for turn_id in question.evidence]
 
     def _derived_location(self, question: Question) -> InfoLocation | None:

@@ -200,6 +200,10 @@ class AgentSession:
         """Always raise :class:`UsageError`: only the tests speak in a run of tests."""
         raise UsageError("a run of tests asks its own questions; you cannot ask others in it")
 
+    async def grade(self, *_: Any, **__: Any) -> NoReturn:
+        """As :meth:`ask`."""
+        raise UsageError("a run of tests grades its own questions")
+
     async def close(self, status: ClosingStatus) -> None:
         """End the conversation: ``resolved``, or ``cancelled`` if it was abandoned."""
         await self._memory.close(status, self.position + 1)

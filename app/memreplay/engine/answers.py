@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 from memory_backends.base import Hit
 from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import Question
-from memreplay.engine.events import AnswerScored, AskEvent, QuestionAsked
-from memreplay.grading import RetrievalScore, Score
+from memreplay.engine.events import AnswerJudged, AnswerScored, AskEvent, EventSink, QuestionAsked
+from memreplay.grading import GradedByRules, RetrievalScore, Score
 from memreplay.llm import AGENT_MODEL
+from memreplay.llm.judging import Judgement
 from memreplay.llm.model import Reply
 from memreplay.llm.question_kinds import KINDS
 
@@ -84,8 +85,39 @@ def _reciprocal_rank(evidence: frozenset[str], ranked: Sequence[Hit]) -> float:
     return 0.0
 
 
-def score_answer(question: Question, asked: QuestionAsked, reply: Reply) -> AnswerScored:
-    """The scores of a reply and of the retrieval before it.
+class AnswerJudge(Protocol):
+    """A port: a model that grades replies to recall questions."""
+
+    async def judge(self, question: Question, text: str) -> Judgement: ...
+
+
+def is_for_a_judge(question: Question, reply: Reply) -> bool:
+    """Whether a judge has anything to grade: a reply in words to a question whose right answer is known."""
+    is_answered = reply.error is None and not reply.refused and bool((reply.text or "").strip())
+    return question.kind == "recall" and bool(question.expected or question.abstain) and is_answered
+
+
+async def grade(
+    question: Question, asked: QuestionAsked, reply: Reply, judge: AnswerJudge | None, emit: EventSink
+) -> AnswerScored:
+    """Grade a reply by the rules and by the judge, if there is one, and emit what both said.
+
+    Raises:
+        StoppedError: the judge cannot be called; the reply can be graded later.
+    """
+    judgement = None
+    if judge is not None and is_for_a_judge(question, reply):
+        judgement = await judge.judge(question, reply.text or "")
+        emit(AnswerJudged(**ask_fields(asked), judgement=judgement))
+    scored = score_answer(question, asked, reply, judgement)
+    emit(scored)
+    return scored
+
+
+def score_answer(
+    question: Question, asked: QuestionAsked, reply: Reply, judgement: Judgement | None = None
+) -> AnswerScored:
+    """The scores of a reply and of the retrieval before it. Where a judge was asked, its verdict decides.
 
     An agent's retrieval is not scored, since what it looks up is unknown.
     """
@@ -94,7 +126,23 @@ def score_answer(question: Question, asked: QuestionAsked, reply: Reply) -> Answ
     else:
         retrieval = score_retrieval(question, asked.hits, asked.backend not in UNRANKED_BACKENDS)
     score = _score_as_shown(question, asked.choice_order, reply)
+    if judgement is not None:
+        score = _judged(score, judgement)
     return AnswerScored(**ask_fields(asked), score=score, retrieval=retrieval)
+
+
+def _judged(score: Score, judgement: Judgement) -> Score:
+    """The score by the judge's verdict. Without one the answer is not graded, which is an error and not wrong."""
+    by_rules = GradedByRules(outcome=score.outcome, decided_by=score.decided_by)
+    decided: dict[str, Any] = {"outcome": "error", "score": None, "decided_by": None}
+    if judgement.verdict is not None:
+        is_right = judgement.verdict == "right"
+        decided = {
+            "outcome": "correct" if is_right else "wrong",
+            "score": float(is_right),
+            "decided_by": "judge",
+        }
+    return score.model_copy(update={**decided, "grader": by_rules})
 
 
 def ask_fields(asked: QuestionAsked) -> dict[str, Any]:

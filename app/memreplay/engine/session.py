@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 from memory_backends.base import ClosingStatus, MemoryBackend, Recall, TokenCounter
 from memreplay.conversations.exchanges import exchanges_of, message_of
 from memreplay.conversations.models import Conversation, Question
-from memreplay.engine.answers import ask_fields, choice_order, score_answer, with_order
+from memreplay.engine.answers import AnswerJudge, ask_fields, choice_order, grade, with_order
 from memreplay.engine.backend_driver import BackendDriver, ms_since
 from memreplay.engine.events import AnswerScored, EventSink, QuestionAsked, ReplyReceived, TurnPlayed
 from memreplay.llm import AGENT_MODEL
@@ -57,7 +57,7 @@ class ReplayPlan:
 
     ``ask_only`` names backends that are asked without ingesting the conversation. If ``shuffle_seed`` is set, it
     and the question determine the order of the options. ``counter_of`` returns a model's tokenizer, with which
-    memory then measures its context for that model.
+    memory then measures its context for that model. Without a ``judge`` the rules of the grader decide.
     """
 
     run_id: str
@@ -67,6 +67,7 @@ class ReplayPlan:
     ask_only: frozenset[str] = frozenset()
     shuffle_seed: int | None = None
     counter_of: Callable[[str], TokenCounter] | None = None
+    judge: AnswerJudge | None = None
 
 
 class ReplaySession:
@@ -181,9 +182,15 @@ class ReplaySession:
         else:
             reply = Reply(text=None, error=recall)
         self._emit(ReplyReceived(**ask_fields(asked), reply=reply))
-        scored = score_answer(question, asked, reply)
-        self._emit(scored)
-        return scored
+        return await self.grade(question, asked, reply)
+
+    async def grade(self, question: Question, asked: QuestionAsked, reply: Reply) -> AnswerScored:
+        """Grade a reply that was received.
+
+        Raises:
+            StoppedError: the judge cannot be called; the reply can be graded later.
+        """
+        return await grade(question, asked, reply, self._plan.judge, self._emit)
 
     def _context_tokens_for(self, name: str, model: str) -> int:
         """The most tokens of context for this model. It also makes the memory count tokens like the model."""

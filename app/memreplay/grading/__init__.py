@@ -20,8 +20,16 @@ DecidedBy = Literal[
     "no_match",
     "label",
     "text",
+    "judge",
 ]
-"""The rule that decided: how an answer was recognised, or why it was not accepted."""
+"""The rule that decided: how an answer was recognised, or why it was not accepted; or that a judge did."""
+
+
+class GradedByRules(Frozen):
+    """What the rules of the grader said of an answer that a judge decided on."""
+
+    outcome: Outcome
+    decided_by: DecidedBy | None
 
 
 class Score(Frozen):
@@ -29,6 +37,7 @@ class Score(Frozen):
 
     ``predicted`` is the option's text, or the reply; ``predicted_index`` is only set for a parsed choice.
     ``exact_match``, ``entity_recall`` (0..1, None without expected entities) and ``f1`` are only set for recall.
+    ``grader`` is set if a judge was asked; a judge without a verdict is an error of grading.
     """
 
     outcome: Outcome
@@ -39,6 +48,7 @@ class Score(Frozen):
     entity_recall: float | None = None
     f1: float | None = None
     decided_by: DecidedBy | None = None
+    grader: GradedByRules | None = None
 
 
 class RetrievalScore(Frozen):

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
 from memreplay.grading.equivalence import Match, content_of, enumeration, matches, quantity_in, same_token
+from memreplay.grading.passing_over import is_passed_over
 from memreplay.grading.tokens import Token, folded, tokens_of
 from memreplay.grading.vocabulary import STOP_WORDS
 
@@ -66,7 +67,8 @@ _DONT_KNOW: Final = re.compile(
     r"|(?:just |only |wild )?guess(?:ing)?\b(?! what))"
 )
 _NEGATIVE_QUESTION: Final = re.compile(
-    r"\b(?:not|never|no|avoid|avoids|avoided|allergic|allergy|except|hate|hates|dislike|dislikes|refuse|refuses"
+    r"\b(?:(?:ca|do|does|did|is|was|are|were|wo|would|could|should|has|have|had)n['’]?t|cannot|not|never|no"
+    r"|avoid|avoids|avoided|allergic|allergy|except|hate|hates|dislike|dislikes|refuse|refuses"
     r"|without"
     r"|forbid|forbidden|forbade|ban|banned|quit|stop|stopped|skip|miss|missed|fail|failed|reject|rejected|decline"
     r"|declined|le(?:ave|ft) out|omit\w*|exclud\w*|missing|remov\w*|lack\w*|stay away|instead|rule out|ruled|nt"
@@ -156,6 +158,8 @@ def _rejected(
         return "denied"
     if _is_superseded(match, given, reply, question):
         return "superseded"
+    if is_passed_over(match, given, reply, question):
+        return "denied"
     if (
         _gives_up(match, given, reply, answer)
         or _is_alternative(match, given, reply, answer)
@@ -188,15 +192,19 @@ _SUBJECT_DENIED: Final = re.compile(
 _ALL_BUT: Final = re.compile(r"\b(?:any|every|all)\w* but (?:in |at |on |the )*\Z|\bmenos (?:en )?\Z")
 _TURNED_DOWN: Final = re.compile(
     r"\b(?:refus\w+|reject\w+|declin\w+|cancel\w*|discard\w*|dropped|dismiss\w*|abandon\w*|gave up(?: on)?"
-    r"|ruled out|turned down|rechaz\w+"
+    r"|ruled out|turned down|sold|gave away|got rid of|threw away|vendi\w+|rechaz\w+"
     r"|descart\w+)(?: \w+){0,2} ?\Z"
 )
 _ASKS_WHAT_FAILED: Final = re.compile(
-    r"\b(?:cancel\w*|g[ai]ve up|abandon\w*|drop\w*|discard\w*|dismiss\w*|turn\w* down|descart\w+)\b"
+    r"\b(?:cancel\w*|sell\w*|sold|g[eo]t rid|g[ai]ve away|thr[eo]w\w* away|vend\w+"
+    r"|g[ai]ve up|abandon\w*|drop\w*|discard\w*|dismiss\w*|turn\w* down|descart\w+)\b"
 )
 _ASKS_WHAT_TO_AVOID: Final = re.compile(
     r"\b(?:avoid\w*|skip\w*|stay away|leave out|forbid\w*|forbidden|ban|banned|not allowed|unavailable|evita\w*"
     r"|prohib\w+)\b"
+)
+_IS_FINE: Final = re.compile(
+    r"\s*(?:is|are|es|son|esta|estan)? (?:fine|ok|okay|safe|allowed|no problem|bien|permitid\w+)\b"
 )
 _OTHERWISE: Final = re.compile(r"[^.;\n]{0,30}\b(?:but|sino)\b")
 
@@ -211,6 +219,8 @@ def _is_denied(match: Match, given: Sequence[Token], reply: str, answer: str, qu
     if _ALL_BUT.search(plain, max(0, start - 40), start) or re.match(
         r"[\s\"'*]*\?\W*no(?:t|pe)?\b", plain[end : end + 20]
     ):
+        return True
+    if _NEGATIVE_QUESTION.search(folded(question)) and _IS_FINE.match(plain, end):
         return True
     before = _clause_before(match.first, given)
     if _TURNED_DOWN.search(plain[max(0, start - 60) : start]) and not asks_what_failed:
@@ -279,8 +289,14 @@ def _is_superseded(match: Match, given: Sequence[Token], reply: str, question: s
     )
 
 
+_NEW_VERB: Final = re.compile(r"\b(?:and|y) (?=(?:is|are|am|has|have|now|es|son|esta|estan|ahora|soy|tiene)\b)")
+"""A second verb in the present tense begins a clause: "you were a baker and are a postman now"."""
+
+
 def _last_break(plain: str, start: int) -> int:
-    return max(plain.rfind(mark, 0, start) for mark in (",", ".", ";", ": ", "(", "—", "\n", " but ", " pero ")) + 1
+    marks = (",", ".", ";", ": ", "(", "—", "\n", " but ", " pero ")
+    breaks = [found.end() for found in _NEW_VERB.finditer(plain, 0, start)]
+    return max(*(plain.rfind(mark, 0, start) + 1 for mark in marks), *breaks)
 
 
 _NO_ALTERNATIVE: Final = frozenset(

@@ -100,7 +100,7 @@ def matches(answer: str, text: str) -> Iterator[Match]:
     The content words of the answer stand together: next to each other, or in another order within a clause with at
     most two other words between them ("the latrine of the friary" for "friary latrine").
     """
-    wanted = [token for _, token in content_of(tokens_of(answer))]
+    wanted = _wanted(answer)
     given = tokens_of(text)
     if not wanted:
         return
@@ -116,6 +116,16 @@ def matches(answer: str, text: str) -> Iterator[Match]:
         if at > last and (end := _covered(wanted, content[at : at + width], ends)):
             yield Match(content[at][0], content[at + end - 1][0])
             last = at + end - 1
+
+
+_TITLES: Final = frozenset("dr doctor dra doctora prof professor profesor profesora mr mrs ms sr sra".split())
+
+
+def _wanted(answer: str) -> list[Token]:
+    """What a text must contain. The title before a name is not part of the answer."""
+    wanted = [token for _, token in content_of(tokens_of(answer))]
+    names = [token for token in wanted if token.text not in _TITLES]
+    return names if names and wanted[0].text in _TITLES else wanted
 
 
 def _starts(wanted: Sequence[Token], content: Sequence[tuple[int, Token]], text: str, width: int) -> Iterable[int]:
@@ -191,7 +201,7 @@ def _may_contain(answer: str, text: str) -> bool:
     keys = _keys(text)
     return all(
         any(key in keys for key in _wanted_keys(token))
-        for _, token in content_of(tokens_of(answer))
+        for token in _wanted(answer)
         if not (token.kind == "word" and token.text in ("and", "y"))
     )
 

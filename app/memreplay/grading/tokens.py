@@ -297,9 +297,22 @@ def _with_times(found: list[Token]) -> list[Token]:
     return result
 
 
+_NAMED_TIMES: Final = {
+    "noon": (12, 0),
+    "midday": (12, 0),
+    "mediodia": (12, 0),
+    "midnight": (0, 0),
+    "medianoche": (0, 0),
+}
+
+
 def _time_at(found: Sequence[Token], index: int) -> tuple[tuple[int, int] | None, int]:
     """The time in words that begins here, and how many tokens it takes."""
     texts = [token.text for token in found[index : index + 3]]
+    if texts[0] in _NAMED_TIMES:
+        return _NAMED_TIMES[texts[0]], 1
+    if texts[0] == "12" and texts[1:2] and texts[1] in _NAMED_TIMES:
+        return _NAMED_TIMES[texts[1]], 2
     place, minutes, is_time = index, 0, False
     if texts[:2] in (["half", "past"], ["quarter", "past"], ["quarter", "to"]):
         minutes = 30 if texts[0] == "half" else (15 if texts[1] == "past" else -15)

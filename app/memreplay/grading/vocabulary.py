@@ -94,6 +94,19 @@ UNITS: Final[dict[str, str]] = {
     for spelling in spellings.split()
 }
 
+IRREGULAR_PASTS: Final[dict[str, str]] = dict(
+    pair.split("/")
+    for pair in (
+        "ate/eat became/become began/begin bought/buy brought/bring built/build came/come caught/catch chose/choose"
+        " did/do drank/drink drew/draw drove/drive fell/fall flew/fly found/find gave/give got/get grew/grow"
+        " held/hold kept/keep knew/know led/lead left/leave lost/lose made/make meant/mean met/meet paid/pay"
+        " ran/run rode/ride said/say sang/sing sat/sit saw/see sent/send slept/sleep sold/sell spent/spend"
+        " spoke/speak stood/stand swam/swim taught/teach threw/throw told/tell took/take went/go woke/wake"
+        " won/win wore/wear wrote/write"
+    ).split()
+)
+"""Past forms of English verbs that a stemmer does not know."""
+
 STOP_WORDS: Final = frozenset(
     "a an the of to in on at by for from with and is are was were be been it its this that these those his her"
     " their my your our he she they i you we s el la los las un una unos unas de del al en por para con y e que"

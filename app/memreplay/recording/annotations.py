@@ -1,10 +1,10 @@
-"""Bookmarks, notes and watches, saved in the recording of their conversation."""
+"""Bookmarks, notes, watches and labels of answers, saved in the recording of their conversation."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,11 @@ from typing import Any
 from sqlite_utils import Database
 
 from memreplay.errors import RecordingError
+from memreplay.llm.judging import Verdict
 from memreplay.recording.connection import connect_read_only, open_briefly
+from memreplay.recording.labels import labels_of_conversation
 from memreplay.timeline.annotations import Annotations, Bookmark, SavedBreakpoint, SessionAnnotations
+from memreplay.timeline.timeline import AskKey
 
 _KEY = "select key from conversations where run_id = ? and id = ?"
 
@@ -31,8 +34,9 @@ class RecordedAnnotations(SessionAnnotations):
         path: Path,
         bookmarks: Sequence[Bookmark],
         watches: Sequence[SavedBreakpoint],
+        labels: Mapping[AskKey, Verdict],
     ) -> None:
-        super().__init__(None, bookmarks, watches)
+        super().__init__(None, bookmarks, watches, labels)
         self._writing = writing
         self._conversation = conversation
         self._path = path
@@ -57,6 +61,17 @@ class RecordedAnnotations(SessionAnnotations):
         )
         super().set_breakpoints(watches)
 
+    def set_label(self, key: AskKey, label: Verdict | None) -> None:
+        """Save the label of an answer, or delete it."""
+        asked = (key.backend, key.model, key.question_id, key.repeat, key.turn, int(key.by_hand))
+        place = (self._conversation, *asked)
+        if label is None:
+            where = "conversation = ? and backend = ? and model = ? and question_id = ? and repeat = ? and turn = ?"
+            self._save((f"delete from labels where {where} and by_hand = ?", [place]))
+        else:
+            self._save(("insert or replace into labels values (?, ?, ?, ?, ?, ?, ?, ?)", [(*place, label)]))
+        super().set_label(key, label)
+
     def _save(self, *statements: tuple[str, list[tuple[Any, ...]]]) -> None:
         try:
             with self._writing() as db, db.atomic():
@@ -68,7 +83,7 @@ class RecordedAnnotations(SessionAnnotations):
 
 def live_annotations(db: Database, conversation: int, path: Path) -> RecordedAnnotations:
     """Annotations of a conversation that is being recorded, saved through the recorder's connection."""
-    known = _bookmarks(db, conversation), _watches(db, conversation)
+    known = _bookmarks(db, conversation), _watches(db, conversation), labels_of_conversation(db, conversation)
     return RecordedAnnotations(lambda: nullcontext(db), conversation, path, *known)
 
 
@@ -85,16 +100,14 @@ def annotations_of(path: Path, run_id: str, conversation_id: str, *, shipped: Pa
         row = reader.execute(_KEY, [run_id, conversation_id]).fetchone()
         if row is None:
             raise RecordingError(f"{path}: run {run_id} has no conversation {conversation_id}")
-        bookmarks, watches = _bookmarks(reader, row[0]), _watches(reader, row[0])
+        known = _bookmarks(reader, row[0]), _watches(reader, row[0]), labels_of_conversation(reader, row[0])
     finally:
         reader.close()
     if shipped is not None and path.resolve() == shipped.resolve():
-        return SessionAnnotations(
-            "Kept for this session only: the shipped recording is never changed.", bookmarks, watches
-        )
+        return SessionAnnotations("Kept for this session only: the shipped recording is never changed.", *known)
     if not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
-        return SessionAnnotations(f"Kept for this session only: {path} cannot be written.", bookmarks, watches)
-    return RecordedAnnotations(lambda: open_briefly(path), row[0], path, bookmarks, watches)
+        return SessionAnnotations(f"Kept for this session only: {path} cannot be written.", *known)
+    return RecordedAnnotations(lambda: open_briefly(path), row[0], path, *known)
 
 
 def _bookmarks(db: Database, conversation: int) -> list[Bookmark]:

@@ -137,7 +137,8 @@ def ask_from_json(body: str, look_up: Callable[[str], str]) -> ReplayEvent:
     with _reporting_damaged_event():
         fields: dict[str, Any] = orjson.loads(body)
         fields.update((name, ()) for name in ("hits", "missed", "cut") if name in fields)
-        for message in fields.get("prompt", ()):
+        judgement = fields.get("judgement", {})
+        for message in (*fields.get("prompt", ()), *judgement.get("prompt", ())):
             message["segments"] = ()
         return _validated(fields, body, look_up)
 

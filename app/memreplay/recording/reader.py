@@ -11,12 +11,21 @@ import orjson
 from sqlite_utils import Database
 
 from memreplay.conversations.models import Conversation, Frozen
-from memreplay.engine.events import ASK_KINDS, AnswerScored, QuestionAsked, ReplayEvent, ReplyReceived
+from memreplay.engine.events import (
+    ASK_KINDS,
+    AnswerJudged,
+    AnswerScored,
+    QuestionAsked,
+    ReplayEvent,
+    ReplyReceived,
+)
 from memreplay.errors import RecordingError
+from memreplay.llm.judging import Verdict
 from memreplay.recording.bodies import ask_from_json, event_from_json, reporting_damage, resolve
 from memreplay.recording.connection import connect_read_only
 from memreplay.recording.event_store import RecordedArchive
-from memreplay.timeline.timeline import AnswerIndex, Timeline
+from memreplay.recording.labels import labels_of_conversation
+from memreplay.timeline.timeline import AnswerIndex, AskKey, Timeline
 
 RunStatus = Literal["running", "finished", "interrupted"]
 
@@ -106,9 +115,13 @@ class Recording:
         with reporting_damage(self.path):
             for body in self._bodies(run_id, conversation_id, condition, ASK_KINDS):
                 event = ask_from_json(body, self.text)
-                if isinstance(event, QuestionAsked | ReplyReceived | AnswerScored):
+                if isinstance(event, QuestionAsked | ReplyReceived | AnswerJudged | AnswerScored):
                     asks.apply(event)
         return asks
+
+    def labels(self, run_id: str, conversation_id: str) -> dict[AskKey, Verdict]:
+        """The answers of a conversation that were labelled by hand."""
+        return labels_of_conversation(self._db, self._key(run_id, conversation_id))
 
     def writes_and(self, run_id: str, conversation_id: str, kinds: tuple[str, ...]) -> Iterator[ReplayEvent]:
         """Store commands that changed a store, and events of these kinds, by position, then in recorded order."""

@@ -91,15 +91,17 @@ class RunRows:
                 [key, *_PAID_KINDS, *backends],
             )
 
-    def forget_asks(self, conversation_id: str, asks: Collection[AskEvent]) -> None:
-        """Delete all events of these asks."""
+    def forget_asks(
+        self, conversation_id: str, asks: Collection[AskEvent], kinds: Sequence[str] = ASK_KINDS
+    ) -> None:
+        """Delete the events of these asks, of all ``kinds`` or some."""
         key = self._keys.get(conversation_id)
         if key is None or not asks:
             return
         unwanted = {(ask.backend, ask.model, ask.question_id, ask.repeat, ask.by_hand) for ask in asks}
         rows = self._db.execute(
-            f"select key, backend, body from events where conversation = ? and kind in {placeholders(ASK_KINDS)}",
-            [key, *ASK_KINDS],
+            f"select key, backend, body from events where conversation = ? and kind in {placeholders(kinds)}",
+            [key, *kinds],
         )
         keys = []
         for event_key, backend, body in rows:

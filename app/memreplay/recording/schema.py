@@ -19,7 +19,27 @@ def m001_tables_and_views(db: Database) -> None:
         db.create_view(name, query)
 
 
-SCHEMA_VERSION = 1
+@migrations()
+def m002_judgements_and_labels(db: Database) -> None:
+    db.table("labels").create(
+        {
+            "conversation": int,
+            "backend": str,
+            "model": str,
+            "question_id": str,
+            "repeat": int,
+            "turn": int,
+            "by_hand": int,
+            "label": str,
+        },
+        pk=("conversation", "backend", "model", "question_id", "repeat", "turn", "by_hand"),
+        foreign_keys=[("conversation", "conversations", "key")],
+        not_null={"label"},
+    )
+    db.create_view("judgements", _JUDGEMENTS)
+
+
+SCHEMA_VERSION = 2
 """Number of migrations, kept in SQLite's user_version."""
 
 
@@ -208,6 +228,30 @@ join conversations c on c.key = e.conversation
 left join texts t on t.hash = json_extract(e.body, '$.decision.content."$"')
 left join texts why on why.hash = json_extract(e.body, '$.decision.justification."$"')
 where e.kind = 'promotion_decided'
+"""
+
+_JUDGEMENTS = """
+select
+  e.key as event, c.run_id, c.id as conversation, e.backend, e.turn,
+  json_extract(e.body, '$.model') as model,
+  json_extract(e.body, '$.question_id') as question_id,
+  json_extract(e.body, '$.repeat') as repeat,
+  json_extract(e.body, '$.judgement.judge') as judge,
+  json_extract(e.body, '$.judgement.rubric') as rubric,
+  json_extract(e.body, '$.judgement.verdict') as verdict,
+  json_extract(e.body, '$.judgement.problem') as problem,
+  coalesce(t.body, json_extract(e.body, '$.judgement.reply.text')) as reply,
+  coalesce(p.body, json_extract(e.body, '$.judgement.prompt[1].segments[0]')) as material,
+  coalesce(i.body, json_extract(e.body, '$.judgement.prompt[0].segments[0]')) as instructions,
+  json_extract(e.body, '$.judgement.reply.usage.prompt')
+    + json_extract(e.body, '$.judgement.reply.usage.completion') as tokens,
+  json_extract(e.body, '$.judgement.reply.cost_usd') as cost_usd
+from events e
+join conversations c on c.key = e.conversation
+left join texts t on t.hash = json_extract(e.body, '$.judgement.reply.text."$"')
+left join texts p on p.hash = json_extract(e.body, '$.judgement.prompt[1].segments[0]."$"')
+left join texts i on i.hash = json_extract(e.body, '$.judgement.prompt[0].segments[0]."$"')
+where e.kind = 'answer_judged'
 """
 
 _VIEWS = {

@@ -16,6 +16,7 @@ from sqlite_utils import Database
 from memreplay.conversations.models import Conversation
 from memreplay.engine.events import (
     AgentReplied,
+    AnswerJudged,
     AskEvent,
     BenchmarkModelAsked,
     ConversationClosed,
@@ -93,7 +94,9 @@ class RunRecorder:
     def record(self, event: ReplayEvent) -> None:
         """Record an event. When this returns, a reply is on disk."""
         self._pending.append(event)
-        urgent = isinstance(event, ReplyReceived | AgentReplied | BenchmarkModelAsked | ConversationClosed)
+        urgent = isinstance(
+            event, ReplyReceived | AnswerJudged | AgentReplied | BenchmarkModelAsked | ConversationClosed
+        )
         if urgent or len(self._pending) >= _MOST_PENDING_EVENTS or self._overdue():
             self.flush()
 
@@ -137,6 +140,10 @@ class RunRecorder:
     def forget_asks(self, conversation_id: str, asks: Collection[AskEvent]) -> None:
         """Delete all events of these asks, which will be asked again."""
         self._rows.forget_asks(conversation_id, asks)
+
+    def forget_scores(self, conversation_id: str, asks: Collection[AskEvent]) -> None:
+        """Delete the scores of these asks, which will be graded again. What a judge said stays: it was paid for."""
+        self._rows.forget_asks(conversation_id, asks, ("answer_scored",))
 
     def replace(self, event: PaidByTests, other: PaidByTests | None) -> None:
         """Replace a recorded event by another of the same conversation and kind; delete it if ``other`` is None."""

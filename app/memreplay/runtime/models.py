@@ -13,6 +13,7 @@ from memreplay.llm.answerer import ModelAnswerer
 from memreplay.llm.caching import CachedModel, RunReplies, SharedPrefixModel
 from memreplay.llm.client import LiteLLMModel, OfflineModel
 from memreplay.llm.extraction import ModelFactExtractor
+from memreplay.llm.judging import ModelJudge
 from memreplay.llm.litellm_setup import loaded_litellm
 from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage
 from memreplay.llm.rate_limiter import RateLimiters, RateLimits
@@ -55,6 +56,13 @@ class RunModels:
             return None
         cache = store if self._settings.cache else RunReplies(store, run_id)
         return ModelFactExtractor(CachedModel(model, cache), name, self._settings.api_base)
+
+    def judge(self) -> ModelJudge | None:
+        """What grades replies to recall questions, if a judge is named."""
+        settings = self._settings
+        if settings.judge is None:
+            return None
+        return ModelJudge(settings.judge, self.answer_model, settings.api_base, settings.judge_rubric)
 
     def answerer(self, model: AnswerModel) -> ModelAnswerer:
         return ModelAnswerer(model, self._settings.api_base, self._settings.context_tokens)

@@ -62,6 +62,7 @@ class Run:
         self.reply_cache = self._models.reply_cache
         self.rate_limiters = self._models.rate_limiters
         self.answer_model = self._models.answer_model
+        self.answer_judge = self._models.judge()
         self._answerer = self.answerer(self.answer_model)
 
     def answerer(self, model: AnswerModel) -> ModelAnswerer:
@@ -88,7 +89,7 @@ class Run:
     def _models_in_use(self) -> list[str]:
         names = (*self.backend_names, *self.implicit_baselines)
         models = [model for name in names for model in models_asked_of(name, self.models)]
-        models += [self.settings.extractor] if self.settings.extractor else []
+        models += [name for name in (self.settings.extractor, self.settings.judge) if name]
         return [model for model in dict.fromkeys(models) if model != AGENT_MODEL]
 
     def try_again(self) -> None:
@@ -160,6 +161,7 @@ class Run:
             ask_only=frozenset(self.implicit_baselines),
             shuffle_seed=self.settings.seed if self.settings.shuffle_choices else None,
             counter_of=token_counter,
+            judge=self.answer_judge,
         )
 
     def live_archive(self, conversation: Conversation) -> EventArchive:
@@ -178,7 +180,7 @@ class Run:
             conversation,
             lambda name: self._memories.beside(conversation, name),
             self._answerer,
-            ReplayPlan(run_id, self.models, self.settings.top_k, counter_of=token_counter),
+            ReplayPlan(run_id, self.models, self.settings.top_k, counter_of=token_counter, judge=self.answer_judge),
             _recorded(recorder.record, emit) if recorder else emit,
         )
 

@@ -24,7 +24,6 @@ from memreplay.engine.session import ReplaySession
 from memreplay.errors import UsageError
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.answerer import ModelAgent
-from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.model import AnswerModel
 from memreplay.llm.tokens import token_counter
 from memreplay.runtime.models import Judge, refuse_extractive_judge
@@ -52,12 +51,6 @@ class RunWithTests(Run):
         self.judge = Judge(judge, self.answer_model, settings.api_base) if judge is not None else None
         self.authored: dict[tuple[str, int], LLMReply] = {}
         """Replies of the judge while it wrote tests: paid once, however often the tests are created."""
-
-    async def check(self) -> None:
-        """As :meth:`Run.check`, and the judge's key."""
-        await super().check()
-        if self.judge is not None and not self.settings.offline:
-            await asyncio.to_thread(ensure_reachable, self.judge.name, self.settings.api_base)
 
     async def made(self, source: TestSource) -> Benchmark:
         """The tests of a source, created in a thread."""

@@ -61,7 +61,7 @@ def refuse_for_tests(settings: Settings, sources: Sequence[TestSource], conversa
     for name in ("limit", "sample"):
         if sources and conversations and getattr(settings, name) is not None:
             raise UsageError(f"--{name} counts either questions or tests: run conversations and tests separately")
-    for name in ("examples", "memory_span", "isolated", "judge"):
+    for name in ("examples", "memory_span", "isolated"):
         if not sources and getattr(settings, name):
             raise UsageError(f"--{name.replace('_', '-')} is for datasets of tests, and none was given")
 

@@ -14,6 +14,7 @@ from memreplay.conversations.option_style import OptionStyle
 from memreplay.engine.answers import CUTOFFS
 from memreplay.grading import Outcome
 from memreplay.scoring import BREAKDOWNS, By
+from memreplay.scoring.agreement import agreements_of, disagreements_of, judging_of
 from memreplay.scoring.answer_key import Adjusted
 from memreplay.scoring.attribution import LABELS
 from memreplay.scoring.comparisons import compare_pairs, contestants_of, pairs_within
@@ -266,9 +267,14 @@ def tokens_of(rows: Rows) -> Tokens:
     )
 
 
+def _is_answered(row: QuestionRow) -> bool:
+    """Whether there is a reply. One without a verdict of its judge is an error of grading, and was paid for."""
+    return row.outcome != "error" or row.judge is not None
+
+
 def cost_of(rows: Rows) -> float | None:
     """The cost of the replies, without errors; None if any price is unknown."""
-    costs = [row.cost_usd for row in rows if row.outcome != "error" or row.tokens is not None]
+    costs = [row.cost_usd for row in rows if _is_answered(row) or row.tokens is not None]
     known = [cost for cost in costs if cost is not None]
     return sum(known) if costs and len(known) == len(costs) else None
 
@@ -276,7 +282,7 @@ def cost_of(rows: Rows) -> float | None:
 def latency_of(rows: Rows) -> Latency:
     """The latency of memory and model; excludes calls that failed."""
     recall = [row.recall_ms for row in rows if row.recall_ms is not None]
-    model = [row.ms for row in rows if row.ms is not None and row.outcome != "error"]
+    model = [row.ms for row in rows if row.ms is not None and _is_answered(row)]
     return Latency(
         recall_p50=percentile(recall, 50),
         recall_p95=percentile(recall, 95),
@@ -354,7 +360,7 @@ def headline_of(rows: Rows) -> Headline:
         blind_guesser_accuracy=blind,
         normalised_gain_without_adversarial=_gain(without_adversarial(rows))[-1],
         prompt_tokens_per_question=mean(
-            [float(row.tokens.prompt) for row in rows if row.tokens is not None and row.outcome != "error"]
+            [float(row.tokens.prompt) for row in rows if row.tokens is not None and _is_answered(row)]
         ),
         grounded_accuracy=mean(_grounded(rows)),
         evidence_in_prompt=mean(in_prompt),
@@ -443,6 +449,8 @@ def build_results(
         answer_key=answer_key,
         tests_written_usd=tests_written_usd,
         fit=fit_of(rows),
+        agreement=agreements_of(rows),
+        disagreements=disagreements_of(rows),
         questions=tuple(rows),
     )
 
@@ -470,4 +478,6 @@ def _backend(rows: Rows, writing: Writing | None, settings: Mapping[str, Any]) -
         writing=writing_of(rows[0].backend, writing, settings),
         abstention=abstention_of(rows),
         breakdown=breakdown_of(rows),
+        judge=judging_of(rows),
+        agreement=agreements_of(rows),
     )

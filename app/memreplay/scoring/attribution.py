@@ -20,6 +20,7 @@ from memory_backends.controls import CLOSED_BOOK
 from memreplay.conversations.models import Frozen, Question
 from memreplay.engine.events import QuestionAsked
 from memreplay.grading import Score
+from memreplay.grading.assertion import asserted
 from memreplay.grading.equivalence import contains
 from memreplay.grading.recall import is_abstention
 from memreplay.scoring.evidence_trail import STAGES, Loss, Stages, Trail, lost_as_a_whole, trails_of
@@ -120,6 +121,8 @@ class Attributor:
         match score.outcome:
             case "error":
                 reason = answer.received.reply.error if answer.received is not None else None
+                if reason is None and (judgement := answer.judgement) is not None:
+                    return Attribution(label="error", detail=f"Not graded: {judgement.problem}.")
                 return Attribution(label="error", detail=reason or "There is no reply.")
             case "unparsed":
                 return Attribution(label="unparsed", detail="No answer could be read from the reply.")
@@ -165,13 +168,24 @@ class Attributor:
         """The prompt held the answer: an outdated value was preferred, the model abstained, or misread it."""
         said = score.predicted or ""
         for old, since in self._outdated(question, stages.memory):
-            if contains(old, said) and not contains(old, question.expected):
+            if self._prefers(old, said, question):
                 return Attribution(label="stale", detail=f"It answered “{old}”, which {since} replaced.")
         if is_abstention(said):
             return Attribution(
                 label="abstained", detail="The prompt held the answer, and the model said that it was not there."
             )
         return Attribution(label="misread", detail="The prompt held the answer, and the model gave another.")
+
+    @staticmethod
+    def _prefers(old: str, said: str, question: Question) -> bool:
+        """Whether a reply gives an outdated value, and the current one at most as what it was before."""
+        if not contains(old, said) or contains(old, question.expected):
+            return False
+        if not contains(question.expected, said):
+            return True
+        gives_old, _ = asserted(old, said, question.text)
+        gives_current, _ = asserted(question.expected, said, question.text)
+        return gives_old and not gives_current
 
     def _outdated(self, question: Question, memory: StoredMemory) -> Iterator[tuple[str, str]]:
         """Values that no longer hold, by the dataset or by the memory's own account, and what replaced each."""

@@ -22,7 +22,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from memory_backends.controls import CONTROLS
 from memreplay.llm import AGENT_MODEL
@@ -39,9 +39,20 @@ from memreplay.scoring.statistics import (
 )
 
 CONVERSATIONS_FOR_A_CLAIM = 10
+NEARLY_ALL = 0.95
+"""Share of questions whose answer every prompt held from which on memories can hardly differ."""
+
 SIGNIFICANCE_LEVEL = 0.05
 
 R = TypeVar("R", bound=Graded)
+
+
+class _Asked(Graded, Protocol):
+    """A graded answer whose prompt may have been cut."""
+
+    @property
+    def cut_tokens(self) -> int: ...
+
 
 Verdicts = Mapping[Key, bool]
 """Whether each question was answered correctly; excludes errors."""
@@ -116,7 +127,7 @@ def verdicts_of(rows: Iterable[Graded]) -> dict[Key, bool]:
 def pairs_within(contestants: Mapping[str, Sequence[QuestionRow]], settings: Mapping[str, Any]) -> list[Pair]:
     """The pairs of a run worth comparing: two backends through one model, or one backend through two models."""
     verdicts = {name: verdicts_of(rows) for name, rows in contestants.items()}
-    cut = {name: _cut_by_default(rows, settings) for name, rows in contestants.items()}
+    cut = {name: cut_by_default(rows, settings) for name, rows in contestants.items()}
     first = {name: rows[0] for name, rows in contestants.items()}
     return [
         Pair(
@@ -133,7 +144,7 @@ def pairs_within(contestants: Mapping[str, Sequence[QuestionRow]], settings: Map
     ]
 
 
-def _cut_by_default(rows: Sequence[QuestionRow], settings: Mapping[str, Any]) -> frozenset[Key]:
+def cut_by_default(rows: Sequence[_Asked], settings: Mapping[str, Any]) -> frozenset[Key]:
     """The questions whose prompts were cut though nobody gave a limit, and the model's window is unknown."""
     cut = frozenset(key_of(row) for row in rows if row.cut_tokens)
     if not cut or settings.get("context_tokens") is not None or context_window(rows[0].model) is not None:

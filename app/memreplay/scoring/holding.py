@@ -103,7 +103,10 @@ class Answerable:
         linked = [piece for piece in pieces if not evidence.isdisjoint(piece.turns | piece.verbatim)]
         for wanted in alternatives:
             is_specific = any(map(_is_specific, wanted))
-            among = [piece.text for piece in (pieces if is_specific else linked)]
+            among = [piece.text for piece in linked]
+            if is_specific:
+                others = [piece for piece in pieces if piece not in linked]
+                among += [self._relevant_part(piece) if _is_one_word(wanted) else piece.text for piece in others]
             if not is_specific:
                 # A text of unknown origin counts where it says the answer of what is asked about.
                 unlinked = (piece.text for piece in pieces if not (piece.turns or piece.verbatim))
@@ -117,10 +120,25 @@ class Answerable:
                 return True
         return False
 
+    def _relevant_part(self, piece: Piece) -> str:
+        """What can hold an answer of one word: it also occurs in turns that have nothing to do with the question.
+
+        Of a text from other turns than the evidence's, the lines that share a word with the question. A text of
+        unknown origin counts as a whole, and so does every text where the dataset names no evidence.
+        """
+        if not self.evidence or not (piece.turns or piece.verbatim):
+            return piece.text
+        return "\n".join(said for said in piece.text.splitlines() if self._is_about(said))
+
     def _is_about(self, said: str) -> bool:
         """Whether a text shares a word with the question."""
         asked = [token for _, token in content_of(tokens_of(self.question.text)) if token.kind == "word"]
         return any(same_token(token, word) for _, token in content_of(tokens_of(said)) for word in asked)
+
+
+def _is_one_word(wanted: Sequence[str]) -> bool:
+    contents = [[token for _, token in content_of(tokens_of(answer))] for answer in wanted]
+    return len(contents) == 1 and len(contents[0]) == 1 and contents[0][0].kind == "word"
 
 
 def _is_specific(answer: str) -> bool:

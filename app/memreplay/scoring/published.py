@@ -24,7 +24,7 @@ def locomo_f1_of(rows: Sequence[QuestionRow]) -> LocomoF1 | None:
     """LoCoMo's F1, overall and by category; None without graded LoCoMo questions."""
     scores: dict[str, list[float]] = {}
     for row in rows:
-        if row.outcome == "error":
+        if row.outcome == "error" and row.judge is None:
             continue
         for category in CATEGORIES:
             # LoCoMo's questions alone have both of its names for a category.

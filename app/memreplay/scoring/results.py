@@ -19,7 +19,8 @@ from pydantic import Field
 
 from memreplay.conversations.models import EvidenceRole, Frozen, InfoLocation, QuestionKind, Salience
 from memreplay.conversations.option_style import OptionStyle
-from memreplay.grading import DecidedBy, Outcome
+from memreplay.grading import DecidedBy, GradedByRules, Outcome
+from memreplay.llm.judging import Verdict
 from memreplay.scoring import By
 from memreplay.scoring.answer_key import Adjusted
 from memreplay.scoring.attribution import Label
@@ -53,6 +54,24 @@ class HitRow(Frozen):
     tokens: int
 
 
+class JudgeRow(Frozen):
+    """What a judge said of an answer. ``verdict`` is null if it gave none, and ``error`` says why.
+
+    ``rubric`` names what it was told to accept. ``calls`` is how often it was asked; ``tokens``, ``cost_usd`` and
+    ``ms`` are sums over these calls, and the price is null if any is unknown. The recording has the prompts.
+    """
+
+    model: str
+    rubric: str
+    verdict: Verdict | None
+    reply: str | None
+    error: str | None
+    calls: int
+    tokens: Tokens
+    cost_usd: float | None
+    ms: float
+
+
 class QuestionRow(Frozen):
     """One question, put to one backend through one model.
 
@@ -66,6 +85,9 @@ class QuestionRow(Frozen):
     ``decided_by`` is the rule that decided the outcome, null where none did. ``adjusted`` is the score by the
     corrected answer key, null if that does not correct the question. If an agent could not be given a fresh
     session, its memory contained ``earlier_questions`` and ``earlier_conversations``.
+
+    ``grader`` is what the rules say where a judge was asked, ``judge`` what that said, ``label`` what somebody said
+    by hand on the why screen. A label changes no score.
 
     ``at_tokens`` is what the first hits hold, by token budget; null where recall@k is. ``answer_in_prompt`` is
     whether the prompt held the answer, word for word or by its content. ``cut_tokens`` were retrieved and did not
@@ -131,6 +153,9 @@ class QuestionRow(Frozen):
     blind_guess: float | None = None
     abstain: bool = False
     abstained: bool | None = None
+    grader: GradedByRules | None = None
+    judge: JudgeRow | None = None
+    label: Verdict | None = None
     reasoning: tuple[str, ...] = ()
     distance_tokens: int | None = None
     benchmark_cost_usd: float | None = None
@@ -282,6 +307,61 @@ class AbstentionResults(Frozen):
     right: int
     precision: float | None
     recall: float | None
+
+
+class JudgeResults(Frozen):
+    """What a judge said of the ``answers`` that it was asked about, and what that took.
+
+    ``graded`` have a verdict, and ``right`` of them the better one; the others are errors. ``right_by_grader`` of
+    the same answers are right by the rules. ``rubrics`` counts answers. The backend's own tokens and costs exclude
+    those of the judge.
+    """
+
+    models: tuple[str, ...]
+    rubrics: dict[str, int]
+    answers: int
+    graded: int
+    right: int
+    right_by_grader: int
+    calls: int
+    tokens: Tokens
+    cost_usd: float | None
+
+
+Rater = Literal["grader", "judge", "hand"]
+"""Who says whether an answer is right: the rules of the grader, a judge, or somebody on the why screen."""
+
+
+class Agreement(Frozen):
+    """How far raters ``a`` and ``b`` agree over the ``n`` answers that both rated.
+
+    ``share`` is (both_right + both_wrong) / n, ``kappa`` Cohen's; null where it is not defined.
+    """
+
+    a: Rater
+    b: Rater
+    n: int
+    both_right: int
+    only_a: int
+    only_b: int
+    both_wrong: int
+    share: float | None
+    kappa: float | None
+
+
+class Disagreement(Frozen):
+    """An answer that two raters judge differently. ``decided_by`` is the rule of the grader."""
+
+    question_id: str
+    conversation: str
+    backend: str
+    model: str
+    repeat: int
+    question: str
+    expected: str
+    predicted: str | None
+    verdicts: dict[Rater, Verdict]
+    decided_by: DecidedBy | None
 
 
 class TestGroup(Frozen):
@@ -473,6 +553,8 @@ class BackendResults(Frozen):
     writing: WritingResults | None
     abstention: AbstentionResults | None
     breakdown: dict[By, dict[str, Group]]
+    judge: JudgeResults | None = None
+    agreement: tuple[Agreement, ...] = ()
 
 
 class KeyFacts(Frozen):
@@ -495,7 +577,7 @@ class Results(Frozen):
 
     ``option_style`` reports per dataset how far the style of the options reveals the answers. ``tests_written_usd``
     is the cost of generating tests with a model; null if none were generated or no price is known. ``fit`` is null
-    unless several memories were asked questions with evidence.
+    unless several memories were asked questions with evidence. ``agreement`` is that of raters over all answers.
     """
 
     schema_version: Literal[1]
@@ -506,6 +588,8 @@ class Results(Frozen):
     answer_key: KeyFacts | None
     tests_written_usd: float | None = None
     fit: Fit | None = None
+    agreement: tuple[Agreement, ...] = ()
+    disagreements: tuple[Disagreement, ...] = ()
     questions: tuple[QuestionRow, ...]
 
     def to_json(self) -> str:

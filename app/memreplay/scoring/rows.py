@@ -11,6 +11,7 @@ from memreplay.conversations.option_style import blind_guess
 from memreplay.engine.answers import CUTOFFS
 from memreplay.engine.events import (
     AgentReplied,
+    AnswerJudged,
     AnswerScored,
     BenchmarkModelAsked,
     QuestionAsked,
@@ -21,13 +22,14 @@ from memreplay.engine.events import (
 from memreplay.grading import Outcome, RetrievalScore
 from memreplay.grading.recall import is_abstention
 from memreplay.llm import AGENT_MODEL
+from memreplay.llm.judging import Verdict
 from memreplay.llm.model import Reply
 from memreplay.llm.tokens import token_counter
 from memreplay.scoring.answer_key import Adjusted
 from memreplay.scoring.attribution import Attribution
 from memreplay.scoring.equal_tokens import held_at_tokens, piece_of
 from memreplay.scoring.holding import Answerable
-from memreplay.scoring.results import ANSWER_METRICS, HitRow, QuestionRow, Tokens, recall_field
+from memreplay.scoring.results import ANSWER_METRICS, HitRow, JudgeRow, QuestionRow, Tokens, recall_field
 from memreplay.scoring.statistics import mean
 
 MAX_SCORE = 1.0
@@ -42,13 +44,15 @@ def question_row(
     attribution: Attribution | None = None,
     closed_book_correct: bool | None = None,
     adjusted: Adjusted | None = None,
+    judged: Sequence[AnswerJudged] = (),
+    label: Verdict | None = None,
 ) -> QuestionRow:
     """Build the row of an answer. If memory could not be read, no model was called and retrieval is not scored.
 
     Tokens and duration of a failed call are null unless the reply reports them. Hits of memories that do not count
     their tokens are counted here.
     """
-    reply, score = received.reply, scored.score
+    reply, score, judge = received.reply, scored.score, _judge_row(judged)
     count = token_counter(asked.model)
     hits = [hit if hit.tokens else hit.model_copy(update={"tokens": count(hit.text)}) for hit in asked.hits]
     model_was_asked = bool(asked.prompt)
@@ -75,7 +79,7 @@ def question_row(
         max_score=MAX_SCORE,
         outcome=score.outcome,
         reply=reply.text,
-        error=reply.error,
+        error=reply.error or (judge.error if judge is not None else None),
         evidence=question.evidence,
         evidence_role=question.evidence_role,
         hits=tuple(map(_hit_row, hits)),
@@ -104,8 +108,34 @@ def question_row(
         blind_guess=_blind_guess(question),
         abstain=question.abstain,
         abstained=None if score.outcome == "error" else is_abstention(score.predicted or ""),
+        grader=score.grader,
+        judge=judge,
+        label=label,
         **{metric: getattr(score, metric) for metric in ANSWER_METRICS},
         **{recall_field(k): recall_at.get(k) for k in CUTOFFS},
+    )
+
+
+def _judge_row(judged: Sequence[AnswerJudged]) -> JudgeRow | None:
+    """The last judgement; its tokens and price include the earlier ones, which were paid for too."""
+    if not judged:
+        return None
+    last, replies = judged[-1].judgement, [event.judgement.reply for event in judged]
+    costs = [reply.cost_usd for reply in replies if reply.error is None]
+    return JudgeRow(
+        model=last.judge,
+        rubric=last.rubric,
+        verdict=last.verdict,
+        reply=last.reply.text,
+        error=last.problem,
+        calls=len(replies),
+        tokens=Tokens(
+            prompt=sum(reply.usage.prompt for reply in replies),
+            completion=sum(reply.usage.completion for reply in replies),
+            cached=sum(reply.usage.cached for reply in replies),
+        ),
+        cost_usd=None if None in costs else sum(cost or 0.0 for cost in costs),
+        ms=sum(reply.ms for reply in replies),
     )
 
 

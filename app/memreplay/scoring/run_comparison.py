@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
 from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import Frozen
 from memreplay.errors import UsageError
-from memreplay.grading import Outcome
-from memreplay.scoring.comparisons import Pair, compare_pairs, contestants_of, verdicts_of
+from memreplay.grading import GradedByRules, Outcome
+from memreplay.scoring.comparisons import (
+    NEARLY_ALL,
+    Pair,
+    compare_pairs,
+    contestants_of,
+    cut_by_default,
+    verdicts_of,
+)
 from memreplay.scoring.repeats import Key, key_of
 from memreplay.scoring.results import Comparison
 from memreplay.scoring.statistics import mcnemar_exact
@@ -22,8 +29,17 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 different reason, and a different answer with the same outcome."""
 
 
+class JudgedBy(BaseModel):
+    """Which judge graded an answer, and by which rubric."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    model: str
+    rubric: str
+
+
 class AnswerRow(BaseModel):
-    """The part of a results row by which runs are compared. Older versions lack ``failure``."""
+    """The part of a results row by which runs are compared. Older versions lack ``failure`` and what follows it."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -39,6 +55,11 @@ class AnswerRow(BaseModel):
     outcome: Outcome
     error: str | None
     failure: str | None = None
+    cut_tokens: int = 0
+    answer_in_prompt: bool | None = None
+    decided_by: str | None = None
+    grader: GradedByRules | None = None
+    judge: JudgedBy | None = None
 
 
 class Change(Frozen):
@@ -61,19 +82,26 @@ class RunComparison(Frozen):
     """Two runs, paired by question. ``a`` is the first run in ``comparisons``, ``b`` the second.
 
     ``unpaired`` are contestants of either run without a partner in the other; ``alike`` counts the unchanged
-    answers.
+    answers. ``remarks`` are sentences on what the comparison cannot show.
     """
 
     comparisons: tuple[Comparison, ...]
     changes: tuple[Change, ...]
     alike: int
     unpaired: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
 
 
 Rows = Sequence[AnswerRow]
 
 
-def compare_runs(first: Rows, second: Rows) -> RunComparison:
+Settings = Mapping[str, Any] | None
+"""The settings of a run; None if they are not known."""
+
+
+def compare_runs(
+    first: Rows, second: Rows, settings_a: Settings = None, settings_b: Settings = None
+) -> RunComparison:
     """Pair two runs on the questions that both asked.
 
     A backend is paired with itself, with the same model if it has several. If each run has only one contestant,
@@ -82,6 +110,7 @@ def compare_runs(first: Rows, second: Rows) -> RunComparison:
     Raises:
         UsageError: there is nothing to pair.
     """
+    first, second, remarks = _graded_alike(first, second)
     a, b = contestants_of(first), contestants_of(second)
     partners = _partners(a, b)
     pairs, changes, alike = [], [], 0
@@ -92,7 +121,17 @@ def compare_runs(first: Rows, second: Rows) -> RunComparison:
             continue
         has_control = not CONTROLS.isdisjoint((a[name_a][0].backend, b[name_b][0].backend))
         verdicts = verdicts_of(a[name_a]), verdicts_of(b[name_b])
-        pairs.append(Pair(f"A {name_a}", f"B {name_b}", *verdicts, has_control=has_control))
+        pair = Pair(
+            f"A {name_a}",
+            f"B {name_b}",
+            *verdicts,
+            has_control=has_control,
+            cut_a=frozenset() if settings_a is None else cut_by_default(a[name_a], settings_a),
+            cut_b=frozenset() if settings_b is None else cut_by_default(b[name_b], settings_b),
+        )
+        pairs.append(pair)
+        if not has_control:
+            remarks += _fit_remarks(pair, a[name_a], b[name_b])
         name = name_a if name_a == name_b else f"{name_a} → {name_b}"
         changed = [_change(name, by_key_a[key], by_key_b[key]) for key in common]
         changes += [change for change in changed if change is not None]
@@ -107,6 +146,7 @@ def compare_runs(first: Rows, second: Rows) -> RunComparison:
             *(f"A {name}" for name in a if name not in {one for one, _ in partners}),
             *(f"B {name}" for name in b if name not in {other for _, other in partners}),
         ),
+        remarks=tuple(remarks),
     )
 
 
@@ -130,6 +170,43 @@ def blind_to_regressions(compared: RunComparison, alpha: float) -> list[Comparis
         if found.p_holm is not None
         and found.test == "mcnemar_exact"
         and mcnemar_exact(found.both_right + found.only_a, 0) * found.family >= alpha
+    ]
+
+
+def _graded_alike(first: Rows, second: Rows) -> tuple[Rows, Rows, list[str]]:
+    """The rows, by the rules of the grader where a judge decided in only one run, or another one in the other."""
+    rubrics = [{(row.judge.model, row.judge.rubric) for row in rows if row.judge} for rows in (first, second)]
+    if rubrics[0] == rubrics[1]:
+        return first, second, []
+    in_a, in_b = (", ".join(sorted({model for model, _ in judged})) or "no judge" for judged in rubrics)
+    remark = (
+        f"graders: {in_a} decided in A and {in_b} in B, or by other rubrics; both runs are compared by the rules of"
+        " the grader"
+    )
+    return [_by_rules(row) for row in first], [_by_rules(row) for row in second], [remark]
+
+
+def _by_rules(row: AnswerRow) -> AnswerRow:
+    if row.grader is None:
+        return row
+    return row.model_copy(update={"outcome": row.grader.outcome, "error": None})
+
+
+def _fit_remarks(pair: Pair, rows_a: Rows, rows_b: Rows) -> list[str]:
+    """That two memories cannot differ where both prompts always held the answer."""
+    held: list[dict[Key, bool]] = [{}, {}]
+    for of_run, rows in zip(held, (rows_a, rows_b), strict=True):
+        for row in rows:
+            if row.answer_in_prompt is not None:
+                of_run[key_of(row)] = of_run.get(key_of(row), True) and row.answer_in_prompt
+    both = [held[0][key] and held[1][key] for key in held[0] if key in held[1]]
+    if not both or sum(both) < NEARLY_ALL * len(both):
+        return []
+    nearly = "" if all(both) else "nearly "
+    return [
+        f"{nearly}everything fits: the prompts of {pair.a} and {pair.b} both held the answer to {sum(both)} of"
+        f" {len(both)} questions with evidence, so that these memories can differ on only {len(both) - sum(both)};"
+        " give a smaller --context-tokens or --top-k, or longer histories"
     ]
 
 

@@ -201,6 +201,20 @@ def _clipped(centre: float, half_width: float) -> tuple[float, float]:
     return max(-1.0, centre - half_width), min(1.0, centre + half_width)
 
 
+def cohens_kappa(both: int, only_a: int, only_b: int, neither: int) -> float | None:
+    """The agreement of two raters beyond chance, from the counts of a two by two table.
+
+    Cohen, J. (1960), "A coefficient of agreement for nominal scales", Educational and Psychological Measurement 20,
+    37–46. None without observations, and if both raters give everything the same rating: then chance explains all.
+    """
+    n = both + only_a + only_b + neither
+    if n == 0:
+        return None
+    rated_a, rated_b = both + only_a, both + only_b
+    by_chance = (rated_a * rated_b + (n - rated_a) * (n - rated_b)) / n**2
+    return None if by_chance == 1 else ((both + neither) / n - by_chance) / (1 - by_chance)
+
+
 def detectable_difference(discordant: int, n: int, confidence: float = 0.95, power: float = 0.8) -> float | None:
     """The smallest difference of two rates that McNemar's test over ``n`` questions finds with this power.
 

@@ -1,11 +1,13 @@
-"""What a user adds to a conversation: bookmarks with notes, and breakpoints."""
+"""What a user adds to a conversation: bookmarks with notes, breakpoints, and which answers are right."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from memreplay.conversations.models import Frozen
+from memreplay.llm.judging import Verdict
+from memreplay.timeline.timeline import AskKey
 
 
 class Bookmark(Frozen):
@@ -25,7 +27,7 @@ class SavedBreakpoint(Frozen):
 
 
 class Annotations(Protocol):
-    """The bookmarks and breakpoints of one conversation.
+    """The bookmarks and breakpoints of one conversation, and the labels of its answers.
 
     ``kept_for_session_only`` says in one sentence why nothing is saved; None if it is saved.
     """
@@ -52,16 +54,29 @@ class Annotations(Protocol):
         """Replace all breakpoints."""
         ...
 
+    def labels(self) -> Mapping[AskKey, Verdict]:
+        """The answers that were labelled as right or wrong by hand."""
+        ...
+
+    def set_label(self, key: AskKey, label: Verdict | None) -> None:
+        """Label an answer; None removes its label."""
+        ...
+
 
 class SessionAnnotations:
     """Annotations that are lost when the program ends. ``why`` says why they cannot be saved."""
 
     def __init__(
-        self, why: str | None, bookmarks: Sequence[Bookmark] = (), breakpoints: Sequence[SavedBreakpoint] = ()
+        self,
+        why: str | None,
+        bookmarks: Sequence[Bookmark] = (),
+        breakpoints: Sequence[SavedBreakpoint] = (),
+        labels: Mapping[AskKey, Verdict] | None = None,
     ) -> None:
         self.kept_for_session_only = why
         self._bookmarks = {bookmark.mark: bookmark for bookmark in bookmarks}
         self._breakpoints = tuple(breakpoints)
+        self._labels = dict(labels or {})
 
     def bookmarks(self) -> Sequence[Bookmark]:
         return sorted(self._bookmarks.values(), key=lambda bookmark: (bookmark.turn, bookmark.mark))
@@ -77,3 +92,12 @@ class SessionAnnotations:
 
     def set_breakpoints(self, breakpoints: Sequence[SavedBreakpoint]) -> None:
         self._breakpoints = tuple(breakpoints)
+
+    def labels(self) -> Mapping[AskKey, Verdict]:
+        return self._labels
+
+    def set_label(self, key: AskKey, label: Verdict | None) -> None:
+        if label is None:
+            self._labels.pop(key, None)
+        else:
+            self._labels[key] = label

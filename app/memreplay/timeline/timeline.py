@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from memory_backends.base import MemoryDescription, Snapshot
@@ -12,6 +12,7 @@ from memory_backends.stores.trace import Change, Extraction, MemoryOperation, Pr
 from memreplay.conversations.exchanges import exchanges_of
 from memreplay.conversations.models import Conversation, Question
 from memreplay.engine.events import (
+    AnswerJudged,
     AnswerScored,
     BackendFailed,
     ClockSet,
@@ -28,6 +29,7 @@ from memreplay.engine.events import (
     TestScored,
     extended,
 )
+from memreplay.llm.judging import Judgement
 from memreplay.timeline.event_store import (
     EventArchive,
     EventSummary,
@@ -55,11 +57,17 @@ class AskKey:
 
 @dataclass
 class Answer:
-    """One ask, as far as it has got: asked, replied, scored."""
+    """One ask, as far as it has got: asked, replied, judged, scored. A judge may have been asked several times."""
 
     asked: QuestionAsked
     received: ReplyReceived | None = None
+    judged: list[AnswerJudged] = field(default_factory=list)
     scored: AnswerScored | None = None
+
+    @property
+    def judgement(self) -> Judgement | None:
+        """What the judge said last; None if none was asked."""
+        return self.judged[-1].judgement if self.judged else None
 
 
 class AnswerIndex:
@@ -68,12 +76,14 @@ class AnswerIndex:
     def __init__(self) -> None:
         self._answers: dict[AskKey, Answer] = {}
 
-    def apply(self, event: QuestionAsked | ReplyReceived | AnswerScored) -> None:
+    def apply(self, event: QuestionAsked | ReplyReceived | AnswerJudged | AnswerScored) -> None:
         match event:
             case QuestionAsked():
                 self._answers[ask_key(event)] = Answer(asked=event)
             case ReplyReceived():
                 self._answers[ask_key(event)].received = event
+            case AnswerJudged():
+                self._answers[ask_key(event)].judged.append(event)
             case AnswerScored():
                 self._answers[ask_key(event)].scored = event
 
@@ -81,7 +91,7 @@ class AnswerIndex:
         return iter(self._answers.values())
 
 
-def ask_key(event: QuestionAsked | ReplyReceived | AnswerScored) -> AskKey:
+def ask_key(event: QuestionAsked | ReplyReceived | AnswerJudged | AnswerScored) -> AskKey:
     return AskKey(event.backend, event.model, event.question_id, event.repeat, event.turn, event.by_hand)
 
 
@@ -157,6 +167,7 @@ class Timeline:
             case (
                 "question_asked"
                 | "reply_received"
+                | "answer_judged"
                 | "answer_scored"
                 | "message_said"
                 | "clock_set"
@@ -193,7 +204,7 @@ class Timeline:
 
     def _index_whole(self, event: ReplayEvent) -> None:
         match event:
-            case QuestionAsked() | ReplyReceived() | AnswerScored():
+            case QuestionAsked() | ReplyReceived() | AnswerJudged() | AnswerScored():
                 self._answers.apply(event)
             case MessageSaid(message=said):
                 turns = self.conversation.turns

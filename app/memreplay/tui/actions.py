@@ -189,6 +189,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "why", "previous_architecture", ("left", "h"), "previous", "Explain the previous architecture's answer."
     ),
     Action("why", "biography", ("f",), "biography", "Show the biography of the fact in this memory."),
+    Action("why", "label_right", ("y",), "right", "Label this answer as right by hand; again removes the label."),
+    Action("why", "label_wrong", ("Y",), "wrong", "Label this answer as wrong by hand; again removes the label."),
     Action("why", "app.focus_next", ("tab",), "prompt", "Switch between explanation and prompt."),
     Action("why", "leave", ("escape", "backspace"), "back", "Go back."),
     *_common("why", export="", quit=""),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from memreplay.engine.events import AnswerScored, ReplayEvent
 from memreplay.llm.rate_limiter import StoppedError
-from memreplay.timeline.timeline import Timeline
+from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.launch import RunHandle
 
 if TYPE_CHECKING:
@@ -101,11 +101,21 @@ class LiveRun:
     async def _ask_all(self, session: Session, asks: Sequence[Ask]) -> None:
         limit = asyncio.Semaphore(_CONCURRENT_ASKS)
         stopped: list[StoppedError] = []
+        # The judge failed, or was stopped, after the reply: only it is asked again.
+        ungraded = {
+            place: answer
+            for place, answer in _scheduled(self._timeline).items()
+            if answer.received is not None and answer.scored is None
+        }
 
         async def one(ask: Ask) -> None:
             async with limit:
                 try:
-                    await session.ask(ask.question, ask.backend, ask.model)
+                    answer = ungraded.get((ask.question.id, ask.backend, ask.model))
+                    if answer is not None and answer.received is not None:
+                        await session.grade(ask.question, answer.asked, answer.received.reply)
+                    else:
+                        await session.ask(ask.question, ask.backend, ask.model)
                 except StoppedError as error:
                     stopped.append(error)
 
@@ -164,10 +174,15 @@ class LiveRun:
         self._emit(event)
 
 
-def _without_score(asks: Sequence[Ask], timeline: Timeline) -> list[Ask]:
-    scored = {
-        (answer.asked.question_id, answer.asked.backend, answer.asked.model)
+def _scheduled(timeline: Timeline) -> dict[tuple[str, str, str], Answer]:
+    """The answers to scheduled questions, by question, memory and model."""
+    return {
+        (answer.asked.question_id, answer.asked.backend, answer.asked.model): answer
         for answer in timeline.answers()
-        if answer.scored is not None and not answer.asked.by_hand
+        if not answer.asked.by_hand
     }
+
+
+def _without_score(asks: Sequence[Ask], timeline: Timeline) -> list[Ask]:
+    scored = {place for place, answer in _scheduled(timeline).items() if answer.scored is not None}
     return [ask for ask in asks if (ask.question.id, ask.backend, ask.model) not in scored]

@@ -139,7 +139,7 @@ def newest_run(path: Path) -> RecordedRun:
             questions += listed_questions(recording.conversation(run.id, id_))
             answers += recording.asks(run.id, id_)
     backends = dict.fromkeys([*run.settings.get("backend", ()), *(answer.asked.backend for answer in answers)])
-    return RecordedRun(run.id, ids, AnswersTable(questions, answers, list(backends)))
+    return RecordedRun(run.id, ids, AnswersTable(questions, answers, list(backends), run.settings.get("top_k")))
 
 
 def labels_in(path: Path, run_id: str, conversation_id: str) -> Labels:

@@ -46,7 +46,11 @@ def test_several_turns_are_evidence_where_no_single_one_holds_all() -> None:
 
 def test_turns_that_are_not_marked_as_key_turns_are_no_evidence() -> None:
     assert derived_evidence(turns_of({1: "Ida", 3: "Ida"}, frozenset({3})), "early", ["Ida"]) == ("1",)
-    assert derived_evidence(turns_of({3: "Ida"}, frozenset({3})), "early", ["Ida"]) == ()
+
+
+def test_where_no_turn_is_marked_every_turn_may_be_evidence() -> None:
+    assert derived_evidence(turns_of({3: "Ida"}, frozenset({3})), "early", ["Ida"]) == ("3",)
+    assert derived_evidence(turns_of({3: "Ida"}, frozenset({3})), "middle", ["Ida"]) == ()
 
 
 def test_an_entity_that_no_turn_holds_does_not_hide_the_evidence_of_the_others() -> None:

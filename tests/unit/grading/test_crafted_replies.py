@@ -7,7 +7,7 @@ import time
 import pytest
 
 from memreplay.grading.recall import score_recall
-from tests.unit.grading.crafted_replies import ACCEPTED, HELD_OUT, REJECTED, Case
+from tests.unit.grading.crafted_replies import ACCEPTED, FRESH, HELD_OUT, REJECTED, Case
 from tests.unit.scoring.samples import recall
 
 
@@ -16,6 +16,15 @@ def test_the_grader_agrees_with_a_careful_human(case: Case) -> None:
     expected, question, reply, is_right, rule = case
     score = score_recall(recall(text=question, expected=expected, expected_entities=()), reply)
     assert (score.outcome == "correct", score.decided_by) == (is_right, rule)
+
+
+def test_what_a_reply_names_to_pass_over_it_is_not_its_answer() -> None:
+    differing = []
+    for expected, question, reply, is_right in FRESH:
+        score = score_recall(recall(text=question, expected=expected, expected_entities=()), reply)
+        if (score.outcome == "correct") != is_right:
+            differing.append(f"{expected} | {question} | {reply}: {score.outcome} by {score.decided_by}")
+    assert len(differing) <= 0.03 * len(FRESH), "\n".join(differing)
 
 
 def test_the_entities_of_an_answer_decide_where_its_words_differ() -> None:

@@ -1,8 +1,9 @@
-"""Bookmarks, notes and watches are saved with the recording, or kept for the session where that is not ours."""
+"""Bookmarks, watches and labels are saved with the recording, or kept for the session where that is not ours."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,10 @@ from memreplay.recording.annotations import annotations_of
 from memreplay.recording.reader import Recording
 from memreplay.recording.writer import RunRecorder
 from memreplay.timeline.annotations import Annotations, Bookmark, SavedBreakpoint
+from memreplay.timeline.timeline import AskKey
 
 NOTE = Bookmark(mark="a", turn=2, note="[bold]lost[/] here \x1b[31m")
+ANSWER = AskKey(backend="rag", model="m", question_id="[q]", repeat=0, turn=2, by_hand=False)
 WATCHES = (
     SavedBreakpoint(text='text contains "x"'),
     SavedBreakpoint(text="a changed", backend="rag", enabled=False),
@@ -40,12 +43,18 @@ def annotate(annotations: Annotations) -> None:
     annotations.remove_bookmark("never set")
     annotations.set_breakpoints(WATCHES[:1])
     annotations.set_breakpoints(WATCHES)
+    annotations.set_label(ANSWER, "right")
+    annotations.set_label(ANSWER, "wrong")
+    annotations.set_label(replace(ANSWER, repeat=1), "right")
+    annotations.set_label(replace(ANSWER, repeat=1), None)
+    annotations.set_label(replace(ANSWER, repeat=2), None)
 
 
 def is_annotated(annotations: Annotations) -> bool:
-    return (tuple(annotations.bookmarks()), tuple(annotations.breakpoints())) == (
+    return (tuple(annotations.bookmarks()), tuple(annotations.breakpoints()), annotations.labels()) == (
         (Bookmark(mark="b", turn=1), NOTE),
         WATCHES,
+        {ANSWER: "wrong"},
     )
 
 

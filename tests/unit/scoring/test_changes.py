@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from memreplay.errors import UsageError
@@ -10,7 +12,7 @@ from memreplay.scoring.run_comparison import AnswerRow, compare_runs
 
 
 def answer(
-    id_: str, outcome: Outcome, backend: str = "rag", model: str = "m", repeat: int = 0, **more: str | None
+    id_: str, outcome: Outcome, backend: str = "rag", model: str = "m", repeat: int = 0, **more: Any
 ) -> AnswerRow:
     fields = {"question": f"{id_}?", "expected": "x", "predicted": outcome, "error": None, "failure": None} | more
     return AnswerRow(
@@ -99,3 +101,33 @@ def test_runs_without_anything_in_common_are_refused(other: list[AnswerRow]) -> 
     mine = [answer("q", "correct"), answer("q", "correct", "hybrid")]
     with pytest.raises(UsageError, match="nothing in common"):
         compare_runs(mine, other)
+
+
+def test_a_lead_that_an_assumed_limit_may_have_caused_names_no_winner() -> None:
+    before = [answer(str(n), "correct") for n in range(5)]
+    after = [answer(str(n), "wrong", cut_tokens=900) for n in range(5)]
+    limited, given = {"context_tokens": None}, {"context_tokens": 500}
+    (found,) = compare_runs(before, after, limited, limited).comparisons
+    assert found.decided_by_default_limit and found.words.startswith("a default decides between A rag and B rag")
+    for settings in (given, None):
+        (found,) = compare_runs(before, after, settings, settings).comparisons
+        assert not found.decided_by_default_limit and "points" in found.words
+
+
+def test_two_memories_whose_prompts_always_held_the_answer_cannot_differ() -> None:
+    held = [answer(str(n), "correct", answer_in_prompt=True) for n in range(4)]
+    missed = [answer(str(n), "correct", answer_in_prompt=n > 1) for n in range(4)]
+    (remark,) = compare_runs(held, held).remarks
+    assert remark.startswith("everything fits: the prompts of A rag and B rag both held the answer to 4 of 4")
+    assert compare_runs(held, missed).remarks == ()
+
+
+def test_runs_that_were_graded_by_different_judges_are_compared_by_the_rules() -> None:
+    judge = {"model": "strict", "rubric": "plain"}
+    by_rules = {"outcome": "correct", "decided_by": "exact"}
+    before = [answer("q", "wrong", grader=by_rules, judge=judge), answer("p", "wrong")]
+    after = [answer("q", "correct"), answer("p", "wrong")]
+    found = compare_runs(before, after)
+    assert [comparison.both_right for comparison in found.comparisons] == [1]
+    assert "strict decided in A and no judge in B" in found.remarks[0]
+    assert compare_runs(before, before).remarks == ()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import pytest
+
 from memory_backends.base import MemoryBackend
 from memory_backends.options import MemoryOptions
 from memory_backends.registry import create_backend
@@ -9,6 +13,7 @@ from memreplay.conversations.models import Conversation, Question
 from memreplay.llm.model import Reply
 from memreplay.scoring.attribution import Attribution
 from tests.stubs.rewriting_memory import rewriting
+from tests.unit.scoring.fresh_cases import FRESH, MORE
 from tests.unit.scoring.labelled_cases import CASES, Case
 from tests.unit.scoring.planted import attribution_of, played, question, resources, talk
 
@@ -38,9 +43,10 @@ def memory_of(case: Case, asked: Question) -> MemoryBackend:
     return create_backend(name, resources(options), {asked.text: asked.evidence} if asked.evidence else {})
 
 
-async def test_verdicts_agree_with_those_given_by_hand() -> None:
+@pytest.mark.parametrize("cases", [CASES, FRESH, MORE], ids=["cases", "fresh", "more"])
+async def test_verdicts_agree_with_those_given_by_hand(cases: Sequence[Case]) -> None:
     differing = []
-    for number, case in enumerate(CASES):
+    for number, case in enumerate(cases):
         found = await verdict(case)
         if found.label != case.label or (case.loss is not None and found.loss != case.loss):
             by_hand = f"{case.label} {case.loss or ''}"
@@ -48,9 +54,9 @@ async def test_verdicts_agree_with_those_given_by_hand() -> None:
                 f"{number} {case.backend}, {case.ask.text!r}, reply {case.reply!r}: by hand {by_hand}"
                 f" ({case.reason}); found {found.label} {found.loss or ''}: {found.detail}"
             )
-    agreement = 1 - len(differing) / len(CASES)
-    print(f"agreement {agreement:.1%} of {len(CASES)}", *differing, sep="\n")
-    assert agreement >= LEAST_AGREEMENT, "\n".join([f"{agreement:.1%} of {len(CASES)}", *differing])
+    agreement = 1 - len(differing) / len(cases)
+    print(f"agreement {agreement:.1%} of {len(cases)}", *differing, sep="\n")
+    assert agreement >= LEAST_AGREEMENT, "\n".join([f"{agreement:.1%} of {len(cases)}", *differing])
 
 
 def test_the_cases_cover_every_memory() -> None:

@@ -42,14 +42,15 @@ def test_the_keys_are_the_documented_ones_in_their_order() -> None:
     data = as_json(row(choice(), reply("3")), row(recall(), reply("Ida and Bo")))
     assert (
         keys(data)
-        == "schema_version run backends comparisons option_style answer_key tests_written_usd fit questions"
+        == "schema_version run backends comparisons option_style answer_key tests_written_usd fit agreement"
+        " disagreements questions"
     )
     assert data["schema_version"] == 1 and data["comparisons"] == []
     assert keys(data["run"]) == "id started_at finished_at memreplay_version settings datasets"
     backend = data["backends"]["rag"]
     assert keys(backend) == (
         "backend model accuracy multiple_choice recall tests retrieval failures tokens cost_usd latency_ms"
-        " headline adjusted extraction writing abstention breakdown"
+        " headline adjusted extraction writing abstention breakdown judge agreement"
     )
     assert keys(backend["multiple_choice"]) == (
         "total graded correct accuracy accuracy_without_adversarial ci95 unparsed refused errors by_type"

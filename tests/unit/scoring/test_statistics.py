@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from memreplay.scoring.statistics import (
     clustered_interval,
+    cohens_kappa,
     jackknife_variance,
     mean,
     percentile,
@@ -95,3 +96,18 @@ def test_the_jackknife_by_hand_and_where_clusters_are_of_one_size_the_variance_o
     stats = pytest.importorskip("scipy.stats")
     shares = [0.5, 0.25, 1.0, 0.75, 0.0]
     assert jackknife_variance([(int(4 * share), 4) for share in shares]) == pytest.approx(stats.sem(shares) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("counts", "kappa"),
+    [
+        ((20, 5, 10, 15), 0.4),  # the worked example of Cohen's kappa: 35 of 50 agree, 25 of them by chance
+        ((10, 0, 0, 10), 1.0),
+        ((0, 10, 10, 0), -1.0),
+        ((5, 5, 0, 0), 0.0),
+        ((7, 0, 0, 0), None),
+        ((0, 0, 0, 0), None),
+    ],
+)
+def test_kappa_is_agreement_beyond_chance(counts: tuple[int, int, int, int], kappa: float | None) -> None:
+    assert cohens_kappa(*counts) == (None if kappa is None else pytest.approx(kappa))

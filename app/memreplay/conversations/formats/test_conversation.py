@@ -87,12 +87,12 @@ def derived_evidence(
 ) -> tuple[str, ...]:
     """Ids of the evidence turns, in order; empty if no key turn at the location contains any of the entities.
 
-    Without a location, key turns anywhere are searched.
+    Without a location, key turns anywhere are searched. In a conversation that marks none, every turn may be one.
     """
+    marked = [turn for turn in turns if turn.key_info is not None and turn.key_info.contains_key_info]
     held_by_turn: list[tuple[Turn, frozenset[str]]] = []
-    for turn in turns:
-        here = location is None or turn.number in bands[location]
-        if here and turn.key_info is not None and turn.key_info.contains_key_info:
+    for turn in marked or turns:
+        if location is None or turn.number in bands[location]:
             held = frozenset(entity for entity in entities if occurs_in(entity, turn.text))
             held_by_turn.append((turn, held))
     return tuple(turn.id for turn in _latest_minimal_cover(held_by_turn))

@@ -13,6 +13,7 @@ from pydantic import Field, TypeAdapter
 
 from memreplay.engine.events.replay import (
     ASK_KINDS,
+    AnswerJudged,
     AnswerScored,
     AskEvent,
     BackendEvent,
@@ -48,6 +49,7 @@ __all__ = [
     "ASK_KINDS",
     "REPLAY_EVENT",
     "AgentReplied",
+    "AnswerJudged",
     "AnswerScored",
     "AskEvent",
     "BackendEvent",
@@ -90,6 +92,7 @@ ReplayEvent = Annotated[
     | BackendFailed
     | QuestionAsked
     | ReplyReceived
+    | AnswerJudged
     | AnswerScored
     | MessageSaid
     | AgentReplied

@@ -8,6 +8,7 @@ from memory_backends.base import ClosingStatus, Cut, Hit, MemoryDescription, Why
 from memory_backends.stores.trace import Extraction, MemoryOperation, Phase, PromotionDecision, TraceEntry
 from memreplay.conversations.models import Frozen
 from memreplay.grading import RetrievalScore, Score
+from memreplay.llm.judging import Judgement
 from memreplay.llm.model import PromptMessage, Reply
 
 
@@ -36,7 +37,7 @@ class AskEvent(BackendEvent):
     by_hand: bool = False
 
 
-ASK_KINDS = ("question_asked", "reply_received", "answer_scored")
+ASK_KINDS = ("question_asked", "reply_received", "answer_judged", "answer_scored")
 """The kinds of :class:`AskEvent`, in the order in which they happen."""
 
 
@@ -65,6 +66,13 @@ class ReplyReceived(AskEvent):
 
     kind: Literal["reply_received"] = "reply_received"
     reply: Reply
+
+
+class AnswerJudged(AskEvent):
+    """A judge was asked about the reply. It is recorded before it is used; a later one replaces it."""
+
+    kind: Literal["answer_judged"] = "answer_judged"
+    judgement: Judgement
 
 
 class AnswerScored(AskEvent):

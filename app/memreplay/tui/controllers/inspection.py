@@ -144,7 +144,7 @@ class Inspection:
     def explain(self, answer: Answer) -> None:
         """Open the screen that explains an answer."""
         self._host.minimize()  # so that panels are laid out when that screen jumps back into them
-        self._host.open_screen(WhyScreen(self._timeline, answer), self.go)
+        self._host.open_screen(WhyScreen(self._timeline, answer, self._source.load_annotations), self.go)
 
     def show_results(self) -> None:
         """Open the results so far: of the questions, or of the tests."""
@@ -154,12 +154,12 @@ class Inspection:
             else:
                 self._host.report("No test is over yet: G plays all of them to the end.")
             return
-        table = AnswersTable.until(self._timeline, self._timeline.last_turn)
+        table = AnswersTable.until(self._timeline, self._timeline.last_turn, self._source.settings.get("top_k"))
         if not len(table):
             self._host.report("No question was asked yet: G plays on to the questions.")
             return
         self._host.minimize()
-        self._host.open_screen(ResultsScreen(self._timeline, table), self.go)
+        self._host.open_screen(ResultsScreen(self._timeline, table, self._source.load_annotations), self.go)
 
     def show_run(self) -> None:
         """Open the results of all conversations of the recorded run."""

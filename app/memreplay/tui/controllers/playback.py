@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from textual.timer import Timer
 
-from memreplay.engine.events import AnswerScored, QuestionAsked, ReplayEvent, ReplyReceived
+from memreplay.engine.events import AskEvent, ReplayEvent
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.controllers.host import ReplayHost
 from memreplay.tui.widgets.workers import LivePlayer
@@ -128,7 +128,7 @@ class Playback:
 
     def on_replay_event(self, event: ReplayEvent) -> None:
         """Show answers as they arrive."""
-        if isinstance(event, QuestionAsked | ReplyReceived | AnswerScored):
+        if isinstance(event, AskEvent):
             self._paint_soon()
 
     def on_turn_played(self, position: int) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memreplay.conversations.models import Conversation, Question
+from memreplay.engine.answers import CUTOFFS
 from memreplay.grading import Outcome
 from memreplay.llm import AGENT_MODEL, EXTRACTIVE_MODEL
 from memreplay.scoring.attribution import Label
@@ -102,15 +103,24 @@ class Summary:
         return self.total - self.errors
 
 
+_LARGEST_CUTOFF: Final = max(CUTOFFS)
+
+
 class AnswersTable:
     """Scheduled answers by question and system, of one or more conversations.
 
-    ``backends`` are all architectures, in display order.
+    ``backends`` are all architectures, in display order. ``top_k`` is the run's limit of hits: recall is measured
+    at ``cutoff``, which is never more.
     """
 
     def __init__(
-        self, questions: Sequence[ListedQuestion], answers: Iterable[Answer], backends: Sequence[str]
+        self,
+        questions: Sequence[ListedQuestion],
+        answers: Iterable[Answer],
+        backends: Sequence[str],
+        top_k: int | None = None,
     ) -> None:
+        self.cutoff = min(_LARGEST_CUTOFF, top_k or _LARGEST_CUTOFF)
         self.questions = tuple(questions)
         self._scheduled = [answer for answer in answers if not answer.asked.by_hand]
         asked = {_system_of(answer): None for answer in self._scheduled}
@@ -122,10 +132,10 @@ class AnswersTable:
         }
 
     @classmethod
-    def until(cls, timeline: Timeline, cursor: int) -> AnswersTable:
+    def until(cls, timeline: Timeline, cursor: int, top_k: int | None = None) -> AnswersTable:
         """The answers of one conversation, up to a position."""
         given = (answer for answer in timeline.answers() if answer.asked.turn <= cursor)
-        return cls(listed_questions(timeline.conversation), given, timeline.backends)
+        return cls(listed_questions(timeline.conversation), given, timeline.backends, top_k)
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -253,7 +263,11 @@ def summary_lines(table: AnswersTable) -> list[Line]:
     """The scores as a small table, one line per system."""
     rows = [table.summary(system) for system in table.systems]
     names = max([len("architecture"), *(len(table.name_of(row.system)) for row in rows)])
-    head = pad("architecture", names) + "   correct  accuracy  errors  unparsed  evidence  recall@10"
+    head = (
+        pad("architecture", names)
+        + "   correct  accuracy  errors  unparsed  evidence  "
+        + f"{f'recall@{table.cutoff}':>9}"
+    )
     lines = [line(Span(head, "dim"))]
     for row in rows:
         lines.append(

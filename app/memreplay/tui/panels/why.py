@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from memreplay.conversations.models import Question
+from memreplay.grading import GradedByRules
+from memreplay.llm.judging import Verdict
 from memreplay.scoring.attribution import Attribution, Attributor
 from memreplay.scoring.evidence_trail import LostAt, Trail
 from memreplay.text import dollars
@@ -53,28 +55,32 @@ def explain_answers(timeline: Timeline, answers: Sequence[Answer]) -> list[Expla
 
 
 def why_lines(
-    question: Question, explanation: Explanation, others: Sequence[Explanation], names: Mapping[System, str]
+    question: Question,
+    explanation: Explanation,
+    others: Sequence[Explanation],
+    names: Mapping[System, str],
+    label: Verdict | None = None,
 ) -> list[Line]:
-    """The page without the prompt."""
+    """The page without the prompt. ``label`` was given by hand."""
     return [
         *_question_lines(question, explanation.answer),
         line(""),
         *_lost_lines(explanation),
         line(""),
-        *_reply_lines(explanation.answer),
+        *_reply_lines(explanation.answer, label),
         line(""),
         *_others_lines(explanation, others, names),
     ]
 
 
-def waiting_lines(question: Question, answer: Answer) -> list[Line]:
+def waiting_lines(question: Question, answer: Answer, label: Verdict | None = None) -> list[Line]:
     """The page while attribution is running."""
     return [
         *_question_lines(question, answer),
         line(""),
         line(Span("where the fact was lost: reading the events …", "dim")),
         line(""),
-        *_reply_lines(answer),
+        *_reply_lines(answer, label),
     ]
 
 
@@ -120,7 +126,7 @@ def _trail_line(trail: Trail) -> Line:
     )
 
 
-def _reply_lines(answer: Answer) -> Iterator[Line]:
+def _reply_lines(answer: Answer, label: Verdict | None) -> Iterator[Line]:
     yield line(Span("the reply as received", "title"))
     if answer.received is None:
         yield line(Span("no reply yet", "dim"))
@@ -136,6 +142,29 @@ def _reply_lines(answer: Answer) -> Iterator[Line]:
     yield line(Span(f"{tokens} · cost {dollars(reply.cost_usd)} · {reply.ms:,.0f} ms{reused}", "dim"))
     if answer.scored is not None:
         yield line(Span("parsed as  ", "dim"), *_parsed(answer), hang=11)
+        yield from _grading_lines(answer, label)
+
+
+def _grading_lines(answer: Answer, label: Verdict | None) -> Iterator[Line]:
+    """Who says what of the answer: the rules, the judge, and somebody by hand."""
+    if answer.scored is None:
+        return
+    score, judgement = answer.scored.score, answer.judgement
+    rules = score.grader or GradedByRules(outcome=score.outcome, decided_by=score.decided_by)
+    if rules.decided_by is not None or judgement is not None:
+        rule = f" by {rules.decided_by.replace('_', ' ')}" if rules.decided_by is not None else ""
+        yield line(Span("the rules  ", "dim"), _verdict(rules.outcome == "correct"), Span(rule, "dim"), hang=11)
+    if judgement is not None:
+        said = _verdict(judgement.verdict == "right") if judgement.verdict else Span("no verdict", "warn")
+        about = f"  {one_line(judgement.judge)}, rubric {judgement.rubric}"
+        problem = f": {one_line(judgement.problem)}" if judgement.problem else ""
+        yield line(Span("the judge  ", "dim"), said, Span(about + problem, "dim"), hang=11)
+    if label is not None:
+        yield line(Span("by hand    ", "dim"), _verdict(label == "right"), hang=11)
+
+
+def _verdict(is_right: bool) -> Span:
+    return Span("right", "good") if is_right else Span("wrong", "bad")
 
 
 def _parsed(answer: Answer) -> list[Span]:

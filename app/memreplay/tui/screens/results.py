@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual import work
@@ -10,6 +11,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.screen import ScreenResultType
 
+from memreplay.timeline.annotations import Annotations
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.background import in_thread
@@ -128,8 +130,11 @@ class ResultsScreen(QuestionsScreen[Destination | None]):
     PLACE: ClassVar[Place] = "results"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
 
-    def __init__(self, timeline: Timeline, table: AnswersTable) -> None:
+    def __init__(
+        self, timeline: Timeline, table: AnswersTable, load_annotations: Callable[[], Annotations]
+    ) -> None:
         super().__init__(table)
+        self._load_annotations = load_annotations
         self._timeline = timeline
         self._conversation = timeline.conversation
 
@@ -151,7 +156,7 @@ class ResultsScreen(QuestionsScreen[Destination | None]):
             self.show_labels(labels)
 
     def explain(self, answer: Answer) -> None:
-        self.app.push_screen(WhyScreen(self._timeline, answer), self._left_why)
+        self.app.push_screen(WhyScreen(self._timeline, answer, self._load_annotations), self._left_why)
 
     def _left_why(self, destination: Destination | None) -> None:
         if destination is not None:

@@ -116,7 +116,7 @@ class RunScreen(QuestionsScreen[None]):
         if answer is None:
             self.notify(_ANOTHER_RUN, markup=False)
             return
-        destination = await self.app.push_screen_wait(WhyScreen(source.timeline, answer))
+        destination = await self.app.push_screen_wait(WhyScreen(source.timeline, answer, source.load_annotations))
         if destination is not None:
             self.post_message(VisitWanted(source, destination))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import on, work
@@ -16,7 +16,10 @@ from textual.widgets import Footer
 from memreplay.debugger.biography import decisive_judgement
 from memreplay.debugger.provenance import line_written_by
 from memreplay.engine.probes import typed_question
+from memreplay.errors import MemreplayError
+from memreplay.llm.judging import Verdict
 from memreplay.scoring.evidence_trail import Trail
+from memreplay.timeline.annotations import Annotations
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.background import in_thread
@@ -46,8 +49,9 @@ class WhyScreen(Screen[Destination | None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
 
-    def __init__(self, timeline: Timeline, answer: Answer) -> None:
+    def __init__(self, timeline: Timeline, answer: Answer, load_annotations: Callable[[], Annotations]) -> None:
         super().__init__()
+        self._load_annotations = load_annotations
         asked = answer.asked
         question = timeline.question(asked.question_id) or typed_question(asked.typed or "")
         self._timeline = timeline
@@ -93,6 +97,7 @@ class WhyScreen(Screen[Destination | None]):
         )
         verdict = self.query_one("#verdict", LinesView)
         verdict.border_title = Content("why this answer")
+        label = self._load_annotations().labels().get(key_of(answer))
         if self._explanations:
             names = AnswersTable.until(self._timeline, asked.turn)
             lines = why_lines(
@@ -100,9 +105,10 @@ class WhyScreen(Screen[Destination | None]):
                 self._explanations[self._place],
                 self._explanations,
                 {system: names.name_of(system) for system in names.systems},
+                label,
             )
         else:
-            lines = waiting_lines(self._question, answer)
+            lines = waiting_lines(self._question, answer, label)
         verdict.show(lines)
         if self._explanations and not isinstance(verdict.selected, TurnSubject):
             verdict.select(self._line_of_loss(lines))
@@ -156,6 +162,27 @@ class WhyScreen(Screen[Destination | None]):
             self.dismiss(Life(self._question, self.answer.asked.backend))
         else:
             self.notify("This question names no evidence.", markup=False)
+
+    def action_label_right(self) -> None:
+        self._label("right")
+
+    def action_label_wrong(self) -> None:
+        self._label("wrong")
+
+    def _label(self, label: Verdict) -> None:
+        """Label the answer by hand; the same label again removes it."""
+        if self.answer.received is None or self.answer.received.reply.error is not None:
+            self.notify("There is no reply to label.", markup=False)
+            return
+        key, annotations = key_of(self.answer), self._load_annotations()
+        try:
+            annotations.set_label(key, None if annotations.labels().get(key) == label else label)
+        except MemreplayError as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
+        if annotations.kept_for_session_only:
+            self.notify(annotations.kept_for_session_only, markup=False)
+        self._paint()
 
     def action_leave(self) -> None:
         self.dismiss(None)

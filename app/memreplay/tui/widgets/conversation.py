@@ -7,11 +7,9 @@ from bisect import bisect_right
 from textual.content import Content
 
 from memreplay.engine.events import (
-    AnswerScored,
+    AskEvent,
     ConversationClosed,
-    QuestionAsked,
     ReplayEvent,
-    ReplyReceived,
     TestBegan,
     TestScored,
 )
@@ -75,7 +73,7 @@ class AnswersView(LinesView):
 
     def on_replay_event(self, event: ReplayEvent) -> None:
         """Summarise the answers again at the next paint if they changed."""
-        if isinstance(event, QuestionAsked | ReplyReceived | AnswerScored | TestBegan | TestScored):
+        if isinstance(event, AskEvent | TestBegan | TestScored):
             self._shown = None
 
     def move_to(self, cursor: int) -> None:

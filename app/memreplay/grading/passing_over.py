@@ -1,0 +1,147 @@
+"""Whether a reply names something only to pass over it: "after thinking about Osaka, they went to Kyoto".
+
+What it names may have been considered, nearly chosen, supposed under a condition, or it may answer another question
+than the one that was asked ("he grew up in Madrid, but he was born in Valencia"). Everything works on the form of
+the reply, in English and Spanish.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from memreplay.grading.equivalence import Match, content_of, same_token
+from memreplay.grading.tokens import Token, folded, tokens_of
+from memreplay.grading.vocabulary import IRREGULAR_PASTS, STOP_WORDS
+
+_CONSIDERED: Final = re.compile(
+    r"\b(?:(?:think|thinking|thought) (?:about|of)|consider\w*|look(?:ed|ing) (?:at|into)|tempted by|toy\w* with"
+    r"|wanted|hop(?:ed|ing) for|dream(?:ed|t|ing) of|plann\w+|intended|meant|(?:was|were) about to|almost|nearly"
+    r"|(?:would|d) (?:have )?(?:expected|expect|thought|guessed|preferred|prefer|chosen|liked)|expected"
+    r"|pens(?:aba|aban|o|aron|ando|ado)(?: en)?"
+    r"|dud\w+ (?:con|entre)|queri\w+|plane\w+|(?:iba|iban) a|casi|a punto de)\b[^.;\n]{0,40}\Z"
+)
+_PAST: Final = rf"(?:\w+ed|{'|'.join(IRREGULAR_PASTS)})"
+_THEN_ELSE: Final = re.compile(
+    r"[^.\n]{0,60}?(?:[;:]|\b(?:but|however|instead|then|before \w+ing|until|finally|ended up|settled (?:on|for)"
+    rf"|in the end|pero|sino|al final|luego|finalmente|and (?:then |so )?{_PAST})\b"
+    r"|, (?:they|he|she|it|we|i|you|[a-z]+ (?:went|chose|bought|took))\b)"
+)
+_BUT_BEFORE: Final = re.compile(r"\b(?:although|though|but|whereas|having|aunque|pero)\b")
+_ASKS_WHAT_WAS_CONSIDERED: Final = re.compile(
+    r"\b(?:th(?:ink|ought)\w*|consider\w*|look\w* (?:at|into|for)|want\w*|wish\w*|hop(?:e|ed|ing)|dream\w*|plan\w*"
+    r"|intend\w*|idea|goal|aim|ambition|prefer\w*|expect\w*|like|first|original\w*|before|alternativ\w*|almost|nearly"
+    r"|pens\w*|quier\w*|queri\w*|sue[n]\w*|plane\w*|prefier\w*|casi|antes)\b"
+)
+_NOT_QUITE: Final = re.compile(r"\b(?:almost|nearly|close to|not quite|just under|casi|cerca de)\s+[£$€]?\Z")
+_CONDITION: Final = re.compile(r"\b(?:if|unless|si|a menos que|salvo que)\b")
+_WOULD: Final = re.compile(r"\b(?:would|could|podria\w*|[a-z]{3,}ria[ns]?)\b")
+_SENTENCE_END: Final = re.compile(r"[.!?\n]")
+_CONTRAST: Final = re.compile(r"\b(?:but|however|whereas|while|pero|mientras|aunque)\b|;")
+_ANY_JOINT: Final = re.compile(_CONTRAST.pattern + r"|,|\b(?:and|then|y|luego)\b")
+_POINTS_BACK: Final = re.compile(r"\W*(?:where|which|who|there|that|donde|que|alli)\b")
+_EARLIER: Final = re.compile(r"\b(?:before|earlier|previous\w*|used to|until|once|ago|then|antes|hasta)\b")
+
+_ASIDE: Final = re.compile(r"\b(?:almost|nearly|wanted|considered|thought|casi)\b")
+_NOW: Final = re.compile(r"\b(?:now|currently|today|ahora|actualmente)\b")
+
+_ASKED_VERB: Final = (
+    re.compile(r"\Awho (\w+)"),
+    re.compile(r"\b(?:did|does|do)(?: the| their| his| her| my| your)? \w+ (\w+)"),
+    re.compile(r"\b(?:was|were|is|are) .*?(\w+)\W*\Z"),
+    re.compile(r"\A\W*(?:en |a |de |desde )?(?:donde|cuando|que|cual|quien)(?: \w+)? (\w+)\W*\Z"),
+)
+
+
+def is_passed_over(match: Match, given: Sequence[Token], reply: str, question: str) -> bool:
+    """Whether the reply names the matched words without giving them as its answer."""
+    plain, asked = folded(reply), folded(question)
+    start, end = given[match.first].start, given[match.last].end
+    return (
+        (_was_only_considered(plain, start, end) and not _ASKS_WHAT_WAS_CONSIDERED.search(asked))
+        or _is_missed_number(match, given, plain, start, end)
+        or (_is_supposed(plain, start, end) and not (_WOULD.search(asked) or _CONDITION.search(asked)))
+        or _answers_something_else(match, given, plain, question)
+    )
+
+
+def _was_only_considered(plain: str, start: int, end: int) -> bool:
+    clause = plain[max(plain.rfind(mark, 0, start) for mark in (".", ";", "\n", " but ", " pero ")) + 1 : start]
+    if not (considered := _CONSIDERED.search(clause)):
+        return False
+    return bool(_THEN_ELSE.match(plain, end) or _BUT_BEFORE.search(clause, 0, considered.start()))
+
+
+def _is_missed_number(match: Match, given: Sequence[Token], plain: str, start: int, end: int) -> bool:
+    """ "Nearly 40: 39": another number follows at once."""
+    is_number = given[match.first].kind == "number"
+    return is_number and bool(_NOT_QUITE.search(plain[:start]) and re.match(r"[^\w]{1,3}[£$€]?\d", plain[end:]))
+
+
+def _is_supposed(plain: str, start: int, end: int) -> bool:
+    """The answer stands in a conditional sentence, and another sentence answers."""
+    breaks = [found.end() for found in _SENTENCE_END.finditer(plain, 0, start)]
+    begin = breaks[-1] if breaks else 0
+    close = _SENTENCE_END.search(plain, end)
+    sentence = plain[begin : close.start() if close else len(plain)]
+    has_more = bool(re.search(r"\w", plain[:begin]) or (close and re.search(r"\w", plain[close.end() :])))
+    return has_more and bool(_WOULD.search(sentence) and _CONDITION.search(sentence))
+
+
+def _answers_something_else(match: Match, given: Sequence[Token], plain: str, question: str) -> bool:
+    """Another clause has the verb of the question and an answer of its own; the clause of the match has neither."""
+    verb = _verb_of(question)
+    if verb is None:
+        return False
+    is_word = given[match.first].kind == "word"
+    mine: list[Token] = []
+    others: list[list[Token]] = []
+    start, end = given[match.first].start, given[match.last].end
+    begin = 0
+    joints = [(found.start(), found.end()) for found in (_CONTRAST if is_word else _ANY_JOINT).finditer(plain)]
+    for first, after in [*joints, (len(plain), len(plain))]:
+        if first <= start or begin >= end:
+            points_back = begin > 0 and _POINTS_BACK.match(plain, begin)
+            is_aside = _EARLIER.search(plain, begin, first) or _ASIDE.search(plain, begin, first)
+            if not points_back and not is_aside:
+                others.append([token for token in given if begin <= token.start < first])
+        else:
+            mine += [token for token in given if begin <= token.start < first]
+        begin = after
+    asked = tokens_of(question)
+    beside = [token for token in mine if not start <= token.start < end]
+    own = [token for token in _words(beside) if not any(same_token(token, one) for one in asked)]
+    if (
+        not own
+        or _NOW.search(" ".join(token.text for token in mine))
+        or any(_is_form_of(verb, token) for token in mine)
+    ):
+        return False
+    return any(_answers_itself(verb, other, given[match.first], asked) for other in others)
+
+
+def _answers_itself(verb: Token, clause: Sequence[Token], matched: Token, asked: Sequence[Token]) -> bool:
+    if not any(_is_form_of(verb, token) for token in clause):
+        return False
+    if matched.kind != "word":
+        return any(token.kind == matched.kind and token.value != matched.value for token in clause)
+    return any(not any(same_token(token, one) for one in asked) for token in _words(clause))
+
+
+def _is_form_of(verb: Token, token: Token) -> bool:
+    return same_token(verb, token) or IRREGULAR_PASTS.get(token.text) == verb.text
+
+
+def _words(found: Sequence[Token]) -> list[Token]:
+    return [token for token in found if token.kind == "word" and token.text not in STOP_WORDS]
+
+
+def _verb_of(question: str) -> Token | None:
+    """The verb that the question asks with: "born" of "Where was he born?"; None if its form does not show it."""
+    plain = folded(question)
+    for form in _ASKED_VERB:
+        if found := form.search(plain):
+            tokens = [token for _, token in content_of(tokens_of(found[1]))]
+            return tokens[0] if tokens and tokens[0].kind == "word" and tokens[0].text not in STOP_WORDS else None
+    return None
