@@ -79,3 +79,53 @@ NUMBERS |= {
     ).items()
 }
 """Name → 0..20 and the tens up to 90. "once" is Spanish for eleven, and an English word too."""
+
+_HUNDREDS = {
+    name: 100 * hundreds
+    for stem, hundreds in _numbered("dosc tresc cuatroc quin seisc setec ochoc novec", start=2).items()
+    for name in (f"{stem}ientos", f"{stem}ientas")
+}
+_TWENTIES = _numbered(
+    "veintiuno veintidos veintitres veinticuatro veinticinco veintiseis veintisiete veintiocho veintinueve",
+    start=21,
+)
+_SMALL = NUMBERS | _TWENTIES | _HUNDREDS | {"cien": 100, "ciento": 100, "un": 1, "una": 1}
+_SCALES = {"hundred": 100, "thousand": 1000, "mil": 1000}
+_OFTEN_NO_NUMBER = frozenset({"one", "once", "uno", "un", "una", "zero", "cero"})
+_WRITTEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+")
+_GROUPED = re.compile(r"\d{1,3}(?:[.,]\d{3})+")
+
+
+def numbers_in(text: str) -> frozenset[str]:
+    """The numbers of a text, however written: ``3,150``, ``3.150`` and ``tres mil ciento cincuenta`` are 3150.
+
+    "One" and "once" by themselves count for nothing, since they are rarely numbers.
+    """
+    found: set[str] = set()
+    total, current, spelled = 0, 0, 0
+    for word in [*_WRITTEN.findall(folded(text)), ""]:
+        if word in _SMALL and not 0 < current < 10:
+            current, spelled = current + _SMALL[word], spelled + (word not in _OFTEN_NO_NUMBER)
+        elif word in _SCALES:
+            current, spelled = max(current, 1) * _SCALES[word], spelled + 1
+            if _SCALES[word] > 100:
+                total, current = total + current, 0
+        elif not (word in ("and", "y") and spelled):
+            if spelled:
+                found.add(str(total + current))
+            total, current, spelled = 0, 0, 0
+            if word in _SMALL:
+                current, spelled = _SMALL[word], int(word not in _OFTEN_NO_NUMBER)
+            elif word[:1].isdigit():
+                found.add(_figure(word))
+    return frozenset(found)
+
+
+def _figure(written: str) -> str:
+    """A number in digits without its grouping, its decimal comma and what is 0 behind it."""
+    if ":" in written:
+        return written
+    if _GROUPED.fullmatch(written):
+        return re.sub(r"[.,]", "", written)
+    whole, _, decimals = written.replace(",", ".").rpartition(".")
+    return f"{whole.replace('.', '')}.{decimals.rstrip('0')}".rstrip(".") if whole else decimals

@@ -34,7 +34,7 @@ from memory_backends.hybrid.candidates import Candidate, candidates_from, candid
 from memory_backends.hybrid.consolidation import ConsolidationAgent
 from memory_backends.hybrid.planner import PlannerAgent
 from memory_backends.hybrid.recall import RecallLimits, TierResults, compose
-from memory_backends.hybrid.verbatim import CHANNEL_WEIGHTS, VerbatimMemory, channels_kept, sentences_in
+from memory_backends.hybrid.verbatim import VerbatimMemory, channels_kept, sentences_in
 from memory_backends.hybrid.workspace import SharedWorkspace, values_of
 from memory_backends.options import MemoryOptions
 from memory_backends.records import (
@@ -245,8 +245,8 @@ class HybridBackend(MemoryBackend):
         consolidation = ConsolidationAgent(
             memory, store, planner, workspace, made.embedder, self.trace, namespace, made.clock, made.options
         )
-        weights = {name: CHANNEL_WEIGHTS[name] for name in channels_kept(made.options.ablated)}
-        verbatim = VerbatimMemory(store, namespace, made.clock, made.embedder.dimension, weights)
+        channels = channels_kept(made.options.ablated)
+        verbatim = VerbatimMemory(store, namespace, made.clock, made.embedder.dimension, channels)
         return _Parts(memory, store, workspace, planner, consolidation, verbatim)
 
     async def _consolidate(self, exchange: Exchange) -> None:

@@ -13,14 +13,16 @@ from memory_backends.hybrid.rules.matching import (
     NAMING,
     RULES,
     Match,
-    clean_value,
+    is_heading,
     is_of_a_kind,
     matches_in,
     same_value,
+    says_no_more,
     slot_part,
     specific_values,
 )
-from memory_backends.hybrid.rules.pattern import Rule
+from memory_backends.hybrid.rules.pattern import Rule, clean_value
+from memory_backends.hybrid.rules.statements import RETRACTION
 from memory_backends.stores.trace import Frozen
 from memory_backends.text import sentences_of
 
@@ -39,13 +41,13 @@ HEDGED = 0.7
 """What certainty is multiplied by when the speaker is not sure."""
 
 ABOUT_SPEAKER = 0.1
-"""What a sentence in the first person adds to the impact of a fact without a slot."""
+"""What a sentence in the first person adds to the impact of a lone value."""
 
 CORRECTS = 0.1
-"""What taking something back adds to the impact of a fact without a slot."""
+"""What taking something back adds to the impact of a lone value."""
 
 SEVERAL_VALUES = 0.05
-"""What each further precise value of the sentence, up to two, adds to the impact of a fact without a slot."""
+"""What each further precise value of the sentence, up to two, adds to the impact of a lone value."""
 
 MOST_ADVICE = 3
 """Most candidates of one message of an assistant."""
@@ -91,6 +93,11 @@ class Candidate(Frozen):
         return (self.slot or "").rpartition(".")[2] == "instructions"
 
     @property
+    def retracts(self) -> bool:
+        """Whether it only says that something no longer holds, and nothing in its place."""
+        return self.taken_back is not None and same_value(self.value, self.taken_back)
+
+    @property
     def reading(self) -> str:
         """One sentence's beginning: what was read in it, and by what."""
         if self.justification is None:
@@ -107,6 +114,7 @@ def candidates_of(exchange: Exchange) -> tuple[Candidate, ...]:
 def _of_message(message: Message, present: frozenset[str]) -> Iterator[Candidate]:
     seen: set[tuple[str | None, str]] = set()
     said_before: list[str] = []
+    heading: str | None = None
     is_advice, who = _is_advice(message), speaker_slot(message)
     to_assistant = message.role == "user" and message.label == "User"
     rules, most = (ADVICE, MOST_ADVICE) if is_advice else (RULES, MOST_A_MESSAGE)
@@ -115,13 +123,19 @@ def _of_message(message: Message, present: frozenset[str]) -> Iterator[Candidate
         taken_back = value_taken_back(sentence) or value_put_right(said_before)
         is_short = len(sentence.split()) < SHORTEST_SENTENCE
         content = f"{said_before[-1]} {sentence}" if is_short and said_before else sentence
+        if heading is not None and not content.startswith(heading):
+            content = f"{heading} {content}"
+        heading = sentence if is_heading(sentence) else heading
         said_before.append(sentence)
         corrects = is_correction(sentence) or taken_back is not None
         has_slot = instructs = False
         for rule, slot, value in _in_order(matches_in(sentence, who, rules), taken_back):
-            if rule.slot is None and (has_slot or (is_short and content == sentence)):
+            if rule.slot is None and (has_slot or (is_short and len(said_before) == 1)):
                 continue
-            if slot is None and taken_back is not None and same_value(value, taken_back):
+            if rule.name == RETRACTION:
+                if taken_back is None or not same_value(value, taken_back):
+                    continue
+            elif slot is None and taken_back is not None and same_value(value, taken_back):
                 continue
             if rule.name == "correction" and not corrects:
                 continue
@@ -156,13 +170,12 @@ def _of_message(message: Message, present: frozenset[str]) -> Iterator[Candidate
 
 
 def _impact(rule: Rule, sentence: str, corrects: bool) -> float:
-    """How much a fact matters: by its rule's kind; without a slot, also by what else its sentence tells."""
-    if rule.slot is not None:
+    """How much a fact matters: by its rule's kind; of a lone value, also by what else its sentence tells."""
+    if rule.kind != "value":
         return rule.impact
     values = min(len(specific_values(sentence)), 3)
     more = ABOUT_SPEAKER * bool(_FIRST_PERSON.search(sentence)) + SEVERAL_VALUES * max(values - 1, 0)
-    more += CORRECTS * corrects
-    return round(min(rule.impact + more, 1.0), 4)
+    return round(rule.impact + more + CORRECTS * corrects, 4)
 
 
 def speaker_slot(message: Message) -> str:
@@ -171,10 +184,22 @@ def speaker_slot(message: Message) -> str:
 
 
 def _in_order(found: Iterator[Match], taken_back: str | None) -> Iterable[Match]:
-    """What a sentence says, that without a slot last which is no value for the one that the sentence takes back."""
+    """What a sentence says.
+
+    Where it takes a value back, first come slots and what may stand in the place of that value, then the value
+    itself, and last what the sentence tells besides.
+    """
     if taken_back is None:
         return found
-    return sorted(found, key=lambda match: match[1] is None and not is_of_a_kind(match[2], taken_back))
+
+    def place(match: Match) -> int:
+        rule, slot, value = match
+        if rule.name == RETRACTION:
+            return 1
+        takes_its_place = is_of_a_kind(value, taken_back) and not says_no_more(value, taken_back)
+        return 0 if slot is not None or takes_its_place else 2
+
+    return sorted(found, key=place)
 
 
 def _is_owned_already(slot: str, value: str, seen: Iterable[tuple[str | None, str]]) -> bool:

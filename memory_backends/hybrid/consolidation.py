@@ -8,7 +8,6 @@ sources. DROP: it is not significant enough.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
 from datetime import datetime
 from math import exp, log
@@ -19,15 +18,16 @@ from numpy.typing import NDArray
 
 from memory_backends.base import Clock, Namespace, TextEmbedder
 from memory_backends.hybrid.candidates import Candidate
+from memory_backends.hybrid.known_facts import KnownFacts
 from memory_backends.hybrid.planner import PlannerAgent, staged_candidates
-from memory_backends.hybrid.rules.matching import is_of_a_kind, same_value, says_no_more, sort_of
+from memory_backends.hybrid.rules.matching import is_of_a_kind, same_value, says_no_more
 from memory_backends.hybrid.workspace import SharedWorkspace
 from memory_backends.options import MemoryOptions
 from memory_backends.records import KNOWLEDGE_COLLECTION, KnowledgeDocument, PersonalMemoryState, iso_utc
 from memory_backends.stores.qdrant import KnowledgeStore, Point
 from memory_backends.stores.redis import OperatingMemory
 from memory_backends.stores.trace import MemoryTrace, PromotionDecision, SignificanceFactors
-from memory_backends.text import folded_words
+from memory_backends.text import folded_words, numbers_in
 
 PROMOTION_THRESHOLD = 0.6
 DECAY_PER_DAY = 0.1
@@ -35,7 +35,6 @@ BOOST_PER_LOG_ACCESS = 0.05
 MOST_BOOST = 1.3
 
 _SECONDS_A_DAY = 86_400.0
-_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
 def age_in_days(said_at: datetime | None, now: datetime | None) -> float:
@@ -65,13 +64,12 @@ def significance(factors: SignificanceFactors) -> float:
 NEAR_DUPLICATE = 0.95
 """Cosine similarity from which two facts without a slot are the same, if they also name the same numbers."""
 
-SAME_MATTER = 0.25
-"""Cosine similarity from which a fact that names the value it takes back may be about an older fact."""
+NEIGHBOURS = 5
+"""Facts among which a near duplicate is looked for."""
 
-SAME_MATTER_UNNAMED = 0.5
-"""Cosine similarity from which a correction that names no old value is about an older fact with a like value."""
+OF_MANY_THINGS = "deadline"
+"""The slot whose values may be of different things."""
 
-NEIGHBOURS = 40
 MOST_REMEMBERED_DROPS = 32
 
 MOST_SOURCES = 8
@@ -103,6 +101,7 @@ class ConsolidationAgent:
         self._namespace = namespace
         self._clock = clock
         self._current: dict[str, str] = {}
+        self._facts = KnownFacts()
         self.agent_id = namespace.agent_id("consolidation")
         self.key = PersonalMemoryState.key(self.agent_id)
 
@@ -163,10 +162,14 @@ class ConsolidationAgent:
         known = await self._held([id_, self._current.get(candidate.slot or "")])
         current = [fact for fact in known if fact.superseded_by is None]
         same = next((fact for fact in current if fact.id == id_ or _repeats(candidate, fact)), None)
-        replaced = next((fact for fact in current if fact is not same), None)
+        replaced = next(
+            (fact for fact in current if fact is not same and self._is_of(fact, candidate, vector)), None
+        )
         if not known and candidate.slot is None:
-            same, replaced = await self._neighbours(candidate, vector)
-            if replaced is not None and _puts_right(candidate, replaced):
+            same = await self._duplicate(candidate, vector)
+        if same is None and replaced is None:
+            replaced = await self._ended_by(candidate, vector)
+            if candidate.slot is None and replaced is not None and _puts_right(candidate, replaced):
                 candidate = candidate.model_copy(update={"slot": replaced.slot})
         if not self._options.keeps("supersession"):
             replaced = None
@@ -180,6 +183,7 @@ class ConsolidationAgent:
             return _decision(candidate, factors, "ADD", "it was not known", knowledge_id=id_)
         ended = {"valid_to": iso_utc(candidate.said_at or self._clock()), "superseded_by": id_}
         await self._knowledge.change_payload(KNOWLEDGE_COLLECTION, replaced.id, ended)
+        self._facts.end(replaced.id)
         why = f"it {'corrects' if candidate.is_correction else 'takes the place of'} {replaced.value!r}"
         return _decision(candidate, factors, "UPDATE", why, knowledge_id=id_, superseded_id=replaced.id)
 
@@ -188,29 +192,31 @@ class ConsolidationAgent:
         held = await self._knowledge.fetch(KNOWLEDGE_COLLECTION, wanted)
         return [KnowledgeDocument.model_validate(point.payload) for point in held]
 
-    async def _neighbours(
-        self, candidate: Candidate, vector: NDArray[np.float32]
-    ) -> tuple[KnowledgeDocument | None, KnowledgeDocument | None]:
-        """The current fact that says the same, and the one that the candidate takes back, among the nearest."""
-        if candidate.taken_back:
-            slotted = await self._held(list(self._current.values()))
-            for fact in slotted:
-                if fact.superseded_by is None and _puts_right(candidate, fact):
-                    return None, fact
+    def _is_of(self, fact: KnowledgeDocument, candidate: Candidate, vector: NDArray[np.float32]) -> bool:
+        """Whether the fact in the candidate's slot is of its matter: many things have a deadline."""
+        if candidate.slot != OF_MANY_THINGS or candidate.is_correction:
+            return True
+        return self._facts.may_be_of_one_matter(fact.id, candidate, vector)
+
+    async def _duplicate(self, candidate: Candidate, vector: NDArray[np.float32]) -> KnowledgeDocument | None:
+        """The current fact that says the same in nearly the same words."""
         found = await self._knowledge.search(KNOWLEDGE_COLLECTION, candidate.content, vector, NEIGHBOURS)
-        facts = [(point.score, KnowledgeDocument.model_validate(point.payload)) for point in found]
-        current = [(score, fact) for score, fact in facts if fact.superseded_by is None]
-        for score, fact in current:
-            if score >= NEAR_DUPLICATE and _numbers(fact.content) == _numbers(candidate.content):
-                return fact, None
-        for score, fact in current:
-            if score >= SAME_MATTER and candidate.taken_back and _names(fact, candidate.taken_back):
-                return None, fact
-        if candidate.is_correction:
-            for score, fact in current:
-                if score >= SAME_MATTER_UNNAMED and _takes_the_place(candidate, fact):
-                    return None, fact
-        return None, None
+        for point in found:
+            fact = KnowledgeDocument.model_validate(point.payload)
+            if point.score < NEAR_DUPLICATE:
+                break
+            if fact.superseded_by is None and numbers_in(fact.content) == numbers_in(candidate.content):
+                return fact
+        return None
+
+    async def _ended_by(self, candidate: Candidate, vector: NDArray[np.float32]) -> KnowledgeDocument | None:
+        """The current fact that the candidate ends: whose slot holds what it takes back, or of the same matter."""
+        if candidate.taken_back:
+            for fact in await self._held(list(self._current.values())):
+                if fact.superseded_by is None and _puts_right(candidate, fact):
+                    return fact
+        ended = self._facts.ended_by(candidate, vector)
+        return next(iter(await self._held([ended])), None)
 
     async def _merge(
         self, candidate: Candidate, factors: SignificanceFactors, known: KnowledgeDocument
@@ -248,6 +254,7 @@ class ConsolidationAgent:
         )
         point = Point(id=id_, vector=vector, payload=document.model_dump(mode="json"))
         await self._knowledge.upsert(KNOWLEDGE_COLLECTION, [point])
+        self._facts.add(id_, candidate, vector)
         if candidate.slot is not None and not candidate.several:
             self._current[candidate.slot] = id_
 
@@ -265,6 +272,7 @@ def _puts_right(candidate: Candidate, fact: KnowledgeDocument) -> bool:
     wrong = candidate.taken_back
     return bool(
         wrong
+        and not candidate.retracts
         and fact.slot
         and fact.value
         and same_value(fact.value, wrong)
@@ -272,35 +280,9 @@ def _puts_right(candidate: Candidate, fact: KnowledgeDocument) -> bool:
     )
 
 
-def _names(fact: KnowledgeDocument, value: str) -> bool:
-    """Whether a fact tells the value, or holds one of the same number: ``the 27th`` names ``27 June``."""
-    number, held = _bare_numbers(value), _bare_numbers(fact.value or "")
-    return says_no_more(value, fact.content) or bool(number and number == held)
-
-
-def _bare_numbers(text: str) -> list[str]:
-    return _NUMBER.findall(text)
-
-
-def _takes_the_place(candidate: Candidate, fact: KnowledgeDocument) -> bool:
-    """Whether a correction that names no old value may be of this fact's: the same sort of value, another one."""
-    old, new = fact.value or "", candidate.value
-    return (
-        fact.slot is None
-        and sort_of(old) is not None
-        and sort_of(old) == sort_of(new)
-        and not says_no_more(new, fact.content)
-        and not set(candidate.sources) & set(fact.sources)
-    )
-
-
 def _bounded(sources: Sequence[str]) -> list[str]:
     first, *rest = dict.fromkeys(sources)
     return [first, *rest[-(MOST_SOURCES - 1) :]]
-
-
-def _numbers(text: str) -> set[str]:
-    return {word for word in folded_words(text).split() if any(c.isdigit() for c in word)}
 
 
 def _gist(candidate: Candidate) -> str:

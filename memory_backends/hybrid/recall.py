@@ -279,9 +279,6 @@ def _said(value: Mapping[str, Any]) -> str:
     return f"{value['value']} ({value['said_by']}, turn {value['turn']}{wrong})"
 
 
-LEAST_SIMILARITY = 0.2
-"""Cosine from which a distilled fact is worth a line."""
-
 SHARED_WORDS = 0.3
 """What a fact that has all words of the question gains on one that has none, in cosine."""
 
@@ -302,7 +299,7 @@ def slot_hits(question: str, workspace: SharedWorkspaceState) -> list[Hit]:
 
 
 def fact_hits(results: TierResults, covered: Set[str], facts_per_hit: int) -> list[Hit]:
-    """Facts that hold, are near enough to the question, and come from turns that are not covered yet.
+    """Facts that hold and come from turns that are not covered yet, the likest first.
 
     Facts of one date that rank well stand together, up to ``facts_per_hit``, in the place of the best of them.
     """
@@ -310,7 +307,7 @@ def fact_hits(results: TierResults, covered: Set[str], facts_per_hit: int) -> li
     found = [
         (point.score + SHARED_WORDS * _overlap(asked, fact.content), fact)
         for point in results.facts
-        if point.score >= LEAST_SIMILARITY and point.payload.get("kind") == "fact"
+        if point.payload.get("kind") == "fact"
         for fact in [KnowledgeDocument.model_validate(point.payload)]
         if fact.superseded_by is None and not covered & set(fact.sources)
     ]

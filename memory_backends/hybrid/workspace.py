@@ -92,6 +92,9 @@ def _required(state: SharedWorkspaceState | None, key: str) -> SharedWorkspaceSt
 def _with_facts(state: SharedWorkspaceState, facts: Iterable[Candidate]) -> SharedWorkspaceState:
     data: SharedData = dict(state.shared_data)
     for fact in facts:
+        if fact.retracts:
+            data = _without(data, fact)
+            continue
         slot = fact.slot or _slot_put_right(data, fact)
         if slot is None:
             continue
@@ -102,6 +105,22 @@ def _with_facts(state: SharedWorkspaceState, facts: Iterable[Candidate]) -> Shar
     for slot in list(data)[: max(0, len(data) - MOST_SLOTS)]:
         del data[slot]
     return state.model_copy(update={"shared_data": data})
+
+
+def _without(data: SharedData, fact: Candidate) -> SharedData:
+    """The slots without the value that its own speaker takes back, and without slots that then hold nothing."""
+
+    def holds(value: dict[str, Any]) -> bool:
+        return not (value["said_by"] == fact.said_by and same_value(value["value"], fact.value))
+
+    left: SharedData = {}
+    for slot, held in data.items():
+        kept = [value for value in values_of(held) if holds(value)]
+        if len(kept) == len(values_of(held)):
+            left[slot] = held
+        elif kept:
+            left[slot] = {"values": kept}
+    return left
 
 
 def _slot_put_right(data: SharedData, fact: Candidate) -> str | None:

@@ -65,15 +65,6 @@ class KeywordIndex:
         lengths = together(np.array(self._lengths, dtype=float), sessions, reach)
         return self._bm25(query, lengths, lambda counts: together(counts, sessions, reach))
 
-    def session_scores(self, query: str) -> Scores:
-        """Each turn's session's BM25 score, shape ``(turns,)``."""
-        _, places = np.unique(np.array(self._sessions), return_inverse=True)
-
-        def by_session(counts: Scores) -> Scores:
-            return np.bincount(places, weights=counts).astype(np.float64)
-
-        return self._bm25(query, by_session(np.array(self._lengths, dtype=float)), by_session)[places]
-
     def _bm25(self, query: str, lengths: Scores, gather: Callable[[Scores], Scores]) -> Scores:
         total = np.zeros(len(lengths))
         norm = K1 * (1 - B + B * lengths / max(lengths.mean(), 1.0))

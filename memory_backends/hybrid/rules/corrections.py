@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from memory_backends.hybrid.rules.matching import clean_value
-from memory_backends.hybrid.rules.pattern import AMOUNT, DATE, NUMBER_WORD, PROPER, SPECIFIC
+from memory_backends.hybrid.rules.pattern import AMOUNT, CLOCK, DATE, NUMBER_WORD, PROPER, SPECIFIC, clean_value
 
 _MARKER = re.compile(
     r"\b(?:actually|in\sfact|in\sthe\send|after\sall|correction|scratch\sthat|strike\sthat|I\smeant|I\smisspoke|I\smisread"
@@ -20,27 +19,96 @@ _MARKER = re.compile(
     r"|^(?:no|wait|sorry|espera)\b[,:.—–-]",
     re.IGNORECASE,
 )
-_ARTICLE = r"(?:(?:the|on|at|a|an|in|for|el|la|los|las|en|de|es|era|eran|son|fue|fueron|sean)\s)*"
-_PRECISE = rf"(?:{DATE}|{AMOUNT}|{NUMBER_WORD}\b|[€$£]?\d[\w€%:./,-]*\w|\d|{PROPER})"
-_CLAUSE_ENDS = r"(?=\s?(?:[.,;:!?)]|any\s?more\b|$))"
-_REPLACED = (
-    re.compile(rf"(?:,|\sand|\send)?\snot\s{_ARTICLE}(?P<value>{_PRECISE})"),
-    re.compile(rf"(?:,\sy?\s?no|\b[Nn]o\s(?:es|era|eran|son|fue|fueron))\s{_ARTICLE}(?P<value>{_PRECISE})"),
+_ARTICLE = (
+    r"(?:(?:the|on|at|a|an|in|for|to|by|with|from|my|our|his|her|their|that|called"
+    r"|el|la|los|las|en|de|a|al|con|para|mi|su|es|era|eran|son|fue|fueron|sean|un|una|unos|unas)\s)*"
+)
+_PRECISE = rf"(?:{DATE}|{CLOCK}|{AMOUNT}|{NUMBER_WORD}\b|[€$£]?\d[\w€%:./,-]*\w|\d|{PROPER})"
+_WORDS = (
+    r"[\w-]+(?:\s(?!(?:any|but|and|so|it|now|because|since|when|if|as|for|ya|sino|pero|y|porque|que)\b)[\w-]+)?"
+)
+_CLAUSE_ENDS = r"(?=\s?(?:[.,;:!?)–—]|any\s?more\b|any\slonger\b|$))"
+_STOPS = rf"(?:{_CLAUSE_ENDS}|(?=\s(?:in|on|last|this|after|for|hace|en|desde)\b))"
+_WITHIN = r"[^.!?\n]{0,40}?"
+_OLD = rf"{_ARTICLE}(?P<value>{_PRECISE})(?!\w)"
+_OLD_WORDS = rf"{_ARTICLE}(?P<value>{_PRECISE}|{_WORDS})"
+_HAVE = r"(?:['’]ve|['’]s|\shave|\shas|\shad)?\s(?:\w+ly\s|just\s|finally\s)?"
+_BELIEVED = (
+    r"(?:used\sto\sbe|had\sbeen|was|were|I(?:['’]d)?\ssaid|I\stold\syou|I\swrote|I\sput"
+    r"|(?:I|we)(?:['’]d|\shad)?\sthought(?:\sit\swas)?|began\sas|started\s(?:out\s)?(?:as|at|on|with)"
+    r"|era|eran|fueron|dije|te\s(?:he\s)?(?:dije|dicho)|ponía|pone|empezó|empezaron|creía(?:mos)?(?:\sque)?)"
+)
+_HOLDS_NOW = (
+    r"(?:now|these\sdays|but\s(?:it['’]s|it\sis|they['’]re|is|are|actually|really)|it['’]s"
+    r"|ahora|pero\s(?:es|son|ahora)|(?:y\s)?(?:es|son)|desde\s(?:la|hace|esta|este|hoy|ayer))"
+)
+_MOVED = (
+    r"(?:changed?|moved?|switch(?:ed|es|ing)?|went|goes|go|up|down|raised|cut|dropped|pas(?:a|ó|an|aron)|cambi\w+)"
+)
+_EXCHANGES = r"(?:replac(?:ed|es?|ing)|swap(?:ped|ping)?|traded|exchanged|switched|sustitu\w+|cambi\w+)"
+_CALLED_OFF = r"(?:cancell?ed|called\soff|off(?=[.,;!]|$)|scrapped|postponed)"
+
+_CONTRASTED = (
     re.compile(
-        rf"\b(?i:instead\sof|rather\sthan|no\slonger|not\sany\s?more|forget|en\svez\sde|en\slugar\sde|ya\sno(?:\s(?:es|son))?)\s{_ARTICLE}"
-        rf"(?P<value>{SPECIFIC}|[\w€$£%:./-]+)"
+        rf"(?<!\b[Ww]hy)(?:,|\sand|\send)?\snot\s{_OLD}(?!\s(?:yet|only|just))(?!{_WITHIN}\b(?:now|any\s?more)\b)"
     ),
+    re.compile(rf"(?:,\sy?\s?no|\b[Nn]o\s(?:es|era|eran|son|fue|fueron|se\sllama)|n['’]t\scalled)\s{_OLD}"),
+    re.compile(rf"\b(?i:instead\sof|rather\sthan|en\svez\sde|en\slugar\sde)\s{_OLD_WORDS}"),
+    re.compile(rf"\b[Nn]o\s(?:se\s|me\s|nos\s)?(?P<verb>\w{{3,}})\s{_OLD}[^.!?\n]{{0,60}}?\b(?P=verb)\s"),
+    re.compile(
+        rf"(?:n['’]t|\bnot|\bnever)\s(?P<verb>\w{{3,}})\s{_OLD}[^.!?\n]{{0,30}}?(?:,|;|\sbut|\s[–—-])\s"
+        rf"(?:it|she|he|they|we|I|but)\b[^.!?\n]{{0,20}}?\b(?P=verb)"
+    ),
+)
+"""A precise value beside the one that holds ("X, not Y", "no es Y"), or denied with the verb that is said of X."""
+
+RETRACTED = (
+    re.compile(rf"\b(?i:no\slonger|ya\sno)\s(?:\w+\s){{1,3}}?{_OLD}"),
+    re.compile(rf"\b(?i:no\slonger|not\sany\s?more|ya\sno(?:\s(?:es|son|está|estamos))?)\s{_OLD_WORDS}"),
+    re.compile(
+        r"(?:^|[,.;:–—]\s|\b(?:so|please|just|and|but|pero|y)\s)(?i:forget|ignore|scratch|never\smind|olvida)"
+        rf"\s(?!(?:it|that|what|me|you|about|to|lo)\b){_OLD_WORDS}"
+    ),
+    re.compile(rf"(?:n['’]t|\bnot|\bcannot|\bnever)\s{_WITHIN}\b{_OLD}\s(?:any\s?more|any\slonger|now)\b"),
+    re.compile(
+        rf"\b(?:I|[Ww]e){_HAVE}(?:quit|gave\sup|given\sup|g(?:one|rown)\s(?:off|out\sof)|went\soff|ditched|stopped(?=\s\w+ing\b))\s(?:the\s|my\s|our\s)?"
+        rf"(?P<value>{PROPER}|{_WORDS}){_STOPS}"
+    ),
+    re.compile(rf"\b(?:I|[Ww]e){_HAVE}(?:quit|left)\s(?P<value>{PROPER}){_STOPS}"),
+    re.compile(
+        rf"\b(?i:(?:he\s|hemos\s|ha\s)?(?:dejado|dejé|dejamos)\s(?:de\s)?){_ARTICLE}"
+        rf"(?P<value>{PROPER}|{_WORDS}){_STOPS}"
+    ),
+    re.compile(
+        r"\b(?:[Tt]he|[Mm]y|[Oo]ur|[Tt]hat)\s(?P<value>[\w’'-]+(?:\s[\w’'-]+){0,2}?)"
+        rf"\s(?:is|was|has\sbeen|got|['’]s(?:\sbeen)?)\s(?:now\s)?{_CALLED_OFF}"
+    ),
+    re.compile(
+        r"\b[Ss]e\sha\s(?:cancelado|suspendido|anulado|aplazado)\s(?:el|la|los|las|mi|nuestr[oa])\s"
+        r"(?P<value>[\w-]+(?:\s(?:de\s)?[\w-]+)?)"
+    ),
+)
+"""What has stopped being so: "I no longer work at Y", "we don't meet at Y any more", "the Y trip is off"."""
+
+_EXCHANGED = (
+    re.compile(
+        rf"\b(?i:{_EXCHANGES})\s(?:the\s|my\s|our\s|el\s|la\s|los\s|las\s)?(?P<value>{_PRECISE}|{_WORDS})"
+        r"\s(?:with|by|for|por)\b"
+    ),
+    re.compile(
+        rf"\b(?i:{_MOVED})\s(?:\w+\s){{0,2}}?(?:from|de(?:l)?)\s{_ARTICLE}(?P<value>{SPECIFIC}){_WITHIN}\b(?:to|al?)\b"
+    ),
+    re.compile(rf"\b(?i:{_BELIEVED})\s{_ARTICLE}(?P<value>{SPECIFIC}){_WITHIN}[,;]?\s?\b{_HOLDS_NOW}"),
     re.compile(rf"(?:,|\sand)\snot\s{_ARTICLE}(?P<value>[\w-]+){_CLAUSE_ENDS}"),
     re.compile(rf"(?:\b[Nn]ot)\s{_ARTICLE}(?P<value>[\w-]+(?:\s\w+)?),?\s(?:but|any\s?more)\b"),
     re.compile(rf",\s(?:y\s)?no\s{_ARTICLE}(?P<value>[\w-]+){_CLAUSE_ENDS}"),
     re.compile(rf"\b[Nn]o\s(?:es\s|era\s)?{_ARTICLE}(?P<value>[\w-]+(?:\s\w+)?),?\ssino\b"),
-    re.compile(
-        rf"\b(?i:(?:changed|moved|went|up|down|raised|cut|dropped|pasa|pasó|cambia\w*)\s(?:\w+\s)?(?:from|de(?:l)?)|used\sto\sbe|was|I\ssaid|era|dije|ponía)\s"
-        rf"{_ARTICLE}(?P<value>{SPECIFIC})[^.!?\n]{{0,40}}?\b(?:to|now|but|it['’]s|it\sis|ahora|pero|es|son|al?)\b"
-    ),
-    re.compile(rf"^[Nn]ot?\s{_ARTICLE}(?P<value>[\w-]+){_CLAUSE_ENDS}"),
+    re.compile(rf"^[Nn]ot\s{_ARTICLE}(?P<value>[\w-]+){_CLAUSE_ENDS}"),
 )
-"""In the order of trial: a precise value that is denied, then a word where the form says that it is replaced."""
+"""One exchanged for another ("swapped Y for X", "was Y, now X"); then mere words that a form says are replaced."""
+
+_NOBODY = re.compile(r"\b(?:nobody|no\sone|nothing|none|nadie|nada)\b[^.;]{0,40},\s(?:not|ni|no)\b", re.IGNORECASE)
+"""A list of what is meant by nobody or nothing denies, and takes nothing back."""
 
 _RETRACTION = re.compile(
     r"\b(?:scratch\sthat|strike\sthat|I\smisspoke|I\swas\swrong|my\smistake|ignore\s(?:the|that|what)|forget\swhat"
@@ -53,9 +121,27 @@ _DENIED_ALONE = re.compile(
 )
 _NO_VALUE = frozenset(
     "sure yet now really only just always even quite so too that this it much yes no what why the a i we you he she"
-    " they one more all any thanks worries bad good well nada eso esto así muy tan todo".split()
+    " they one more all any thanks worries bad good well problem idea way wonder doubt"
+    " rush need matter nada eso esto así muy tan todo".split()
 )
 """Words that a denial may be followed by and that are no value."""
+
+
+_CHANGE = re.compile(
+    r"\b(?:now|back\s(?:to|on)|from\snow|moved?s?|chang(?:ed|es)|instead|in\sthe\send|actually|turn(?:s|ed)\sout"
+    r"|(?:went|gone|goes|going|put|came)\s(?:\w+\s){0,3}(?:up|down|back)|ris(?:es|en)|rose|rais(?:es|ed)|drop(?:s|ped)"
+    r"|f[ae]lls?|fallen|cuts?|brought\sforward|slip(?:s|ped)|postponed|becomes?|became|as\s(?:of|from)"
+    rf"|from\s(?:{DATE})|these\sdays|no\slonger|rather\sthan"
+    rf"|desde\s(?:{DATE})|a\spartir\sde|ahora|al\sfinal|en\srealidad|de\sverdad"
+    r"|ha(?:n)?\s(?:subido|bajado|cambiado|pasado)|suben?|bajan?|se\s(?:retrasa|aplaza|adelanta)n?"
+    r"|pasan?\sal?|desde\s(?:la\ssemana|hoy|ayer|este|esta|el)|(?:hemos|he|ha|han)\svuelto|vuelven?|nuev[oa]s?)\b",
+    re.IGNORECASE,
+)
+
+
+def says_change(sentence: str) -> bool:
+    """Whether the sentence says that something is no longer as it was, whatever it was."""
+    return bool(_CHANGE.search(sentence))
 
 
 def is_correction(sentence: str) -> bool:
@@ -65,7 +151,9 @@ def is_correction(sentence: str) -> bool:
 
 def value_taken_back(sentence: str) -> str | None:
     """The value that the sentence says is wrong (``eleven`` of "fourteen, not eleven"), if it names one."""
-    for pattern in _REPLACED:
+    if _NOBODY.search(sentence):
+        return None
+    for pattern in (*_CONTRASTED, *RETRACTED, *_EXCHANGED):
         for found in pattern.finditer(sentence):
             value = clean_value(found["value"])
             if value and value.casefold() not in _NO_VALUE:

@@ -6,19 +6,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from memory_backends.hybrid.rules import personal, statements, values
-from memory_backends.hybrid.rules.pattern import AMOUNT, CLOCK, DATE, MONEY, SPECIFIC, Rule
+from memory_backends.hybrid.rules.pattern import AMOUNT, CLOCK, DATE, MONEY, SPECIFIC, Rule, clean_value
 from memory_backends.text import folded_words
 
-LONGEST_VALUE = 120
 LONGEST_SLOT = 48
 
 _DIGIT = re.compile(r"\d")
-_TRIM = " \t\"'“”‘’«»`.,;:!?¡¿()[]*"
-
-
-def clean_value(text: str) -> str:
-    """A value as it is kept: one line, no quotes or punctuation around it, at most ``LONGEST_VALUE`` characters."""
-    return " ".join(text.split()).strip(_TRIM)[:LONGEST_VALUE].rstrip()
 
 
 def slot_part(text: str) -> str:
@@ -88,6 +81,7 @@ _FILLER = frozenset(
 """Capitalised words that are no name, or none that says much."""
 
 _DENIAL = re.compile(r"\b(?:not|no\slonger|never|ya\sno|nunca)\b|n['’]t\b", re.I)
+_DENIED_BEFORE = re.compile(r"\b(?:no|nunca|no\slonger|never)\s(?:me\s|se\s|nos\s)?$", re.I)
 _MAY_DENY = frozenset({"dislike", "error message", "preference"})
 """Rules, besides instructions, whose facts may hold a denial; of any other it says that the fact is none."""
 
@@ -153,6 +147,25 @@ _ANNOUNCES = re.compile(r"^(?:\S+\s){0,6}\S+:$")
 """A few words that say no more than that something follows."""
 
 
+_HEADING = re.compile(r"(?:[Mm]y\s|[Tt]he\s|[Ll][ao]s?\s|[Ee]l\s|[Mm]is?\s)?[^\W\d_][\w-]+(?:\s[\w-]+)?[.:]")
+_ACKNOWLEDGES = frozenset(
+    word
+    for line in (
+        "me ok okay good great nice fine right yes no sure sent done passed thanks cheers next last sorry well",
+        "home again agreed",
+        "exactly true perfect lovely ready understood noted both neither maybe enough anyway end wait",
+        "vale bueno bien sí si no claro gracias hecho perfecto genial exacto listo eso ya adiós hola espera venga",
+    )
+    for word in line.split()
+)
+
+
+def is_heading(sentence: str) -> bool:
+    """Whether a sentence of a word or two only names what the next ones are about: ``My pay.``, ``Boiler:``."""
+    words = folded_words(sentence).split()
+    return bool(_HEADING.fullmatch(sentence)) and not any(word in _ACKNOWLEDGES for word in words)
+
+
 Match = tuple[Rule, str | None, str]
 """A rule that matched, the slot and the value."""
 
@@ -196,7 +209,11 @@ def _without_filler(name: str) -> str:
 def _is_denied(rule: Rule, match: re.Match[str]) -> bool:
     if rule.slot is None or rule.kind == "instruction" or rule.name in _MAY_DENY:
         return False
-    return bool(_DENIAL.search(match[0]) or _DENIAL.search(match["value"]))
+    return bool(
+        _DENIAL.search(match[0])
+        or _DENIAL.search(match["value"])
+        or _DENIED_BEFORE.search(match.string, 0, match.start())
+    )
 
 
 def _points_nowhere(rule: Rule, match: re.Match[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memory_backends.hybrid.rules.corrections import RETRACTED
 from memory_backends.hybrid.rules.pattern import DATE, PROPER, QUOTED, SPECIFIC, VALUE, Rule, patterns
 
 _ACT = (
@@ -15,7 +16,19 @@ _ACTO = (
     r"|preguntes|recuerdes|corrijas|traduzcas|uses|recomiendes|expliques)|(?:uses|pongas|escribas|digas|metas|redondees"
     r"|cambies|inventes|toques|añadas|contestes|respondas|empieces|termines|mandes|preguntes)"
 )
+_OF_A_REPLY = (
+    r"(?:bullets?|bullet\spoints?|emojis?|lists?|tables?|headings?|jargon|abbreviations?|acronyms?|exclamation\smarks?|capitals|italics|bold|markdown"
+    r"|brackets|footnotes?|apologies|disclaimers?|pleasantries|greetings?|compliments?|flattery|jokes?|puns?|metaphors?|idioms?|adjectives?|adverbs?"
+    r"|questions|suggestions|alternatives|summar(?:y|ies)|recaps?|explanations?|preambles?|introductions?|caveats?|warnings?|spoilers?|guess(?:es|ing)"
+    r"|placeholders?|comments?|translations?|names?|surnames?|nicknames?|decimals?|fractions?|percentages?|links?|urls?|quotes?|quotations?|code|dashes"
+    r"|words?|phrases?|sentences?|paragraphs?|viñetas|listas|tablas|siglas|anglicismos|diminutivos|exclamaciones|disculpas|bromas|preguntas|resúmenes"
+    r"|rodeos|mayúsculas|negritas|adornos|tecnicismos|abreviaturas|nombres)"
+)
+"""What a reply is made of: to want none of it is an instruction, where "no dependants" is a fact."""
 _ANYTHING = r"[^\n]{3,140}"
+
+RETRACTION = "retraction"
+"""The rule whose value is the one that no longer holds."""
 
 RULES: tuple[Rule, ...] = (
     Rule(
@@ -44,8 +57,7 @@ RULES: tuple[Rule, ...] = (
         patterns(
             rf"(?P<value>(?i:(?:^|[,;:–—(]\s?|\b(?:please|pls|and|but|so|just)\s)(?:do\snot|don['’]t)\s(?:ever\s)?{_ACT}\b){_ANYTHING})",
             r"(?P<value>(?i:(?:^|[,;:–—]\s|\bplease\s)(?:stop|avoid|skip|leave\sout|drop)\s(?:(?:the|all|any)\s)?(?:\w+ing|\w+s)\b)[^\n]{0,140})",
-            r"(?P<value>(?i:^(?:and\s|also\s|please,?\s)?no\s(?:more\s)?(?!es\b|eso\b|has\b|vas\b|\w+[aei]mos\b|sabes\b|tienes\b|puedes\b|quieres\b|les\b|nos\b|l[oa]s\b|crees\b|ves\b|\w+éis\b|longer\b|doubt\b|worries\b|problems\b|matter\b|one\b|thanks\b|need\b|yes\b)"
-            r"[a-z]+(?:\s[a-z]+)?s\b)[^\n?]{0,140})",
+            rf"(?P<value>(?i:^(?:and\s|also\s|please,?\s)?no\s(?:more\s|(?:[a-z]+\s)?(?={_OF_A_REPLY}\b|[a-z]+(?:\s[a-z]+)?s,?\splease\b))[a-z]+)[^\n?]{{0,140}})",
             rf"(?P<value>(?i:\bno\s(?:{_ACTO})\b(?![,.!?]))[^\n]{{0,140}})",
             r"(?P<value>(?i:\bnada\sde\s(?!eso\b|nada\b|esto\b|particular\b)\w+s\b)[^\n]{0,140})",
         ),
@@ -132,6 +144,14 @@ RULES: tuple[Rule, ...] = (
             rf"went\s(?:up|down)\sto|(?:push|put|brought|moved)\w*\s(?:back|forward|off)\s(?:to|until)|ha\scambiado\sa|ahora\s(?:es|son|va|están?)|instead\sof\s\S+\s(?:it['’]s|is)|"
             rf"pas(?:a|ó|an)\sa(?:l)?|en\svez\sde\s\w+(?:\s\w+)?\s(?:son|sean|es))\s(?P<value>{SPECIFIC}|[^.,;!?\n]{{3,50}})",
         ),
+        None,
+        0.8,
+    ),
+    Rule(
+        RETRACTION,
+        "no longer X, I gave up X, X is off: what has stopped being so",
+        "correction",
+        RETRACTED,
         None,
         0.8,
     ),

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
-from memory_backends.hybrid.rules.pattern import AMOUNT, CAP, CLOCK, DATE, PROPER, SPECIFIC, Rule, patterns
+from memory_backends.hybrid.rules.pattern import (
+    AMOUNT,
+    CAP,
+    CLOCK,
+    DATE,
+    MONTH,
+    NUMBER_WORD,
+    PROPER,
+    SPECIFIC,
+    Rule,
+    patterns,
+)
 
 _ACRONYM = r"(?:[A-Z]{1,6}s?|[A-Z](?:&[A-Z])+)(?![\w-]|\s[A-Z])"
 _MENTIONED = rf"(?P<value>(?!{_ACRONYM})(?:{PROPER}))(?![\w'’&-]|\s{CAP}|\s?[:{{=]|\s\(\d)"
 """A whole name that is no acronym, no label of what follows and nothing that is defined."""
+
+_FIGURE = (
+    r"(?<![\w.,:/€£$-])(?!(?:19|20)\d\d\b)(?:\d{1,3}(?:[.,]\d{3})+|\d+[.,]\d{1,2})(?![\w%:/-]|[.,]\d)"
+    r"|\b(?=(?:\w+\s){0,3}?(?:hundred|thousand|\w*cient[oa]s|quinient[oa]s|mil)\b)" + NUMBER_WORD + r"\b"
+)
+"""A figure with nothing after it that says what it counts; no year."""
 
 RULES: tuple[Rule, ...] = (
     Rule(
@@ -84,17 +101,20 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "quantity",
-        "a number with its unit or head noun",
+        "a number with its unit or head noun; alone, a decimal or one of thousands",
         "value",
-        patterns(rf"(?P<value>{AMOUNT})"),
+        patterns(rf"(?P<value>{AMOUNT})", rf"(?P<value>{_FIGURE})"),
         None,
         0.9,
     ),
     Rule(
         "date",
-        "a date, a weekday or a time of day",
+        "a date, a weekday, a time of day; in or until a month",
         "value",
-        patterns(rf"(?P<value>{DATE}|\b(?:{CLOCK}))"),
+        patterns(
+            rf"(?P<value>{DATE}|\b(?:{CLOCK}))",
+            rf"\b(?:in|for|by|until|till|since|from|en|para|desde|hasta)\s(?P<value>(?!May\s[a-z]){MONTH})\b",
+        ),
         None,
         0.9,
     ),
@@ -114,7 +134,11 @@ RULES: tuple[Rule, ...] = (
         "name mentioned",
         "a proper name in a sentence",
         "value",
-        patterns(rf"(?:^|(?<=[a-zà-ÿ],\s))(?={CAP}\s{CAP}\b){_MENTIONED}", rf"(?<=[a-zà-ÿ]\s){_MENTIONED}"),
+        patterns(
+            rf"(?:^|(?<=[a-zà-ÿ],\s))(?={CAP}\s{CAP}\b){_MENTIONED}",
+            rf"(?<=[a-zà-ÿ]\s){_MENTIONED}",
+            rf"(?<=[a-zà-ÿ],\s)(?P<value>{CAP})(?=\.$)",
+        ),
         None,
         0.85,
     ),
@@ -124,7 +148,7 @@ ADVICE: tuple[Rule, ...] = (
     Rule(
         "recommendation",
         "an assistant says: I'd …, I recommend …, try …, with a precise value",
-        "technical",
+        "advice",
         patterns(
             rf"\b(?i:I(?:['’]d|\swould)|I\s(?:recommend|suggest|propose)|you\s(?:should|could)|try|consider|ask\sfor|choose|go\s(?:for|with)|best|better|why\snot"
             rf"|te\srecomiendo|recomendaría|recomiendo|yo\s\w+ría|prueba|mejor|pide|propón|conviene|podrías)\b[^.!?\n]{{0,120}}?(?P<value>{SPECIFIC})",
@@ -135,7 +159,7 @@ ADVICE: tuple[Rule, ...] = (
     Rule(
         "computation",
         "an assistant says: … is £12, … makes 14, total …: a figure that it worked out",
-        "technical",
+        "advice",
         patterns(
             rf"(?:=|\b(?i:is|are|makes|make|comes?\sto|totals?|together|in\sall|leaves|saves?|cheaper|dearer|difference|each|about|son|hacen|sale[n]?|suman?|quedan?|en\stotal))"
             rf"\s(?:\w+\s){{0,3}}?(?P<value>{AMOUNT})",

@@ -88,8 +88,8 @@ async def test_a_tier_that_is_not_recalled(without, name, place):
 @pytest.mark.parametrize(
     ("name", "gone", "left"),
     [
-        ("dense", {"dense", "dense_near", "sentence", "sentence_near"}, "keyword"),
-        ("keyword", {"keyword", "keyword_wide", "session"}, "dense"),
+        ("dense", {"dense", "sentence", "sentence_near"}, "keyword"),
+        ("keyword", {"keyword"}, "dense"),
         ("speaker", {"speaker"}, "dense"),
         ("date", {"date"}, "dense"),
     ],

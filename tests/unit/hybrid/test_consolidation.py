@@ -182,3 +182,56 @@ async def test_a_fact_said_over_and_over_names_the_first_turn_and_the_latest(hyb
     document = (await knowledge(hybrid))[first.knowledge_id]
     assert document.sources == ["1", *(str(number) for number in range(27, 40, 2))]
     assert document.accesses == 19
+
+
+CHANGES = {
+    "a retraction": ("I work at Brightwater.", "I no longer work at Brightwater."),
+    "another figure, named": (
+        "The plumber charges £85 for the boiler.",
+        "The boiler plumber charged £110, not £85.",
+    ),
+    "another figure in words": (
+        "There will be trescientos cincuenta rolls for the wedding.",
+        "The wedding rolls should be 320 instead of 350.",
+    ),
+    "a change that names no old value": (
+        "The rent of the flat is paid: £86 a week.",
+        "The rent of the flat is now paid at £91 a week.",
+    ),
+}
+STILL_HOLDS = {
+    "another sort of value": (
+        "The rent of the flat is paid: £86 a week.",
+        "The rent of the flat is now paid on 3 May.",
+    ),
+    "a figure of another size": (
+        "The rent of the flat is paid: £86 a week.",
+        "The rent of the flat is now £9,800 in arrears.",
+    ),
+}
+
+
+@pytest.mark.parametrize("said", CHANGES.values(), ids=CHANGES.keys())
+async def test_a_newer_statement_ends_the_older_of_the_same_matter(hybrid, said):
+    old, new = said
+    first, *_ = await tell(hybrid, old)
+    await tell(hybrid, new, first=2)
+    assert (await knowledge(hybrid))[first.knowledge_id].superseded_by is not None
+
+
+@pytest.mark.parametrize("said", STILL_HOLDS.values(), ids=STILL_HOLDS.keys())
+async def test_a_newer_statement_leaves_what_still_holds(hybrid, said):
+    await tell(hybrid, *said)
+    assert [fact.superseded_by for fact in (await knowledge(hybrid)).values()] == [None, None]
+
+
+async def test_another_speaker_ends_nothing(hybrid):
+    await hybrid.observe(exchange(1, "The plumber charges £85 for the boiler.", "Noted."))
+    await hybrid.observe(exchange(2, "And?", "The boiler plumber charged £110, not £85."))
+    assert all(fact.superseded_by is None for fact in (await knowledge(hybrid)).values())
+
+
+async def test_what_is_taken_back_leaves_the_workspace(hybrid):
+    await tell(hybrid, "I work at Brightwater.", "I no longer work at Brightwater.")
+    workspace = SharedWorkspaceState.key(namespace("hybrid").path)
+    assert "user.employer" not in (await hybrid.snapshot()).values["redis"][workspace]["shared_data"]

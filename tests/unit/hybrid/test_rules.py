@@ -161,6 +161,14 @@ FOUND: dict[str, dict[str, str]] = {
         "The class has changed to Thursday.": "Thursday",
         "No son 30, son 13.": "13",
     },
+    "retraction": {
+        "I no longer swim.": "swim",
+        "I quit Northgate Dental last year.": "Northgate Dental",
+        "The Hull trip is off.": "Hull trip",
+        "We don't meet at Costa any more.": "Costa",
+        "We have left Corvid Press.": "Corvid Press",
+        "Ya no trabajo en Sevilla.": "Sevilla",
+    },
     "decision": {
         "We agreed on a small wedding.": "a small wedding",
         "I decided to sell the van.": "sell the van",
@@ -293,6 +301,13 @@ PASSED_OVER: dict[str, tuple[str, ...]] = {
     "deadline": ("The deadline is close.", "It is due soon.", "We have a deadline.", "They meet on Friday."),
     "called": ("She called on Monday.", "He called me Ana.", "It is called the end.", "No se llama Luis."),
     "correction": ("I'm not sure.", "It was a nice day.", "Not bad!", "The cat is on the mat."),
+    "retraction": (
+        "I'm not sure.",
+        "It's not Monday yet.",
+        "I left the house.",
+        "No problem.",
+        "He stopped eating.",
+    ),
     "decision": ("They agreed on nothing.", "I agree.", "It was decided.", "Decide soon."),
     "event": ("I loved it.", "I painted it because it was calming.", "It happened.", "She bought a car."),
     "habit": ("I go on.", "I have to leave now.", "I have no idea at all.", "They play the drums."),

@@ -48,11 +48,6 @@ def test_neighbours_are_of_the_same_session(index):
     assert index.scores("grey", reach=2)[3] == 0
 
 
-def test_all_turns_of_a_session_share_its_score(index):
-    scores = index.session_scores("Friday")
-    assert scores[3] == scores[4] > scores[0] == scores[1]
-
-
 def test_words_that_were_never_said_score_nothing(index):
     assert not index.scores("zeppelin", reach=1).any()
     assert not index.scores("the of and", reach=0).any()
