@@ -280,7 +280,10 @@ class PanelInfo(Frozen):
 
 
 class MemoryDescription(Frozen):
-    """What a memory says of itself: recorded with each conversation, so that a replay needs no backend class."""
+    """What a memory says of itself: recorded with each conversation, so that a replay needs no backend class.
+
+    ``channels`` explains the names in :attr:`Hit.channels`, each in a few words.
+    """
 
     stores: tuple[StoreInfo, ...] = ()
     panels: tuple[PanelInfo, ...] = (
@@ -288,6 +291,7 @@ class MemoryDescription(Frozen):
         PanelInfo(panel="retrievals", weight=4),
         PanelInfo(panel="operations", weight=3),
     )
+    channels: Mapping[str, str] = {}
 
     def store_of(self, key: str) -> StoreInfo:
         """What is known of a key or collection; nothing in particular if no prefix fits."""

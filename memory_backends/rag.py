@@ -170,7 +170,11 @@ class RagBackend(MemoryBackend):
     """
 
     description = MemoryDescription(
-        panels=(PanelInfo(panel="retrievals", weight=5), PanelInfo(panel="written", weight=3))
+        panels=(PanelInfo(panel="retrievals", weight=5), PanelInfo(panel="written", weight=3)),
+        channels={
+            "dense": "how near the meaning of the exchange is to that of the message (cosine of their vectors)",
+            "keyword": "how many rare words they share (BM25)",
+        },
     )
 
     def __init__(

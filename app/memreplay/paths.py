@@ -31,8 +31,24 @@ def recordings_folder() -> Path:
     return (clone_folder() or user_data_path(APPLICATION, appauthor=False)) / "recordings"
 
 
+def notes_folder() -> Path:
+    """For bookmarks of recordings that cannot be written."""
+    return user_data_path(APPLICATION, appauthor=False) / "notes"
+
+
 def demo_recording() -> Path:
-    return (clone_folder() or _PACKAGED_DATA) / "recordings" / "demo.sqlite3"
+    """The demo that is opened first."""
+    return _shipped_recordings() / "demo.sqlite3"
+
+
+def demo_recordings() -> list[Path]:
+    """The shipped recordings: the demo, and the stories."""
+    stories = sorted((_shipped_recordings() / "demos").glob("*.sqlite3"))
+    return [path for path in (demo_recording(), *stories) if path.is_file()]
+
+
+def _shipped_recordings() -> Path:
+    return (clone_folder() or _PACKAGED_DATA) / "recordings"
 
 
 def cache_folder() -> Path:
@@ -46,12 +62,13 @@ def config_file() -> Path:
 
 
 def recording_files() -> list[Path]:
-    """The shipped demo, then the user's recordings, newest first."""
+    """The shipped demos, then the user's recordings, newest first."""
     folder = recordings_folder()
-    demo = demo_recording()
-    own = [path for path in folder.glob("*.sqlite3") if path.resolve() != demo.resolve()] if folder.is_dir() else []
+    demos = demo_recordings()
+    shipped = {path.resolve() for path in demos}
+    own = [path for path in folder.glob("*.sqlite3") if path.resolve() not in shipped] if folder.is_dir() else []
     newest_first = sorted(own, key=lambda path: path.stat().st_mtime, reverse=True)
-    return [path for path in (demo, *newest_first) if path.is_file()]
+    return [path for path in (*demos, *newest_first) if path.is_file()]
 
 
 def new_recording_path() -> Path:

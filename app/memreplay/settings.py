@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -29,6 +30,9 @@ _CONFIG_VARIABLE = "MEMREPLAY_CONFIG"
 _PREFIX = "MEMREPLAY_"
 _VARIABLES_BESIDE_SETTINGS = (_CONFIG_VARIABLE, "MEMREPLAY_SERVE_TOKEN")
 
+_ADDRESSES = ("redis_url", "qdrant_url", "api_base")
+AS_GIVEN = "given"
+"""In the settings of a recording, those that the run replaced by what they led to, as they were given."""
 _LARGEST_NUMBER = 2**53 - 1
 """The largest integer that every JSON reader represents exactly."""
 
@@ -162,9 +166,45 @@ class Settings:
         }
         for name in ("qdrant_api_key", "agent_token", "keys"):
             del values[name]
-        for name in ("redis_url", "qdrant_url", "api_base"):
+        for name in _ADDRESSES:
             values[name] = without_secrets(values[name])
         return values
+
+
+def as_recorded(current: Settings, recorded: Mapping[str, Any]) -> Settings:
+    """The settings of a recorded run. What no recording holds, as keys and passwords, comes from the current ones.
+
+    Raises:
+        UsageError: a recorded value is unusable.
+    """
+    known = {each.name for each in fields(Settings)}
+    given = {**recorded, **recorded.get(AS_GIVEN, {})}
+    values: dict[str, Any] = {
+        name: value if value is None else _validated(name, value)
+        for name, value in given.items()
+        if name in known and not (name in _ADDRESSES and without_secrets(getattr(current, name)) == value)
+    }
+    return replace(current, **values)
+
+
+def command_line(values: Mapping[str, Any]) -> list[str]:
+    """The flags that give these recorded settings, leaving out defaults."""
+    words: list[str] = []
+    values = {**values, **values.get(AS_GIVEN, {})}
+    for each in fields(Settings):
+        flag, value = flags().get(each.name), values.get(each.name)
+        value = tuple(value) if isinstance(value, list) else value
+        if flag is None or value is None or value == each.default:
+            continue
+        name = each.name.replace("_", "-")
+        match value:
+            case bool():
+                words.append(f"--{name}" if value else f"--no-{name}")
+            case tuple():
+                words += [word for one in value for word in (f"--{name}", str(one))]
+            case _:
+                words += [f"--{name}", str(value)]
+    return words
 
 
 @cache

@@ -34,7 +34,7 @@ from memory_backends.hybrid.candidates import Candidate, candidates_from, candid
 from memory_backends.hybrid.consolidation import ConsolidationAgent
 from memory_backends.hybrid.planner import PlannerAgent
 from memory_backends.hybrid.recall import RecallLimits, TierResults, compose
-from memory_backends.hybrid.verbatim import VerbatimMemory, channels_kept, sentences_in
+from memory_backends.hybrid.verbatim import CHANNEL_WORDS, VerbatimMemory, channels_kept, sentences_in
 from memory_backends.hybrid.workspace import SharedWorkspace, values_of
 from memory_backends.options import MemoryOptions
 from memory_backends.records import (
@@ -119,6 +119,7 @@ class HybridBackend(MemoryBackend):
             PanelInfo(panel="promotions", weight=5),
             PanelInfo(panel="retrievals", weight=6),
         ),
+        channels=CHANNEL_WORDS,
     )
 
     def __init__(self, resources: Resources) -> None:

@@ -74,6 +74,16 @@ histories. This one, without any weight, had all evidence in 1,000 tokens as oft
 each (399 of 515 questions against 402; LoCoMo alone 329 of 383 against 326). No other data chose it.
 """
 
+CHANNEL_WORDS: Mapping[str, str] = {
+    "dense": "nearness in meaning of the exchange that the turn is in, averaged with the exchanges beside it",
+    "sentence": "nearness of the question's topic to the nearest sentence of the turn",
+    "sentence_near": "the same, averaged with the turns beside it",
+    "keyword": "rare words shared with the turn and two turns on either side (BM25)",
+    "speaker": "1 if the question names who speaks",
+    "date": "1 if the question names the month",
+}
+"""What each channel measures, for the legend of a screen."""
+
 _CHANNELS_OF: Mapping[str, frozenset[str]] = {
     "dense": frozenset({"dense", "sentence", "sentence_near"}),
     "keyword": frozenset({"keyword"}),

@@ -120,7 +120,7 @@ class StubAssembly:
 
     def annotations(self, conversation_id: str) -> Annotations:
         if self._recorder is None:
-            return SessionAnnotations("Nothing is recorded yet.")
+            return SessionAnnotations()
         if self.status != "not finished":
             return annotations_of(self.recording_path, self._recorder.run_id, conversation_id)
         return self._recorder.annotations(conversation_id)
@@ -131,6 +131,9 @@ class StubAssembly:
 
     def try_again(self) -> None:
         return
+
+    def kept_events(self, conversation_id: str) -> Sequence[ReplayEvent]:
+        return ()
 
     async def warm_up(self) -> None:
         return

@@ -215,7 +215,7 @@ async def test_leaving_a_live_run_leads_to_the_start_and_says_where_it_is_saved(
     async with open_replay(live_launch) as pilot:
         await pilot.press(".")
         await until(pilot, lambda: replay_of(pilot).cursor == 1)
-        await pilot.press("escape")
+        await pilot.press("escape", "down", "enter")
         assert isinstance(pilot.app.screen, StartScreen)
         await until(pilot, lambda: assembly.status == "interrupted")
         await until(pilot, lambda: "live.sqlite3" in pilot.app.screen.query_one("#status", LinesView).text)

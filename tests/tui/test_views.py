@@ -85,12 +85,11 @@ def test_the_hybrid_panels_show_the_states_of_the_position() -> None:
     known = timeline()
     assert "not written yet" in panel_text(known, "hybrid", "shared state", 1)
     early, late = panel_text(known, "hybrid", "shared state", 2), panel_text(known, "hybrid", "shared state", 6)
-    assert "shared_state:run-1/tiny-01/hybrid" in early
     assert "user.city" not in early
     assert '+     "user.city": {"value": "Girona", "turn": "5"}' in late
     assert '~   "status": "resolved",   was "active"' in panel_text(known, "hybrid", "shared state", 9)
     assert '"query"' not in panel_text(known, "hybrid", "personal state", 1)
-    assert "personal_state:planner_agent/run-1/tiny-01/hybrid" in panel_text(known, "hybrid", "personal state", 1)
+    assert "planner_agent/run-1/tiny-01/hybrid" in panel_text(known, "hybrid", "personal state", 1)
 
 
 def test_promotions_show_score_decision_and_why_at_their_turn_alone() -> None:

@@ -24,7 +24,16 @@ COMMANDS = {
 """Name and help of each command; its module in this package has a ``command``."""
 
 
+RECORDING_SUFFIX = ".sqlite3"
+
+
 class _LazyGroup(TyperGroup):
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """``memreplay FILE.sqlite3`` opens that recording."""
+        if args and args[0] not in COMMANDS and args[0].endswith(RECORDING_SUFFIX):
+            args = ["--recording", *args]
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 

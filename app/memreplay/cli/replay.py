@@ -159,7 +159,7 @@ def open_screen(
         raise UsageError("--against compares two recordings: give the other one with --recording, and no --dataset")
     refuse_unknown_keys(settings.keys)
     from memory_backends.registry import known_backends
-    from memreplay.paths import new_recording_path, recording_files
+    from memreplay.paths import demo_recording, new_recording_path, recording_files
     from memreplay.runtime.test_streams import refuse_unknown_backends
     from memreplay.tui import run_tui
     from memreplay.tui.launch import Launch
@@ -171,9 +171,6 @@ def open_screen(
     offered = _Offered(settings, evidence)
     if datasets:
         conversations = offered.load(datasets)
-        if len(conversations) > 1 and not all(conversation.conversing for conversation in conversations):
-            ids = ", ".join(conversation.id for conversation in conversations[:12])
-            raise UsageError(f"the screen replays one conversation; --dataset names {len(conversations)}: {ids}")
         chosen = tuple(conversations)
     else:
         _refuse_unreadable(*(path for path in (recording, against) if path is not None))
@@ -191,10 +188,12 @@ def open_screen(
             load=lambda spec: offered.load([spec]),
             recordings=recording_files,
             assemble=assemble,
+            resume=offered.resume,
             backends=settings.backend,
             model=settings.model[0],
             all_backends=tuple(dict.fromkeys([*known_backends(), *settings.backend])),
             against=against,
+            demo=demo_recording(),
             keys=settings.keys,
         )
     )
@@ -218,6 +217,9 @@ class _Offered:
         from memreplay.runtime.run_with_tests import listed_tests
 
         return [*shipped_datasets(), *listed_tests()]
+
+    def resume(self, path: Path, recorded: Mapping[str, Any]) -> RunWithTests:
+        return self.tests.resume(path, recorded)
 
     def load(self, specs: Sequence[str]) -> list[Conversation]:
         return self.tests.load(specs, self._evidence)

@@ -162,6 +162,14 @@ class SearchMatches:
     def __iter__(self) -> Iterator[Match]:
         return map(self._match, self._entries)
 
+    def __getitem__(self, place: int) -> Match:
+        """The match with this 0-based number."""
+        return self._match(self._entries[place])
+
+    def first_from(self, turn: int) -> int:
+        """The number of the first match at or after a position; the number of all matches if there is none."""
+        return bisect_left(self._entries, turn << 32)
+
     def next_match(self, turn: int) -> Match | None:
         """The first match after this position."""
         index = bisect_left(self._entries, (turn + 1) << 32)

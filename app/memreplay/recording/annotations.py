@@ -1,18 +1,22 @@
-"""Bookmarks, notes, watches and labels of answers, saved in the recording of their conversation."""
+"""Bookmarks, notes, watches and labels of answers, saved in the recording of their conversation, or beside it."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
 from sqlite_utils import Database
 
+from memreplay.conversations.models import Frozen
 from memreplay.errors import RecordingError
 from memreplay.llm.judging import Verdict
+from memreplay.paths import notes_folder
 from memreplay.recording.connection import connect_read_only, open_briefly
 from memreplay.recording.labels import labels_of_conversation
 from memreplay.timeline.annotations import Annotations, Bookmark, SavedBreakpoint, SessionAnnotations
@@ -36,7 +40,7 @@ class RecordedAnnotations(SessionAnnotations):
         watches: Sequence[SavedBreakpoint],
         labels: Mapping[AskKey, Verdict],
     ) -> None:
-        super().__init__(None, bookmarks, watches, labels)
+        super().__init__(bookmarks, watches, labels)
         self._writing = writing
         self._conversation = conversation
         self._path = path
@@ -87,10 +91,84 @@ def live_annotations(db: Database, conversation: int, path: Path) -> RecordedAnn
     return RecordedAnnotations(lambda: nullcontext(db), conversation, path, *known)
 
 
-def annotations_of(path: Path, run_id: str, conversation_id: str, *, shipped: Path | None = None) -> Annotations:
+class _KeptConversation(Frozen):
+    """What a user added to one conversation of a recording that is not written to."""
+
+    bookmarks: tuple[Bookmark, ...] = ()
+    breakpoints: tuple[SavedBreakpoint, ...] = ()
+    labels: tuple[tuple[AskKey, Verdict], ...] = ()
+
+
+_KEPT: TypeAdapter[dict[str, _KeptConversation]] = TypeAdapter(dict[str, _KeptConversation])
+
+
+class AnnotationsBeside(SessionAnnotations):
+    """Annotations of a recording that is not written to, in a JSON file of their own, from the first change on.
+
+    Every change raises :class:`~memreplay.errors.RecordingError` if that file cannot be written.
+    """
+
+    def __init__(
+        self,
+        file: Path,
+        conversation: str,
+        bookmarks: Sequence[Bookmark],
+        watches: Sequence[SavedBreakpoint],
+        labels: Mapping[AskKey, Verdict],
+    ) -> None:
+        self._file, self._conversation = file, conversation
+        kept = self._read().get(conversation)
+        super().__init__(
+            bookmarks if kept is None else kept.bookmarks,
+            watches if kept is None else kept.breakpoints,
+            labels if kept is None else dict(kept.labels),
+        )
+
+    def set_bookmark(self, bookmark: Bookmark) -> None:
+        super().set_bookmark(bookmark)
+        self._save()
+
+    def remove_bookmark(self, mark: str) -> None:
+        super().remove_bookmark(mark)
+        self._save()
+
+    def set_breakpoints(self, breakpoints: Sequence[SavedBreakpoint]) -> None:
+        super().set_breakpoints(breakpoints)
+        self._save()
+
+    def set_label(self, key: AskKey, label: Verdict | None) -> None:
+        super().set_label(key, label)
+        self._save()
+
+    def _read(self) -> dict[str, _KeptConversation]:
+        try:
+            return _KEPT.validate_json(self._file.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValidationError) as error:
+            raise RecordingError(f"{self._file}: these bookmarks cannot be read: {error}") from None
+
+    def _save(self) -> None:
+        mine = _KeptConversation(
+            bookmarks=tuple(self.bookmarks()),
+            breakpoints=tuple(self.breakpoints()),
+            labels=tuple(self.labels().items()),
+        )
+        text = _KEPT.dump_json(self._read() | {self._conversation: mine}, indent=2).decode()
+        unfinished = self._file.with_name(f".{self._file.name}.{os.getpid()}")
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            unfinished.write_text(text, encoding="utf-8")
+            unfinished.replace(self._file)
+        except OSError as error:
+            raise RecordingError(f"{self._file}: cannot be written: {error.strerror}") from None
+
+
+def annotations_of(path: Path, run_id: str, conversation_id: str, *, shipped: Collection[Path] = ()) -> Annotations:
     """The annotations of a recorded conversation.
 
-    They are saved in its file, but kept for the session only if the file is not writable or is ``shipped``.
+    They are saved in its file. Those of a file that cannot be written are saved beside it, as ``NAME.notes.json``;
+    if that folder cannot be written either, or the file is ``shipped``, in the user's data folder.
 
     Raises:
         RecordingError: the file cannot be read, or the run has no such conversation.
@@ -103,11 +181,15 @@ def annotations_of(path: Path, run_id: str, conversation_id: str, *, shipped: Pa
         known = _bookmarks(reader, row[0]), _watches(reader, row[0]), labels_of_conversation(reader, row[0])
     finally:
         reader.close()
-    if shipped is not None and path.resolve() == shipped.resolve():
-        return SessionAnnotations("Kept for this session only: the shipped recording is never changed.", *known)
-    if not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
-        return SessionAnnotations(f"Kept for this session only: {path} cannot be written.", *known)
-    return RecordedAnnotations(lambda: open_briefly(path), row[0], path, *known)
+    whole = path.resolve()
+    is_shipped = any(whole == one.resolve() for one in shipped)
+    if not is_shipped and os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        return RecordedAnnotations(lambda: open_briefly(path), row[0], path, *known)
+    beside = path.with_name(f"{path.name}.notes.json")
+    if is_shipped or not os.access(path.parent, os.W_OK):
+        digest = sha256(os.fsencode(whole)).hexdigest()[:12]
+        beside = notes_folder() / f"{path.name}-{digest}.notes.json"
+    return AnnotationsBeside(beside, f"{run_id}/{conversation_id}", *known)
 
 
 def _bookmarks(db: Database, conversation: int) -> list[Bookmark]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import orjson
 from sqlite_utils import Database
@@ -49,6 +49,15 @@ class RunInfo(Frozen):
     fingerprint: str
     settings: dict[str, Any]
     datasets: tuple[str, ...]
+
+
+class ConversationSize(NamedTuple):
+    """How many turns and questions a recorded conversation has; ``conversing``: its turns are made by tests."""
+
+    id: str
+    turns: int
+    questions: int
+    conversing: bool
 
 
 class Recording:
@@ -118,6 +127,35 @@ class Recording:
                 if isinstance(event, QuestionAsked | ReplyReceived | AnswerJudged | AnswerScored):
                     asks.apply(event)
         return asks
+
+    def sizes(self, run_id: str) -> list[ConversationSize]:
+        """How long the conversations of a run are. Reads none of them."""
+        query = (
+            "select id, json_array_length(body, '$.turns'), json_array_length(body, '$.questions'),"
+            " coalesce(json_extract(body, '$.conversing'), 0)"
+            " from conversations where run_id = ? order by position"
+        )
+        with reporting_damage(self.path):
+            rows = self._db.execute(query, [run_id]).fetchall()
+        return [ConversationSize(id_, turns, asked, bool(conversing)) for id_, turns, asked, conversing in rows]
+
+    def outcomes(self, run_id: str) -> dict[tuple[str, str], int]:
+        """How many answers to scheduled questions each backend has with each outcome."""
+        query = (
+            "select e.backend, json_extract(e.body, '$.score.outcome'), count(*)"
+            " from events e join conversations c on c.key = e.conversation"
+            " where c.run_id = ? and e.kind = 'answer_scored' and not json_extract(e.body, '$.by_hand')"
+            " group by 1, 2"
+        )
+        return {(backend, outcome): count for backend, outcome, count in self._db.execute(query, [run_id])}
+
+    def turns_played(self, run_id: str, conversation_id: str) -> int:
+        """The last turn of a conversation that was played; 0 if none was."""
+        query = (
+            "select max(e.turn) from events e join conversations c on c.key = e.conversation"
+            " where c.run_id = ? and c.id = ? and e.kind = 'turn_played'"
+        )
+        return self._db.execute(query, [run_id, conversation_id]).fetchone()[0] or 0
 
     def labels(self, run_id: str, conversation_id: str) -> dict[AskKey, Verdict]:
         """The answers of a conversation that were labelled by hand."""

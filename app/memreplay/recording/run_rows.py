@@ -91,6 +91,22 @@ class RunRows:
                 [key, *_PAID_KINDS, *backends],
             )
 
+    def forget_all_but_asks(self, conversation_id: str) -> None:
+        """Delete all events of a conversation that cost nothing."""
+        with self._atomically():
+            self._db.execute(
+                f"delete from events where conversation = ? and kind not in {placeholders(_PAID_KINDS)}",
+                [self._keys[conversation_id], *_PAID_KINDS],
+            )
+
+    def keyed_events(self, conversation_id: str) -> list[tuple[int, ReplayEvent]]:
+        """All events of a conversation with their keys, by position and then in recorded order."""
+        texts = Recording(self._db, self._path).text
+        rows = self._db.execute(
+            "select key, body from events where conversation = ? order by turn, key", [self._keys[conversation_id]]
+        )
+        return [(key, event_from_json(body, texts)) for key, body in rows.fetchall()]
+
     def forget_asks(
         self, conversation_id: str, asks: Collection[AskEvent], kinds: Sequence[str] = ASK_KINDS
     ) -> None:

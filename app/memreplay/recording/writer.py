@@ -141,6 +141,19 @@ class RunRecorder:
         """Delete all events of these asks, which will be asked again."""
         self._rows.forget_asks(conversation_id, asks)
 
+    def keep_answers(self, conversation_id: str) -> list[ReplayEvent]:
+        """Of an earlier attempt at a conversation, keep what was answered, and delete the rest.
+
+        Returns the events that are left, in their order, as if they had been recorded by this process.
+        """
+        reader = Recording(self._db, self.path)
+        answers = reader.asks(self.run_id, conversation_id)
+        self.forget_asks(conversation_id, [answer.asked for answer in answers if answer.scored is None])
+        self._rows.forget_all_but_asks(conversation_id)
+        kept = self._rows.keyed_events(conversation_id)
+        self._keys[conversation_id].extend(key for key, _ in kept)
+        return [event for _, event in kept]
+
     def forget_scores(self, conversation_id: str, asks: Collection[AskEvent]) -> None:
         """Delete the scores of these asks, which will be graded again. What a judge said stays: it was paid for."""
         self._rows.forget_asks(conversation_id, asks, ("answer_scored",))

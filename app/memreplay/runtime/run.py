@@ -21,11 +21,11 @@ from memreplay.llm.model import AnswerModel
 from memreplay.llm.tokens import token_counter
 from memreplay.recording.annotations import annotations_of
 from memreplay.recording.bodies import text_hash, to_json
-from memreplay.recording.reader import RunStatus
+from memreplay.recording.reader import UNFINISHED, RunStatus
 from memreplay.recording.writer import RunRecorder, fingerprint
 from memreplay.runtime.memories import RunMemories
 from memreplay.runtime.models import RunModels
-from memreplay.settings import Settings
+from memreplay.settings import AS_GIVEN, Settings
 from memreplay.timeline.annotations import Annotations, SessionAnnotations
 from memreplay.timeline.event_store import EventArchive
 
@@ -37,7 +37,8 @@ _SETTINGS_THAT_CHANGE_NO_ANSWER = frozenset(
 class Run:
     """The stores, the embedder, the models and the recorder of one run.
 
-    ``implicit_baselines`` are controls that run without being chosen. ``warn`` receives one sentence for each
+    ``implicit_baselines`` are controls that run without being chosen. One that ``resumes`` goes on with the
+    unfinished run of the same settings and conversation. ``warn`` receives one sentence for each
     problem that the run survives.
     """
 
@@ -47,6 +48,7 @@ class Run:
         recording_path: Path,
         *,
         implicit_baselines: tuple[str, ...] = (),
+        resumes: bool = False,
         warn: Callable[[str], None] = lambda sentence: None,
     ) -> None:
         self.settings = settings
@@ -55,6 +57,9 @@ class Run:
         self.backend_names = settings.backend
         self.recording_path = recording_path
         self.recorder: RunRecorder | None = None
+        self._resumes = resumes
+        self._early: dict[str, SessionAnnotations] = {}
+        self._kept: dict[str, Sequence[ReplayEvent]] = {}
         self._over = False
         self._memories = RunMemories(settings)
         self._models = RunModels(settings, lambda: self._run_id, warn)
@@ -128,7 +133,9 @@ class Run:
 
     def _recorded_settings(self) -> dict[str, Any]:
         baseline = {"closed_book_asked_along": CLOSED_BOOK in self.implicit_baselines}
-        return self.settings.public() | self._memories.described() | baseline
+        public, described = self.settings.public(), self._memories.described()
+        given = {name: public[name] for name in described if name in public}
+        return public | described | baseline | {AS_GIVEN: given}
 
     def start_session(
         self,
@@ -140,9 +147,13 @@ class Run:
     ) -> ReplaySession:
         """A session of one conversation. Every event is recorded before it is passed on."""
         if self.recorder is None:
-            self.begin_run({conversation.id: content_digest(conversation)}, [conversation.dataset])
+            resume = UNFINISHED if self._resumes else ()
+            self.begin_run({conversation.id: content_digest(conversation)}, [conversation.dataset], resume=resume)
         assert self.recorder is not None
         self.recorder.add_conversation(conversation)
+        self._save_early_annotations(conversation.id)
+        if self._resumes:
+            self._kept[conversation.id] = self.recorder.keep_answers(conversation.id)
         memories = self.backends_for(conversation, self.backend_names if backends is None else backends)
         plan = self.plan(self.recorder.run_id, memories, perceive=perceive)
         return ReplaySession(conversation, memories, self._answerer, plan, self.recorded(emit))
@@ -163,6 +174,10 @@ class Run:
             counter_of=token_counter,
             judge=self.answer_judge,
         )
+
+    def kept_events(self, conversation_id: str) -> Sequence[ReplayEvent]:
+        """What a resumed run keeps of the earlier attempt at a conversation: questions that were answered."""
+        return self._kept.get(conversation_id, ())
 
     def live_archive(self, conversation: Conversation) -> EventArchive:
         """The stored events of a session that is being recorded."""
@@ -195,10 +210,20 @@ class Run:
     def annotations(self, conversation_id: str) -> Annotations:
         """Bookmarks and watches of a conversation, saved in the run's recording once there is one."""
         if self.recorder is None:
-            return SessionAnnotations("Nothing is recorded yet.")
+            return self._early.setdefault(conversation_id, SessionAnnotations())
         if self._over:
             return annotations_of(self.recording_path, self.recorder.run_id, conversation_id)
         return self.recorder.annotations(conversation_id)
+
+    def _save_early_annotations(self, conversation_id: str) -> None:
+        """What the user noted before there was a recording."""
+        assert self.recorder is not None
+        early = self._early.pop(conversation_id, None)
+        if early is not None:
+            saved = self.recorder.annotations(conversation_id)
+            for bookmark in early.bookmarks():
+                saved.set_bookmark(bookmark)
+            saved.set_breakpoints([*saved.breakpoints(), *early.breakpoints()])
 
     async def finish(self, status: Literal["finished", "interrupted"]) -> None:
         """Record the end of the run, and release stores and files.

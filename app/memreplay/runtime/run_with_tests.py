@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from memreplay.conversations.models import Conversation
@@ -29,7 +30,7 @@ from memreplay.llm.tokens import token_counter
 from memreplay.runtime.models import Judge, refuse_extractive_judge
 from memreplay.runtime.run import Run
 from memreplay.runtime.test_streams import TestStream, empty_conversation, refuse_agents, test_options_of
-from memreplay.settings import Settings
+from memreplay.settings import Settings, as_recorded
 
 
 class RunWithTests(Run):
@@ -42,10 +43,13 @@ class RunWithTests(Run):
         streams: Iterable[TestStream] = (),
         *,
         implicit_baselines: tuple[str, ...] = (),
+        resumes: bool = False,
         warn: Callable[[str], None] = lambda sentence: None,
     ) -> None:
         refuse_extractive_judge(settings.judge)
-        super().__init__(settings, recording_path, implicit_baselines=implicit_baselines, warn=warn)
+        super().__init__(
+            settings, recording_path, implicit_baselines=implicit_baselines, resumes=resumes, warn=warn
+        )
         self._streams = {stream.conversation.id: stream for stream in streams}
         judge = settings.judge
         self.judge = Judge(judge, self.answer_model, settings.api_base) if judge is not None else None
@@ -183,6 +187,19 @@ class ShownTests:
             )
             for name in ids
         ]
+
+    def resume(self, recording: Path, recorded: Mapping[str, Any]) -> RunWithTests:
+        """The run that goes on with the unfinished run of a recording, with its settings.
+
+        Raises:
+            UsageError: the run was started without a screen, and asks what the screen does not.
+        """
+        if recorded.get("closed_book_asked_along"):
+            raise UsageError(
+                f"{recording}: this run was started with --batch; repeat that command with --recording {recording}"
+                " --resume"
+            )
+        return RunWithTests(as_recorded(self._settings, recorded), recording, resumes=True)
 
     def assemble(self, backends: Sequence[str], model: str, recording: Path) -> RunWithTests:
         settings = replace(self._settings, backend=tuple(backends), model=(model,))

@@ -27,12 +27,7 @@ class SavedBreakpoint(Frozen):
 
 
 class Annotations(Protocol):
-    """The bookmarks and breakpoints of one conversation, and the labels of its answers.
-
-    ``kept_for_session_only`` says in one sentence why nothing is saved; None if it is saved.
-    """
-
-    kept_for_session_only: str | None
+    """The bookmarks and breakpoints of one conversation, and the labels of its answers."""
 
     def bookmarks(self) -> Sequence[Bookmark]:
         """All bookmarks, by position."""
@@ -64,16 +59,14 @@ class Annotations(Protocol):
 
 
 class SessionAnnotations:
-    """Annotations that are lost when the program ends. ``why`` says why they cannot be saved."""
+    """Annotations in memory: those made before a recording begins, and the base of those that are saved."""
 
     def __init__(
         self,
-        why: str | None,
         bookmarks: Sequence[Bookmark] = (),
         breakpoints: Sequence[SavedBreakpoint] = (),
         labels: Mapping[AskKey, Verdict] | None = None,
     ) -> None:
-        self.kept_for_session_only = why
         self._bookmarks = {bookmark.mark: bookmark for bookmark in bookmarks}
         self._breakpoints = tuple(breakpoints)
         self._labels = dict(labels or {})

@@ -70,6 +70,9 @@ class Answer:
         return self.judged[-1].judgement if self.judged else None
 
 
+_PLAYED = frozenset({"turn_played", "message_said"})
+
+
 class AnswerIndex:
     """The answers of a conversation by their ask, in the order in which they were asked."""
 
@@ -99,8 +102,9 @@ class Timeline:
     """The events of one conversation, and the content of each store at each position.
 
     Append events in the order in which they happened. ``reached`` is the last position with an event: the frontier
-    of a live replay, the end of a finished one. In a run of tests the conversation grows with its events, and
-    ``tests`` holds the start and the score of each test.
+    of a live replay, the end of a finished one. ``played`` is the last turn that the memories heard: an interrupted
+    run is closed after the last turn, but the memories never heard those in between. In a run of tests the
+    conversation grows with its events, and ``tests`` holds the start and the score of each test.
     """
 
     def __init__(
@@ -111,6 +115,7 @@ class Timeline:
         self.marks = Markers(conversation)
         self.backends: list[str] = []
         self.reached = 0
+        self.played = 0
         self._states: dict[str, dict[str, StateHistory]] = defaultdict(dict)
         self._logs: dict[str, dict[str, LogHistory]] = defaultdict(dict)
         self._collections: dict[str, dict[str, CollectionHistory]] = defaultdict(dict)
@@ -129,6 +134,10 @@ class Timeline:
         for event in events:
             self.append(event)
 
+    def was_heard(self, position: int) -> bool:
+        """Whether the memories heard the turn at a position. A run that records no turns counts as heard."""
+        return position <= self.played or self.played in (0, self.last_turn) or self.conversation.conversing
+
     @property
     def last_turn(self) -> int:
         """The number of turns of the conversation."""
@@ -144,6 +153,8 @@ class Timeline:
 
     def _index(self, summary: EventSummary) -> None:
         self.reached = max(self.reached, summary.turn)
+        if summary.kind in _PLAYED:
+            self.played = max(self.played, summary.turn)
         if summary.backend is None:
             return
         if summary.backend not in self.backends:

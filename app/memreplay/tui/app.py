@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -12,16 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on, work
+from textual.actions import ActionParseResult
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.dom import DOMNode
 from textual.screen import Screen
 
 from memreplay.errors import MemreplayError
 from memreplay.tui.actions import actions_of
 from memreplay.tui.launch import Launch, RunHandle
-from memreplay.tui.requests import OneOfTwoWanted, RunWanted, VisitWanted
+from memreplay.tui.requests import ContinueWanted, OneOfTwoWanted, RunWanted, VisitWanted
 from memreplay.tui.screens.dialogs import PickScreen
 from memreplay.tui.screens.start import StartScreen
+from memreplay.tui.tour import Tour
 
 if TYPE_CHECKING:
     from memreplay.conversations.models import Conversation
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
 _SECONDS_PER_TURN = 0.8
 INTERRUPTED = 130
+_SECONDS_OF_A_STEP = 3600.0
 _SCREENS = ("memreplay.recording.reader", "memreplay.tui.screens.replay", "memreplay.tui.screens.compare")
 
 
@@ -48,6 +52,7 @@ class MemreplayApp(App[None]):
         self._seconds_per_turn = seconds_a_turn
         self._run: LiveRun | None = None
         self._leaving = asyncio.Lock()
+        self._tour = Tour()
         self._by_hand: tuple[ReplaySource, RunHandle] | None = None
 
     def on_mount(self) -> None:
@@ -73,6 +78,53 @@ class MemreplayApp(App[None]):
             name = action.description.split(".")[0].split(";")[0].split(":")[0]
             yield SystemCommand(name, f"{action.description}  ({' '.join(action.keys)})", run)
         yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
+
+    # ---- the tour ------------------------------------------------------------------------------------------
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """Carry out an action; the tour goes on if it was the one it waits for."""
+        place = getattr(self.screen, "PLACE", None) if self.screen_stack else None
+        done = await super().run_action(action, default_namespace, namespaces)
+        if isinstance(action, str) and self._tour.follow(place, action):
+            self._show_tour()
+        return done
+
+    def action_tour(self) -> None:
+        """Start the tour on the demo; if it is under way, end it."""
+        if self._tour.step is not None:
+            self._tour.end()
+            self.clear_notifications()
+        elif self._launch.demo is None or not self._launch.demo.is_file():
+            self.notify("The demo of the tour is missing: make demo makes it.", severity="warning", markup=False)
+        else:
+            self._tour.start()
+            self._begin_tour(self._launch.demo)
+
+    @work(group="opening", exclusive=True)
+    async def _begin_tour(self, demo: Path) -> None:
+        """Close what is open, and open the first conversation of the demo."""
+        while self.screen is not self._start:
+            if self._run is not None:
+                self._tour.end()
+                self.notify("Leave the live run first (esc), then start the tour.", markup=False)
+                return
+            self.pop_screen()
+        await _loaded(*_SCREENS)
+        from memreplay.tui.sources import recorded, recorded_conversations
+
+        with self._reporting_errors():
+            ids = await asyncio.to_thread(recorded_conversations, demo)
+            self._open_replay(await asyncio.to_thread(recorded, demo, ids[0]))
+            self._show_tour()
+
+    def _show_tour(self) -> None:
+        self.clear_notifications()
+        self.notify(self._tour.words, title=self._tour.title, timeout=_SECONDS_OF_A_STEP, markup=False)
 
     # ---- opening -------------------------------------------------------------------------------------------
 
@@ -125,6 +177,27 @@ class MemreplayApp(App[None]):
         screen = self._replay(message.source)
         self.push_screen(screen)
         screen.call_after_refresh(screen.go, message.destination)
+
+    @on(ContinueWanted)
+    @work(group="opening", exclusive=True)
+    async def _continue_wanted(self, message: ContinueWanted) -> None:
+        """Put a live run of the recording in the place of the recording."""
+        source, resume = message.source, self._launch.resume
+        assert source.path is not None
+        if resume is None:
+            return
+        await _loaded("memreplay.runtime.run", *_SCREENS)
+        from memreplay.tui.sources import ReplaySource
+
+        try:
+            handle = resume(source.path, source.settings)
+            await handle.check()
+            live = ReplaySource.live(source.timeline.conversation, handle)
+        except MemreplayError as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
+        self.pop_screen()
+        self._open_replay(live, play_to=source.timeline.played)
 
     @on(RunWanted)
     @work(group="opening", exclusive=True)
@@ -179,16 +252,16 @@ class MemreplayApp(App[None]):
             return 0
         return await self.push_screen_wait(PickScreen(title, names))
 
-    def _open_replay(self, source: ReplaySource) -> None:
+    def _open_replay(self, source: ReplaySource, play_to: int = 0) -> None:
         self._start.say("")
-        screen = self._replay(source)
+        screen = self._replay(source, play_to)
         self._run = screen.player.run if screen.player is not None else None
         self.push_screen(screen, self._replay_closed)
 
-    def _replay(self, source: ReplaySource) -> ReplayScreen:
+    def _replay(self, source: ReplaySource, play_to: int = 0) -> ReplayScreen:
         from memreplay.tui.screens.replay import ReplayScreen
 
-        return ReplayScreen(source, self._seconds_per_turn, partial(self._handle_for, source))
+        return ReplayScreen(source, self._seconds_per_turn, partial(self._handle_for, source), play_to=play_to)
 
     def _handle_for(self, source: ReplaySource) -> RunHandle:
         """The run that answers a question asked by hand: the live run while it lasts, else a fresh one."""
@@ -206,6 +279,7 @@ class MemreplayApp(App[None]):
     @work(group="leaving")
     async def _save_run(self) -> None:
         run = await self._interrupt()
+        self._start.read_lists()
         if run is not None and run.handle.recording_path is not None:
             self._start.say(f"The interrupted run is saved: {run.handle.recording_path}")
 

@@ -55,6 +55,9 @@ class RunHandle(Protocol):
     def live_archive(self, conversation: Conversation) -> EventArchive:
         """Reads back the events of a started session, given to it in the order of their recording."""
 
+    def kept_events(self, conversation_id: str) -> Sequence[ReplayEvent]:
+        """What a resumed run keeps of an earlier attempt: its answers. Empty for a new run."""
+
     async def warm_up(self) -> None:
         """Load models in threads."""
 
@@ -77,8 +80,9 @@ class Launch:
 
     ``conversation`` opens a live replay, as does the one picked from ``one_of``; ``recording`` opens its newest
     run, and compares it with that of ``against`` if given. ``keys`` maps action ids to comma-separated keys.
-    ``datasets``, ``recordings`` (the shipped demo first) and ``load`` are called in a thread after the first paint.
-    ``assemble`` takes backend names and a model.
+    ``demo`` is the recording of the guided tour. ``datasets``, ``recordings`` (the shipped demos first) and
+    ``load`` are called in a thread after the first paint.
+    ``assemble`` takes backend names and a model, ``resume`` a recording and the settings of its unfinished run.
     """
 
     datasets: Callable[[], Sequence[ListedDataset]]
@@ -88,6 +92,8 @@ class Launch:
     backends: tuple[str, ...]
     all_backends: tuple[str, ...]
     model: str
+    resume: Callable[[Path, Mapping[str, Any]], RunHandle] | None = None
+    demo: Path | None = None
     conversation: Conversation | None = None
     one_of: tuple[Conversation, ...] = ()
     recording: Path | None = None

@@ -164,6 +164,8 @@ class LiveRun:
             await self.handle.check()
             session = self.handle.start_session(self._conversation, self._observe)
             self._timeline.rest_in(self.handle.live_archive(self._conversation))
+            for event in self.handle.kept_events(self._conversation.id):
+                self._emit(event)
             await session.open()
             self._session = session
         return self._session

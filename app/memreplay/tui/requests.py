@@ -10,6 +10,7 @@ from textual.message import Message
 
 if TYPE_CHECKING:
     from memreplay.conversations.models import Question
+    from memreplay.timeline.timeline import Answer
     from memreplay.tui.sources import ReplaySource
     from memreplay.tui.subjects import DecisionSubject
 
@@ -56,11 +57,19 @@ class Life:
 
 
 @dataclass(frozen=True)
+class FromWhy:
+    """Where the explanation of an answer sends the user; going back leads to the explanation again."""
+
+    further: Destination
+    answer: Answer
+
+
+@dataclass(frozen=True)
 class WholeRun:
     """The results of all conversations of the run."""
 
 
-Destination = WholeRun | Decision | Life | Evidence | Hearing | Position
+Destination = WholeRun | Decision | Life | Evidence | Hearing | Position | FromWhy
 
 
 @dataclass
@@ -76,6 +85,13 @@ class RunWanted(Message):
     """Open the results of a recording's newest run."""
 
     path: Path
+
+
+@dataclass
+class ContinueWanted(Message):
+    """Continue an interrupted recording live."""
+
+    source: ReplaySource
 
 
 @dataclass

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from memreplay.conversations.models import Conversation
 from memreplay.errors import RecordingError
-from memreplay.paths import demo_recording
+from memreplay.paths import demo_recordings
 from memreplay.recording.annotations import annotations_of
+from memreplay.recording.overview import is_being_written
 from memreplay.recording.reader import Recording
 from memreplay.timeline.annotations import Annotations
 from memreplay.timeline.event_store import OverlayArchive
@@ -45,6 +46,8 @@ class ReplaySource:
     load_annotations: Callable[[], Annotations]
     handle: RunHandle | None = None
     path: Path | None = None
+    is_unfinished: bool = False
+    """Whether it is a recording of a run that was interrupted or killed."""
 
     @classmethod
     def live(cls, conversation: Conversation, handle: RunHandle) -> ReplaySource:
@@ -61,6 +64,14 @@ class ReplaySource:
     def annotations(self) -> Annotations:
         """Current bookmarks and breakpoints."""
         return self.load_annotations()
+
+    @property
+    def stopped_at(self) -> int | None:
+        """The last turn that the memories of an interrupted recording heard; None of a whole one and a live one."""
+        timeline = self.timeline
+        if self.handle is not None or timeline.conversation.conversing or not self.shows_memory:
+            return None
+        return timeline.played if timeline.played < timeline.last_turn and timeline.backends else None
 
     @property
     def shows_memory(self) -> bool:
@@ -99,12 +110,20 @@ def recorded(path: Path, conversation_id: str) -> ReplaySource:
         run = recording.run(_newest_run(recording))
         conversation = recording.conversation(run.id, conversation_id)
         timeline = Timeline(conversation, archive=OverlayArchive(recording.archive(run.id, conversation_id)))
-        annotations = annotations_of(path, run.id, conversation_id, shipped=demo_recording())
+        annotations = annotations_of(path, run.id, conversation_id, shipped=demo_recordings())
     except BaseException:
         recording.close()
         raise
     backends = tuple(name for name in timeline.backends if name in run.settings.get("backend", timeline.backends))
-    return ReplaySource(timeline, backends, run.settings, load_annotations=lambda: annotations, path=path)
+    is_unfinished = run.status != "finished" and not is_being_written(path)
+    return ReplaySource(
+        timeline,
+        backends,
+        run.settings,
+        load_annotations=lambda: annotations,
+        path=path,
+        is_unfinished=is_unfinished,
+    )
 
 
 def _newest_run(recording: Recording) -> str:

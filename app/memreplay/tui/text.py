@@ -7,12 +7,16 @@ in spans; the tone of a span is a name that the style sheet maps to a colour, ne
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate, groupby
 from typing import Final, Literal, get_args
 
 from rich.cells import cell_len, chop_cells
+
+from memory_backends.text import folded
 
 Tone = Literal[
     "plain",
@@ -35,6 +39,7 @@ Tone = Literal[
     "evidence",
     "live",
     "recorded",
+    "found",
 ]
 TONES: Final[tuple[Tone, ...]] = get_args(Tone)
 
@@ -113,6 +118,30 @@ def _shown(match: re.Match[str]) -> str:
 def one_line(text: str) -> str:
     """The visible text on one line: a line break shows as ⏎."""
     return visible(text).replace("\n", " ⏎ ")
+
+
+def words_in(text: str) -> tuple[str, ...]:
+    """The words of a search, folded, the longest first."""
+    return tuple(sorted(set(folded(visible(text)).split()), key=len, reverse=True))
+
+
+@lru_cache(maxsize=4096)
+def marked(row: Row, words: tuple[str, ...]) -> Row:
+    """The row with these folded words toned as found."""
+    spans: list[Span] = []
+    for span in row.spans:
+        # Folding may change the number of characters, so each is folded alone.
+        plain = [folded(character) for character in span.text]
+        starts = [0, *accumulate(map(len, plain))]
+        text = "".join(plain)
+        hits: set[int] = set()
+        for match in re.finditer("|".join(map(re.escape, words)), text) if words else ():
+            first, last = bisect_right(starts, match.start()) - 1, bisect_left(starts, match.end())
+            hits.update(range(first, last))
+        for is_hit, places in groupby(range(len(span.text)), key=hits.__contains__):
+            part = "".join(span.text[place] for place in places)
+            spans.append(Span(part, "found" if is_hit else span.tone))
+    return Row(tuple(_joined(spans)), row.fill)
 
 
 def line(

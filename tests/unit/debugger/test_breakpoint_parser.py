@@ -105,7 +105,7 @@ def test_many_terms_are_no_nesting() -> None:
     ("text", "column", "problem"),
     [
         ("", 1, "expected a path"),
-        ("changed", 1, "expected a path, “key”, “text” or “hit” before changed, since no line is selected"),
+        ("exists", 1, "expected a path, “key”, “text” or “hit” before exists, since no line is selected"),
         ('a == 1 or == "b"', 11, "before a comparison, since no line is selected"),
         ("shared_data.city ==", 20, "expected a JSON value"),
         ("shared_data.city == Girona", 21, "expected a JSON value"),

@@ -1,4 +1,4 @@
-"""Bookmarks, watches and labels are saved with the recording, or kept for the session where that is not ours."""
+"""Bookmarks, watches and labels are saved with the recording, or beside one that cannot be written."""
 
 from __future__ import annotations
 
@@ -62,7 +62,6 @@ def test_a_live_session_saves_into_its_recording(recorder: RunRecorder) -> None:
     live = recorder.annotations("tiny-01")
     annotate(live)
     assert is_annotated(live)
-    assert live.kept_for_session_only is None
     recorder.finish("interrupted")
     assert is_annotated(annotations_of(recorder.path, recorder.run_id, "tiny-01"))
 
@@ -83,24 +82,36 @@ def test_looking_at_annotations_does_not_touch_the_file(recorder: RunRecorder) -
     assert recorder.path.read_bytes() == before
 
 
-def test_what_is_shipped_stays_as_it_is(recorder: RunRecorder) -> None:
+def test_what_is_shipped_stays_as_it_is_and_notes_on_it_are_saved_elsewhere(recorder: RunRecorder) -> None:
+    recorder.annotations("tiny-01").set_bookmark(Bookmark(mark="shipped", turn=1))
     recorder.finish("finished")
     before = recorder.path.read_bytes()
-    kept = annotations_of(recorder.path, recorder.run_id, "tiny-01", shipped=recorder.path)
-    annotate(kept)
-    assert is_annotated(kept)
-    assert "shipped" in (kept.kept_for_session_only or "")
+
+    def kept() -> Annotations:
+        return annotations_of(recorder.path, recorder.run_id, "tiny-01", shipped=[recorder.path])
+
+    assert [bookmark.mark for bookmark in kept().bookmarks()] == ["shipped"]
+    kept().remove_bookmark("shipped")
+    annotate(kept())
+    assert is_annotated(kept())
     assert recorder.path.read_bytes() == before
+    assert not list(recorder.path.parent.glob("*.json"))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_what_cannot_be_written_is_kept_for_the_session(recorder: RunRecorder) -> None:
+def test_notes_on_a_recording_that_cannot_be_written_are_saved_beside_it(
+    recorder: RunRecorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     recorder.finish("finished")
-    recorder.path.chmod(0o444)
-    kept = annotations_of(recorder.path, recorder.run_id, "tiny-01")
-    annotate(kept)
-    assert is_annotated(kept)
-    assert "cannot be written" in (kept.kept_for_session_only or "")
+    # Root may write everywhere, so permissions cannot say it.
+    may = os.access
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path) != recorder.path and may(path, mode))
+    annotate(annotations_of(recorder.path, recorder.run_id, "tiny-01"))
+    assert is_annotated(annotations_of(recorder.path, recorder.run_id, "tiny-01"))
+    beside = recorder.path.with_name(f"{recorder.path.name}.notes.json")
+    assert beside.is_file()
+    beside.write_text("{")
+    with pytest.raises(RecordingError, match="these bookmarks cannot be read"):
+        annotations_of(recorder.path, recorder.run_id, "tiny-01")
 
 
 def test_a_conversation_that_is_not_there_is_refused(recorder: RunRecorder) -> None:

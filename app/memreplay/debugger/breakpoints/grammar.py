@@ -264,6 +264,8 @@ class _SyntaxTreeBuilder(Transformer_NonRecursive[Token, Expression]):
         column, condition = located
         if isinstance(condition, Measure) and not isinstance(self._subject, HitSubject):
             return Test(HitSubject(None), condition)
+        if self._subject is None and isinstance(condition, Changed):
+            return Test(PathSubject(()), condition)  # any state
         if self._subject is None:
             problem = f"expected {_SUBJECTS} before {_CALLED[type(condition)]}, since no line is selected"
             raise BreakpointError(column, problem)

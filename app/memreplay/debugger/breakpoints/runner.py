@@ -101,6 +101,23 @@ class BreakpointRunner:
         self._retrievals = retrievals
         self._known: dict[tuple[Test, str], tuple[int, Sequence[int]]] = {}
 
+    def unknown_places(self, breakpoint_: Breakpoint) -> list[str]:
+        """The keys and paths of a breakpoint that no state has had at any position so far."""
+        backends = [name for name in self._timeline.backends if breakpoint_.backend in (None, name)]
+        return [
+            str(subject)
+            for subject in _subjects(breakpoint_.expression)
+            if isinstance(subject, KeySubject | PathSubject)
+            and not any(self._has_existed(subject, backend) for backend in backends)
+        ]
+
+    def _has_existed(self, subject: KeySubject | PathSubject, backend: str) -> bool:
+        return any(
+            value_in(history.value_at(turn), path) is not MISSING
+            for history, path in self._places(subject, backend)
+            for turn in reversed(_touched(history, path))
+        )
+
     @property
     def must_read(self) -> bool:
         """Whether a search would first bring the retrieval index up to date, which may take seconds."""
@@ -264,6 +281,16 @@ class BreakpointRunner:
             return [(self._timeline.state(backend, subject.key), path) for path in _readings(subject.path)]
         histories = [self._timeline.state(backend, key) for key in self._timeline.state_keys(backend)]
         return [(history, path) for history in histories for path in _readings(subject.path)]
+
+
+def _subjects(expression: Expression) -> list[Subject]:
+    match expression:
+        case Test(subject):
+            return [subject]
+        case Not(inner):
+            return _subjects(inner)
+        case Both(left, right) | Either(left, right):
+            return [*_subjects(left), *_subjects(right)]
 
 
 def _needs_index(expression: Expression) -> bool:

@@ -17,6 +17,7 @@ from memreplay.tui.controllers.playback import Playback
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.sources import ReplaySource
 from memreplay.tui.subjects import DecisionSubject, StoredSubject, TurnSubject, ValueSubject
+from memreplay.tui.text import one_line
 from memreplay.tui.widgets.architectures import Architectures
 
 _FORMS = 'empty: where it changes · changed · exists · == "Girona" · contains "…" · rank > 5 · and or not'
@@ -63,7 +64,7 @@ class Breakpoints:
         self._run(breakpoints)
         saved = [SavedBreakpoint(text=one.text, backend=one.backend, enabled=one.enabled) for one in breakpoints]
         annotations = self._source.annotations
-        save(self._host, annotations, lambda: annotations.set_breakpoints(saved))
+        save(self._host, lambda: annotations.set_breakpoints(saved))
 
     def add(self) -> None:
         """Ask for a condition, on the selected line if there is one, and break where it holds."""
@@ -79,9 +80,18 @@ class Breakpoints:
 
         def typed(text: str | None) -> None:
             if text is not None:
-                self._replace([*self._runner.breakpoints, parse_breakpoint(text, subject, backend)])
+                added = parse_breakpoint(text, subject, backend)
+                self._replace([*self._runner.breakpoints, added])
+                self._warn_of_unknown(added)
 
         self._host.open_screen(TypingScreen(title, _FORMS, refusal=refusal), typed)
+
+    def _warn_of_unknown(self, added: Breakpoint) -> None:
+        """A misspelt path would never stop anything, and say nothing."""
+        unknown = self._runner.unknown_places(added)
+        if unknown:
+            names = ", ".join(one_line(name) for name in unknown)
+            self._host.report(f"No state has {names} so far. The breakpoint is set; B lists it.", "warning")
 
     def _selected_subject(self) -> tuple[Subject | None, str | None]:
         """What a breakpoint on the selected line is about, and in which architecture."""

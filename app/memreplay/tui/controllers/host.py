@@ -11,7 +11,6 @@ from textual.screen import Screen, ScreenResultType
 from textual.timer import Timer
 
 from memreplay.errors import MemreplayError
-from memreplay.timeline.annotations import Annotations
 from memreplay.tui.widgets.lines_view import LinesView
 
 
@@ -64,11 +63,9 @@ class ReplayHost(Protocol):
     def run_worker(self, work: Coroutine[Any, Any, None], *, group: str, exclusive: bool) -> object: ...
 
 
-def save(host: ReplayHost, annotations: Annotations, change: Callable[[], None]) -> None:
-    """Change annotations. Report why that failed, or why the change lasts only as long as this session."""
+def save(host: ReplayHost, change: Callable[[], None]) -> None:
+    """Change annotations. Report why that failed."""
     try:
         change()
     except MemreplayError as error:
         host.report(str(error), "error")
-    if annotations.kept_for_session_only:
-        host.report(annotations.kept_for_session_only)

@@ -11,10 +11,22 @@ from memreplay.timeline.timeline import Answer
 from memreplay.tui.controllers.host import ReplayHost
 from memreplay.tui.controllers.navigation import Navigation
 from memreplay.tui.panels.answers import AnswersTable, key_of
+from memreplay.tui.panels.conversation import turn_words
 from memreplay.tui.panels.panel import MARKED, diff_bases
-from memreplay.tui.requests import Decision, Destination, Evidence, Hearing, Life, Position, RunWanted, WholeRun
+from memreplay.tui.requests import (
+    Decision,
+    Destination,
+    Evidence,
+    FromWhy,
+    Hearing,
+    Life,
+    Position,
+    RunWanted,
+    WholeRun,
+)
 from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.browser import BrowserScreen
+from memreplay.tui.screens.dialogs import PickScreen
 from memreplay.tui.screens.overlays import BesideScreen
 from memreplay.tui.screens.results import ResultsScreen
 from memreplay.tui.screens.tests import TestScoresScreen
@@ -32,9 +44,12 @@ from memreplay.tui.subjects import (
     origin_of,
     origin_words,
 )
+from memreplay.tui.text import one_line
 from memreplay.tui.widgets.architectures import Architectures
 from memreplay.tui.widgets.conversation import ConversationView
 
+_NOT_RECORDED = "What these memories stored and retrieved was not recorded: this run was imported."
+_MOST_TURNS_OF_ONE_WRITE = 2
 _NOT_STORED = "judged at this turn, but nothing of it was stored · ⌫ returns"
 
 
@@ -52,6 +67,8 @@ class Inspection:
     ) -> None:
         self.base = MARKED
         """What the panels compare with."""
+        self._led_here: tuple[int, str] | None = None
+        """The position of the last jump because of a turn, and that turn: the subject of ``f`` there."""
         self._source = source
         self._timeline = source.timeline
         self._retrievals = retrievals
@@ -65,7 +82,9 @@ class Inspection:
     def follow_selected(self) -> None:
         """To the turn and command that wrote the selected line, or the first line that something wrote."""
         subject = self._subject_in_focus()
-        if subject is None:
+        if not self._source.shows_memory:
+            self._host.report(_NOT_RECORDED)
+        elif subject is None:
             self._host.report("Focus a panel (tab or 1 2 3) and select a line that something wrote.")
         else:
             self.follow(subject)
@@ -89,10 +108,24 @@ class Inspection:
                 self._to_write(StoredSubject(backend, "", point, ()))
             case DecisionSubject():
                 self._to_decision(subject, _NOT_STORED)
+            case StoredSubject(turns=turns) if len(turns) > _MOST_TURNS_OF_ONE_WRITE:
+                self._choose_turn(subject)
             case ValueSubject() | StoredSubject() | PieceSubject():
                 self._to_write(subject)
             case _:
                 pass
+
+    def _choose_turn(self, subject: StoredSubject) -> None:
+        """A passage of several exchanges was written at several turns: ask which one to go to."""
+        known = self._timeline.conversation.turns_by_id
+        turns = [known[turn] for turn in subject.turns if turn in known]
+        names = [f"turn {turn_words(turn)}  {one_line(turn.text)}" for turn in turns]
+
+        def chosen(place: int | None) -> None:
+            if place is not None:
+                self._navigation.jump(self._observed_at(turns[place].id), subject.backend)
+
+        self._host.open_screen(PickScreen("go to where memory received", names), chosen)
 
     def go(self, destination: Destination | None) -> None:
         """Go where another screen sends the user."""
@@ -103,8 +136,12 @@ class Inspection:
                 self._to_evidence(question)
             case Life(question, backend):
                 self._open_biography(question, backend)
+            case FromWhy(further, answer):
+                self.go(further)
+                self._navigation.on_return(lambda: self.explain(answer))
             case Hearing(backend, turn_id, note):
                 self._navigation.jump(self._observed_at(turn_id), backend, note)
+                self._led_here = self._navigation.cursor, turn_id
             case Position(turn, backend, note):
                 self._navigation.jump(turn, backend, note)
             case Decision(subject, note):
@@ -127,6 +164,10 @@ class Inspection:
         """To the turn that judged a promotion candidate, and to its line in the panel."""
         self._navigation.jump(subject.turn, subject.backend, note)
         self._architectures.select(subject.backend, subject)
+        judged = self._timeline.ledger(subject.backend).at(self._navigation.cursor)
+        sources = [one.sources[0] for one in judged if one.candidate_id == subject.candidate_id and one.sources]
+        if sources:
+            self._led_here = self._navigation.cursor, sources[0]
 
     def _to_evidence(self, question: Question) -> None:
         """To the first turn that holds the answer of a question."""
@@ -152,14 +193,23 @@ class Inspection:
             if any(isinstance(event, TestScored) for event in self._timeline.tests):
                 self._host.open_screen(TestScoresScreen(self._timeline), self.go)
             else:
-                self._host.report("No test is over yet: G plays all of them to the end.")
+                live = self._source.handle is not None
+                self._host.report("No test is over yet: G plays all of them." if live else "No test was scored.")
             return
         table = AnswersTable.until(self._timeline, self._timeline.last_turn, self._source.settings.get("top_k"))
         if not len(table):
-            self._host.report("No question was asked yet: G plays on to the questions.")
+            self._host.report(self._no_answers)
             return
         self._host.minimize()
         self._host.open_screen(ResultsScreen(self._timeline, table, self._source.load_annotations), self.go)
+
+    @property
+    def _no_answers(self) -> str:
+        if self._source.handle is not None:
+            return "No question was asked yet: G plays the remaining turns and asks them."
+        if self._source.is_unfinished:
+            return "This run was interrupted before its questions: L continues it live."
+        return "No question was asked in this recording: a asks one by hand."
 
     def show_run(self) -> None:
         """Open the results of all conversations of the recorded run."""
@@ -172,7 +222,7 @@ class Inspection:
     def browse(self) -> None:
         """Open the browser of what the focused memory holds."""
         if not self._source.shows_memory:
-            self._host.report("What these memories held was not recorded.")
+            self._host.report(_NOT_RECORDED)
             return
         self._host.minimize()
         browser = BrowserScreen(
@@ -189,11 +239,16 @@ class Inspection:
     # ---- biographies ---------------------------------------------------------------------------------------
 
     def show_biography(self) -> None:
-        """Open the biography of the selected turn, or of the turn at the cursor."""
+        """Open the biography of the selected turn, of the turn that led here, or of the turn at the cursor."""
+        if not self._source.shows_memory:
+            self._host.report(_NOT_RECORDED)
+            return
         view, turns = self._host.focused_view, self._timeline.conversation.turns
         match view.selected if view is not None else None:
             case TurnSubject(turn_id) | StoredSubject(turns=(turn_id, *_)):
                 turn = self._timeline.conversation.turns_by_id[turn_id]
+            case _ if self._led_here is not None and self._led_here[0] == self._navigation.cursor:
+                turn = self._timeline.conversation.turns_by_id[self._led_here[1]]
             case _ if turns:
                 turn = turns[max(0, min(self._navigation.cursor, len(turns)) - 1)]
             case _:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 
 from memreplay.timeline.navigation import (
@@ -57,6 +57,7 @@ class _Jump:
 
     cursor: int
     focused: LinesView | None
+    reopen: Callable[[], None] | None = None
 
 
 class Navigation:
@@ -120,6 +121,8 @@ class Navigation:
         if count is not None:
             self.move_to(count)
         else:
+            if self.cursor == self._playback.frontier and not self._playback.is_live:
+                self._host.report("This is the end of the recording. r shows the answers.")
             self.move_to(self._playback.frontier)
             self._playback.play_all()
 
@@ -163,6 +166,11 @@ class Navigation:
             self._architectures.show_backend(backend)
         self._host.announce(note)
 
+    def on_return(self, reopen: Callable[[], None]) -> None:
+        """Going back from the last jump also opens the screen again that caused it."""
+        if self._jumps:
+            self._jumps[-1] = replace(self._jumps[-1], reopen=reopen)
+
     def jump_back(self) -> None:
         """Return to where the last jump started."""
         if not self._jumps:
@@ -172,3 +180,5 @@ class Navigation:
         self.move_to(jump.cursor)
         if jump.focused is not None and jump.focused.is_attached:
             jump.focused.focus(scroll_visible=False)
+        if jump.reopen is not None:
+            jump.reopen()

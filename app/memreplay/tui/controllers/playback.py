@@ -44,12 +44,15 @@ class Playback:
     @property
     def frontier(self) -> int:
         """The last position that was played."""
-        return self._played if self.is_live else self._timeline.reached
+        if self.is_live:
+            return self._played
+        # Turns that an interrupted run never played can be read, too.
+        return max(self._timeline.reached, self._timeline.last_turn)
 
     @property
     def _end(self) -> int:
         """The last position that can be played."""
-        return self._player.run.end if self._player is not None and self.is_live else self._timeline.reached
+        return self._player.run.end if self._player is not None and self.is_live else self.frontier
 
     @property
     def autoplay_label(self) -> str:

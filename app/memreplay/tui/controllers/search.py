@@ -14,13 +14,25 @@ from memreplay.tui.controllers.navigation import Navigation
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.sources import ReplaySource
 from memreplay.tui.text import one_line
+from memreplay.tui.widgets.architectures import Architectures
+from memreplay.tui.widgets.lines_view import LinesView
 from memreplay.tui.widgets.strip import TimelineStrip
 
 
 class Search:
     """Finds a text in messages, states, hits and prompts, and walks through its matches."""
 
-    def __init__(self, timeline: Timeline, navigation: Navigation, host: ReplayHost) -> None:
+    def __init__(
+        self,
+        timeline: Timeline,
+        navigation: Navigation,
+        conversation: LinesView,
+        architectures: Architectures,
+        host: ReplayHost,
+    ) -> None:
+        self._conversation = conversation
+        self._architectures = architectures
+        self._shown: int | None = None
         self._timeline = timeline
         self._navigation = navigation
         self._host = host
@@ -43,7 +55,7 @@ class Search:
 
     def _typed(self, text: str | None) -> None:
         if text:
-            self._text, self._found = text, None
+            self._text, self._found, self._shown = text, None, None
             self._start(self._to_nearest)
 
     def next_match(self) -> None:
@@ -79,26 +91,57 @@ class Search:
         return self._index.find(text)
 
     def _to_nearest(self, found: SearchMatches) -> None:
-        here = found.at(self._navigation.cursor)
-        self._jump(here[0] if here else self._after_cursor(found), found)
+        """To the first match at the cursor or after it."""
+        self._jump(found.first_from(self._navigation.cursor), found)
 
     def _to_next(self, found: SearchMatches) -> None:
-        self._jump(self._after_cursor(found), found)
+        here = self._here(found)
+        self._jump(found.first_from(self._navigation.cursor + 1) if here is None else here + 1, found)
 
     def _to_previous(self, found: SearchMatches) -> None:
-        end = self._timeline.reached + 1
-        self._jump(found.previous_match(self._navigation.cursor) or found.previous_match(end), found)
+        here = self._here(found)
+        self._jump(found.first_from(self._navigation.cursor) - 1 if here is None else here - 1, found)
 
-    def _after_cursor(self, found: SearchMatches) -> Match | None:
-        return found.next_match(self._navigation.cursor) or found.next_match(-1)
+    def _here(self, found: SearchMatches) -> int | None:
+        """The number of the match that is shown, while the cursor is still at it."""
+        if self._shown is None or self._shown >= len(found):
+            return None
+        return self._shown if found[self._shown].turn == self._navigation.cursor else None
 
-    def _jump(self, match: Match | None, found: SearchMatches) -> None:
-        if match is None:
-            self._host.report(f"{one_line(self._text)} does not occur in this session.")
+    def _jump(self, place: int, found: SearchMatches) -> None:
+        """Show a match by its number; after the last comes the first."""
+        if not len(found):
+            self._mark("")
+            self._host.report(f"no match for {one_line(self._text)}")
             return
-        where = f"{match.where} {match.place}".strip()
-        note = f"“{self._text}” in {where} · {len(found)} matches · n N"
-        self._navigation.jump(match.turn, match.backend or None, note)
+        self._shown = place % len(found)
+        match = found[self._shown]
+        where = " · ".join(part for part in (match.where, match.backend, match.place) if part)
+        self._navigation.jump(match.turn, match.backend or None, "")
+        self._mark(self._text)
+        self._point_at(match)
+        self._host.announce(f"{self._shown + 1} of {len(found)} matches of “{self._text}” · in {where} · n N")
+
+    def _mark(self, text: str) -> None:
+        """Highlight a text in the conversation and in all panels; an empty one ends it."""
+        for view in self._views():
+            view.highlight_text(text)
+
+    def _views(self) -> list[LinesView]:
+        panels = [panel for pane in self._architectures.panes for panel in pane.panels]
+        return [self._conversation, *panels]
+
+    def _point_at(self, match: Match) -> None:
+        """Focus the view that shows the match, and select its line."""
+        if match.where == "prompt":
+            return
+        if not match.backend:
+            place = self._conversation.block_with_text(self._text, near=match.turn - 1)
+            if place is not None:
+                self._conversation.focus(scroll_visible=False)
+                self._conversation.select(place)
+            return
+        self._architectures.select_text(match.backend, self._text, in_hits=match.where == "hit")
 
 
 class Bookmarks:
@@ -128,8 +171,7 @@ class Bookmarks:
 
         def typed(text: str | None) -> None:
             if text is not None:
-                annotations = self._source.annotations
-                save(self._host, annotations, lambda: self._set(turn, text))
+                save(self._host, lambda: self._set(turn, text))
                 self.show()
 
         self._host.open_screen(TypingScreen(f"bookmark turn {turn}", note, value=value), typed)

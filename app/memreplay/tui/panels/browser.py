@@ -14,6 +14,7 @@ from memreplay.debugger.contents import HeldItem, MemoryContents, Sign, changes_
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.document import Document, LinesDocument
 from memreplay.tui.panels.context import LogDocument
+from memreplay.tui.panels.conversation import turn_words
 from memreplay.tui.panels.panel import short_key
 from memreplay.tui.panels.state_lines import state_lines
 from memreplay.tui.subjects import (
@@ -39,7 +40,7 @@ LEGEND: Final = (
 )
 
 _TONES: Final[dict[Sign, Tone]] = {"+": "added", "−": "removed", "~": "changed"}
-_TURN, _RETRIEVED, _SOURCES = 7, 6, 10
+_TURN, _RETRIEVED, _SOURCES = 7, 6, 12
 _LONGEST_PREVIEW = 600
 """Characters of a text that a row is cut from: cutting must not take longer for longer texts."""
 
@@ -193,7 +194,7 @@ class BrowserDocument:
                 mark = [Span("superseded ", "removed")] if point.superseded_by is not None else []
                 shown = one_line(point.text[:_LONGEST_PREVIEW])
                 words = "…" if count is None else f"{count:,}×"
-                return words, one_line(few_turns(point.sources)), [*mark, Span(shown)]
+                return words, few_turns(self._timeline.conversation, point.sources), [*mark, Span(shown)]
 
 
 def column_titles(width: int) -> list[Span]:
@@ -207,8 +208,13 @@ def written_words(item: HeldItem) -> str:
     return f"{item.since}*" if item.turn != item.since else f"{item.since}"
 
 
-def few_turns(turns: Sequence[str]) -> str:
-    return f"{turns[0]}…{turns[-1]}" if len(turns) > 2 else ", ".join(turns)
+def few_turns(conversation: Conversation, turns: Sequence[str]) -> str:
+    """The turns in a narrow column: of several, the first and the last."""
+    known = conversation.turns_by_id
+    own = [turn_words(known[turn]) if turn in known else one_line(turn) for turn in turns]
+    return (
+        f"{own[0]}…{known[turns[-1]].number if turns[-1] in known else own[-1]}" if len(own) > 2 else ", ".join(own)
+    )
 
 
 def position_words(timeline: Timeline, position: int) -> str:
@@ -324,7 +330,7 @@ def _source_lines(conversation: Conversation, turn_id: str) -> Iterator[Line]:
     who = one_line(conversation.label_of(turn))
     yield line(
         Span(pad("from", 12), "dim"),
-        Span(f"turn {one_line(turn_id)} ", "accent"),
+        Span(f"turn {turn_words(turn)} ", "accent"),
         Span(f"{who}: ", "key"),
         Span(one_line(turn.text)),
         hang=12,

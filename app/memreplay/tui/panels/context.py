@@ -11,7 +11,7 @@ from typing import Final
 from memory_backends.base import Cut, Hit
 from memreplay.conversations.models import Conversation, Turn
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.panels.panel import View, lines_view, placeholder
+from memreplay.tui.panels.panel import View, lines_view, placeholder, short_key, waiting
 from memreplay.tui.subjects import PieceSubject
 from memreplay.tui.text import Line, Row, Span, Tone, estimated_rows, line, one_line, visible, wrapped
 
@@ -132,7 +132,7 @@ class ContextLog:
         key = next(iter(self._timeline.log_keys(self._backend)), None)
         pieces = self._timeline.log_at(self._backend, key, cursor) if key else ()
         if key is None or not pieces:
-            return lines_view("context log", placeholder("not written yet"))
+            return lines_view("context log", placeholder(waiting(cursor, "not written yet")))
         perceived = self._timeline.perceived_at(self._backend, cursor)
         boundary = self._boundary.at(cursor)
         document = self._document_of(key)
@@ -141,7 +141,12 @@ class ContextLog:
         cut = f" · × cut up to turn {boundary:,}" if boundary else ""
         size = f"{self._timeline.log_size_at(self._backend, key, cursor):,} bytes"
         note = " · ".join(part for part in (tokens + cut, size) if part)
-        return View(f"context log · {visible(key)}", document, note, in_view=len(pieces) - 1)
+        return View(
+            f"context log · {short_key(key, self._timeline.conversation.id, self._backend)}",
+            document,
+            note,
+            in_view=len(pieces) - 1,
+        )
 
     def _document_of(self, key: str) -> LogDocument:
         if key not in self._documents:
@@ -158,7 +163,7 @@ def composition_view(timeline: Timeline, backend: str, cursor: int) -> View:
     """Which places filled the context of the latest message, as bars of tokens."""
     perceived = timeline.perceived_at(backend, cursor)
     if perceived is None:
-        return lines_view("context", placeholder("no context has been assembled yet"))
+        return lines_view("context", placeholder(waiting(cursor, "no context has been assembled yet")))
     lines = _composition_lines(perceived.hits, perceived.cut, perceived.tokens)
     return lines_view(f"context · for turn {perceived.turn}", lines, note=f"{perceived.tokens:,} tokens")
 

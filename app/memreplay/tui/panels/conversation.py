@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-from memreplay.conversations.models import Question, Role, Turn
+from memreplay.conversations.models import Conversation, Question, Role, Turn
 from memreplay.engine.events import ConversationClosed
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.subjects import TurnSubject
@@ -90,6 +90,7 @@ class ConversationDocument:
         head = line(
             Span("▶ " if current else "  ", "accent"),
             Span(f"{turn.number:>{self._digits}} ", "dim"),
+            Span("" if turn.id == str(turn.number) else f"{one_line(turn.id)} ", "dim"),
             Span(one_line(self._conversation.label_of(turn)), "dim" if to_come else _ROLE_TONE[turn.role]),
             Span(self._mark(turn, chosen), "dim" if to_come and not chosen else "warn"),
             fill=fill,
@@ -138,6 +139,18 @@ class ConversationDocument:
 
 
 _ROLE_TONE: Final[dict[Role, Tone]] = {"user": "key", "assistant": "value"}
+
+
+def turn_words(turn: Turn) -> str:
+    """The number of a turn, and its id where the dataset has ids of its own: ``92 (D5:15)``."""
+    return str(turn.number) if turn.id == str(turn.number) else f"{turn.number} ({one_line(turn.id)})"
+
+
+def turns_words(conversation: Conversation, turn_ids: Sequence[str]) -> str:
+    """Turns by number and id; of many, the first and the last."""
+    known = conversation.turns_by_id
+    words = [turn_words(known[turn]) if turn in known else one_line(turn) for turn in turn_ids]
+    return f"{words[0]}…{words[-1]} ({len(words)})" if len(words) > 3 else ", ".join(words)
 
 
 def closing_of(timeline: Timeline) -> str | None:

@@ -21,7 +21,7 @@ from memory_backends.stores.trace import (
 from memreplay.engine.events import ReplayEvent
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.document import LazyDocument
-from memreplay.tui.panels.panel import View, lines_view, placeholder
+from memreplay.tui.panels.panel import View, lines_view, placeholder, waiting
 from memreplay.tui.text import Line, Span, line, one_line
 
 _MOST_TIMED = 100
@@ -33,7 +33,7 @@ def operations_view(timeline: Timeline, backend: str, cursor: int) -> View:
     """The store commands executed at exactly this position, in order, with their durations."""
     operations = timeline.operations_at(backend, cursor)
     if not operations:
-        return lines_view("operations", placeholder("no store was used at this turn"))
+        return lines_view("operations", placeholder(waiting(cursor, "no store was used at this turn")))
     note = f"{len(operations):,}"
     if len(operations) <= _MOST_TIMED:
         note += f" · {sum(operation.ms for operation in operations):.1f} ms"

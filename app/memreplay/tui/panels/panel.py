@@ -104,6 +104,11 @@ def placeholder(sentence: str) -> list[Line]:
     return [Line((Span(sentence, "dim"),))]
 
 
+def waiting(cursor: int, sentence: str) -> str:
+    """Why a panel is empty; before the first turn, what to press."""
+    return sentence if cursor else f"{sentence} · space goes to the first turn"
+
+
 def short_key(key: str, conversation_id: str, backend: str) -> str:
     """A key, or the name of an agent, without the ids of run, conversation and backend, which all of them share."""
     path = f"/{conversation_id}/{backend}"

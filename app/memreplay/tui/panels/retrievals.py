@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from memory_backends.base import Cut, Hit, WhyEmpty
 from memreplay.conversations.models import Conversation
 from memreplay.engine.events import Perceived
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.panels.panel import DiffBase, View, lines_view, placeholder
+from memreplay.tui.panels.conversation import turns_words
+from memreplay.tui.panels.panel import DiffBase, View, lines_view, placeholder, waiting
 from memreplay.tui.subjects import StoredSubject
 from memreplay.tui.text import Line, Span, line, one_line
 
@@ -28,7 +30,7 @@ def retrievals_view(timeline: Timeline, backend: str, cursor: int, base: DiffBas
     """The hits of the latest user turn at or before the position, diffed against those of the base."""
     perceived = timeline.perceived_at(backend, cursor)
     if perceived is None:
-        return _nothing_searched("retrievals")
+        return _nothing_searched("retrievals", cursor)
     lines = _hits_compared(timeline, perceived, base, _ranks)
     return _read_path_view("retrievals", perceived, [*lines, *_cut_lines(perceived.cut)])
 
@@ -37,14 +39,14 @@ def candidates_view(timeline: Timeline, backend: str, cursor: int, base: DiffBas
     """The latest read path in full: scores in each channel, and the candidates that ranked below the cut."""
     perceived = timeline.perceived_at(backend, cursor)
     if perceived is None:
-        return _nothing_searched("candidates")
+        return _nothing_searched("candidates", cursor)
     compared = _hits_compared(timeline, perceived, base, _ranks_and_scores)
-    missed = _missed_lines(perceived.missed, backend, _evidence_of(timeline.conversation))
+    missed = _missed_lines(perceived.missed, backend, _Known.of(timeline.conversation))
     return _read_path_view("candidates", perceived, [*compared, *missed, *_cut_lines(perceived.cut)])
 
 
-def _nothing_searched(name: str) -> View:
-    return lines_view(name, placeholder("nothing has been searched yet"))
+def _nothing_searched(name: str, cursor: int) -> View:
+    return lines_view(name, placeholder(waiting(cursor, "nothing has been searched yet")))
 
 
 def _read_path_view(name: str, perceived: Perceived, lines: Sequence[Line]) -> View:
@@ -73,31 +75,31 @@ def _hits_compared(
     timeline: Timeline, perceived: Perceived, base: DiffBase, channels: ChannelWords
 ) -> Iterator[Line]:
     """The hits. Compared with a base, ``+`` marks a hit that only this read path has, ``−`` one it lacks."""
-    backend, evidence = perceived.backend, _evidence_of(timeline.conversation)
+    backend, known = perceived.backend, _Known.of(timeline.conversation)
     others = _hits_of_base(timeline, perceived, base)
     if others is None:
         for hit in perceived.hits:
-            yield from _hit(hit, backend, evidence, Span(""), channels)
+            yield from _hit(hit, backend, known, Span(""), channels)
         return
     there = {turn for hit in others for turn in _of(hit)}
     here = {turn for hit in perceived.hits for turn in _of(hit)}
     for hit in perceived.hits:
         sign = Span("  ") if there.intersection(_of(hit)) else Span("+ ", "added")
-        yield from _hit(hit, backend, evidence, sign, channels)
+        yield from _hit(hit, backend, known, sign, channels)
     for hit in others:
         if not here.intersection(_of(hit)):
             yield line(
                 Span("− ", "removed"),
-                Span(f"turn {_few(_of(hit))}  ", "accent"),
+                Span(f"turn {turns_words(timeline.conversation, _of(hit))}  ", "accent"),
                 Span(one_line(hit.text), "dim"),
                 hang=2,
                 most=1,
             )
 
 
-def _hit(hit: Hit, backend: str, evidence: frozenset[str], sign: Span, channels: ChannelWords) -> Iterator[Line]:
+def _hit(hit: Hit, backend: str, known: _Known, sign: Span, channels: ChannelWords) -> Iterator[Line]:
     about = StoredSubject.of_hit(backend, hit)
-    spans = [sign, *_place(hit, evidence)]
+    spans = [sign, *_place(hit, known)]
     if not hit.in_prompt:
         spans.append(Span(" × cut", "removed"))
     spans.append(Span(f"  {one_line(hit.place)}  {one_line(channels(hit))}", "dim"))
@@ -105,13 +107,13 @@ def _hit(hit: Hit, backend: str, evidence: frozenset[str], sign: Span, channels:
     yield line("   ", Span(one_line(hit.text), "plain" if hit.in_prompt else "dim"), hang=3, most=_ROWS_OF_TEXT)
 
 
-def _missed_lines(missed: Sequence[Hit], backend: str, evidence: frozenset[str]) -> Iterator[Line]:
+def _missed_lines(missed: Sequence[Hit], backend: str, known: _Known) -> Iterator[Line]:
     """One line per candidate below the cut: its rank, and its rank and score in each channel."""
     if missed:
-        yield line(Span(f"── {len(missed)} below the cut", "title"))
+        yield line(Span(f"── {len(missed)} more below the cut", "title"))
     for hit in missed:
         channels = Span(f"  {one_line(_ranks_and_scores(hit))}", "dim")
-        yield line(*_place(hit, evidence), channels, hang=3, about=StoredSubject.of_hit(backend, hit))
+        yield line(*_place(hit, known), channels, hang=3, about=StoredSubject.of_hit(backend, hit))
 
 
 def _cut_lines(cut: tuple[Cut, ...]) -> Iterator[Line]:
@@ -120,31 +122,36 @@ def _cut_lines(cut: tuple[Cut, ...]) -> Iterator[Line]:
         yield line(Span(f"× {part.tokens:,} tokens of {one_line(part.place)} did not fit", "removed"), hang=2)
 
 
-def _evidence_of(conversation: Conversation) -> frozenset[str]:
-    """Ids of all turns that are evidence of some question."""
-    return frozenset(turn for question in conversation.questions for turn in question.evidence)
+class _Known(NamedTuple):
+    """The conversation, and the ids of all its turns that are evidence of some question."""
+
+    conversation: Conversation
+    evidence: frozenset[str]
+
+    @classmethod
+    def of(cls, conversation: Conversation) -> _Known:
+        asked = (turn for question in conversation.questions for turn in question.evidence)
+        return cls(conversation, frozenset(asked))
 
 
-def _place(hit: Hit, evidence: frozenset[str]) -> list[Span]:
+def _place(hit: Hit, known: _Known) -> list[Span]:
     score = "" if hit.score is None else f" {hit.score:.3f}"
-    spans = [Span(f"{hit.rank:>2}", "strong"), Span(score, "value"), Span(f"  {_turns(hit)}", "accent")]
-    return [*spans, Span(" ◇", "warn")] if evidence.intersection(_of(hit)) else spans
+    spans = [
+        Span(f"{hit.rank:>2}", "strong"),
+        Span(score, "value"),
+        Span(f"  {_turns(hit, known.conversation)}", "accent"),
+    ]
+    return [*spans, Span(" ◇", "warn")] if known.evidence.intersection(_of(hit)) else spans
 
 
 def _of(hit: Hit) -> tuple[str, ...]:
     return hit.turns or hit.sources
 
 
-def _turns(hit: Hit) -> str:
-    verbatim = f"turn {_few(hit.turns)}" if hit.turns else ""
-    distilled = f"from turn {_few(hit.sources)}" if hit.sources and not hit.turns else ""
-    return one_line(verbatim or distilled)
-
-
-def _few(turns: tuple[str, ...]) -> str:
-    if len(turns) > 3:
-        return f"{turns[0]}…{turns[-1]} ({len(turns)})"
-    return ", ".join(turns)
+def _turns(hit: Hit, conversation: Conversation) -> str:
+    verbatim = f"turn {turns_words(conversation, hit.turns)}" if hit.turns else ""
+    distilled = f"from turn {turns_words(conversation, hit.sources)}" if hit.sources and not hit.turns else ""
+    return verbatim or distilled
 
 
 def _ranks(hit: Hit) -> str:

@@ -10,7 +10,7 @@ from typing import Any, cast
 from memory_backends.stores.trace import StoredPoint
 from memreplay.timeline.fold import MISSING, Path
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.panels.panel import DiffBase, View, lines_view, placeholder
+from memreplay.tui.panels.panel import DiffBase, View, lines_view, placeholder, short_key, waiting
 from memreplay.tui.panels.state_lines import StateLines, folded, state_lines
 from memreplay.tui.subjects import StoredSubject, ValueSubject
 from memreplay.tui.text import Line, Span, Tone, line, one_line, paragraphs
@@ -32,13 +32,16 @@ def state_view(name: str, prefix: str, timeline: Timeline, backend: str, cursor:
             continue
         shown.append(key)
         if len(keys) > 1:
-            lines.append(line(Span(one_line(key), "title")))
+            lines.append(line(Span(short_key(key, timeline.conversation.id, backend), "title")))
         if in_view is None and state.first_change is not None:
             in_view, changed = len(lines) + state.first_change, key
         lines += _with_subjects(state, backend, key)
     others = f" (+{len(shown) - 1})" if len(shown) > 1 else ""
-    title = f"{name}{others} · {one_line(changed or shown[0])}" if shown else name
-    return lines_view(title, lines or placeholder("not written yet"), in_view=in_view)
+    key = short_key((changed or shown[0]) if shown else "", timeline.conversation.id, backend)
+    # The state's own name says what the beginning of its key does.
+    words = key.removeprefix(prefix).removeprefix(prefix.rstrip(":")).lstrip(":")
+    title = " · ".join(part for part in (name, words) if part) + others
+    return lines_view(title, lines or placeholder(waiting(cursor, "not written yet")), in_view=in_view)
 
 
 def _state(timeline: Timeline, backend: str, key: str, cursor: int, base: DiffBase) -> StateLines:
@@ -67,7 +70,7 @@ def written_view(timeline: Timeline, backend: str, cursor: int) -> View:
         counts.append(f"{one_line(name)}: {history.count_at(cursor):,}")
         for point in history.written_at(cursor):
             lines += _point_lines(backend, name, point)
-    shown = lines or placeholder("nothing was written at this turn")
+    shown = lines or placeholder(waiting(cursor, "nothing was written at this turn"))
     return lines_view("written at this turn", shown, note=" · ".join(counts))
 
 
@@ -97,7 +100,7 @@ def stores_view(timeline: Timeline, backend: str, cursor: int) -> View:
         *_logs(timeline, backend, cursor),
         *_collections(timeline, backend, cursor),
     ]
-    return lines_view("stores", lines or placeholder("this memory has written to no store"))
+    return lines_view("stores", lines or placeholder(waiting(cursor, "this memory has written to no store")))
 
 
 def _states(timeline: Timeline, backend: str, cursor: int) -> Iterator[Line]:

@@ -16,7 +16,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, OptionList
 
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.text import Span, Tone, line, one_line
+from memreplay.tui.text import Line, Span, Tone, line, one_line
 from memreplay.tui.widgets.lines_view import LinesView
 
 Refusal = Callable[[str], str | None]
@@ -86,6 +86,29 @@ class PickScreen(ModalScreen[int | None]):
     @on(OptionList.OptionSelected)
     def _chosen(self, message: OptionList.OptionSelected) -> None:
         self.dismiss(message.option_index)
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+
+class TextScreen(ModalScreen[None]):
+    """Shows lines in full; escape closes it."""
+
+    PLACE: ClassVar[Place] = "pick"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
+
+    def __init__(self, title: str, lines: Sequence[Line]) -> None:
+        super().__init__()
+        self._title = title
+        self._lines = lines
+
+    def compose(self) -> ComposeResult:
+        view = LinesView(id="text", classes="panel")
+        view.border_title = Content(one_line(self._title))
+        yield view
+
+    def on_mount(self) -> None:
+        self.query_one("#text", LinesView).show(self._lines)
 
     def action_leave(self) -> None:
         self.dismiss(None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from typing import ClassVar, Concatenate, ParamSpec
 
@@ -14,6 +15,7 @@ from textual.screen import Screen, ScreenResultType
 from textual.widgets import Footer
 
 from memreplay.debugger.retrievals import RetrievalIndex
+from memreplay.settings import command_line
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.controllers.asking import Asking
 from memreplay.tui.controllers.breakpoints import Breakpoints
@@ -24,12 +26,14 @@ from memreplay.tui.controllers.search import Bookmarks, Search
 from memreplay.tui.housekeeping import QuietGarbage
 from memreplay.tui.launch import RunHandle
 from memreplay.tui.panels.conversation import header_spans
+from memreplay.tui.panels.legend import legend_lines
 from memreplay.tui.panels.panel import DiffBase
-from memreplay.tui.requests import Destination
-from memreplay.tui.screens.dialogs import export_screen
+from memreplay.tui.requests import ContinueWanted, Destination
+from memreplay.tui.screens.dialogs import PickScreen, TextScreen, export_screen
 from memreplay.tui.screens.overlays import HelpScreen
 from memreplay.tui.sources import ReplaySource
 from memreplay.tui.subjects import TurnSubject
+from memreplay.tui.text import line
 from memreplay.tui.widgets.architectures import Architectures
 from memreplay.tui.widgets.bars import Bar, NoteBar
 from memreplay.tui.widgets.conversation import AnswersView, ConversationView
@@ -54,18 +58,26 @@ def _calls(method_of: Callable[[ReplayScreen], Callable[P, None]]) -> Callable[C
 class ReplayScreen(Screen[None]):
     """Lays out the widgets of a replay, and connects keys, clicks and the engine's messages to its controllers.
 
-    ``assemble`` builds the run that answers questions asked by hand, when the first one is asked.
+    ``assemble`` builds the run that answers questions asked by hand, when the first one is asked. A live run plays
+    to the position ``play_to`` at once.
     """
 
     PLACE: ClassVar[Place] = "replay"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
     VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]
 
-    def __init__(self, source: ReplaySource, seconds_per_turn: float, assemble: Callable[[], RunHandle]) -> None:
+    def __init__(
+        self,
+        source: ReplaySource,
+        seconds_per_turn: float,
+        assemble: Callable[[], RunHandle],
+        *,
+        play_to: int = 0,
+    ) -> None:
         super().__init__()
         self.source = source
         self.timeline = timeline = source.timeline
-        self.player = LivePlayer(source) if source.handle is not None else None
+        self.player = LivePlayer(source, play_to) if source.handle is not None else None
         self._asker = HandAsker(timeline.conversation, assemble, self.player.emit if self.player else None)
         self.strip = TimelineStrip(timeline, id="strip")
         self.conversation = ConversationView(timeline, live=self.player is not None, id="conversation")
@@ -79,7 +91,7 @@ class ReplayScreen(Screen[None]):
             source, retrievals, self.navigation, self.conversation, self.architectures, self
         )
         self.breakpoints = Breakpoints(source, retrievals, self.playback, self.navigation, self.architectures, self)
-        self.search = Search(timeline, self.navigation, self)
+        self.search = Search(timeline, self.navigation, self.conversation, self.architectures, self)
         self.bookmarks = Bookmarks(source, self.navigation, self.strip, self)
         self.asking = Asking(timeline, source.backends, self._asker, self.inspection.explain, self)
         self._garbage = QuietGarbage()
@@ -156,12 +168,15 @@ class ReplayScreen(Screen[None]):
 
     def paint_progress(self) -> None:
         self.paint_header()
-        self.strip.move_to(self.cursor, self.frontier)
+        stopped_at = self.source.stopped_at
+        self.strip.move_to(self.cursor, self.frontier if stopped_at is None else stopped_at)
         self.conversation.grow_to(self.frontier)
         self.answers.move_to(self.cursor)
 
     def paint_header(self) -> None:
         progress = self.playback.autoplay_label or self.asking.progress
+        if self.source.stopped_at is not None and not progress:
+            progress = f"interrupted at turn {self.source.stopped_at} · L continues it live"
         if self.player is not None and not progress:
             progress = self.player.progress
         spans = header_spans(
@@ -236,14 +251,51 @@ class ReplayScreen(Screen[None]):
         if self.focused is not None:
             self.maximize(self.focused)
 
+    def watch_maximized(self) -> None:
+        """An enlarged panel shows its texts in full."""
+        self.call_after_refresh(self.paint)
+
     def action_export(self) -> None:
         export_screen(self, f"{self.timeline.conversation.id}-turn-{self.cursor}")
 
     def action_help(self) -> None:
         self.app.push_screen(HelpScreen())
 
+    def action_go_live(self) -> None:
+        """Continue an interrupted recording where it stopped."""
+        if self.source.handle is not None:
+            self.report("This run is live already: space plays the next turn.")
+        elif self.source.path is None or not self.source.is_unfinished:
+            self.report("This recording is finished: there is nothing left to play. a asks it a question.")
+        else:
+            self.post_message(ContinueWanted(self.source))
+
     def action_leave(self) -> None:
-        self.dismiss()
+        """Leave a recording at once; ask first while a run is live."""
+        if self.player is None or self.player.run.over:
+            self.dismiss()
+            return
+        played = f"turn {self.player.run.position} of {self.timeline.last_turn}"
+        title = f"Leave this live run? It is saved as interrupted at {played}."
+        stay, leave = "stay", "leave; the recording can be continued with L"
+
+        def chosen(index: int | None) -> None:
+            if index == 1:
+                self.dismiss()
+
+        self.open_screen(PickScreen(title, [stay, leave]), chosen)
+
+    def action_legend(self) -> None:
+        """Explain the signs on the screen, and the channels that each memory searches through."""
+        self.open_screen(TextScreen("legend", legend_lines(self.timeline)))
+
+    def action_headless(self) -> None:
+        """Show the command that repeats this run without a screen."""
+        values = {**self.source.settings, "backend": self.source.backends}
+        words = ["memreplay", "--batch", "--dataset", self.timeline.conversation.dataset, *command_line(values)]
+        command = shlex.join(words)
+        self.app.copy_to_clipboard(command)
+        self.open_screen(TextScreen("the same run without a screen (copied to the clipboard)", [line(command)]))
 
     # ---- clicks --------------------------------------------------------------------------------------------
 

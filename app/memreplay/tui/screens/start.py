@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Button, Footer, Input, OptionList
 from textual.widgets.option_list import Option
+from textual.worker import get_current_worker
 
 from memreplay.errors import MemreplayError
 from memreplay.llm import EXTRACTIVE_MODEL
@@ -22,6 +23,7 @@ from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.launch import Launch, ListedDataset
 from memreplay.tui.requests import RunWanted
 from memreplay.tui.text import Span, one_line
+from memreplay.tui.tour import was_offered
 from memreplay.tui.widgets.bars import Bar
 
 
@@ -89,6 +91,7 @@ class StartScreen(Screen[None]):
         self._launch = launch
         self._datasets: Sequence[ListedDataset] = ()
         self._recordings: Sequence[Path] = ()
+        self._seen: dict[Path, Content] = {}
 
     def compose(self) -> ComposeResult:
         launch = self._launch
@@ -113,33 +116,61 @@ class StartScreen(Screen[None]):
             widget.border_subtitle = Content(note)
         self._label_model(self._launch.model)
         self.query_one("#recordings").focus()
-        self.call_after_refresh(self._read_lists)
+        self.call_after_refresh(self.read_lists)
+
+    def on_screen_resume(self) -> None:
+        """A session that was saved since is in the list."""
+        if self._datasets:
+            self.read_lists()
 
     def say(self, sentence: str, *, trouble: bool = False) -> None:
         """Show a status or an error."""
         self.query_one("#status", Bar).say(Span(f" {one_line(sentence)}", "bad" if trouble else "dim"))
 
-    @work(thread=True, group="lists")
-    def _read_lists(self) -> None:
+    @work(thread=True, group="lists", exclusive=True)
+    def read_lists(self) -> None:
+        """List the files, then say of each recording what is in it, which takes longer."""
         try:
             recordings, datasets = tuple(self._launch.recordings()), tuple(self._launch.datasets())
         except MemreplayError as error:
             self.app.call_from_thread(self.say, str(error), trouble=True)
-        else:
-            self.app.call_from_thread(self._fill, recordings, datasets)
+            return
+        self.app.call_from_thread(self._fill, recordings, datasets)
+        from memreplay.tui.recordings import described
+
+        worker = get_current_worker()
+        for number, path in enumerate(recordings, start=1):
+            if worker.is_cancelled:
+                return
+            self.app.call_from_thread(self._describe, path, described(path), number)
 
     def _fill(self, recordings: Sequence[Path], datasets: Sequence[ListedDataset]) -> None:
         if not self.is_attached:
             return
-        self._recordings, self._datasets = recordings, sorted(datasets, key=_by_kind)
+        first_time = not self._datasets
         listed = self.query_one("#recordings", OptionList)
-        listed.add_options(Option(Content(one_line(path.stem))) for path in recordings)
+        chosen = None if listed.highlighted is None else self._recordings[listed.highlighted]
+        self._recordings, self._datasets = recordings, sorted(datasets, key=_by_kind)
+        listed.clear_options()
+        listed.add_options(Option(self._seen.get(path, _unread(path))) for path in recordings)
         if recordings:
-            listed.highlighted = 0
-        else:
+            listed.highlighted = recordings.index(chosen) if chosen in recordings else 0
+        elif first_time:
             self.say("There is no recording yet: start a live replay.")
             self.query_one("#datasets").focus()
-        self._list_datasets("")
+        if first_time:
+            self._list_datasets("")
+            if self._launch.demo is not None and recordings and not was_offered():
+                self.say("New here? T starts a tour of ten keys on the demo; ? offers it again.")
+
+    def _describe(self, path: Path, content: Content, number: int) -> None:
+        if not self.is_attached or path not in self._recordings:
+            return
+        listed = self.query_one("#recordings", OptionList)
+        self._seen[path] = content
+        listed.replace_option_prompt_at_index(self._recordings.index(path), content)
+        total = len(self._recordings)
+        listed.border_subtitle = Content(f"reading {number} of {total}" if number < total else "enter plays")
 
     def _list_datasets(self, wanted: str) -> None:
         listed = self.query_one("#datasets", OptionList)
@@ -150,7 +181,8 @@ class StartScreen(Screen[None]):
             if all(word in f"{entry.id} {entry.description}".casefold() for word in words)
         ]
         listed.clear_options()
-        listed.add_options(Option(_entry(entry), id=f"d{self._datasets.index(entry)}") for entry in matching)
+        width = max((len(entry.id) for entry in matching), default=0)
+        listed.add_options(Option(_entry(entry, width), id=f"d{self._datasets.index(entry)}") for entry in matching)
         if matching:
             listed.highlighted = 0
 
@@ -162,7 +194,12 @@ class StartScreen(Screen[None]):
 
     @on(Input.Submitted, "#filter")
     def _filter_entered(self, message: Input.Submitted) -> None:
-        self._start(self._highlighted() or message.value.strip())
+        """Open a path that was typed. Else go to the list: enter there starts what is highlighted."""
+        typed = message.value.strip()
+        if typed.endswith(_RECORDING_SUFFIX) or (typed and self._highlighted() == "") or Path(typed).is_file():
+            self._start(typed)
+        else:
+            self.query_one("#datasets").focus()
 
     @on(Input.Changed, "#model")
     def _model_changed(self, message: Input.Changed) -> None:
@@ -186,6 +223,20 @@ class StartScreen(Screen[None]):
 
     def action_filter(self) -> None:
         self.query_one("#filter").focus()
+
+    def action_to_list(self) -> None:
+        """From the filter to the list below it."""
+        if self.query_one("#filter").has_focus:
+            self.query_one("#datasets").focus()
+
+    def action_leave(self) -> None:
+        """Leave the filter and show everything again; from elsewhere, go to the recordings."""
+        typed = self.query_one("#filter", Input)
+        if typed.has_focus or typed.value:
+            typed.value = ""
+            self.query_one("#datasets").focus()
+        else:
+            self.query_one("#recordings" if self._recordings else "#datasets").focus()
 
     def action_run(self) -> None:
         place = self.query_one("#recordings", OptionList).highlighted
@@ -240,5 +291,10 @@ def _by_kind(entry: ListedDataset) -> int:
     return _KINDS.index(kind) if kind in _KINDS else _KINDS.index("")
 
 
-def _entry(entry: ListedDataset) -> Content:
-    return Content.assemble((one_line(entry.id), "bold"), "  ", (one_line(entry.description), "dim"))
+def _entry(entry: ListedDataset, width: int) -> Content:
+    return Content.assemble((one_line(entry.id).ljust(width), "bold"), "  ", (one_line(entry.description), "dim"))
+
+
+def _unread(path: Path) -> Content:
+    """A recording of which nothing is known yet; as high as one of which it is."""
+    return Content.assemble((one_line(path.stem), "bold"), ("\n  …\n", "dim"))

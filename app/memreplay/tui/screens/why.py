@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.containers import Container
 from textual.content import Content
@@ -33,7 +34,7 @@ from memreplay.tui.panels.why import (
     waiting_lines,
     why_lines,
 )
-from memreplay.tui.requests import Decision, Destination, Hearing, Life, Position
+from memreplay.tui.requests import Decision, Destination, FromWhy, Hearing, Life, Position
 from memreplay.tui.screens.dialogs import export_screen
 from memreplay.tui.screens.overlays import HelpScreen
 from memreplay.tui.subjects import AnswerSubject, DecisionSubject, PromptSubject, TurnSubject, origin_words
@@ -180,12 +181,16 @@ class WhyScreen(Screen[Destination | None]):
         except MemreplayError as error:
             self.notify(str(error), severity="error", markup=False)
             return
-        if annotations.kept_for_session_only:
-            self.notify(annotations.kept_for_session_only, markup=False)
         self._paint()
 
     def action_leave(self) -> None:
         self.dismiss(None)
+
+    def dismiss(self, result: Destination | None = None) -> AwaitComplete:
+        """Close. From where the user is sent, going back leads here again."""
+        if result is None or isinstance(result, FromWhy):
+            return super().dismiss(result)
+        return super().dismiss(FromWhy(result, self.answer))
 
     def action_export(self) -> None:
         asked = self.answer.asked

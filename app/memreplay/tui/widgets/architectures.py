@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -10,11 +11,14 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 
 from memreplay.timeline.timeline import Timeline
+from memreplay.tui.document import LinesDocument
 from memreplay.tui.panels.architectures import panels_of
-from memreplay.tui.panels.panel import MARKED, PAGES, DiffBase, Page, Panel
+from memreplay.tui.panels.panel import MARKED, PAGES, DiffBase, Page, Panel, lines_view, placeholder
 from memreplay.tui.text import Span, one_line
 from memreplay.tui.widgets.bars import ArchitectureTabs, Bar
 from memreplay.tui.widgets.lines_view import LinesView
+
+_NEVER_HEARD = "memory never heard this turn: the run was interrupted before it"
 
 
 class PanelView(LinesView):
@@ -26,9 +30,9 @@ class PanelView(LinesView):
         self._titles = "", ""
         self.styles.height = f"{panel.weight}fr"
 
-    def move_to(self, cursor: int, base: DiffBase) -> None:
-        """Show the panel at a position, compared with a base."""
-        view = self.panel.at(cursor, base)
+    def move_to(self, cursor: int, base: DiffBase, *, heard: bool) -> None:
+        """Show the panel at a position, compared with a base; ``heard``: the memory got that far."""
+        view = self.panel.at(cursor, base) if heard else lines_view(self.panel.name, placeholder(_NEVER_HEARD))
         titles = view.title, view.note
         if self.screen.has_class("-short"):
             # There the panels have no lower border: the note joins the title.
@@ -37,7 +41,11 @@ class PanelView(LinesView):
             self._titles = titles
             self.border_title = Content(titles[0])
             self.border_subtitle = Content(titles[1]) if titles[1] else None
-        self.show(view.document, in_view=view.in_view)
+        document = view.document
+        if self.is_maximized and isinstance(document, LinesDocument):
+            # There is room for texts in full.
+            document = LinesDocument([replace(line, most=None) for line in document.lines])
+        self.show(document, in_view=view.in_view)
 
 
 class ArchitecturePane(Vertical):
@@ -82,8 +90,9 @@ class ArchitecturePane(Vertical):
         failure.display = bool(failures)
         if failures:
             failure.say(Span(f"! {failures[0].phase} failed: {one_line(failures[0].error)}", "bad"))
+        heard = self._timeline.was_heard(cursor)
         for panel in self.panels:
-            panel.move_to(cursor, base)
+            panel.move_to(cursor, base, heard=heard)
 
     def focus_panel(self) -> None:
         """Focus the first panel."""
@@ -192,6 +201,23 @@ class Architectures(Vertical):
         if not pane.select(subject) and self.page != PAGES[0]:
             self.turn_to(PAGES[0])
             pane.select(subject)
+
+    def select_text(self, backend: str, text: str, *, in_hits: bool) -> None:
+        """Focus the panel of an architecture that shows a text, and select its line.
+
+        ``in_hits``: look at what was retrieved first, else at it last.
+        """
+        pane = next((pane for pane in self.panes if pane.backend == backend), None)
+        if pane is None:
+            return
+        if self.page != PAGES[0]:
+            self.turn_to(PAGES[0])
+        for panel in sorted(pane.panels, key=lambda panel: (panel.panel.name == "retrievals") != in_hits):
+            block = panel.block_with_text(text)
+            if block is not None:
+                panel.focus(scroll_visible=False)
+                panel.select(block)
+                return
 
     @on(ArchitectureTabs.Chosen)
     def _tab_chosen(self, message: ArchitectureTabs.Chosen) -> None:

@@ -16,7 +16,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from memreplay.tui.document import Document, Layout, LinesDocument
-from memreplay.tui.text import TONES, Row, Tone
+from memreplay.tui.text import TONES, Row, Tone, marked, words_in
 
 _MAX_CACHED = 1024
 
@@ -139,6 +139,7 @@ class DocumentView(ScrollView):
         self._from_top = True
         self._window = _Window(0, -1, (), None)
         self._painter = RowPainter(self)
+        self._found: tuple[str, ...] = ()
 
     @property
     def allow_vertical_scroll(self) -> bool:
@@ -238,6 +239,14 @@ class DocumentView(ScrollView):
             first = top - margin
         self._scroll_to_row(first)
 
+    def highlight_text(self, text: str) -> None:
+        """Highlight the words of a text wherever they stand; an empty text ends it."""
+        words = words_in(text)
+        if words != self._found:
+            self._found = words
+            if self.is_attached and self.size.width:
+                self.repaint()
+
     # ---- drawing -------------------------------------------------------------------------------------------
 
     def repaint(self) -> None:
@@ -255,6 +264,8 @@ class DocumentView(ScrollView):
         layout, top, height = self.layout_now, self.scroll_offset.y, self.scrollable_content_region.height
         rows = layout.rows_from(top, height)
         self._extend_to(layout.total)
+        if self._found:
+            rows = [row if row is None else marked(row, self._found) for row in rows]
         block = self.highlighted
         if block is not None and block < len(self._document):
             first, end = layout.start(block) - top, layout.start(block + 1) - top

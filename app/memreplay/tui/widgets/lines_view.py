@@ -11,10 +11,13 @@ from textual import events
 from textual.binding import BindingType
 from textual.message import Message
 
+from memory_backends.text import folded
 from memreplay.tui.actions import bindings_of
 from memreplay.tui.document import Document, LinesDocument
-from memreplay.tui.text import Line
+from memreplay.tui.text import Line, visible
 from memreplay.tui.widgets.document_view import DocumentView
+
+_MOST_SEARCHED = 2000
 
 
 class LinesView(DocumentView, can_focus=True):
@@ -124,6 +127,23 @@ class LinesView(DocumentView, can_focus=True):
         """The first line about a subject."""
         blocks = range(len(self._document))
         return next((block for block in blocks if self._document.subject(block) == subject), None)
+
+    def block_with_text(self, text: str, near: int | None = None) -> int | None:
+        """The first line that holds a text, ignoring case and accents; with ``near``, whether that line does.
+
+        It looks at the lines that are drawn, and in a long document at the first ones only.
+        """
+        wanted = " ".join(folded(visible(text)).split())
+        count = len(self._document)
+        blocks = range(min(count, _MOST_SEARCHED)) if near is None else range(count)[near : near + 1]
+        return next((block for block in blocks if wanted in self._text_of(block)), None)
+
+    def _text_of(self, block: int) -> str:
+        if isinstance(self._document, LinesDocument):
+            text = "".join(span.text for span in self._document.lines[block].spans)
+        else:
+            text = " ".join(row.text for row in self._document.rows(block, self.layout_now.width))
+        return " ".join(folded(text).split())
 
     def watch_has_focus(self, has_focus: bool) -> None:
         super().watch_has_focus(has_focus)

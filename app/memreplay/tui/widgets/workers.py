@@ -59,9 +59,10 @@ class LivePlayer(Widget):
 
         sentence: str
 
-    def __init__(self, source: ReplaySource) -> None:
+    def __init__(self, source: ReplaySource, play_to: int = 0) -> None:
         super().__init__()
         assert source.handle is not None
+        self._begin_at = play_to
         self._timeline = source.timeline
         self.run = LiveRun(source.handle, source.timeline, self._emit)
         self.busy = False
@@ -84,7 +85,7 @@ class LivePlayer(Widget):
 
     def on_mount(self) -> None:
         """Open the memories and load models once the screen is painted."""
-        self.call_after_refresh(self.play_to, 0)
+        self.call_after_refresh(self.play_to, self._begin_at)
         self.call_after_refresh(self.warm_up)
 
     def play_to(self, position: int) -> None:

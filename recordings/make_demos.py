@@ -1,0 +1,274 @@
+"""Makes the demos in ``recordings/demos``: ``make demo`` runs it.
+
+Each demo tells one story about memory, on a part of a long history, in a few questions. The story is not assumed: parts
+are tried until a recorded run shows it, notes are placed where the run shows it, and if no part does, this ends with an
+error.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memreplay.paths import datasets_folder
+from memreplay.recording.annotations import annotations_of
+from memreplay.recording.reader import Recording
+from memreplay.timeline.annotations import Bookmark
+from memreplay.timeline.timeline import Timeline
+
+DEMOS = Path(__file__).resolve().parent / "demos"
+SESSIONS = (2, 3)
+"""Sessions in a part: few, so that the recording stays small."""
+QUESTIONS = 6
+LARGEST = 1_500_000
+"""Bytes of a demo."""
+
+Row = dict[str, Any]
+"""A question of results.json, answered by one memory."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some sessions of a history as a dataset of its own, with the questions that they answer."""
+
+    name: str
+    data: dict[str, Any]
+
+    def with_questions(self, texts: Sequence[str]) -> Part:
+        kept = [asked for asked in self.data["recallQuestions"] if asked["question"] in texts]
+        return Part(self.name, self.data | {"recallQuestions": kept})
+
+
+@dataclass(frozen=True)
+class Story:
+    """``holds`` says whether a question shows the story, given its row of each memory; ``notes`` tells it."""
+
+    name: str
+    options: tuple[str, ...]
+    holds: Callable[[dict[str, Any], dict[str, Row]], bool]
+    notes: Callable[[Timeline, dict[str, Any], dict[str, Row]], list[Bookmark]]
+
+
+def parts_of(history: dict[str, Any], sessions: Sequence[int] = SESSIONS) -> Iterator[Part]:
+    """All runs of consecutive sessions, each with the questions whose evidence lies in them."""
+    for count in sessions:
+        for first in range(1, len(history["sessions"]) - count + 2):
+            numbers = range(first, first + count)
+            asked = [one for question in history["recallQuestions"] if (one := _moved(question, numbers))]
+            if asked:
+                name = f"{history['id']}-sessions-{first}-to-{first + count - 1}"
+                kept = [history["sessions"][number - 1] for number in numbers]
+                data = {name_: value for name_, value in history.items() if name_ != "tags"}
+                yield Part(name, data | {"id": name, "sessions": kept, "recallQuestions": asked})
+
+
+def _moved(question: dict[str, Any], numbers: range) -> dict[str, Any] | None:
+    """A question with its evidence counted from the first of these sessions; None if some of it lies elsewhere."""
+    evidence = []
+    for turn in question["evidence"]:
+        session, _, place = turn.removeprefix("D").partition(":")
+        if int(session) not in numbers:
+            return None
+        evidence.append(f"D{int(session) - numbers.start + 1}:{place}")
+    return question | {"evidence": evidence} if evidence else None
+
+
+# ---- running -------------------------------------------------------------------------------------------------------
+
+
+def run(part: Part, options: Sequence[str], recording: Path, folder: Path) -> dict[str, dict[str, Row]]:
+    """Record a run of a part; the rows of its questions by text and backend."""
+    dataset = folder / f"{part.name}.json"
+    dataset.write_text(json.dumps(part.data, ensure_ascii=False), encoding="utf-8")
+    results = folder / "results.json"
+    command = [sys.executable, "-m", "memreplay", "--batch", "--dataset", str(dataset), "--recording", str(recording)]
+    done = subprocess.run(
+        [*command, "--output", str(results), *options], capture_output=True, text=True, encoding="utf-8"
+    )
+    if done.returncode:
+        raise SystemExit(f"{part.name}: {done.stderr.strip()}")
+    rows: dict[str, dict[str, Row]] = {}
+    for row in json.loads(results.read_text(encoding="utf-8"))["questions"]:
+        if row["kind"] == "recall":
+            rows.setdefault(row["question"], {})[row["backend"]] = row
+    return rows
+
+
+def make(story: Story, into: Path, histories: Sequence[dict[str, Any]]) -> Path:
+    """Find a part that shows a story, record it, and add the notes. Raises SystemExit if none shows it."""
+    for part in (part for history in histories for part in parts_of(history)):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            found = _showing(story, part, run(part, story.options, folder / "tried.sqlite3", folder))
+            if found is None:
+                continue
+            others = [asked["question"] for asked in part.data["recallQuestions"] if asked is not found]
+            short = part.with_questions([found["question"], *others[: QUESTIONS - 1]])
+            made = folder / "demo.sqlite3"
+            rows = run(short, (*story.options, "--perceive", "--no-cache"), made, folder)
+            if not story.holds(found, rows[found["question"]]):
+                raise SystemExit(f"{story.name}: {part.name} tells another story once it is recorded in full")
+            if made.stat().st_size > LARGEST:
+                print(f"{story.name}: {part.name} is too large, {made.stat().st_size:,} bytes")
+                continue
+            annotate(made, story, found, rows[found["question"]])
+            target = into / f"{story.name}.sqlite3"
+            target.write_bytes(made.read_bytes())
+            print(f"{target.name}: {part.name}, {target.stat().st_size:,} bytes: {found['question']}")
+            return target
+    raise SystemExit(f"{story.name}: no part of the long histories shows this story any more")
+
+
+def _showing(story: Story, part: Part, rows: dict[str, dict[str, Row]]) -> dict[str, Any] | None:
+    """The first question of a part that shows the story."""
+    asked = part.data["recallQuestions"]
+    return next((one for one in asked if story.holds(one, rows.get(one["question"], {}))), None)
+
+
+def annotate(recording: Path, story: Story, question: dict[str, Any], rows: dict[str, Row]) -> None:
+    """Save the notes of a story in its recording."""
+    with closing(Recording.open(recording)) as opened:
+        run_id = opened.run().id
+        (conversation_id,) = opened.conversation_ids(run_id)
+        notes = story.notes(opened.timeline(run_id, conversation_id), question, rows)
+    annotations = annotations_of(recording, run_id, conversation_id)
+    for note in notes:
+        annotations.set_bookmark(note)
+
+
+# ---- the stories ---------------------------------------------------------------------------------------------------
+
+
+def _is_right(row: Row | None) -> bool:
+    return row is not None and row["outcome"] == "correct"
+
+
+def _lost(row: Row | None, failure: str) -> bool:
+    return row is not None and row["outcome"] == "wrong" and row["failure"] == failure
+
+
+def _first(timeline: Timeline, question: dict[str, Any]) -> int:
+    """The number of the first evidence turn."""
+    return min(timeline.conversation.turns_by_id[turn].number for turn in question["evidence"])
+
+
+def _corrected(question: dict[str, Any], rows: dict[str, Row]) -> bool:
+    return bool(question.get("supersedes")) and _lost(rows.get("rag"), "stale") and _is_right(rows.get("hybrid"))
+
+
+def _corrected_notes(timeline: Timeline, question: dict[str, Any], rows: dict[str, Row]) -> list[Bookmark]:
+    new = _first(timeline, question)
+    old = next(
+        (
+            turn.number
+            for turn in timeline.conversation.turns
+            if turn.number < new and any(value in turn.text for value in question["supersedes"])
+        ),
+        new,
+    )
+    asked, reply = question["question"], rows["rag"]["predicted"] or rows["rag"]["reply"]
+    notes = [
+        Bookmark(mark="1-old", turn=old, note=f"The first value. Asked later: {asked}"),
+        Bookmark(mark="2-new", turn=new, note=f"Corrected here: {question['expectedAnswer']}. Press . to see who notes it"),
+        Bookmark(
+            mark="3-stale",
+            turn=timeline.last_turn,
+            note=f"rag answers “{_short(reply)}”, the old value; hybrid is right. r, then enter, says why",
+        ),
+    ]
+    return [note for note in notes if note.mark != "1-old" or old != new]
+
+
+def _dropped(question: dict[str, Any], rows: dict[str, Row]) -> bool:
+    hybrid = rows.get("hybrid")
+    dropped = hybrid is not None and "threshold" in (hybrid.get("failure_detail") or "")
+    return _lost(hybrid, "not_written") and dropped and _is_right(rows.get("rag"))
+
+
+def _dropped_notes(timeline: Timeline, question: dict[str, Any], rows: dict[str, Row]) -> list[Bookmark]:
+    said = _first(timeline, question)
+    observed = timeline.observed_at(question["evidence"][0]) or said
+    return [
+        Bookmark(mark="1-said", turn=said, note=f"A detail in passing. Asked later: {question['question']}"),
+        Bookmark(mark="2-dropped", turn=observed, note="hybrid judges it here and drops it: see promotions. rag keeps the text"),
+        Bookmark(
+            mark="3-lost",
+            turn=timeline.last_turn,
+            note="rag has it, hybrid without its verbatim store does not. r, enter and w lead from here to the drop",
+        ),
+    ]
+
+
+def _cut(question: dict[str, Any], rows: dict[str, Row]) -> bool:
+    return _lost(rows.get("full_context"), "cut") and _is_right(rows.get("rag"))
+
+
+def _cut_notes(timeline: Timeline, question: dict[str, Any], rows: dict[str, Row]) -> list[Bookmark]:
+    said = _first(timeline, question)
+    (backend,) = (name for name in timeline.backends if name == "full_context")
+    index = timeline.perceived_index(backend)
+    known = timeline.conversation.turns_by_id
+    gone = next(
+        (
+            turn
+            for turn, ref in zip(index.turns, index.refs, strict=True)
+            for cut in timeline.perceived(ref).cut
+            for id_ in cut.turns
+            if id_ in known and known[id_].number == said
+        ),
+        timeline.last_turn,
+    )
+    return [
+        Bookmark(mark="1-said", turn=said, note=f"Asked at the end: {question['question']}"),
+        Bookmark(mark="2-cut", turn=gone, note="full_context no longer fits: the turn with the answer is cut here (×)"),
+        Bookmark(mark="3-found", turn=timeline.last_turn, note="rag still finds it. r, then enter, shows both prompts"),
+    ]
+
+
+def _short(text: str | None) -> str:
+    words = " ".join((text or "nothing").split())
+    return words if len(words) <= 60 else words[:59] + "…"
+
+
+STORIES = (
+    Story(
+        "corrected-value",
+        ("--backend", "hybrid", "--backend", "rag", "--top-k", "4", "--context-tokens", "500"),
+        _corrected,
+        _corrected_notes,
+    ),
+    Story(
+        "dropped-detail",
+        ("--backend", "hybrid", "--backend", "rag", "--ablate", "verbatim", "--top-k", "5", "--context-tokens", "500"),
+        _dropped,
+        _dropped_notes,
+    ),
+    Story(
+        "cut-context",
+        ("--backend", "full_context", "--backend", "rag", "--top-k", "4", "--context-tokens", "1200"),
+        _cut,
+        _cut_notes,
+    ),
+)
+
+
+def main() -> None:
+    files = sorted((datasets_folder() / "long").glob("*.json"))
+    histories = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    # English first: these demos are what most people open first.
+    histories.sort(key=lambda history: history["language"] != "en")
+    wanted = sys.argv[1:]
+    for story in STORIES:
+        if not wanted or story.name in wanted:
+            make(story, DEMOS, histories)
+
+
+if __name__ == "__main__":
+    main()
