@@ -7,8 +7,9 @@ To plug in a memory of your own, write a class with the methods of :class:`Memor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 from uuid import NAMESPACE_URL, UUID, uuid5
 
@@ -151,6 +152,33 @@ class Exchange(Frozen):
     def said_at(self) -> datetime | None:
         """The conversation's own date of it."""
         return self.messages[-1].said_at
+
+    @property
+    def speakers(self) -> tuple[str, ...]:
+        """Who speaks in it, in the order of speaking: names, or ``User`` and ``AI``."""
+        return tuple(dict.fromkeys(message.label for message in self.messages))
+
+
+class SeenExchanges:
+    """For libraries that store an exchange again when they hear it again."""
+
+    def __init__(self) -> None:
+        self._turns: set[tuple[str, ...]] = set()
+
+    def is_new(self, exchange: Exchange) -> bool:
+        """Whether this is the first time; later calls with the same exchange return False."""
+        if exchange.turn_ids in self._turns:
+            return False
+        self._turns.add(exchange.turn_ids)
+        return True
+
+    def state(self) -> list[list[str]]:
+        """What was seen, as plain JSON."""
+        return [list(turns) for turns in self._turns]
+
+    def restore(self, state: Iterable[Iterable[str]]) -> None:
+        """Continue from a saved :meth:`state`."""
+        self._turns = {tuple(turns) for turns in state}
 
 
 class Namespace(Frozen):
@@ -313,6 +341,11 @@ class MemoryBackend(Protocol):
     limited_by_top_k: bool = True
     """Whether :meth:`recall` returns at most ``top_k`` ranked hits. A memory that returns all it has sets False:
     then only its budget of tokens limits it, and recall at k does not apply to it."""
+    can_be_kept: bool = False
+    """Whether :meth:`save` and :meth:`load` work, so that a later run need not ingest the conversation again."""
+    takes: tuple[str, ...] = ()
+    """Settings that it follows, of those that not every memory does: ``extractor`` if it uses the extractor or chat
+    model of its resources."""
     description: MemoryDescription = MemoryDescription()
     """How the scorer reads its stores, and which panels show them. The default suits any memory."""
 
@@ -353,6 +386,17 @@ class MemoryBackend(Protocol):
     async def close(self, status: ClosingStatus) -> None:
         """The conversation is over (``resolved``), or the replay was abandoned (``cancelled``)."""
         return
+
+    async def save(self, path: Path) -> None:
+        """Write everything that was stored into an empty folder."""
+        raise BackendError(f"{self.name} cannot be saved")
+
+    async def load(self, path: Path) -> None:
+        """Fill the open, empty memory from a folder that :meth:`save` wrote, maybe under another namespace.
+
+        Afterwards :meth:`snapshot` returns what it did when the memory was saved.
+        """
+        raise BackendError(f"{self.name} cannot be loaded")
 
     @staticmethod
     def texts_to_embed(exchanges: Sequence[Exchange]) -> Sequence[str]:

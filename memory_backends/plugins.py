@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import inspect
+import json
 import re
 import sys
 import traceback
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_backends.base import (
     BackendError,
@@ -26,36 +30,53 @@ from memory_backends.base import (
     Snapshot,
     TokenCounter,
 )
+from memory_backends.metering import MeteredChat, calls_noted_to
+from memory_backends.provenance import Provenance
 from memory_backends.stores.snapshot_diff import COMMAND, SnapshotDiffer
 from memory_backends.stores.trace import MemoryTrace
+
+if TYPE_CHECKING:
+    from memory_backends.resources import Resources
 
 Given = TypeVar("Given")
 
 REQUIRED = ("open", "observe", "recall", "snapshot")
 """What a memory must have; the rest of the protocol has defaults."""
 
+_KNOWN = "provenance.json"
+
 _UNKNOWN, _EVERYTHING = "memory", "(all)"
 """Store and key of a snapshot that failed."""
 
 
 class PluginAdapter(MemoryBackend):
-    """Wraps an object that has the :data:`REQUIRED` methods, all of them coroutines.
+    """Wraps an object that has the :data:`REQUIRED` methods, plain functions or coroutines.
 
-    Entries of its own trace are passed on. Other changes are derived from snapshots, taken after every
-    method that may write. A result of the wrong type is a :class:`BackendError`.
+    Entries of its own trace are passed on. Other changes are derived from snapshots, taken after every method that
+    may write, and so are the turns that its items and hits come from. A result of the wrong type is a
+    :class:`BackendError`. Plain functions run in one thread of their own. ``trace`` and ``chat`` are those of the
+    resources that it was made from.
     """
 
-    def __init__(self, name: str, inner: Any) -> None:
+    def __init__(
+        self, name: str, inner: Any, trace: MemoryTrace | None = None, chat: MeteredChat | None = None
+    ) -> None:
         self.name = name
-        self.trace = MemoryTrace()
+        self.trace = trace or MemoryTrace()
         self.perceive_changes_recall = bool(getattr(inner, "perceive_changes_recall", False))
         self.limited_by_top_k = bool(getattr(inner, "limited_by_top_k", True))
         self.description = getattr(inner, "description", MemoryDescription())
+        self.can_be_kept = _overrides(inner, "save") and _overrides(inner, "load")
         self._inner = inner
+        self._chat = chat
         self._actor = type(inner).__name__
         self._differ = SnapshotDiffer(self.trace)
+        self._provenance = Provenance()
+        self._observing: tuple[str, ...] = ()
+        self._thread: ThreadPoolExecutor | None = None
 
     async def open(self, namespace: Namespace) -> None:
+        self._provenance = Provenance()
         with self.trace.caused_by("open", self._actor):
             await self._writing("open", namespace)
 
@@ -63,9 +84,12 @@ class PluginAdapter(MemoryBackend):
         if not self._has("perceive"):
             return Recall()
         with self.trace.caused_by("perceive", self._actor, (message.turn_id,)):
-            return _checked(Recall, "perceive", await self._writing("perceive", message, top_k, context_tokens))
+            recall = _checked(Recall, "perceive", await self._writing("perceive", message, top_k, context_tokens))
+            return self._provenance.completed(recall)
 
     async def observe(self, exchange: Exchange) -> None:
+        self._provenance.heard(exchange)
+        self._observing = exchange.turn_ids
         with self.trace.caused_by("observe", self._actor, exchange.turn_ids):
             await self._writing("observe", exchange)
 
@@ -82,7 +106,7 @@ class PluginAdapter(MemoryBackend):
         with self.trace.caused_by("recall", self._actor):
             recall = _checked(Recall, "recall", await self._call("recall", question, top_k, context_tokens))
             self._pass_on_trace()
-            return recall
+            return self._provenance.completed(recall)
 
     async def snapshot(self) -> Snapshot:
         return _checked(Snapshot, "snapshot", await self._call("snapshot"))
@@ -91,6 +115,20 @@ class PluginAdapter(MemoryBackend):
         if self._has("close"):
             with self.trace.caused_by("close", self._actor):
                 await self._writing("close", status)
+        if self._thread is not None:
+            self._thread.shutdown(wait=False)
+            self._thread = None
+
+    async def save(self, path: Path) -> None:
+        await self._call("save", path)
+        known = json.dumps(self._provenance.state())
+        (path / _KNOWN).write_text(known, encoding="utf-8", errors="surrogatepass")
+
+    async def load(self, path: Path) -> None:
+        await self._call("load", path)
+        known = json.loads((path / _KNOWN).read_text(encoding="utf-8", errors="surrogatepass"))
+        self._provenance.restore(known)
+        self._differ.start_from(await self.snapshot())
 
     async def _writing(self, method: str, *arguments: Any) -> Any:
         """Call it, then record what it did, even if it failed half-way."""
@@ -101,10 +139,27 @@ class PluginAdapter(MemoryBackend):
             await self._note_snapshot()
 
     async def _call(self, method: str, *arguments: Any) -> Any:
-        under_way = getattr(self._inner, method)(*arguments)
-        if not isinstance(under_way, Awaitable):
-            raise BackendError(f"{method}() of {self._actor} is not a coroutine: write it with `async def`")
-        return await under_way
+        call = getattr(self._inner, method)
+        if self._chat is not None:
+            self._chat.serve_threads()
+        try:
+            with calls_noted_to(self.trace.model_called):
+                if inspect.iscoroutinefunction(inspect.unwrap(call)):
+                    return await call(*arguments)
+                returned = await self._in_thread(call, *arguments)
+                return await returned if isinstance(returned, Awaitable) else returned
+        finally:
+            if self._chat is not None and self._chat.stopped is not None:
+                # Whatever the library made of it, the run is stopping.
+                stopped, self._chat.stopped = self._chat.stopped, None
+                raise stopped
+
+    async def _in_thread(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """Always the same thread: a SQLite connection, for one, can be used in no other."""
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"memory-{self.name}")
+        context = copy_context()
+        return await asyncio.get_running_loop().run_in_executor(self._thread, context.run, call, *arguments)
 
     def _pass_on_trace(self) -> None:
         own = getattr(self._inner, "trace", None)
@@ -117,27 +172,30 @@ class PluginAdapter(MemoryBackend):
         """If a snapshot fails, the panel stays empty; the memory continues."""
         started = perf_counter()
         try:
-            self._differ.note(await self.snapshot(), (perf_counter() - started) * 1000)
+            held = await self.snapshot()
+            self._differ.note(held, (perf_counter() - started) * 1000)
+            self._provenance.note(held, self._observing)
         except Exception as error:
             ms = (perf_counter() - started) * 1000
             self.trace.note(_UNKNOWN, COMMAND, _EVERYTHING, None, ms, f"{type(error).__name__}: {error}")
 
     def _has(self, method: str) -> bool:
-        """Whether it implements this method itself."""
-        written: Callable[..., Any] | None = getattr(type(self._inner), method, None)
-        return written is not None and written is not getattr(MemoryBackend, method)
+        return _overrides(self._inner, method)
+
+
+def _overrides(memory: object, method: str) -> bool:
+    """Whether a memory implements a method itself."""
+    written = getattr(type(memory), method, None)
+    return written is not None and written is not getattr(MemoryBackend, method)
 
 
 def missing_methods(candidate: type) -> list[str]:
-    """What is wrong with the required methods of a class: those that are missing, or not coroutines."""
-    problems = []
-    for name in REQUIRED:
-        method = getattr(candidate, name, None)
-        if method is None or method is getattr(MemoryBackend, name):
-            problems.append(f"it has no {name}()")
-        elif not inspect.iscoroutinefunction(inspect.unwrap(method)):
-            problems.append(f"its {name}() is not `async def`")
-    return problems
+    """What is wrong with the required methods of a class."""
+    return [
+        f"it has no {name}()"
+        for name in REQUIRED
+        if getattr(candidate, name, None) in (None, getattr(MemoryBackend, name))
+    ]
 
 
 def _checked(wanted: type[Given], method: str, given: Any) -> Given:
@@ -187,19 +245,28 @@ def load_plugin(name: str) -> type:
     return found
 
 
-def create_plugin(name: str, resources: object) -> PluginAdapter:
+def create_plugin(name: str, resources: Resources) -> PluginAdapter:
     """A new memory of that class; its constructor gets the resources if it has one required argument.
 
     Raises :class:`PluginError`.
     """
-
     found = load_plugin(name)
-    given = (resources,) if _arguments_wanted(name, found) else ()
+    return adapted(name, found, resources, wants_resources=bool(_arguments_wanted(name, found)))
+
+
+def adapted(
+    name: str, found: Callable[..., Any], resources: Resources, *, wants_resources: bool = True
+) -> PluginAdapter:
+    """A new memory of a class, with everything that it writes and calls traced. Raises :class:`PluginError`."""
+    trace = MemoryTrace()
+    metered = resources.metered_by(trace)
     try:
-        made = found(*given)
+        made = found(metered) if wants_resources else found()
+    except BackendError as error:
+        raise PluginError(f"{name}: {error}") from error
     except Exception as error:
         raise PluginError(f"{name} cannot be created: {_with_place(error)}") from error
-    return PluginAdapter(name, made)
+    return PluginAdapter(name, made, trace, metered.chat)
 
 
 def _module(name: str, path: str) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from memory_backends.base import BackendError
-from memory_backends.plugins import announced, create_plugin, is_plugin, load_plugin
+from memory_backends.plugins import adapted, announced, create_plugin, is_plugin, load_plugin
 
 if TYPE_CHECKING:
     from memory_backends.base import Exchange, MemoryBackend
@@ -24,6 +26,9 @@ _CLASSES: Mapping[str, str] = {
     "full_context": "memory_backends.full_context:FullContextBackend",
     "closed_book": "memory_backends.controls:ClosedBookBackend",
     "oracle": "memory_backends.controls:OracleBackend",
+    "mem0": "memory_backends.adapters.mem0:Mem0Memory",
+    "langgraph": "memory_backends.adapters.langgraph:LangGraphMemory",
+    "chroma": "memory_backends.adapters.chroma:ChromaMemory",
 }
 """Where the class of each name is.
 
@@ -31,10 +36,13 @@ Its ``create(name, resources, evidence)`` makes a memory for a conversation. A c
 plug-in: what it writes is derived from its snapshots.
 """
 
-BACKEND_NAMES = tuple(_CLASSES)
+_FAMILIES: Mapping[str, str] = {"mcp": "memory_backends.adapters.mcp:McpMemory"}
+"""Classes of memories whose names say more than which class it is, by the first word of the name.
 
-TAKEN_BY: Mapping[str, str] = {"ablate": "hybrid", "tier_share": "hybrid", "extractor": "hybrid"}
-"""Settings that one of our memories takes, and which."""
+They are made from the resources and the whole name.
+"""
+
+BACKEND_NAMES = tuple(_CLASSES)
 
 
 class UnknownBackendError(BackendError):
@@ -43,7 +51,8 @@ class UnknownBackendError(BackendError):
     def __init__(self, name: str) -> None:
         super().__init__(
             f"There is no backend named {name!r}; choose from {', '.join(known_backends())}, "
-            "your own class as package.module:Class, or an agent as http://host/run_turn"
+            "your own class as package.module:Class, an MCP server as mcp:COMMAND,"
+            " or an agent as http://host/run_turn or openai:URL"
         )
 
 
@@ -59,7 +68,7 @@ def check_backend_name(name: str) -> None:
         UnknownBackendError: no memory has this name.
         PluginError: the plug-in cannot be loaded.
     """
-    if name in _CLASSES:
+    if name in _CLASSES or _family(name):
         return
     if name.partition(":")[0] in _CLASSES or not is_plugin(name):
         raise UnknownBackendError(name)
@@ -69,15 +78,20 @@ def check_backend_name(name: str) -> None:
 def create_backend(name: str, resources: Resources, evidence: Evidence) -> MemoryBackend:
     """A new memory for one conversation. Raises what :func:`check_backend_name` does."""
     check_backend_name(name)
+    if _family(name):
+        return adapted(name, partial(backend_class(name), spelled=name), resources)
     if name not in _CLASSES:
         return create_plugin(name, resources)
     found = backend_class(name)
     if hasattr(found, "create"):
         made: MemoryBackend = found.create(name, resources, evidence)
         return made
-    adapted = create_plugin(_CLASSES[name], resources)
-    adapted.name = name
-    return adapted
+    return adapted(name, found, resources)
+
+
+def settings_taken(name: str) -> frozenset[str]:
+    """Settings that a memory follows, among those that not every memory does. Raises :class:`PluginError`."""
+    return frozenset(getattr(backend_class(name), "takes", ()))
 
 
 def texts_to_embed(names: Sequence[str], exchanges: Sequence[Exchange]) -> list[str]:
@@ -86,7 +100,7 @@ def texts_to_embed(names: Sequence[str], exchanges: Sequence[Exchange]) -> list[
     A memory whose ``texts_to_embed`` fails or returns anything but texts has none: then its texts are embedded when
     it asks for them, and its error shows there.
     """
-    classes = [backend_class(name) for name in names if name in _CLASSES or is_plugin(name)]
+    classes = [backend_class(name) for name in names if name in _CLASSES or _family(name) or is_plugin(name)]
     return list(dict.fromkeys(text for each in dict.fromkeys(classes) for text in _texts_of(each, exchanges)))
 
 
@@ -100,7 +114,14 @@ def _texts_of(backend: Any, exchanges: Sequence[Exchange]) -> list[str]:
 
 def backend_class(name: str) -> Any:
     """The class behind a name; a plug-in is imported. Raises :class:`PluginError`."""
-    if name not in _CLASSES:
+    place = _family(name) or _CLASSES.get(name)
+    if place is None:
         return load_plugin(name)
-    module, _, class_name = _CLASSES[name].partition(":")
+    module, _, class_name = place.partition(":")
     return getattr(import_module(module), class_name)
+
+
+def _family(name: str) -> str | None:
+    """Where the class of a family's member is; None if the name has no family."""
+    first = re.match(r"\w+(?=[\[:])", name)
+    return _FAMILIES.get(first[0]) if first else None

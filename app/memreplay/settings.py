@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -60,8 +61,8 @@ class Settings:
     backend: Annotated[
         Names,
         Flag(
-            "Memory: hybrid, rag, full_context or another of memory_backends/README.md, package.module:Class or"
-            " http://host/run_turn.",
+            "Memory: hybrid, rag, full_context, mem0 or another of memory_backends/README.md, package.module:Class,"
+            " mcp:COMMAND, or an agent, http://host/run_turn or openai:URL.",
             "NAME",
             ", ".join(ARCHITECTURES),
         ),
@@ -75,6 +76,14 @@ class Settings:
     qdrant_api_key: str | None = field(default=None, repr=False)
     agent_token: str | None = field(default=None, repr=False)
     """Bearer token for agents, that is for backends named by a URL."""
+    agent_session_header: Annotated[
+        str | None,
+        Flag(
+            "Header that names the session to an agent openai:URL, which then gets every turn and remembers it.",
+            "HEADER",
+            "none: it gets the whole history with each question",
+        ),
+    ] = None
     redis_ttl: Annotated[
         Positive | None, Flag("Expire the Redis keys of a finished run after this time.", "SECONDS", "kept")
     ] = None
@@ -91,7 +100,11 @@ class Settings:
     embedder: Annotated[str, Flag("Embedder: minilm (bundled), fastembed:NAME or litellm:NAME.", "NAME")] = "minilm"
     extractor: Annotated[
         str | None,
-        Flag("LiteLLM model that extracts facts for hybrid; its cost is reported apart.", "MODEL", "rules"),
+        Flag(
+            "LiteLLM model that memories write with: hybrid, mem0 and other libraries; its cost is reported apart.",
+            "MODEL",
+            "rules, or word for word",
+        ),
     ] = None
     ablate: Annotated[
         Names,
@@ -153,6 +166,7 @@ class Settings:
             "NAME",
         ),
     ] = "auto"
+    fresh: Annotated[bool, Flag("Fill every memory anew; reuse none that an earlier run filled.")] = False
     cache: Annotated[bool, Flag("Do not reuse replies that other runs paid for.")] = True
     offline: Annotated[bool, Flag("Use no network: a model call without a cached reply is an error.")] = False
     keys: dict[str, str] = field(default_factory=dict)
@@ -303,6 +317,9 @@ def _checked(name: str, value: Any) -> Any:
             return tuple(dict.fromkeys(value))
         case "ablate":
             return tuple(sorted(set(value)))
+        case "agent_session_header":
+            if value is not None and not re.fullmatch(r"[A-Za-z0-9-]+", value):
+                raise ValueError("not the name of a header; expected one such as X-Session-Id")
         case "redis_url" | "qdrant_url":
             try:
                 _ = urlsplit(value or "").port

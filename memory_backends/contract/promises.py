@@ -185,22 +185,123 @@ async def _keeps_text_byte_for_byte(subject: Subject) -> None:
 
 
 PROMISES: Final[tuple[Rule, ...]] = (
-    Rule("opens_empty", "open() leaves nothing of an earlier attempt", "must", _opens_empty),
-    Rule("trace", "what it holds is what its trace says", "must", _holds_what_its_trace_says),
-    Rule("hostile", "any text can be said to it", "must", _survives_hostile_text),
-    Rule("twice", "observing the same exchange twice changes nothing", "must", _observing_twice_changes_nothing),
-    Rule("recall_is_a_read", "a recall changes no later answer", "must", _a_recall_leaves_nothing_behind),
-    Rule("budget", "a recall keeps to top_k and context_tokens", "must", _keeps_to_limit_and_budget),
-    Rule("claims", "hits claim only what is in the context", "must", _claims_only_what_stands_there),
-    Rule("namespaces", "conversations do not see each other", "must", _namespaces_do_not_see_each_other),
-    Rule("clock", "an answer does not depend on run or time of day", "must", _answers_alike_at_any_time_of_day),
-    Rule("close", "closing is harmless, whatever happened before", "must", _closes_whatever_happened),
-    Rule("perceive", "skipping perceive() changes no answer", "must", _perceiving_changes_no_answer),
-    Rule("provenance", "hits name every turn that they quote", "should", _names_every_turn_that_it_quotes),
-    Rule("finds", "what was said can be found", "should", _finds_the_answer),
-    Rule("cuts", "what does not fit is reported", "should", _reports_what_does_not_fit),
-    Rule("perceives", "a turn perceives what was said before it", "should", _perceives_what_was_said_before),
-    Rule("verbatim", "text comes back byte for byte", "should", _keeps_text_byte_for_byte),
+    Rule(
+        "opens_empty",
+        "open() leaves nothing of an earlier attempt",
+        "must",
+        _opens_empty,
+        "let open() delete what lies under namespace.path, and reset what the object itself keeps",
+    ),
+    Rule(
+        "trace",
+        "what it holds is what its trace says",
+        "must",
+        _holds_what_its_trace_says,
+        "return from snapshot() exactly what is stored now, as plain JSON; if you write a trace yourself, "
+        "record each change",
+    ),
+    Rule(
+        "hostile",
+        "any text can be said to it",
+        "must",
+        _survives_hostile_text,
+        "store text as data: no templates, no string formatting, no SQL or paths made from it",
+    ),
+    Rule(
+        "twice",
+        "observing the same exchange twice changes nothing",
+        "must",
+        _observing_twice_changes_nothing,
+        "skip what was seen: self.seen = SeenExchanges() of memory_backends.base, and in observe(): if not "
+        "self.seen.is_new(exchange): return",
+    ),
+    Rule(
+        "recall_is_a_read",
+        "a recall changes no later answer",
+        "must",
+        _a_recall_leaves_nothing_behind,
+        "let recall() write nothing; keep access counts and the like out of what ranks and out of snapshot()",
+    ),
+    Rule(
+        "budget",
+        "a recall keeps to top_k and context_tokens",
+        "must",
+        _keeps_to_limit_and_budget,
+        "return assemble(hits, order, context_tokens, self.count_tokens) of "
+        "memory_backends.retrieval.rendering, for hits[:top_k]",
+    ),
+    Rule(
+        "claims",
+        "hits claim only what is in the context",
+        "must",
+        _claims_only_what_stands_there,
+        "list in Hit.turns only turns whose words are in Hit.text; name those that a distilled text was made "
+        "from in Hit.sources, or neither",
+    ),
+    Rule(
+        "namespaces",
+        "conversations do not see each other",
+        "must",
+        _namespaces_do_not_see_each_other,
+        "store under namespace.path what lives outside of the object, and keep no state in the class",
+    ),
+    Rule(
+        "clock",
+        "an answer does not depend on run or time of day",
+        "must",
+        _answers_alike_at_any_time_of_day,
+        "use exchange.said_at for dates in the context, and sort by turn_number, not by the time of the "
+        "write or by random ids",
+    ),
+    Rule(
+        "close",
+        "closing is harmless, whatever happened before",
+        "must",
+        _closes_whatever_happened,
+        "let close() return if nothing was opened",
+    ),
+    Rule(
+        "perceive",
+        "skipping perceive() changes no answer",
+        "must",
+        _perceiving_changes_no_answer,
+        "set perceive_changes_recall = True on the class, or let perceive() change nothing",
+    ),
+    Rule(
+        "provenance",
+        "hits name every turn that they quote",
+        "should",
+        _names_every_turn_that_it_quotes,
+        "leave Hit.turns empty, so that quoted turns are found by their words, or list all of them",
+    ),
+    Rule(
+        "finds",
+        "what was said can be found",
+        "should",
+        _finds_the_answer,
+        "return what matches best first, and check that observe() stores both messages",
+    ),
+    Rule(
+        "cuts",
+        "what does not fit is reported",
+        "should",
+        _reports_what_does_not_fit,
+        "make the recall with assemble(), which reports what does not fit",
+    ),
+    Rule(
+        "perceives",
+        "a turn perceives what was said before it",
+        "should",
+        _perceives_what_was_said_before,
+        "implement perceive(message, …) as self.recall(message.text, …)",
+    ),
+    Rule(
+        "verbatim",
+        "text comes back byte for byte",
+        "should",
+        _keeps_text_byte_for_byte,
+        "store and return text unchanged: no stripping, no normalisation",
+    ),
 )
 
 

@@ -94,7 +94,8 @@ class Subject:
 
 @dataclass(frozen=True)
 class Rule:
-    """``promise`` is the rule in words; ``holds`` raises :class:`BrokenRuleError` if it is broken.
+    """``promise`` is the rule in words; ``holds`` raises :class:`BrokenRuleError` if it is broken; ``fix`` says
+    what usually mends that.
 
     If a ``must`` rule is broken, results mean nothing. If a ``should`` rule is, panels or retrieval figures stay
     empty.
@@ -104,6 +105,7 @@ class Rule:
     promise: str
     weight: Weight
     holds: Callable[[Subject], Awaitable[None]]
+    fix: str
 
 
 def expect(kept: bool, otherwise: str) -> None:

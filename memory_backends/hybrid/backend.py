@@ -107,6 +107,7 @@ class HybridBackend(MemoryBackend):
 
     name = "hybrid"
     perceive_changes_recall = False
+    takes = ("ablate", "tier_share", "extractor")
     description = MemoryDescription(
         stores=(
             StoreInfo(prefix=PersonalMemoryState.key(""), is_scratch=True),

@@ -52,6 +52,10 @@ class SnapshotDiffer:
             if isinstance(entry, MemoryOperation):
                 self._traced.add((entry.store, entry.key))
 
+    def start_from(self, snapshot: Snapshot) -> None:
+        """Record what changes from here on."""
+        self._values, self._points = _by_key(plain(snapshot.values)), _by_key(plain(snapshot.points))
+
     def note(self, snapshot: Snapshot, ms: float) -> None:
         """Record what is new, changed or gone since the last call; ``ms`` is what taking the snapshot cost.
 

@@ -204,7 +204,29 @@ class Extraction(Frozen):
     error: str | None = None
 
 
-TraceEntry = MemoryOperation | PromotionDecision | Extraction
+class ModelCall(Frozen):
+    """A memory called a model: to write (``chat``) or to embed texts.
+
+    Tokens are as the provider counted them; ``cost_usd`` is None where the price is unknown. ``reused`` says that
+    the reply came from the cache, with its original usage; ``error`` is set if there is no usable reply. ``phase``
+    and ``turns`` say when memory called it, and on whose account.
+    """
+
+    kind: Literal["model_call"] = "model_call"
+    purpose: Literal["chat", "embedding"]
+    model: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float | None = None
+    ms: float = 0.0
+    reused: bool = False
+    error: str | None = None
+    phase: Phase = "open"
+    turns: tuple[str, ...] = ()
+
+
+TraceEntry = MemoryOperation | PromotionDecision | Extraction | ModelCall
 
 
 class Cause(Frozen):
@@ -215,8 +237,7 @@ class Cause(Frozen):
     turns: tuple[str, ...] = ()
 
 
-_OPENING = Cause(phase="open", actor="backend")
-_cause: ContextVar[Cause] = ContextVar("memreplay_cause", default=_OPENING)
+_cause: ContextVar[Cause | None] = ContextVar("memreplay_cause", default=None)
 
 
 class MemoryTrace:
@@ -224,11 +245,14 @@ class MemoryTrace:
 
     def __init__(self) -> None:
         self._entries: list[TraceEntry] = []
+        self._latest = Cause(phase="open", actor="backend")
 
     @contextmanager
     def caused_by(self, phase: Phase, actor: str, turns: tuple[str, ...] = ()) -> Iterator[None]:
         """Everything recorded inside has this cause. Tasks started inside inherit it."""
-        token = _cause.set(Cause(phase=phase, actor=actor, turns=turns))
+        # A library may work in threads of its own, which do not inherit the context.
+        self._latest = Cause(phase=phase, actor=actor, turns=turns)
+        token = _cause.set(self._latest)
         try:
             yield
         finally:
@@ -244,7 +268,7 @@ class MemoryTrace:
         error: str | None = None,
     ) -> None:
         """A store reports one command, under the current cause."""
-        cause = _cause.get()
+        cause = self._cause()
         self._entries.append(
             MemoryOperation(
                 store=store,
@@ -270,6 +294,14 @@ class MemoryTrace:
     def extracted(self, extraction: Extraction) -> None:
         """A memory reports a call of its extractor."""
         self._entries.append(extraction)
+
+    def model_called(self, call: ModelCall) -> None:
+        """A memory called a model, under the current cause. May be called in any thread."""
+        cause = self._cause()
+        self._entries.append(call.model_copy(update={"phase": cause.phase, "turns": cause.turns}))
+
+    def _cause(self) -> Cause:
+        return _cause.get() or self._latest
 
     def drain(self) -> tuple[TraceEntry, ...]:
         """Return what was recorded since the last call, in order, and forget it."""

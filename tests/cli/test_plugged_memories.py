@@ -37,6 +37,7 @@ def test_broken_promises_of_a_careless_memory_are_described(run_cli: RunCli) -> 
     assert ran.code == 1
     for sentence in (
         "BROKEN  observing the same exchange twice changes nothing",
+        "to fix it: skip what was seen: self.seen = SeenExchanges()",
         "BROKEN  a recall keeps to top_k and context_tokens",
         "asked for 1 hits and 0 tokens it returned 3 tokens",
         "BROKEN  conversations do not see each other",
@@ -45,6 +46,20 @@ def test_broken_promises_of_a_careless_memory_are_described(run_cli: RunCli) -> 
     ):
         assert sentence in ran.out
     assert "before its results count" in ran.out.splitlines()[-1]
+
+
+def test_the_fix_for_a_memory_that_doubles_works(run_cli: RunCli) -> None:
+    ran = run_cli("check-backend", f"{STUBS}:Doubling")
+    assert "BROKEN  observing the same exchange twice" in ran.out
+    ran = run_cli("check-backend", f"{STUBS}:Mended")
+    assert ran.code == 0 and "kept    observing the same exchange twice" in ran.out, ran.out
+
+
+def test_a_memory_of_plain_functions_keeps_every_promise_and_names_its_turns(run_cli: RunCli) -> None:
+    ran = run_cli("check-backend", f"{STUBS}:Synchronous")
+    assert ran.code == 0, ran.out
+    broken = [line for line in ran.out.splitlines() if line.startswith(("BROKEN", "note"))]
+    assert broken == ["note    a turn perceives what was said before it"], ran.out
 
 
 def test_only_what_must_be_kept_decides(run_cli: RunCli) -> None:

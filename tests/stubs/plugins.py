@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from memory_backends.base import Exchange, MemoryBackend, Namespace, Recall, Snapshot
+from memory_backends.base import Exchange, Hit, MemoryBackend, Namespace, Recall, SeenExchanges, Snapshot
+from memory_backends.contract.trial import count_words
 from memory_backends.resources import Resources
+from memory_backends.retrieval.rendering import assemble
 from memory_backends.stores.qdrant import KnowledgeStore, Point
 from memory_backends.stores.trace import MemoryTrace
 
@@ -96,9 +99,47 @@ class HalfOurs(MemoryBackend):
         return Snapshot(values={"list": {"turns": list(self._turns)}}, points={"qdrant": {"texts": texts}})
 
 
-class Synchronous(Bare):
-    def observe(self, exchange: Exchange) -> None:  # type: ignore[override]
-        """No coroutine."""
+class Synchronous:
+    """Plain functions only, over a SQLite connection, which can be used in the thread alone that opened it."""
+
+    def open(self, namespace: Namespace) -> None:
+        self.db = sqlite3.connect(":memory:")
+        self.db.execute("create table said (turns text primary key, text text)")
+
+    def observe(self, exchange: Exchange) -> None:
+        row = (exchange.turn_ids[0], exchange.text)
+        self.db.execute("insert or replace into said values (?, ?)", row)
+
+    def recall(self, question: str, limit: int, budget: int) -> Recall:
+        rows = self.db.execute("select turns, text from said order by rowid desc limit ?", (limit,)).fetchall()
+        hits = [
+            Hit(id=id_, store="sqlite", place="said", rank=rank, score=None, text=text)
+            for rank, (id_, text) in enumerate(rows, start=1)
+        ]
+        return assemble(hits, {hit.id: -hit.rank for hit in hits}, budget, count_words)
+
+    def snapshot(self) -> Snapshot:
+        rows = self.db.execute("select turns, text from said").fetchall()
+        return Snapshot(points={"sqlite": {"said": {id_: {"text": text} for id_, text in rows}}})
+
+
+class Doubling(Bare):
+    """Writes what it hears again when it hears it again."""
+
+    async def observe(self, exchange: Exchange) -> None:
+        self.points[str(len(self.points))] = {"content": exchange.text}
+
+
+class Mended(Doubling):
+    """As ``check-backend`` suggests."""
+
+    async def open(self, namespace: Namespace) -> None:
+        await super().open(namespace)
+        self.seen = SeenExchanges()
+
+    async def observe(self, exchange: Exchange) -> None:
+        if self.seen.is_new(exchange):
+            await super().observe(exchange)
 
 
 class WantsMuch(Bare):

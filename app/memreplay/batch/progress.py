@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
@@ -121,8 +121,8 @@ class BatchProgress:
         self.judging = Tally(0)
         """The calls of the judge by this process; without a verdict they count as errors."""
 
-    def ingested(self, conversation: str, seconds: float) -> None:
-        """All backends have ingested a conversation."""
+    def ingested(self, conversation: str, seconds: float, kept: Sequence[str] = ()) -> None:
+        """All backends have ingested a conversation, ``kept`` of them in an earlier run."""
 
     def observe(self, event: ReplayEvent) -> None:
         if isinstance(event, ReplyReceived):
@@ -207,8 +207,8 @@ class PlainProgress(BatchProgress):
         super().__init__(totals)
         self._stream, self._last = stream, monotonic()
 
-    def ingested(self, conversation: str, seconds: float) -> None:
-        self._print(f"{conversation}: ingested in {seconds:.1f} s")
+    def ingested(self, conversation: str, seconds: float, kept: Sequence[str] = ()) -> None:
+        self._print(_ingested(conversation, seconds, kept))
 
     def _on_answer(self) -> None:
         all_done = all(tally.done >= tally.total for tally in self.tallies.values())
@@ -236,8 +236,8 @@ class TableProgress(BatchProgress):
         super().__init__(totals)
         self._note = ""
 
-    def ingested(self, conversation: str, seconds: float) -> None:
-        self._note = f"{conversation}: ingested in {seconds:.1f} s"
+    def ingested(self, conversation: str, seconds: float, kept: Sequence[str] = ()) -> None:
+        self._note = _ingested(conversation, seconds, kept)
 
     def __rich__(self) -> RenderableType:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -272,3 +272,8 @@ def shown_progress(totals: Mapping[tuple[str, str], int]) -> Iterator[BatchProgr
 def _ask(event: AskEvent) -> tuple[str, str, str, int]:
     # Conversations may use the same question ids.
     return event.backend, event.model, f"{event.conversation}/{event.question_id}", event.repeat
+
+
+def _ingested(conversation: str, seconds: float, kept: Sequence[str]) -> str:
+    reused = f" ({', '.join(kept)} filled by an earlier run; --fresh fills anew)" if kept else ""
+    return f"{conversation}: ingested in {seconds:.1f} s{reused}"

@@ -15,6 +15,7 @@ from memreplay.engine.events import (
     BackendEvent,
     BackgroundWorkSettled,
     FactsExtracted,
+    ModelCalled,
     Observed,
     QuestionAsked,
     ReplayEvent,
@@ -65,6 +66,8 @@ class RecordedHistory:
                 self._asks.apply(event)
             case FactsExtracted(extraction=extraction):
                 self.writing[event.backend].extractions.append(extraction)
+            case ModelCalled(call=call):
+                self.writing[event.backend].add_call(call)
             case BackgroundWorkSettled():
                 self.writing[event.backend].add(event)
             case Observed():
@@ -81,6 +84,7 @@ _KINDS = (
     "background_work_settled",
     "promotion_decided",
     "facts_extracted",
+    "model_called",
 )
 """Kinds that attribution and costs need, besides store operations that changed a store."""
 

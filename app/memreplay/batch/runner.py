@@ -114,8 +114,9 @@ class BatchRunner:
                 break
             # Embedded stores never yield: without this no reply would be processed meanwhile.
             await asyncio.sleep(0)
+        await session.keep()
         if session.finished:
-            self._progress.ingested(conversation.id, monotonic() - started)
+            self._progress.ingested(conversation.id, monotonic() - started, session.kept)
 
     async def _question(self, session: ReplaySession, asks: Sequence[Ask]) -> None:
         asked = 0

@@ -58,6 +58,7 @@ async def _check(name: str) -> list[Finding]:
             print(f"{mark:<{len(_INDENT)}}{finding.rule.promise}")
             if finding.broken is not None:
                 print(f"{_INDENT}{' '.join(finding.broken.split())}")
+                print(f"{_INDENT}to fix it: {finding.rule.fix}")
     finally:
         await redis.aclose()
         await qdrant.aclose()

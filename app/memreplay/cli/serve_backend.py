@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memory_backends.base import StoreUnavailableError
+from memory_backends.metering import MeteredChat
 from memory_backends.registry import backend_class, create_backend
 from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.conversations.models import Question
 from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.catalogue import ensure_reachable
+from memreplay.llm.chat import MemoryChatModel
 from memreplay.llm.client import NeverUnavailableModel
 from memreplay.llm.extraction import ModelFactExtractor
 from memreplay.llm.extractive.reader import read_prompt
@@ -103,7 +105,11 @@ async def _serve(name: str, settings: Settings, options: ServeOptions) -> None:
     model, base = settings.model[0], settings.api_base
     asked = NeverUnavailableModel()
     if settings.extractor is not None:
-        resources = replace(resources, extractor=ModelFactExtractor(asked, settings.extractor, base))
+        resources = replace(
+            resources,
+            extractor=ModelFactExtractor(asked, settings.extractor, base),
+            chat=MeteredChat(MemoryChatModel(asked, settings.extractor, base)),
+        )
     try:
         await asyncio.to_thread(ensure_embedder_answers, settings.embedder, vectors, base)
         await resources.redis.check()

@@ -20,8 +20,10 @@ from memreplay.engine.events import (
     EventSink,
     Observed,
     Perceived,
+    ReplayEvent,
     event_of,
 )
+from memreplay.engine.keeping import Keeper, KeptIngestion, KeptMemoryError, of_ingesting
 from memreplay.llm.rate_limiter import StoppedError
 
 T = TypeVar("T")
@@ -42,16 +44,38 @@ class BackendDriver:
     ``lock`` around calls that belong together.
     """
 
-    def __init__(self, conversation: str, name: str, backend: MemoryBackend, emit: EventSink) -> None:
+    def __init__(
+        self,
+        conversation: str,
+        name: str,
+        backend: MemoryBackend,
+        emit: EventSink,
+        keeper: Keeper | None = None,
+    ) -> None:
         self._conversation, self._name = conversation, name
         self._backend, self._emit = backend, emit
+        self._keeper = keeper if backend.can_be_kept else None
+        self._kept: KeptIngestion | None = None
+        self._ingested: list[ReplayEvent] = []
+        self._ingested_until = 0
         self.broken: str | None = None
         self.lock = asyncio.Lock()
 
+    @property
+    def kept_until(self) -> int:
+        """The turn up to which an earlier run filled the memory; 0 if none did."""
+        return self._kept.until if self._kept else 0
+
     async def open(self, run_id: str) -> None:
-        """Open the memory, empty."""
+        """Open the memory: empty, or filled by an earlier run if there is a keeper."""
         namespace = Namespace(run_id=run_id, conversation_id=self._conversation, backend=self._name)
         await self._guarded("open", self._backend.open(namespace), 0)
+        if self._keeper is not None and self.broken is None:
+            try:
+                self._kept = await self._keeper.restore(self._backend)
+            except KeptMemoryError:
+                await self._guarded("open", self._backend.open(namespace), 0)
+            self._backend.trace.drain()  # loading is no write of this conversation
         self._emit(
             ConversationOpened(
                 conversation=self._conversation, turn=0, backend=self._name, memory=self._backend.description
@@ -76,13 +100,31 @@ class BackendDriver:
 
     async def ingest(self, exchange: Exchange, turn: int) -> None:
         """Let the memory observe an exchange, and wait for the background work that this starts."""
+        if self._kept is not None and turn <= self._kept.until:
+            for event in self._kept.at(turn):
+                self._tell(event)
+            return
         at = {"conversation": self._conversation, "backend": self._name}
         started = perf_counter()
         await self._guarded("observe", self._backend.observe(exchange), turn)
-        self._emit(Observed(**at, turn=turn, turns=exchange.turn_ids, ms=ms_since(started)))
+        self._tell(Observed(**at, turn=turn, turns=exchange.turn_ids, ms=ms_since(started)))
         started = perf_counter()
         await self._guarded("consolidate", self._backend.settle(), turn)
-        self._emit(BackgroundWorkSettled(**at, turn=turn, ms=ms_since(started)))
+        self._tell(BackgroundWorkSettled(**at, turn=turn, ms=ms_since(started)))
+        self._ingested_until = turn
+
+    async def keep(self) -> None:
+        """Keep what was ingested for later runs, unless all of it was kept before."""
+        if self._keeper is not None and self.broken is None and self._ingested_until:
+            async with self.lock:
+                await self._keeper.keep(self._backend, self._ingested_until, self._ingested)
+        self._ingested = []
+
+    def _tell(self, event: ReplayEvent) -> None:
+        """Emit an event; remember it if the memory may be kept."""
+        if self._keeper is not None and of_ingesting(event):
+            self._ingested.append(event)
+        self._emit(event)
 
     async def close(self, status: ClosingStatus, turn: int) -> None:
         """Close the memory at the end of the conversation, or when it is abandoned."""
@@ -134,7 +176,7 @@ class BackendDriver:
             # A plug-in may raise anything; the run continues with the other memories.
             failure = f"{type(error).__name__}: {error}"
         for entry in self._backend.trace.drain():
-            self._emit(event_of(entry, self._conversation, turn, self._name))
+            self._tell(event_of(entry, self._conversation, turn, self._name))
         if failure is None:
             return result
         self._emit(

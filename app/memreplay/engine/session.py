@@ -16,6 +16,7 @@ from memreplay.conversations.models import Conversation, Question
 from memreplay.engine.answers import AnswerJudge, ask_fields, choice_order, grade, with_order
 from memreplay.engine.backend_driver import BackendDriver, ms_since
 from memreplay.engine.events import AnswerScored, EventSink, QuestionAsked, ReplyReceived, TurnPlayed
+from memreplay.engine.keeping import Keeper
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import AnswerRequest, Reply
 from memreplay.llm.rate_limiter import StoppedError
@@ -84,12 +85,13 @@ class ReplaySession:
         answerer: Answerer,
         plan: ReplayPlan,
         emit: EventSink,
+        keeper: Keeper | None = None,
     ) -> None:
         self.conversation = conversation
         self.position = 0
         self._backends = backends
         self._drivers = {
-            name: BackendDriver(conversation.id, name, backend, emit) for name, backend in backends.items()
+            name: BackendDriver(conversation.id, name, backend, emit, keeper) for name, backend in backends.items()
         }
         self._ingesting = {name: memory for name, memory in self._drivers.items() if name not in plan.ask_only}
         self._answerer = answerer
@@ -103,9 +105,19 @@ class ReplaySession:
         return self.position >= len(self.conversation.turns)
 
     async def open(self) -> None:
-        """Open all backends, empty."""
+        """Open all backends: empty, or filled where the keeper has what an earlier run filled."""
         for memory in self._ingesting.values():
             await memory.open(self._plan.run_id)
+
+    async def keep(self) -> None:
+        """Keep the memories as they are now for later runs."""
+        for memory in self._ingesting.values():
+            await memory.keep()
+
+    @property
+    def kept(self) -> list[str]:
+        """Names of the backends that an earlier run filled, wholly or in part."""
+        return [name for name, memory in self._ingesting.items() if memory.kept_until]
 
     async def step(self) -> bool:
         """Play the next turn to all backends. False if none is left.

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Protocol
+from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 from memreplay.llm.catalogue import model_facts
@@ -30,13 +30,15 @@ def request_key(request: AnswerRequest) -> str:
 
     The segments of a message count as their joined text, which is all that the model sees.
     """
-    parts = {
+    parts: dict[str, Any] = {
         "model": request.model,
         "api_base": request.api_base,
         "messages": [[message.role, message.content] for message in request.messages],
         "parameters": request.parameters,
         "repeat": request.repeat,
     }
+    if request.raw_messages:
+        parts["raw_messages"] = request.raw_messages
     canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
 

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from memreplay.conversations.models import Frozen
 from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.llm.keys import DUMMY_KEY, missing_keys
 from memreplay.llm.litellm_setup import loaded_litellm
 
 _TABLE = "model_prices_and_context_window_backup.json"
@@ -69,9 +70,6 @@ def model_facts(model: str) -> ModelFacts:
     )
 
 
-DUMMY_KEY = "no-key-needed"
-"""Sent to a local server where the user has set no key, since most clients insist on one."""
-
 _OWN_PREFIX = EXTRACTIVE_MODEL.partition("/")[0] + "/"
 
 
@@ -95,14 +93,14 @@ def ensure_reachable(model: str, api_base: str | None) -> None:
         raise UsageError(
             f"unknown model {model!r}; LiteLLM names are provider/model, such as openai/gpt-4o-mini"
         ) from None
-    missing = _missing_keys(model)
+    missing = missing_keys(model, api_base)
     if missing and not is_local(api_base):
-        raise MissingServerOrKeyError(f"{model} needs a key: set {' or '.join(missing)}")
+        raise MissingServerOrKeyError(f"{model} needs a key: set {missing}")
 
 
 def key_for(model: str, api_base: str | None) -> str | None:
     """A dummy key for a local server where the user has set none; None lets LiteLLM find the real one."""
-    return DUMMY_KEY if is_local(api_base) and _missing_keys(model) else None
+    return DUMMY_KEY if is_local(api_base) and missing_keys(model, api_base) else None
 
 
 def variable_of_key(model: str) -> str | None:
@@ -111,7 +109,7 @@ def variable_of_key(model: str) -> str | None:
         name = f"{loaded_litellm().get_llm_provider(model)[1].upper()}_API_KEY"
     except Exception:
         return None
-    return name if name in os.environ else " or ".join(_missing_keys(model)) or None
+    return name if os.environ.get(name) else missing_keys(model, None)
 
 
 def is_local(api_base: str | None) -> bool:
@@ -132,10 +130,3 @@ def is_loopback(url: str) -> bool:
         return host is None or host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _missing_keys(model: str) -> list[str]:
-    """Environment variables that could hold the key; empty where one is set or none is needed."""
-    found = loaded_litellm().validate_environment(model)
-    names = [name for name in found["missing_keys"] if not name.endswith("_BASE")]
-    return [] if found["keys_in_environment"] or any(os.environ.get(name) for name in names) else names

@@ -126,7 +126,10 @@ class LiteLLMModel:
         started = time.perf_counter()
         call = self._litellm.acompletion(
             model=request.model,
-            messages=[_as_sent(message, marked=request.marks_prefix) for message in request.messages],
+            messages=[
+                *request.raw_messages,
+                *(_as_sent(message, marked=request.marks_prefix) for message in request.messages),
+            ],
             api_base=request.api_base,
             api_key=key_for(request.model, request.api_base),
             timeout=self._timeout,
@@ -157,6 +160,7 @@ def _as_sent(message: PromptMessage, *, marked: bool) -> Mapping[str, Any]:
 def _expected_tokens(request: AnswerRequest) -> int:
     """An estimate; the provider counts them in its reply."""
     characters = sum(len(segment) for message in request.messages for segment in message.segments)
+    characters += sum(len(str(message.get("content") or "")) for message in request.raw_messages)
     return characters // _CHARACTERS_PER_TOKEN + int(request.parameters.get("max_tokens") or 0)
 
 
@@ -181,7 +185,8 @@ def _reply(litellm: Any, request: AnswerRequest, response: Any, elapsed: float) 
     # LiteLLM moves the field "refusal" of OpenAI there.
     refusal = (getattr(message, "provider_specific_fields", None) or {}).get("refusal")
     refused = choices[0].finish_reason == "content_filter" or bool(refusal)
-    is_empty = not text.strip() and not refused
+    wanted = (getattr(message, "tool_calls", None) or ()) if "tools" in request.parameters else ()
+    is_empty = not text.strip() and not refused and not wanted
     usage = getattr(response, "usage", None)
     counts = [
         getattr(usage, "prompt_tokens", None),
@@ -196,7 +201,13 @@ def _reply(litellm: Any, request: AnswerRequest, response: Any, elapsed: float) 
         usage=TokenUsage(prompt=prompt, completion=completion, cached=cached),
         cost_usd=_cost(litellm, request.model, response) if all(map(_is_credible, counts)) else None,
         ms=elapsed,
+        tool_calls=tuple(map(_tool_call, wanted)),
     )
+
+
+def _tool_call(call: Any) -> dict[str, Any]:
+    function = {"name": call.function.name, "arguments": redact_reply(call.function.arguments or "")}
+    return {"id": call.id, "type": "function", "function": function}
 
 
 _MOST_TOKENS = 10**9

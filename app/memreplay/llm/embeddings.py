@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -11,7 +12,9 @@ from numpy.typing import NDArray
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
 from memory_backends.base import BackendError, TextEmbedder
+from memory_backends.metering import note_call
 from memory_backends.retrieval.ranking import unit_vectors
+from memory_backends.stores.trace import ModelCall
 from memreplay.llm.catalogue import key_for
 from memreplay.llm.errors import may_pass, reason_of
 from memreplay.llm.litellm_setup import loaded_litellm
@@ -50,6 +53,7 @@ class LiteLLMEmbedder(TextEmbedder):
 
     def _call(self, texts: list[str]) -> list[list[float]]:
         litellm = loaded_litellm()
+        started = time.perf_counter()
         retrying = Retrying(
             stop=stop_after_attempt(ATTEMPTS),
             wait=wait_exponential(multiplier=self._first_wait, max=10),
@@ -73,6 +77,16 @@ class LiteLLMEmbedder(TextEmbedder):
             raise BackendError(
                 f"{self.name} returned no vectors: {type(error).__name__}: {reason_of(error)}"
             ) from None
+        note_call(_call_of(litellm, self._model, response, (time.perf_counter() - started) * 1000))
         if len(rows) != len(texts):
             raise BackendError(f"{self.name} returned {len(rows)} vectors for {len(texts)} texts")
         return rows
+
+
+def _call_of(litellm: Any, model: str, response: Any, ms: float) -> ModelCall:
+    try:
+        cost: float | None = float(litellm.completion_cost(completion_response=response, model=model))
+    except Exception:
+        cost = None
+    used = getattr(getattr(response, "usage", None), "prompt_tokens", None) or 0
+    return ModelCall(purpose="embedding", model=model, prompt_tokens=used, cost_usd=cost, ms=ms)

@@ -26,6 +26,8 @@ class AnswerRequest(Frozen):
     """One call of a model. Equal requests share one reply; ``repeat`` tells deliberate repetitions apart.
 
     ``marks_prefix`` asks the provider to cache all but the last segment of each message. It changes only the price.
+    ``raw_messages`` are messages in OpenAI's form that a memory sends, tool calls included; then ``messages`` is
+    empty.
     """
 
     model: str
@@ -34,6 +36,7 @@ class AnswerRequest(Frozen):
     parameters: dict[str, Any]
     repeat: int = 0
     marks_prefix: bool = False
+    raw_messages: tuple[dict[str, Any], ...] = ()
 
 
 class TokenUsage(Frozen):
@@ -49,7 +52,8 @@ class Reply(Frozen):
 
     ``refused`` marks a provider's refusal (content filter). ``cost_usd`` is None where the price is unknown.
     ``ms`` is the time of the call; ``reused`` means that the reply comes from the cache. ``earlier_questions`` and
-    ``earlier_conversations`` count what an agent without a fresh session had already seen.
+    ``earlier_conversations`` count what an agent without a fresh session had already seen. ``tool_calls`` are
+    those that the model wants, in OpenAI's form.
     """
 
     text: StorableText | None
@@ -61,6 +65,7 @@ class Reply(Frozen):
     reused: bool = False
     earlier_questions: int = 0
     earlier_conversations: int = 0
+    tool_calls: tuple[dict[str, Any], ...] = ()
 
     @property
     def was_billed(self) -> bool:

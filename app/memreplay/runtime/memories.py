@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -16,20 +16,25 @@ from memory_backends.base import (
     StoreUnavailableError,
     system_clock,
 )
+from memory_backends.metering import ChatModel, MeteredChat
 from memory_backends.options import MemoryOptionError, MemoryOptions, memory_options
-from memory_backends.registry import TAKEN_BY, Evidence, create_backend
+from memory_backends.registry import BACKEND_NAMES, Evidence, create_backend, settings_taken
 from memory_backends.resources import Resources
 from memory_backends.retrieval.embedding import CachedEmbedder
 from memory_backends.retrieval.vector_cache import StoredEmbedder
 from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
 from memreplay.conversations.models import Conversation
+from memreplay.engine.keeping import Keeper
 from memreplay.engine.remote.backend import AgentBackend, RemoteAgent
-from memreplay.engine.remote.client import AgentAddress, AgentClient, AgentError, is_agent
+from memreplay.engine.remote.client import AgentError, is_agent
+from memreplay.engine.remote.openai import agent_client
 from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.tokens import token_counter
+from memreplay.paths import cache_folder
 from memreplay.runtime.embedders import ensure_embedder_answers, stored_embedder
+from memreplay.runtime.kept_memories import KeptMemories, writing_settings
 from memreplay.settings import Settings
 
 
@@ -63,7 +68,7 @@ def agents_of(settings: Settings) -> dict[str, RemoteAgent]:
         UsageError: an invalid address.
     """
     return {
-        name: RemoteAgent(AgentClient(AgentAddress.read(name), settings.agent_token))
+        name: RemoteAgent(agent_client(name, settings.agent_token, settings.agent_session_header))
         for name in settings.backend
         if is_agent(name)
     }
@@ -79,12 +84,20 @@ def memory_options_of(settings: Settings) -> MemoryOptions:
         options = memory_options(settings.ablate, settings.tier_share)
     except MemoryOptionError as error:
         raise UsageError(str(error)) from None
-    for option, name in TAKEN_BY.items():
-        if getattr(settings, option) and name not in settings.backend:
-            raise UsageError(f"--{option.replace('_', '-')} is an option of {name}, and {name} is not in this run")
+    for option in ("ablate", "tier_share", "extractor"):
+        if getattr(settings, option) and not _is_taken(option, settings.backend):
+            takers = ", ".join(name for name in BACKEND_NAMES if option in settings_taken(name))
+            raise UsageError(f"--{option.replace('_', '-')} is an option of {takers}; this run has no such memory")
     if settings.extractor == EXTRACTIVE_MODEL:
         raise UsageError(f"--extractor needs a language model; {EXTRACTIVE_MODEL} can only answer questions")
     return options
+
+
+def _is_taken(option: str, names: Sequence[str]) -> bool:
+    try:
+        return any(option in settings_taken(name) for name in names if not is_agent(name))
+    except BackendError as error:
+        raise UsageError(str(error)) from None
 
 
 def connections(settings: Settings) -> tuple[RedisConnection, QdrantConnection]:
@@ -105,14 +118,15 @@ def connections(settings: Settings) -> tuple[RedisConnection, QdrantConnection]:
 class RunMemories:
     """The stores, the embedder and the agents of a run, and the memories that are built on them."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, warn: Callable[[str], None] = lambda sentence: None) -> None:
         self._settings = settings
+        self._warn = warn
         self._agents = agents_of(settings)
         self._resources, self._vectors = resources_of(settings)
 
-    def use_extractor(self, extractor: FactExtractor | None) -> None:
-        """Memories created from now on use it."""
-        self._resources = replace(self._resources, extractor=extractor)
+    def use_models(self, extractor: FactExtractor | None, chat: ChatModel | None) -> None:
+        """Memories created from now on use these."""
+        self._resources = replace(self._resources, extractor=extractor, chat=MeteredChat(chat) if chat else None)
 
     def fresh(self, conversation: Conversation, names: Sequence[str]) -> dict[str, MemoryBackend]:
         """New memories for a conversation, by name.
@@ -128,6 +142,13 @@ class RunMemories:
         if is_agent(name):
             return AgentBackend(name, replace(self._agents[name], serves_without_sessions=False))
         return self.fresh(conversation, [name])[name]
+
+    def keeper(self, conversation: Conversation) -> Keeper | None:
+        """Where filled memories of a conversation are kept; None if this run neither uses nor keeps any."""
+        if self._settings.fresh or not self._settings.cache:
+            return None
+        written_by = writing_settings(self._settings, self._resources.embedder.name)
+        return KeptMemories(cache_folder() / "memories", written_by, conversation, self._warn)
 
     def refuse_unusable(self) -> None:
         """Raise UsageError for a memory that cannot be created, or not used offline; opens no connection."""

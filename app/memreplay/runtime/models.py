@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import Callable
 
 from memory_backends.base import FactExtractor
+from memory_backends.metering import ChatModel
 from memreplay.dataset_interfaces.language_model import LLMReply, LLMRequest
 from memreplay.errors import UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.answerer import ModelAnswerer
 from memreplay.llm.caching import CachedModel, RunReplies, SharedPrefixModel
+from memreplay.llm.chat import MemoryChatModel
 from memreplay.llm.client import LiteLLMModel, OfflineModel
 from memreplay.llm.extraction import ModelFactExtractor
 from memreplay.llm.judging import ModelJudge
@@ -37,7 +39,7 @@ class RunModels:
         self.rate_limiters = RateLimiters(RateLimits(settings.concurrency, settings.rpm, settings.tpm))
         model = self._paid_model()
         self.answer_model = CachedModel(model, self.reply_cache) if self.reply_cache else model
-        self.extractor = self._extractor(model, run_id)
+        self.extractor, self.chat = self._writing_models(model, run_id)
 
     def _paid_model(self) -> AnswerModel:
         """From the inside out: provider, shared prefixes sent first, offline switch."""
@@ -46,16 +48,19 @@ class RunModels:
         )
         return OfflineModel(model) if self._settings.offline else model
 
-    def _extractor(self, model: AnswerModel, run_id: Callable[[], str]) -> FactExtractor | None:
-        """Its replies are always cached, since a resumed run ingests conversations again.
+    def _writing_models(
+        self, model: AnswerModel, run_id: Callable[[], str]
+    ) -> tuple[FactExtractor | None, ChatModel | None]:
+        """What memories write with. Replies are always cached, since a resumed run ingests conversations again.
 
         With ``--no-cache`` they are cached for this run alone.
         """
         name, store = self._settings.extractor, self._reply_store
         if name is None or store is None:
-            return None
-        cache = store if self._settings.cache else RunReplies(store, run_id)
-        return ModelFactExtractor(CachedModel(model, cache), name, self._settings.api_base)
+            return None, None
+        cached = CachedModel(model, store if self._settings.cache else RunReplies(store, run_id))
+        base = self._settings.api_base
+        return ModelFactExtractor(cached, name, base), MemoryChatModel(cached, name, base)
 
     def judge(self) -> ModelJudge | None:
         """What grades replies to recall questions, if a judge is named."""

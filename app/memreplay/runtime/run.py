@@ -30,7 +30,7 @@ from memreplay.timeline.annotations import Annotations, SessionAnnotations
 from memreplay.timeline.event_store import EventArchive
 
 _SETTINGS_THAT_CHANGE_NO_ANSWER = frozenset(
-    {"concurrency", "rpm", "tpm", "timeout", "cache", "offline", "redis_ttl"}
+    {"fresh", "concurrency", "rpm", "tpm", "timeout", "cache", "offline", "redis_ttl"}
 )
 
 
@@ -61,9 +61,9 @@ class Run:
         self._early: dict[str, SessionAnnotations] = {}
         self._kept: dict[str, Sequence[ReplayEvent]] = {}
         self._over = False
-        self._memories = RunMemories(settings)
+        self._memories = RunMemories(settings, warn)
         self._models = RunModels(settings, lambda: self._run_id, warn)
-        self._memories.use_extractor(self._models.extractor)
+        self._memories.use_models(self._models.extractor, self._models.chat)
         self.reply_cache = self._models.reply_cache
         self.rate_limiters = self._models.rate_limiters
         self.answer_model = self._models.answer_model
@@ -156,7 +156,9 @@ class Run:
             self._kept[conversation.id] = self.recorder.keep_answers(conversation.id)
         memories = self.backends_for(conversation, self.backend_names if backends is None else backends)
         plan = self.plan(self.recorder.run_id, memories, perceive=perceive)
-        return ReplaySession(conversation, memories, self._answerer, plan, self.recorded(emit))
+        # What a memory perceives at a turn is what it holds then, not what it holds in the end.
+        keeper = None if plan.perceive else self._memories.keeper(conversation)
+        return ReplaySession(conversation, memories, self._answerer, plan, self.recorded(emit), keeper)
 
     def recorded(self, emit: EventSink | None) -> EventSink:
         """A sink that records every event of the run before it passes it on."""

@@ -285,13 +285,22 @@ class RetrievalResults(Frozen):
 class WritingResults(Frozen):
     """What it took to write to memory. ``ms`` includes the background work that this started.
 
-    ``model_tokens`` and ``cost_usd`` are those of models that memory called; null if unknown.
+    ``model_tokens`` and ``cost_usd`` are those of all models that memory called, embedders included (of which
+    ``embedding_tokens``); null if unknown. ``model_calls`` counts the calls, ``reused_calls`` those answered from
+    the cache, which count with their original usage, and ``failed_calls`` those without a usable reply.
+    ``reused_exchanges`` were written by an earlier run, whose filled memory was used: what they took was spent
+    then.
     """
 
     exchanges: int
     ms: float
     model_tokens: int | None
     cost_usd: float | None
+    model_calls: int | None = None
+    reused_calls: int = 0
+    failed_calls: int = 0
+    embedding_tokens: int = 0
+    reused_exchanges: int = 0
 
 
 class AbstentionResults(Frozen):

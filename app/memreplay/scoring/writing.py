@@ -1,4 +1,4 @@
-"""What it took to write a conversation to memory: time, and the calls of models that extract facts."""
+"""What it took to write a conversation to memory: time, and the calls of models that memory made."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memory_backends.registry import BACKEND_NAMES
-from memory_backends.stores.trace import Extraction
+from memory_backends.stores.trace import Extraction, ModelCall, Phase
 from memreplay.engine.events import BackgroundWorkSettled, Observed
 from memreplay.scoring.results import ExtractionResults, Tokens, WritingResults
 
 _REMOTE_EMBEDDER = "litellm:"
+
+_WRITING: frozenset[Phase] = frozenset({"open", "observe", "consolidate"})
 
 
 @dataclass
@@ -23,20 +25,36 @@ class Writing:
     """
 
     extractions: list[Extraction] = field(default_factory=list)
+    calls: list[ModelCall] = field(default_factory=list)
     _ms: dict[tuple[str, int, str], float] = field(default_factory=dict)
+    _reused: set[tuple[str, int]] = field(default_factory=set)
 
     def add(self, event: Observed | BackgroundWorkSettled) -> None:
         """Count an exchange, or the background work after it."""
         self._ms[event.conversation, event.turn, event.kind] = event.ms
+        if isinstance(event, Observed) and event.reused:
+            self._reused.add((event.conversation, event.turn))
+
+    def add_call(self, call: ModelCall) -> None:
+        """Count a model call, unless memory made it to read."""
+        if call.phase in _WRITING:
+            self.calls.append(call)
 
     def merge(self, other: Writing) -> None:
         """Add what another conversation took."""
         self.extractions += other.extractions
+        self.calls += other.calls
         self._ms |= other._ms
+        self._reused |= other._reused
 
     @property
     def exchanges(self) -> int:
         return sum(kind == "observed" for _, _, kind in self._ms)
+
+    @property
+    def reused(self) -> int:
+        """Exchanges that an earlier run wrote."""
+        return len(self._reused)
 
     @property
     def ms(self) -> float:
@@ -47,27 +65,39 @@ class Writing:
 def writing_of(backend: str, writing: Writing | None, settings: Mapping[str, Any]) -> WritingResults | None:
     """The results of a backend's write path; None if it wrote nothing, as an agent that was never told anything.
 
-    Without extractor our own memories call no model, hence 0 tokens; what a plug-in does by itself is unknown.
+    What a plug-in does past our ports and LiteLLM cannot be seen: its tokens are unknown if no call was seen. So is
+    the price of vectors that were embedded ahead, for all memories together.
     """
     if writing is None or not writing.exchanges:
         return None
-    extraction = extraction_of(writing.extractions)
-    if extraction is not None:
-        tokens: int | None = extraction.tokens.prompt + extraction.tokens.completion
-        cost = extraction.cost_usd
-    else:
-        tokens, cost = (0, 0.0) if backend in BACKEND_NAMES else (None, None)
-    if str(settings.get("embedder", "")).startswith(_REMOTE_EMBEDDER):
-        cost = None
-    return WritingResults(exchanges=writing.exchanges, ms=writing.ms, model_tokens=tokens, cost_usd=cost)
+    calls: list[Extraction | ModelCall] = [*writing.extractions, *writing.calls]
+    embedding = [call for call in writing.calls if call.purpose == "embedding"]
+    seen = backend in BACKEND_NAMES or bool(calls)
+    embedded_ahead = str(settings.get("embedder", "")).startswith(_REMOTE_EMBEDDER) and not embedding
+    return WritingResults(
+        exchanges=writing.exchanges,
+        ms=writing.ms,
+        model_tokens=sum(call.prompt_tokens + call.completion_tokens for call in calls) if seen else None,
+        cost_usd=_cost_of(calls) if seen and not embedded_ahead else None,
+        model_calls=len(calls) if seen else None,
+        reused_calls=sum(call.reused for call in calls),
+        failed_calls=sum(call.error is not None for call in calls),
+        embedding_tokens=sum(call.prompt_tokens for call in embedding),
+        reused_exchanges=writing.reused,
+    )
+
+
+def _cost_of(calls: Sequence[Extraction | ModelCall]) -> float | None:
+    """Their sum; None if a price is unknown. A failed call costs nothing, unless it says so."""
+    costs = [call.cost_usd for call in calls if call.error is None or call.cost_usd is not None]
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if len(known) == len(costs) else None
 
 
 def extraction_of(calls: Sequence[Extraction]) -> ExtractionResults | None:
     """Aggregate a backend's calls of its extractor; None if there are none."""
     if not calls:
         return None
-    costs = [call.cost_usd for call in calls if call.error is None or call.cost_usd is not None]
-    known = [cost for cost in costs if cost is not None]
     reasons = Counter(call.error for call in calls if call.error is not None)
     return ExtractionResults(
         model=calls[0].model,
@@ -81,5 +111,5 @@ def extraction_of(calls: Sequence[Extraction]) -> ExtractionResults | None:
             completion=sum(call.completion_tokens for call in calls),
             cached=sum(call.cached_tokens for call in calls),
         ),
-        cost_usd=sum(known) if costs and len(known) == len(costs) else None,
+        cost_usd=_cost_of(calls) if any(call.cost_usd is not None for call in calls) else None,
     )

@@ -16,6 +16,7 @@ from memreplay.conversations.registry import load
 from memreplay.engine.events import BackendFailed, QuestionAsked, ReplayEvent, ReplyReceived
 from memreplay.engine.remote.backend import AgentBackend, RemoteAgent
 from memreplay.engine.remote.client import MAX_REPLY_BYTES, AgentAddress, AgentClient
+from memreplay.engine.remote.openai import agent_client
 from memreplay.engine.session import ReplayPlan, ReplaySession
 from memreplay.errors import UsageError
 from memreplay.grading import RetrievalScore
@@ -23,6 +24,7 @@ from memreplay.llm import AGENT_MODEL
 from memreplay.timeline.timeline import Timeline
 from tests.stubs.agent import StubAgent, says, stub_agent
 from tests.stubs.answering import ScriptedAnswerer
+from tests.stubs.openai_server import OpenAIServer, answer
 
 
 @pytest.fixture
@@ -261,3 +263,45 @@ def test_an_address_that_cannot_be_one_or_holds_a_secret_is_refused(name: str) -
     with pytest.raises(UsageError, match="expected http://host") as refused:
         AgentAddress.read(name)
     assert "pass@" not in str(refused.value) and "abc" not in str(refused.value)
+
+
+@pytest.mark.parametrize("header", [None, "X-Session-Id"])
+async def test_a_chat_endpoint_gets_the_whole_history_or_every_turn_under_its_session(
+    conversation: Conversation, header: str | None
+) -> None:
+    spoken = [turn.text for turn in conversation.turns]
+    users = [turn.text for turn in conversation.turns if turn.role == "user"]
+    with OpenAIServer([answer("Nimbus Labs")]) as server:
+        name = f"openai:my-agent@{server.url}"
+        line = RemoteAgent(agent_client(name, "s3cret", header))
+        run = Replay(conversation, line, name)
+        await run.play()
+        told = len(server.requests)
+        await run.ask_all()
+        await line.client.aclose()
+    asked = server.requests[told:]
+    assert {request.body["model"] for request in server.requests} == {"my-agent"}
+    assert {request.headers["authorization"] for request in server.requests} == {"Bearer s3cret"}
+    assert {request.path for request in server.requests} == {"/v1/chat/completions"}
+    assert len(asked) == len(conversation.questions) and run.replies()
+    if header is None:
+        assert told == 0, "it keeps nothing, so it is told nothing"
+        for request in asked:
+            assert [message["content"] for message in request.body["messages"][:-1]] == spoken
+            assert "x-session-id" not in request.headers
+    else:
+        assert [request.body["messages"][0]["content"] for request in server.requests[:told]] == users
+        assert all(len(request.body["messages"]) == 1 for request in server.requests)
+        assert len({request.headers["x-session-id"] for request in server.requests}) == 1
+    assert [reply.text for reply in run.replies()] == ["Nimbus Labs"] * len(asked)
+    earlier = [reply.earlier_questions for reply in run.replies()]
+    assert earlier == ([0] * len(asked) if header is None else list(range(len(asked))))
+
+
+@pytest.mark.parametrize(
+    "name", ["openai:", "openai:ftp://host/v1", "openai:http://me:s3cret@host/v1", "openai:http://host"]
+)
+def test_a_chat_endpoint_that_cannot_be_one_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=r"expected openai:\[MODEL@\]http://host") as raised:
+        agent_client(name, None, None)
+    assert "s3cret" not in str(raised.value)

@@ -126,7 +126,6 @@ async def test_what_its_own_stores_do_is_on_the_account_of_the_phase() -> None:
         (f"{STUBS}:Absent", "there is no Absent in tests.stubs.plugins"),
         (f"{STUBS}:a_function", "is not a class"),
         (f"{STUBS}:NoMemory", r"it has no open\(\), it has no observe\(\)"),
-        (f"{STUBS}:Synchronous", r"its observe\(\) is not `async def`"),
         (f"{STUBS}:WantsMuch", "its __init__ requires redis, qdrant"),
         ("tests.stubs.fails_on_import:Memory", r"RuntimeError: half configured \(fails_on_import.py, line 3\)"),
     ],

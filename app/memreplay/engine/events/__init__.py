@@ -23,6 +23,7 @@ from memreplay.engine.events.replay import (
     ConversationOpened,
     Event,
     FactsExtracted,
+    ModelCalled,
     Observed,
     Perceived,
     PromotionDecided,
@@ -65,6 +66,7 @@ __all__ = [
     "MemoryCleared",
     "MessagePart",
     "MessageSaid",
+    "ModelCalled",
     "Observed",
     "Perceived",
     "PromotionDecided",
@@ -87,6 +89,7 @@ ReplayEvent = Annotated[
     | StoreOperated
     | PromotionDecided
     | FactsExtracted
+    | ModelCalled
     | Observed
     | BackgroundWorkSettled
     | BackendFailed

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Literal
 
 from memory_backends.base import ClosingStatus, Cut, Hit, MemoryDescription, WhyEmpty
-from memory_backends.stores.trace import Extraction, MemoryOperation, Phase, PromotionDecision, TraceEntry
+from memory_backends.stores.trace import (
+    Extraction,
+    MemoryOperation,
+    ModelCall,
+    Phase,
+    PromotionDecision,
+    TraceEntry,
+)
 from memreplay.conversations.models import Frozen
 from memreplay.grading import RetrievalScore, Score
 from memreplay.llm.judging import Judgement
@@ -129,12 +136,23 @@ class FactsExtracted(BackendEvent):
     extraction: Extraction
 
 
+class ModelCalled(BackendEvent):
+    """A memory called a model by itself: to extract, rewrite or embed."""
+
+    kind: Literal["model_called"] = "model_called"
+    call: ModelCall
+
+
 class Observed(BackendEvent):
-    """The write path of an exchange ran. ``turns`` are its turn ids; ``ms`` is wall time."""
+    """The write path of an exchange ran. ``turns`` are its turn ids; ``ms`` is wall time.
+
+    ``reused``: it ran in an earlier run, whose filled memory this run uses. So did everything that memory did then.
+    """
 
     kind: Literal["observed"] = "observed"
     turns: tuple[str, ...]
     ms: float
+    reused: bool = False
 
 
 class BackgroundWorkSettled(BackendEvent):
@@ -161,7 +179,7 @@ class ConversationClosed(BackendEvent):
 
 def event_of(
     entry: TraceEntry, conversation: str, turn: int, backend: str
-) -> StoreOperated | PromotionDecided | FactsExtracted:
+) -> StoreOperated | PromotionDecided | FactsExtracted | ModelCalled:
     """The event of an entry in a backend's trace."""
     match entry:
         case MemoryOperation():
@@ -170,3 +188,5 @@ def event_of(
             return PromotionDecided(conversation=conversation, turn=turn, backend=backend, decision=entry)
         case Extraction():
             return FactsExtracted(conversation=conversation, turn=turn, backend=backend, extraction=entry)
+        case ModelCall():
+            return ModelCalled(conversation=conversation, turn=turn, backend=backend, call=entry)

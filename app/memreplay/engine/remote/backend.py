@@ -12,7 +12,7 @@ from memory_backends.retrieval.rendering import date_heading
 from memory_backends.stores.snapshot_diff import SnapshotDiffer
 from memory_backends.stores.trace import MemoryTrace
 from memreplay.conversations.models import Question
-from memreplay.engine.remote.client import AgentClient, AgentError, NotOfferedError
+from memreplay.engine.remote.client import AgentClient, AgentError, NotOfferedError, Said
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import AnswerRequest, PromptMessage, Reply
 from memreplay.llm.prompts import question_prompt
@@ -61,7 +61,7 @@ class AgentBackend(MemoryBackend):
 
     def _reset(self) -> None:
         self.questions = 0
-        self._history = ""
+        self._history: list[Said] = []
         self._ingested: set[tuple[str, ...]] = set()
         self._dated_session: int | None = None
 
@@ -92,9 +92,11 @@ class AgentBackend(MemoryBackend):
         with self.trace.caused_by("observe", ACTOR, exchange.turn_ids):
             heading = self._heading(exchange)
             said = "\n".join(message.text for message in exchange.messages if message.role == "user")
-            if said:
+            if said and self._client.hears_every_turn:
                 await self._client.run_turn(self._history, heading + said, self._session)
-            self._history += f"{heading}{exchange.text}\n"
+            first, *rest = exchange.messages
+            self._history.append(Said(first.role, first.label, first.text, heading))
+            self._history += [Said(message.role, message.label, message.text) for message in rest]
             await self._note_state()
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:

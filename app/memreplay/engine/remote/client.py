@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import urljoin, urlsplit
 
-from memory_backends.base import BackendError
+from memory_backends.base import BackendError, Role
 from memory_backends.stores.retry import with_retry
 from memreplay.errors import UsageError
 from memreplay.llm import AGENT_MODEL
@@ -17,11 +19,14 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession
 
 EXPECTED = "expected http://host[:port]/run_turn"
+EXPECTED_OF_OPENAI = "expected openai:[MODEL@]http://host[:port]/v1"
+
+_OPENAI = re.compile(r"openai:(?:(?P<model>[^@\s]+)@)?(?P<url>.*)", re.IGNORECASE | re.DOTALL)
 
 
 def is_agent(name: str) -> bool:
-    """Whether a backend's name is the URL of an agent."""
-    return name.lower().startswith(("http://", "https://"))
+    """Whether a backend's name is the URL of an agent, with or without the protocol that it speaks."""
+    return name.lower().startswith(("http://", "https://", "openai:"))
 
 
 def models_asked_of(name: str, models: tuple[str, ...]) -> tuple[str, ...]:
@@ -31,9 +36,13 @@ def models_asked_of(name: str, models: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class AgentAddress:
-    """The URL of an agent. It contains no secret, so it can be shown and recorded."""
+    """The URL of an agent. It contains no secret, so it can be shown and recorded.
+
+    ``chat_model`` is set if it is an OpenAI-compatible chat endpoint: the model to ask there.
+    """
 
     run_turn: str
+    chat_model: str | None = None
 
     @classmethod
     def read(cls, name: str) -> AgentAddress:
@@ -42,19 +51,24 @@ class AgentAddress:
         Raises:
             UsageError: it is no URL, or one with a password, query or fragment.
         """
+        spelled = _OPENAI.fullmatch(name)
+        url, expected = (spelled["url"], EXPECTED_OF_OPENAI) if spelled else (name, EXPECTED)
         try:
-            parts = urlsplit(name)
+            parts = urlsplit(url)
             _ = parts.port
         except ValueError:
-            raise UsageError(f"the agent's address is no valid URL; {EXPECTED}") from None
-        if not parts.hostname or not parts.path.strip("/"):
-            raise UsageError(f"{parts.scheme}://{parts.hostname or ''} is no agent's address; {EXPECTED}")
+            raise UsageError(f"the agent's address is no valid URL; {expected}") from None
+        if parts.scheme not in ("http", "https") or not parts.hostname or not parts.path.strip("/"):
+            raise UsageError(f"{parts.scheme}://{parts.hostname or ''} is no agent's address; {expected}")
         if parts.username or parts.password or parts.query or parts.fragment:
             raise UsageError(
-                f"an agent's address is recorded, so it must contain no secret: {EXPECTED}, without user, password,"
+                f"an agent's address is recorded, so it must contain no secret: {expected}, without user, password,"
                 " query or fragment; put a token into MEMREPLAY_AGENT_TOKEN"
             )
-        return cls(name)
+        if spelled is None:
+            return cls(name)
+        completions = url.rstrip("/").removesuffix("/chat/completions") + "/chat/completions"
+        return cls(completions, spelled["model"] or DEFAULT_CHAT_MODEL)
 
     @property
     def host(self) -> str:
@@ -65,6 +79,9 @@ class AgentAddress:
         """The URL of another resource of the agent, such as ``memory_state``."""
         return urljoin(self.run_turn.rstrip("/"), name)
 
+
+DEFAULT_CHAT_MODEL = "default"
+"""Sent to a chat endpoint where no model is named: agents that are no bare models ignore it."""
 
 TURN_SECONDS = 120.0
 CONNECT_SECONDS = 5.0
@@ -92,8 +109,29 @@ class _NotAcceptedError(AgentError):
     """The agent certainly did not process the request, so it may be retried."""
 
 
+@dataclass(frozen=True)
+class Said:
+    """A message of the history.
+
+    ``heading`` is the line with the date, before the first message of a dated session.
+    """
+
+    role: Role
+    label: str
+    text: str
+    heading: str = ""
+
+    @property
+    def lines(self) -> str:
+        """The message as it stands in a log, without the line break at its end."""
+        return f"{self.heading}{self.label}: {self.text}"
+
+
 class AgentClient:
     """A client of one agent. It connects at first use, in the running event loop."""
+
+    hears_every_turn: ClassVar[bool] = True
+    """Whether the user's turns are sent to it, or only questions with what was said before."""
 
     def __init__(self, address: AgentAddress, token: str | None, turn_seconds: float = TURN_SECONDS) -> None:
         self.address = address
@@ -122,9 +160,9 @@ class AgentClient:
     async def end_session(self, session: str) -> None:
         await self._json("DELETE", f"sessions/{session}", CONNECT_SECONDS)
 
-    async def run_turn(self, history: str, message: str, session: str | None) -> str:
+    async def run_turn(self, history: Sequence[Said], message: str, session: str | None) -> str:
         """Send a message and return the reply. A message that the agent may have processed is never sent again."""
-        payload = {"history": history, "message": message}
+        payload = {"history": "".join(f"{said.lines}\n" for said in history), "message": message}
         return _text_of(await self._json("POST", "", self._turn_seconds, payload, session))
 
     async def memory_state(self, session: str | None) -> dict[str, Any]:
@@ -147,20 +185,20 @@ class AgentClient:
         def is_retryable(error: BaseException) -> bool:
             return isinstance(error, repeatable) and not isinstance(error, NotOfferedError)
 
+        where = self.address.beside(resource) if resource else self.address.run_turn
         return await with_retry(
-            lambda: self._request(method, resource, seconds, body, session), is_retryable, ATTEMPTS
+            lambda: self._request(method, where, seconds, body, session), is_retryable, ATTEMPTS
         )
 
-    async def _request(self, method: str, resource: str, seconds: float, body: Any, session: str | None) -> Any:
+    async def _request(self, method: str, where: str, seconds: float, body: Any, session: str | None) -> Any:
         import aiohttp
 
-        where = self.address.beside(resource) if resource else self.address.run_turn
         try:
             async with self._connection().request(
                 method,
                 where,
                 json=body,
-                params={"session": session} if session else None,
+                **self._addressed(session),
                 timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS),
                 allow_redirects=False,
             ) as response:
@@ -178,6 +216,10 @@ class AgentClient:
         if raw is None:
             raise AgentError(f"the agent at {self.address.host} sent more than {MAX_REPLY_BYTES:,} bytes")
         return _parsed(raw)
+
+    def _addressed(self, session: str | None) -> dict[str, Any]:
+        """How a request says which session it belongs to."""
+        return {"params": {"session": session}} if session else {}
 
     def _error_of(self, status: int, raw: bytes | None) -> AgentError:
         said = " ".join(scrubbed((raw or b"").decode("utf-8", "replace")).split())[:_MAX_REASON_LENGTH]

@@ -1,0 +1,176 @@
+"""Filled memories of earlier runs in the user's cache folder, found by everything that affects what they hold.
+
+That is: the memory and its version, the settings that it writes by, and the exchanges in their order. Settings that
+affect only reading (``--top-k``, ``--context-tokens``, ``--model``) are not among them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import inspect
+import json
+import os
+import shutil
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import orjson
+
+from memory_backends.base import Exchange, MemoryBackend
+from memory_backends.registry import backend_class, settings_taken
+from memory_backends.stores.snapshot_diff import plain
+from memreplay.conversations.exchanges import exchanges_of
+from memreplay.conversations.models import Conversation
+from memreplay.engine.events import REPLAY_EVENT, ReplayEvent
+from memreplay.engine.keeping import KeptIngestion, KeptMemoryError
+from memreplay.settings import Settings
+
+FORMAT = 1
+"""Raised whenever a kept memory of before can no longer be read."""
+
+MOST_BYTES = 2 * 1024**3
+"""Beyond this the memories that were used longest ago are removed."""
+
+_EVENTS, _HELD, _MEMORY = "events.jsonl.gz", "held.json", "memory"
+
+
+class KeptMemories:
+    """The kept memories of one conversation. ``warn`` receives one sentence where one cannot be used or kept."""
+
+    def __init__(
+        self, folder: Path, settings: Mapping[str, Any], conversation: Conversation, warn: Callable[[str], None]
+    ) -> None:
+        self._folder = folder
+        self._settings = settings
+        self._conversation = conversation
+        self._exchanges = exchanges_of(conversation)
+        self._warn = warn
+        self._prefixes = _prefixes(conversation.id, self._exchanges)
+
+    async def restore(self, backend: MemoryBackend) -> KeptIngestion | None:
+        """Fill an open, empty memory with the longest beginning of the conversation that is kept.
+
+        What memory holds then is compared with what it held when it was kept.
+
+        Raises:
+            KeptMemoryError: it holds something else, or cannot be filled; it has to be opened anew.
+        """
+        for exchange, prefix in zip(reversed(self._exchanges), reversed(self._prefixes), strict=True):
+            kept = self._place(backend, prefix)
+            if not (kept / _HELD).is_file():
+                continue
+            try:
+                await backend.load(kept / _MEMORY)
+                held = plain((await backend.snapshot()).model_dump())
+                if held != json.loads((kept / _HELD).read_bytes()):
+                    raise ValueError("it holds something else than it did")
+                os.utime(kept)
+                return KeptIngestion(exchange.turn_number, await asyncio.to_thread(_read_events, kept / _EVENTS))
+            except Exception as error:
+                self._warn(
+                    f"a kept memory of {backend.name} cannot be used ({_in_words(error)}); it is filled anew"
+                )
+                shutil.rmtree(kept, ignore_errors=True)
+                raise KeptMemoryError from error
+        return None
+
+    async def keep(self, backend: MemoryBackend, until: int, events: Sequence[ReplayEvent]) -> None:
+        """Keep a memory under the exchanges that it has ingested; an equal one that is there already stays."""
+        ingested = sum(exchange.turn_number <= until for exchange in self._exchanges)
+        place = self._place(backend, self._prefixes[ingested - 1])
+        if not ingested or place.exists():
+            return
+        part = place.with_name(f"{place.name}.{uuid4().hex}.part")
+        try:
+            (part / _MEMORY).mkdir(parents=True)
+            await backend.save(part / _MEMORY)
+            held = plain((await backend.snapshot()).model_dump())
+            await asyncio.to_thread(_write_events, part / _EVENTS, events)
+            (part / _HELD).write_bytes(orjson.dumps(held))
+            part.rename(place)
+        except Exception as error:
+            self._warn(f"the filled memory of {backend.name} is not kept: {_in_words(error)}")
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+        await asyncio.to_thread(_make_room, self._folder)
+
+    def _place(self, backend: MemoryBackend, prefix: str) -> Path:
+        key = {"format": FORMAT, "memory": _identity(backend.name), "prefix": prefix}
+        taken = settings_taken(backend.name)
+        key |= {name: value for name, value in self._settings.items() if name not in _TAKEN or name in taken}
+        if "extractor" not in taken or not self._settings["extractor"]:
+            del key["api_base"]
+        return self._folder / sha256(orjson.dumps(key, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+_TAKEN = ("ablate", "tier_share", "extractor")
+
+
+def writing_settings(settings: Settings, embedder: str) -> dict[str, Any]:
+    """The settings of a run that affect what memories write."""
+    return {name: settings.public()[name] for name in (*_TAKEN, "api_base")} | {"embedder": embedder}
+
+
+def _prefixes(conversation_id: str, exchanges: Sequence[Exchange]) -> list[str]:
+    """A digest for each beginning of a conversation."""
+    digest = sha256(conversation_id.encode("utf-8", "surrogatepass"))
+    prefixes = []
+    for exchange in exchanges:
+        digest.update(exchange.model_dump_json().encode("utf-8", "surrogatepass"))
+        prefixes.append(digest.hexdigest())
+    return prefixes
+
+
+def _identity(name: str) -> list[str]:
+    """Which code writes: the memory's name, the source of its class and bases, and the version of its library."""
+    found = backend_class(name)
+    sources = [
+        inspect.getsourcefile(each)
+        for each in found.__mro__
+        if each.__module__ in sys.modules and each is not object
+    ]
+    digests = [
+        sha256(Path(source).read_bytes()).hexdigest() for source in sources if source and Path(source).is_file()
+    ]
+    library = getattr(found, "distribution", None)
+    with suppress(PackageNotFoundError):
+        return [name, *digests, version(library) if library else ""]
+    return [name, *digests]
+
+
+def _write_events(path: Path, events: Sequence[ReplayEvent]) -> None:
+    with gzip.open(path, "wb", compresslevel=3) as file:
+        for event in events:
+            file.write(orjson.dumps(event.model_dump(mode="json")) + b"\n")
+
+
+def _read_events(path: Path) -> dict[int, list[ReplayEvent]]:
+    by_turn: dict[int, list[ReplayEvent]] = defaultdict(list)
+    with gzip.open(path, "rb") as file:
+        for line in file:
+            event = REPLAY_EVENT.validate_json(line)
+            by_turn[event.turn].append(event)
+    return dict(by_turn)
+
+
+def _make_room(folder: Path) -> None:
+    kept = sorted((each for each in folder.iterdir() if each.is_dir()), key=lambda each: each.stat().st_mtime)
+    sizes = [sum(file.stat().st_size for file in each.rglob("*") if file.is_file()) for each in kept]
+    excess = sum(sizes) - MOST_BYTES
+    for each, size in zip(kept, sizes, strict=True):
+        if excess <= 0:
+            break
+        shutil.rmtree(each, ignore_errors=True)
+        excess -= size
+
+
+def _in_words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]

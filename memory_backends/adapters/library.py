@@ -1,0 +1,140 @@
+"""What adapters share: a library imported late, exchanges seen once, and hits made into a context."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, ClassVar
+
+from memory_backends.base import (
+    BackendError,
+    Exchange,
+    Hit,
+    MemoryBackend,
+    Message,
+    Recall,
+    SeenExchanges,
+    TokenCounter,
+)
+from memory_backends.resources import Resources
+from memory_backends.retrieval.rendering import assemble, under_date
+
+
+def require(module: str, extra: str) -> None:
+    """Raise :class:`BackendError`, which says how to install it, unless a library is there. Imports nothing."""
+    try:
+        found = find_spec(module) is not None
+    except ModuleNotFoundError:
+        found = False
+    if not found:
+        raise BackendError(f"it needs a package: pip install 'memreplay[{extra}]'")
+
+
+def library(module: str) -> Any:
+    """A library's module, silent: failures are exceptions. Slow at first: call it in a thread."""
+    logging.getLogger(module.partition(".")[0]).setLevel(logging.CRITICAL)
+    return import_module(module)
+
+
+@dataclass(frozen=True)
+class Found:
+    """An item that a library returned.
+
+    ``said_at`` is the conversation's date of it, ``order`` places it in time.
+    """
+
+    id: str
+    text: str
+    score: float | None
+    said_at: datetime | None = None
+    order: float = 0
+    turns: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+class LibraryMemory(MemoryBackend):
+    """The base of adapters. ``store`` labels its hits and snapshots, ``place`` is the collection shown.
+
+    With ``--extractor`` a library writes what the model makes of an exchange, else the messages word for word.
+    """
+
+    takes: tuple[str, ...] = ("extractor",)
+    store: ClassVar[str]
+    distribution: ClassVar[str]
+    """The library's package on PyPI: another version of it may write something else."""
+    place: ClassVar[str] = "memories"
+
+    def __init__(self, resources: Resources) -> None:
+        self.count_tokens = resources.count_tokens
+        self.resources = resources
+        self.seen = SeenExchanges()
+        self._written: dict[str, tuple[int, str | None]] = {}
+
+    def set_token_counter(self, count_tokens: TokenCounter) -> None:
+        self.count_tokens = count_tokens
+
+    async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
+        """What the library returns for an ordinary message."""
+        return await self.recall(message.text, top_k, context_tokens)
+
+    def vectors(self, texts: Sequence[str]) -> list[list[float]]:
+        """One vector a text, of the run's embedder. Slow: call it in a thread."""
+        rows: list[list[float]] = self.resources.embedder.embed(texts).tolist() if texts else []
+        return rows
+
+    def written(self, item: str, exchange: Exchange) -> None:
+        """An item was written, or changed, because of an exchange."""
+        said_at = exchange.said_at
+        self._written[item] = (exchange.turn_number, said_at.isoformat() if said_at else None)
+
+    def found(self, item: str, text: str, score: float | None) -> Found:
+        """What was found, with when it was last written."""
+        order, said_at = self._written.get(item, (0, None))
+        return Found(item, text, score, datetime.fromisoformat(said_at) if said_at else None, order)
+
+    def forget_all(self) -> None:
+        """Start empty."""
+        self.seen, self._written = SeenExchanges(), {}
+
+    def notes(self) -> dict[str, Any]:
+        """What an adapter knows beside the library's own store, as plain JSON."""
+        return {"seen": self.seen.state(), "written": self._written}
+
+    def restore_notes(self, notes: Mapping[str, Any]) -> None:
+        """Continue from saved :meth:`notes`."""
+        self.seen.restore(notes["seen"])
+        self._written = {item: (order, said_at) for item, (order, said_at) in notes["written"].items()}
+
+    def recall_of(self, found: Iterable[Found], context_tokens: int) -> Recall:
+        """A recall with these items as hits, best first; its context has them in the order in which they were
+        said."""
+        found = list(found)
+        hits = [
+            Hit(
+                id=item.id,
+                store=self.store,
+                place=self.place,
+                rank=rank,
+                score=item.score,
+                text=under_date(item.text, item.said_at),
+                turns=item.turns,
+                sources=item.sources,
+            )
+            for rank, item in enumerate(found, start=1)
+        ]
+        places = sorted({item.order for item in found})
+        order = {item.id: places.index(item.order) for item in found}
+        return assemble(hits, order, context_tokens, self.count_tokens)
+
+
+ORDINARY_LABELS = frozenset({"User", "AI"})
+"""Labels that only repeat the role of a message."""
+
+
+def spoken(message: Message) -> str:
+    """The text of a message for libraries that take a role: with the speaker's name, where there is one."""
+    return message.text if message.label in ORDINARY_LABELS else message.line

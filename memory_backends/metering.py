@@ -1,0 +1,145 @@
+"""The models that a memory calls, metered: every call is an entry of its trace, with tokens, price and time.
+
+A library gets the run's own model (``Resources.chat``) and embedder in place of its own clients, so that they
+follow the run's settings. Calls that a memory makes past these ports are reported to :func:`note_call` by whoever
+sees them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Protocol
+
+from memory_backends.base import BackendError, Exchange, ExtractedFact, FactExtractor, TextEmbedder
+from memory_backends.stores.trace import Extraction, Frozen, MemoryTrace, ModelCall
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Sink = Callable[[ModelCall], None]
+
+_sink: ContextVar[Sink | None] = ContextVar("memreplay_model_calls", default=None)
+
+
+@contextmanager
+def calls_noted_to(sink: Sink) -> Iterator[None]:
+    """Model calls made inside are reported to ``sink``; tasks and threads that inherit the context count as
+    inside."""
+    token = _sink.set(sink)
+    try:
+        yield
+    finally:
+        _sink.reset(token)
+
+
+def current_sink() -> Sink | None:
+    """Where calls made now are reported; None outside of any memory."""
+    return _sink.get()
+
+
+def note_call(call: ModelCall) -> None:
+    """Report a model call to the memory that it is made for, if there is one."""
+    sink = _sink.get()
+    if sink is not None:
+        sink(call)
+
+
+class ChatMessage(Frozen):
+    """What a model replied: a text, and the tools it wants called, each in OpenAI's form."""
+
+    text: str
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+
+
+class ChatModel(Protocol):
+    """A port: a language model that memories may call. ``name`` is its LiteLLM name."""
+
+    name: str
+
+    async def complete(
+        self, messages: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any]
+    ) -> tuple[ChatMessage | None, ModelCall]:
+        """Messages and parameters are OpenAI's. A failed call has no message, and an error in its entry."""
+        ...
+
+
+class MeteredChat:
+    """A chat model whose calls are entries of a trace.
+
+    Libraries hide failures in different ways. An exception that is no :class:`BackendError` means that the run is
+    stopping; it stays in ``stopped``, so that it gets through whatever a library makes of it.
+    """
+
+    def __init__(self, model: ChatModel, trace: MemoryTrace | None = None) -> None:
+        self.name = model.name
+        self.stopped: BaseException | None = None
+        self._model = model
+        self._trace = trace or MemoryTrace()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def metered_by(self, trace: MemoryTrace) -> MeteredChat:
+        """The same model for one memory."""
+        return MeteredChat(self._model, trace)
+
+    def serve_threads(self) -> None:
+        """Remember the running event loop, in which calls from threads are made."""
+        self._loop = asyncio.get_running_loop()
+
+    async def complete(self, messages: Sequence[Mapping[str, Any]], **parameters: Any) -> ChatMessage:
+        """The model's message.
+
+        Raises:
+            BackendError: there is no usable reply; one sentence.
+        """
+        try:
+            message, call = await self._model.complete(messages, parameters)
+        except Exception as error:
+            self.stopped = error
+            raise
+        self._trace.model_called(call)
+        if message is None:
+            raise BackendError(f"{self.name} did not answer the memory: {call.error}")
+        return message
+
+    def complete_in_thread(self, messages: Sequence[Mapping[str, Any]], **parameters: Any) -> ChatMessage:
+        """The same for libraries that block; call it in a thread other than the event loop's."""
+        assert self._loop is not None, "serve_threads() comes first"
+        return asyncio.run_coroutine_threadsafe(self.complete(messages, **parameters), self._loop).result()
+
+
+class MeteredEmbedder(TextEmbedder):
+    """An embedder whose calls to a provider are entries of a trace. Cached and local vectors are no calls."""
+
+    def __init__(self, inner: TextEmbedder, trace: MemoryTrace) -> None:
+        self.name = inner.name
+        self._inner = inner
+        self._trace = trace
+
+    @property
+    def dimension(self) -> int:
+        """That of the inner embedder."""
+        return self._inner.dimension
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of shape ``(len(texts), dimension)``; errors are the inner embedder's."""
+        with calls_noted_to(self._trace.model_called):
+            return self._inner.embed(texts)
+
+
+class MeteredExtractor:
+    """A fact extractor whose calls are entries of a trace."""
+
+    def __init__(self, inner: FactExtractor, trace: MemoryTrace) -> None:
+        self.name = inner.name
+        self._inner = inner
+        self._trace = trace
+
+    async def extract(self, exchange: Exchange) -> tuple[tuple[ExtractedFact, ...], Extraction]:
+        """As the inner extractor's."""
+        facts, extraction = await self._inner.extract(exchange)
+        self._trace.extracted(extraction)
+        return facts, extraction
