@@ -56,5 +56,6 @@ demo: $(VENV)/.run
 	$(BIN)/python recordings/make_demos.py
 
 # Redraws the screenshots of the README.
-pictures: $(VENV)/.run
+pictures: $(VENV)/.dev
 	PYTHONPATH=. $(BIN)/python recordings/pictures/draw.py
+	PYTHONPATH=. $(BIN)/python recordings/pictures/draw_pages.py

@@ -20,7 +20,7 @@ OPTIONS = (
     "--disable-sync",
     "--no-first-run",
 )
-LIMIT_MS = 180_000
+LIMIT_MS = 120_000
 
 
 @dataclass

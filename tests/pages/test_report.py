@@ -26,7 +26,7 @@ def page() -> str:
 
 
 def data_of(page: str) -> Any:
-    (encoded,) = re.findall(r'<script type="text/plain" id="report-data">(.*?)</script>', page)
+    (encoded,) = re.findall(r'<script type="text/plain" id="questions-data">(.*?)</script>', page)
     return json.loads(gzip.decompress(base64.b64decode(encoded)))
 
 

@@ -15,7 +15,7 @@ HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><b>&amp;\u202e
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two conversations whose every text is an attack."""
     pytest.importorskip("vl_convert")
     answers = ManyAnswers(2, turns=30, questions=60, hostile=HOSTILE)
@@ -24,8 +24,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_filters_links_and_prompts_work_and_hostile_text_stays_text(browser: Any, report: Path) -> None:
-    seen = opened(browser, report)
+def test_filters_links_and_prompts_work_and_hostile_text_stays_text(browser: Any, pages: Path) -> None:
+    seen = opened(browser, pages)
     page = seen.page
     filters, count, items = page.locator("#filters"), page.locator("#count"), page.locator("#list li")
     count.filter(has_text="120 of 120 questions").wait_for()
@@ -62,8 +62,8 @@ def test_filters_links_and_prompts_work_and_hostile_text_stays_text(browser: Any
     page.context.close()
 
 
-def test_a_link_opens_its_question_and_prints(browser: Any, report: Path) -> None:
-    seen = opened(browser, report, "#q=c0-q3&backend=full_context")
+def test_a_link_opens_its_question_and_prints(browser: Any, pages: Path) -> None:
+    seen = opened(browser, pages, "#q=c0-q3&backend=full_context")
     detail = seen.page.locator("#detail")
     detail.get_by_role("link", name="full_context", exact=False).wait_for()
     assert detail.locator("[aria-current=true]").inner_text().endswith("full_context")
@@ -74,8 +74,8 @@ def test_a_link_opens_its_question_and_prints(browser: Any, report: Path) -> Non
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_serious_violation_of_accessibility(browser: Any, report: Path, scheme: str) -> None:
-    seen = opened(browser, report, "#q=c0-q3", color_scheme=scheme, viewport={"width": 1000, "height": 800})
+def test_no_serious_violation_of_accessibility(browser: Any, pages: Path, scheme: str) -> None:
+    seen = opened(browser, pages, "#q=c0-q3", color_scheme=scheme, viewport={"width": 1000, "height": 800})
     seen.page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     assert serious_violations(seen.page) == []
     assert seen.problems == []

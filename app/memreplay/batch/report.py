@@ -92,14 +92,19 @@ _CLOSED_BOOK_IS_IMPLICIT = "closed_book_asked_along"
 """The recorded setting for a closed_book baseline that only attribution uses: it gets no rows of its own."""
 
 
-def results_of_run(recording: Recording, run: RunInfo, answer_key: AnswerKey | None = None) -> Results:
-    """The results of a run. Rows are in dataset order, then by backend, then by model."""
+def results_of_run(
+    recording: Recording,
+    run: RunInfo,
+    answer_key: AnswerKey | None = None,
+    conversations: Sequence[str] | None = None,
+) -> Results:
+    """The results of a run, or of some of its conversations. In dataset order, then by backend and model."""
     rows: list[QuestionRow] = []
     styles = _OptionStyles()
     corrected: set[str] = set()
     writing: dict[str, Writing] = defaultdict(Writing)
     written: list[float | None] = []
-    for conversation_id in recording.conversation_ids(run.id):
+    for conversation_id in recording.conversation_ids(run.id) if conversations is None else conversations:
         conversation = recording.conversation(run.id, conversation_id)
         rows.extend(_rows_of(conversation, recording, run, answer_key, writing))
         if conversation.conversing:

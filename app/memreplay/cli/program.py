@@ -14,6 +14,8 @@ from memreplay.cli.replay import replay
 COMMANDS = {
     "report": "Write the results of a finished run again. Asks no model.",
     "compare": "Compare two runs on the same questions. Asks no model.",
+    "export": "Write a recorded conversation as a web page or an asciicast. Asks no model.",
+    "serve": "Serve the app to browsers.",
     "doctor": "Check which Redis, Qdrant, embedder and model this configuration reaches.",
     "validate": "Check dataset files: one line per error, with its place and what was expected.",
     "check-backend": "Test a memory against the contract, one line per rule.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -135,6 +136,9 @@ def _refuse(options: Mapping[str, Any], why: str) -> None:
             raise UsageError(f"--{name.replace('_', '-')} {why}")
 
 
+_BROWSER = "textual.drivers.web_driver:WebDriver"
+"""The driver with which ``memreplay serve`` starts an app: its terminal is a browser."""
+
 _NO_TERMINAL = (
     "the screen needs a terminal and draws through standard error: redirect neither standard input nor standard"
     " error, or use --batch"
@@ -153,7 +157,8 @@ def open_screen(
     Raises:
         MemreplayError: a dataset, a backend or a recording is unusable, or there is no terminal.
     """
-    if not (sys.__stdin__ and sys.__stdin__.isatty() and sys.__stderr__ and sys.__stderr__.isatty()):
+    has_terminal = sys.__stdin__ and sys.__stdin__.isatty() and sys.__stderr__ and sys.__stderr__.isatty()
+    if not has_terminal and os.environ.get("TEXTUAL_DRIVER") != _BROWSER:
         raise UsageError(_NO_TERMINAL)
     if against is not None and (recording is None or datasets):
         raise UsageError("--against compares two recordings: give the other one with --recording, and no --dataset")

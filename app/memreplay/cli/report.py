@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,7 +16,7 @@ from memreplay.cli.options import COMMAND_OPTIONS, AnswerKeyFile, Breakdowns, Ou
 from memreplay.errors import RecordingError, UsageError
 from memreplay.files import write_whole
 from memreplay.recording.bodies import reporting_damage
-from memreplay.recording.reader import Recording
+from memreplay.recording.reader import Recording, RunInfo
 from memreplay.recording.scores import store_scores
 from memreplay.scoring import By
 from memreplay.scoring.answer_key import AnswerKey, read_answer_key
@@ -32,11 +32,19 @@ def report(
     output: Outputs = None,
     answer_key: AnswerKeyFile = None,
     by: Breakdowns = None,
+    replay: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="With an .html output: a conversation to step through in it. Repeatable."),
+    ] = None,
 ) -> None:
     """Write the results of a finished run again. Asks no model."""
     outputs = tuple(dict.fromkeys(output or ())) or (default_output(file),)
     check_report_outputs(outputs, inputs=(file, *([answer_key] if answer_key else ())))
-    write_report(file, run, outputs, read_answer_key(answer_key) if answer_key else None, chosen_breakdowns(by))
+    replays = tuple(dict.fromkeys(replay or ()))
+    if replays and not pages_among(outputs):
+        raise UsageError("--replay needs an HTML report; add --output report.html")
+    key = read_answer_key(answer_key) if answer_key else None
+    write_report(file, run, outputs, key, chosen_breakdowns(by), replays)
 
 
 HTML = ".html"
@@ -68,17 +76,23 @@ def write_report(
     outputs: Sequence[str],
     answer_key: AnswerKey | None,
     by: Sequence[By] = (),
+    replays: Sequence[str] = (),
 ) -> Results:
-    """Write the results of a recorded run, the newest by default, and print its tables and these breakdowns."""
+    """Write the results of a recorded run, the newest by default, and print its tables and these breakdowns.
+
+    ``replays`` are the conversations that its HTML reports replay.
+    """
     pages = pages_among(outputs)
     with closing(Recording.open(path)) as recording, reporting_damage(path):
         run = recording.run(run_id)
+        embedded = _replays(recording, run, replays) if replays else ()
         results = results_of_run(recording, run, answer_key)
         write_results(results, [output for output in outputs if output not in pages])
         if pages:
-            from memreplay.pages.report import Source, report_page
+            from memreplay.pages.questions import Source
+            from memreplay.pages.report import report_page
 
-            text = report_page(results, [Source(recording, run)])
+            text = report_page(results, [Source(recording, run)], replays=embedded)
             for output in pages:
                 write_whole(output, text)
     try:
@@ -88,3 +102,18 @@ def write_report(
     if STANDARD_OUTPUT not in outputs:
         print_table(results, by)
     return results
+
+
+def _replays(recording: Recording, run: RunInfo, conversations: Sequence[str]) -> list[Any]:
+    """The data of the replays in a report.
+
+    Raises:
+        UsageError: the run has no such conversation, or it is too long for a page.
+    """
+    from memreplay.pages.replay import recorded_replay
+
+    known = recording.conversation_ids(run.id)
+    for wanted in conversations:
+        if wanted not in known:
+            raise UsageError(f"--replay {wanted}: expected {', '.join(known)}")
+    return [recorded_replay(recording, run, each) for each in conversations]

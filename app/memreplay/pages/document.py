@@ -19,6 +19,10 @@ import orjson
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+STYLES = ("questions.css", "replay.css")
+SCRIPTS = ("data.js", "questions.js", "replay.js")
+"""Assets that every page needs for its questions and replays."""
+
 _ASSETS = files("memreplay.pages") / "assets"
 
 

@@ -99,15 +99,15 @@ def recorded_conversations(path: Path) -> list[str]:
         return recording.conversation_ids(_newest_run(recording))
 
 
-def recorded(path: Path, conversation_id: str) -> ReplaySource:
-    """A conversation of a recording's newest run. Indexing a long one takes seconds.
+def recorded(path: Path, conversation_id: str, run_id: str | None = None) -> ReplaySource:
+    """A conversation of a run, by default a recording's newest. Indexing a long one takes seconds.
 
     Raises:
         RecordingError: it cannot be read.
     """
     recording = Recording.open(path)
     try:
-        run = recording.run(_newest_run(recording))
+        run = recording.run(run_id or _newest_run(recording))
         conversation = recording.conversation(run.id, conversation_id)
         timeline = Timeline(conversation, archive=OverlayArchive(recording.archive(run.id, conversation_id)))
         annotations = annotations_of(path, run.id, conversation_id, shipped=demo_recordings())

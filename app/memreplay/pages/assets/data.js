@@ -11,6 +11,48 @@ async function unpacked(id) {
   return JSON.parse(await new Response(stream).text());
 }
 
+/* The whole state of a page is in its address: #q=…&backend=…&turn=…; an anchor of a section leaves it as it was. */
+let lastState = "";
+
+function state() {
+  const hash = location.hash.slice(1);
+  if (!hash || hash.includes("=")) lastState = hash;
+  return new URLSearchParams(lastState);
+}
+
+/** The address of the present state with these changes; null and "" take a parameter out. */
+function linkTo(changes) {
+  const parameters = state();
+  for (const [key, value] of Object.entries(changes)) {
+    if (value === null || value === "") parameters.delete(key);
+    else parameters.set(key, value);
+  }
+  return "#" + parameters.toString();
+}
+
+/** A link that changes these parameters of the state, whatever the others are when it is followed. */
+function stateLink(changes, options = {}, ...children) {
+  const link = element("a", { href: linkTo(changes), ...options }, ...children);
+  link.addEventListener("click", (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    location.hash = linkTo(changes);
+  });
+  return link;
+}
+
+/** Runs a part of the page; when all have started, the page says that it is ready. */
+let partsToStart = 0;
+
+function starting(part) {
+  partsToStart += 1;
+  setTimeout(async () => {
+    await part();
+    partsToStart -= 1;
+    if (!partsToStart) document.documentElement.dataset.ready = "true";
+  });
+}
+
 /** An element with text and children. Texts become text nodes, never markup. */
 function element(name, options = {}, ...children) {
   const made = document.createElement(name);

@@ -10,21 +10,6 @@
   const $ = (id) => document.getElementById(id);
   let report, shown = SHOWN_AT_ONCE;
 
-  /* The whole state is in the address: #q=…&backend=…&stage=…; an anchor of a section leaves it as it was. */
-  let known = new URLSearchParams();
-  const state = () => {
-    const hash = location.hash.slice(1);
-    if (!hash || hash.includes("=")) known = new URLSearchParams(hash);
-    return new URLSearchParams(known);
-  };
-  const linkTo = (changes) => {
-    const parameters = state();
-    for (const [key, value] of Object.entries(changes)) {
-      if (value === null || value === "") parameters.delete(key);
-      else parameters.set(key, value);
-    }
-    return "#" + parameters.toString();
-  };
   const words = (label) => (label || "").replaceAll("_", " ");
   const nameOf = (answer) => report.backends[answer.b];
 
@@ -76,7 +61,7 @@
     $("count").textContent = `${found.length.toLocaleString("en")} of ${report.questions.length.toLocaleString("en")} questions`;
     $("list").replaceChildren(...found.slice(0, shown).map((question) => {
       const backend = wanted.backend || undefined;
-      const link = element("a", { href: linkTo(naming(question, backend)), "aria-current": sameQuestion(question, parameters) && "true" },
+      const link = stateLink(naming(question, backend), { "aria-current": sameQuestion(question, parameters) && "true" },
         element("span", { class: "dim", text: question.id + "  " }), element("span", { text: question.text }), marks(question));
       return element("li", {}, link);
     }));
@@ -138,8 +123,8 @@
       || question.answers.find((each) => nameOf(each) === parameters.get("backend")) || question.answers[0];
     const tabs = element("ul", { class: "tabs", "aria-label": "Memories" }, ...question.answers.map((each) => {
       const repeated = each.repeat ? ` (repeat ${each.repeat + 1})` : "";
-      const target = linkTo({ ...naming(question, nameOf(each)), repeat: each.repeat || null });
-      return element("li", {}, element("a", { href: target, "aria-current": each === answer && "true" },
+      const target = { ...naming(question, nameOf(each)), repeat: each.repeat || null };
+      return element("li", {}, stateLink(target, { "aria-current": each === answer && "true" },
         element("span", { class: TONES[each.outcome], text: `${SIGNS[each.outcome]} ` }), `${nameOf(each)}${repeated}`));
     }));
     const options = question.choices && element("ol", { class: "options", start: "0" }, ...question.choices.map((choice, index) =>
@@ -149,9 +134,9 @@
       "prompt tokens": answer.tokens, "tokens cut": answer.cut_tokens, "cost, US dollars": answer.cost,
       "model, ms": answer.ms, "memory, ms": answer.recall_ms, "decided by": words(answer.decided),
     };
-    const permanent = linkTo({ ...naming(question, nameOf(answer)), repeat: answer.repeat || null });
+    const permanent = { ...naming(question, nameOf(answer)), repeat: answer.repeat || null };
     $("detail").replaceChildren(
-      element("h3", {}, element("a", { href: permanent, title: "permanent link" }, question.id), element("span", { class: "dim", text: `  ${question.dataset} · ${question.conversation}` })),
+      element("h3", {}, stateLink(permanent, { title: "permanent link" }, question.id), element("span", { class: "dim", text: `  ${question.dataset} · ${question.conversation}` })),
       element("p", { class: "text", text: question.text }),
       ...(options ? [options] : []),
       tabs,
@@ -208,9 +193,10 @@
     draw();
   }
 
+  if ($("questions-data")) starting(start);
   async function start() {
     try {
-      report = await unpacked("report-data");
+      report = await unpacked("questions-data");
     } catch (error) {
       $("problem").textContent = `The questions cannot be shown: ${error.message}`;
       $("problem").hidden = false;
@@ -227,7 +213,5 @@
     $("more").addEventListener("click", () => { shown += SHOWN_AT_ONCE; drawList(); });
     addEventListener("hashchange", draw);
     if (state().has("q")) $("questions").scrollIntoView();
-    document.documentElement.dataset.ready = "true";
   }
-  start();
 })();
