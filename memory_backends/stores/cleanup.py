@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from memory_backends.records import KNOWLEDGE_COLLECTION, RAG_COLLECTION, VERBATIM_COLLECTION
-from memory_backends.stores.qdrant import TENANT
+from memory_backends.stores.qdrant import TENANT, points_of
 from memory_backends.stores.qdrant_connection import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
 
@@ -71,6 +71,25 @@ async def remove_run_data(redis: RedisConnection, qdrant: QdrantConnection) -> R
         )
         removed.points.update(points.values())
     return removed
+
+
+async def remove_namespace(redis: RedisConnection, qdrant: QdrantConnection, path: str) -> None:
+    """Remove what one namespace left: the memories of questions asked by hand are of no further use.
+
+    Raises:
+        StoreUnavailableError: a server does not answer.
+    """
+    client: Any = redis.client
+    keys = [f"full_history:{path}", f"shared_state:{path}"]
+    keys += [f"personal_state:{role}_agent/{path}" for role in ("planner", "consolidation")]
+    await redis.read(partial(client.delete, *keys))
+    if not qdrant.is_shared:
+        return
+    connected = await asyncio.to_thread(qdrant.client)
+    for collection in COLLECTIONS:
+        if await qdrant.run(partial(asyncio.to_thread, connected.collection_exists, collection)):
+            delete = partial(connected.delete, collection, points_selector=points_of(path))
+            await qdrant.run(partial(asyncio.to_thread, delete))
 
 
 async def _keys(redis: RedisConnection) -> AsyncIterator[str]:

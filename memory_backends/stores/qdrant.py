@@ -33,7 +33,14 @@ from memory_backends.stores.trace import (
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
-    from qdrant_client.models import Filter
+    from qdrant_client.models import Filter, FilterSelector
+
+
+def points_of(tenant: str) -> FilterSelector:
+    """Selects the points of one namespace on a server."""
+    from qdrant_client.models import FieldCondition, Filter, FilterSelector, MatchValue
+
+    return FilterSelector(filter=Filter(must=[FieldCondition(key=TENANT, match=MatchValue(value=tenant))]))
 
 
 @dataclass(frozen=True)
@@ -224,10 +231,14 @@ class KnowledgeStore:
                 if error.status_code != 409:  # another process created it in between
                     raise
         vectors = client.get_collection(name).config.params.vectors
-        size = vectors.size if isinstance(vectors, VectorParams) else None
-        if size != self._dimension:
+        if not isinstance(vectors, VectorParams) or vectors.size != self._dimension:
             raise BackendError(
                 f"The Qdrant collection {name} does not have vectors of {self._dimension} dimensions; "
+                "delete it, or use another server"
+            )
+        if vectors.distance != Distance.COSINE:
+            raise BackendError(
+                f"The Qdrant collection {name} compares vectors by {vectors.distance.value}, not by cosine; "
                 "delete it, or use another server"
             )
         if self._tenant is not None:

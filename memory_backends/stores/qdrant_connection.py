@@ -18,6 +18,11 @@ Answer = TypeVar("Answer")
 
 REPLY_SECONDS = 15
 
+_UNREADABLE = (ValueError, AssertionError, TypeError, AttributeError, KeyError)
+"""How the client fails on a reply that is not Qdrant's: no JSON, or JSON of another shape."""
+
+_NO_QDRANT = "does not answer like Qdrant; another server may be listening there"
+
 
 class QdrantConnection:
     """A connection to Qdrant that several conversations share. Nothing is sent before the first use.
@@ -88,12 +93,18 @@ class QdrantConnection:
         return await self._run(call, self._attempts)
 
     async def _run(self, call: Callable[[], Awaitable[Answer]], attempts: int) -> Answer:
-        from qdrant_client.http.exceptions import ApiException
+        from qdrant_client.http.exceptions import ApiException, ResponseHandlingException
 
         try:
             return await with_retry(call, _may_pass, attempts)
         except (ApiException, OSError) as error:
-            raise StoreUnavailableError(f"Qdrant at {self.description} {_reason(error)}") from error
+            cause = error.source if isinstance(error, ResponseHandlingException) else error
+            reason = _NO_QDRANT if isinstance(cause, _UNREADABLE) else _reason(error)
+            raise StoreUnavailableError(f"Qdrant at {self.description} {reason}") from error
+        except _UNREADABLE as error:
+            if not self.is_shared:
+                raise
+            raise StoreUnavailableError(f"Qdrant at {self.description} {_NO_QDRANT}") from error
 
 
 def _may_pass(error: BaseException) -> bool:

@@ -131,7 +131,11 @@ def _in_a_terminal(*program: str) -> Iterator[tuple[_Terminal, subprocess.Popen[
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=["terminate", "hang up"])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT],
+    ids=["terminate", "hang up", "interrupt", "quit"],
+)
 def test_ended_from_outside_a_run_is_interrupted_in_its_recording(tmp_path: Path, number: signal.Signals) -> None:
     recording = tmp_path / "live.sqlite3"
     with _in_a_terminal(SCRIPT, str(recording)) as (terminal, process):
@@ -166,5 +170,6 @@ def test_after_a_crash_the_terminal_is_as_it_was() -> None:
         terminal.type(b"z")
         terminal.wait_for(b"\x1b[?1049l")
         terminal.wait_for(b"out of order")
+        assert b"locals" not in terminal._written and b"StartScreen(" not in terminal._written
         assert terminal.code_of(process) == 1
         assert termios.tcgetattr(terminal.side) == terminal.at_first

@@ -160,6 +160,9 @@ class BatchProgress:
         if isinstance(event, AgentReplied):
             self.tallies[self._name(event.backend, event.model)].count_reply(event.reply, resumed=True)
 
+    def waiting(self, sentence: str) -> None:
+        """What the run waits for, about once a second; empty while replies arrive."""
+
     @property
     def overall(self) -> Tally:
         """All backends and models together."""
@@ -207,6 +210,11 @@ class PlainProgress(BatchProgress):
         super().__init__(totals)
         self._stream, self._last = stream, monotonic()
 
+    def waiting(self, sentence: str) -> None:
+        if sentence and monotonic() - self._last >= _SECONDS_BETWEEN_LINES:
+            self._last = monotonic()
+            self._print(f"{self._line()}; {sentence}")
+
     def ingested(self, conversation: str, seconds: float, kept: Sequence[str] = ()) -> None:
         self._print(_ingested(conversation, seconds, kept))
 
@@ -234,10 +242,13 @@ class TableProgress(BatchProgress):
 
     def __init__(self, totals: Mapping[tuple[str, str], int]) -> None:
         super().__init__(totals)
-        self._note = ""
+        self._note = self._waits_for = ""
 
     def ingested(self, conversation: str, seconds: float, kept: Sequence[str] = ()) -> None:
         self._note = _ingested(conversation, seconds, kept)
+
+    def waiting(self, sentence: str) -> None:
+        self._waits_for = sentence
 
     def __rich__(self) -> RenderableType:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -254,7 +265,7 @@ class TableProgress(BatchProgress):
                 f"{tally.rate(self.seconds):.1f}/s",
                 self.time_left(tally),
             )
-        return Group(table, Text(self._note))
+        return Group(table, Text(self._note), Text(self._waits_for))
 
 
 @contextmanager

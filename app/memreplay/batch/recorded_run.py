@@ -152,7 +152,11 @@ async def _play(run: Run, conversations: Sequence[Conversation], tests: TestsRun
 
         try:
             with two_step_interrupt(finish_calls, stop_now):
-                await _run_all(runner, conversations, tests, progress)
+                watch = asyncio.create_task(_watch(run, progress))
+                try:
+                    await _run_all(runner, conversations, tests, progress)
+                finally:
+                    watch.cancel()
         except asyncio.CancelledError:
             if not stopped_now:
                 raise
@@ -161,6 +165,8 @@ async def _play(run: Run, conversations: Sequence[Conversation], tests: TestsRun
         except RecordingError as error:
             say(f"memreplay: {error}")
             return "stopped"
+    if lost := runner.asked_again:
+        say(f"{_count(lost, 'question')} had been asked without a reply on disk, and asked again")
     say(_summary(progress))
     given_up = run.rate_limiters.unavailable
     if given_up:
@@ -175,6 +181,19 @@ async def _play(run: Run, conversations: Sequence[Conversation], tests: TestsRun
     if interrupted:
         return "interrupted"
     return "stopped" if given_up or runner.stopping else "complete"
+
+
+_SECONDS_BETWEEN_LOOKS = 0.25
+
+
+async def _watch(run: Run, progress: BatchProgress) -> None:
+    """Say what the run waits for, and put what was asked on disk: after a crash it is known what was under way."""
+    while True:
+        await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
+        progress.waiting(run.rate_limiters.silence())
+        if run.recorder is not None:
+            with suppress(RecordingError):  # the run itself meets it at its next write
+                run.recorder.flush()
 
 
 async def _run_all(

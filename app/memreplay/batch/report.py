@@ -121,6 +121,7 @@ def results_of_run(
         memreplay_version=run.version,
         settings=run.settings,
         datasets=run.datasets,
+        status=run.status,
     )
     return build_results(
         facts,

@@ -34,6 +34,7 @@ class Ungraded:
 class RemainingWork:
     """``backends`` must ingest the conversation (again), ``asks`` are unanswered, ``answered`` is recorded.
 
+    ``lost`` of the asks had been sent when the earlier attempt ended, and their replies were never recorded.
     ``ungraded`` replies are recorded and wait for the judge, which needs no memory.
     """
 
@@ -41,6 +42,7 @@ class RemainingWork:
     asks: tuple[Ask, ...]
     answered: tuple[tuple[ReplyReceived, AnswerScored], ...]
     ungraded: tuple[Ungraded, ...] = ()
+    lost: int = 0
 
 
 def remaining_work(
@@ -71,7 +73,8 @@ def remaining_work(
     backends = tuple(name for name in asking.backends if name in asked_of or name not in closed)
     if backends:
         recorder.forget_ingestion(conversation.id, backends)
-    return RemainingWork(backends, tuple(left), tuple(answered), tuple(ungraded))
+    lost = sum(answer.received is None for answer in unwanted)
+    return RemainingWork(backends, tuple(left), tuple(answered), tuple(ungraded), lost)
 
 
 def _retry(received: ReplyReceived, asking: AskPlan) -> bool:

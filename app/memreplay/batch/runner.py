@@ -17,7 +17,7 @@ from memreplay.conversations.models import Conversation
 from memreplay.engine.answers import grade
 from memreplay.engine.session import Ask, ReplaySession
 from memreplay.llm import AGENT_MODEL
-from memreplay.llm.rate_limiter import Gate, StoppedError
+from memreplay.llm.rate_limiter import Gate, ModelUnavailableError, StoppedError
 from memreplay.runtime.run import Run
 
 _ASKS_PER_CALL = 2
@@ -51,6 +51,8 @@ class BatchRunner:
         self._unstarted: dict[str, Counter[str]] = {}
         self._progressed = asyncio.Event()
         self.stopping = False
+        self.asked_again = 0
+        """Questions whose replies were lost with an earlier attempt at this run."""
 
     async def run(self, conversations: Sequence[Conversation]) -> None:
         """Do all remaining work, or finish what was started before :meth:`stop`.
@@ -78,6 +80,7 @@ class BatchRunner:
     async def _start(self, conversation: Conversation, group: asyncio.TaskGroup) -> None:
         self._recorder.add_conversation(conversation)
         work = remaining_work(conversation, self._recorder, self._asking, has_judge=self._judge is not None)
+        self.asked_again += work.lost
         for received, scored in work.answered:
             self._progress.add_recorded(received, scored)
         for one in work.ungraded:
@@ -95,8 +98,9 @@ class BatchRunner:
             self._unstarted[conversation.id] = Counter(_answerer_of(ask) for ask in work.asks)
         try:
             await self._ingest(conversation, session, work.backends)
-        except StoppedError:
-            # The extractor is given up: no conversation can be ingested without it.
+        except StoppedError as error:
+            # The extractor, the embedder or an agent is given up: no conversation can be ingested without it.
+            self._give_up(_INGESTION, error)
             self.stop()
         group.create_task(self._question(session, work.asks))
 
@@ -112,8 +116,7 @@ class BatchRunner:
         while not self.stopping:
             if not await session.step():
                 break
-            # Embedded stores never yield: without this no reply would be processed meanwhile.
-            await asyncio.sleep(0)
+            await _process_replies()
         await session.keep()
         if session.finished:
             self._progress.ingested(conversation.id, monotonic() - started, session.kept)
@@ -147,12 +150,19 @@ class BatchRunner:
             async with self._lanes[answerer]:
                 self._on_start(session.conversation.id, answerer)
                 await session.ask(ask.question, ask.backend, ask.model, repeat=ask.repeat)
-        except StoppedError:
+        except StoppedError as error:
+            self._give_up(answerer, error)
             if answerer not in self._usable_answerers():
                 self._lanes[answerer].close()
                 self._progressed.set()
             return False
         return True
+
+    def _give_up(self, name: str, error: StoppedError) -> None:
+        """Note why, unless the model's own limiter has: an agent's, and an embedder's, is not known to be one."""
+        why = str(error)
+        if isinstance(error, ModelUnavailableError) and why not in self._run.rate_limiters.unavailable.values():
+            self._run.rate_limiters.of(name).mark_unavailable(why)
 
     def _usable_answerers(self) -> list[str]:
         """The answerers that are not given up."""
@@ -185,6 +195,19 @@ class BatchRunner:
         """Limits the asks of one model or agent, so that a slow one does not block the others."""
         pace = self._run.rate_limiters.of(answerer)
         return Gate(lambda: _ASKS_PER_CALL * pace.concurrency)
+
+
+_INGESTION = "memory"
+"""Stands for what memories call themselves, among the models that are given up."""
+
+_ROUNDS_PER_REPLY = 24
+"""Rounds of the event loop from the arrival of a reply until it is on disk, measured with LiteLLM and aiohttp."""
+
+
+async def _process_replies() -> None:
+    """Embedded stores never yield to the event loop: let replies that arrived meanwhile reach the disk."""
+    for _ in range(_ROUNDS_PER_REPLY):
+        await asyncio.sleep(0)
 
 
 def _answerer_of(ask: Ask) -> str:

@@ -81,7 +81,10 @@ def failure_columns(results: Results) -> Columns:
 
 def remarks(results: Results) -> list[str]:
     """The sentences below the tables: each comparison, and caveats."""
-    sentences = _fit_sentences(results)
+    sentences = []
+    if results.run.status != "finished":
+        sentences.append(f"partial: the run is {results.run.status}, and these are the answers that it has so far.")
+    sentences += _fit_sentences(results)
     sentences += [f"{comparison.words}." for comparison in results.comparisons]
     if any(comparison.detectable is not None for comparison in results.comparisons):
         family = max(comparison.family for comparison in results.comparisons)

@@ -23,6 +23,7 @@ from memreplay.errors import (
 )
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.catalogue import ensure_reachable
+from memreplay.llm.rate_limiter import ModelUnavailableError
 from memreplay.paths import cache_folder, datasets_folder, recordings_folder
 from memreplay.runtime.embedders import EMBEDDED, ensure_embedder_answers, plain_embedder
 from memreplay.runtime.memories import agents_of, connections
@@ -131,7 +132,7 @@ def _embedder(settings: Settings) -> Finding:
         embedder = plain_embedder(settings.embedder, settings.api_base)
         ensure_embedder_answers(settings.embedder, embedder, settings.api_base)
         vectors = embedder.embed(["a fact"])
-    except (MemreplayError, BackendError, ImportError, OSError) as error:
+    except (MemreplayError, BackendError, ModelUnavailableError, ImportError, OSError) as error:
         return Finding("embedder", False, str(error), fix)
     return Finding("embedder", True, f"{embedder.name}, {vectors.shape[1]} dimensions")
 

@@ -5,7 +5,6 @@ Finds every error in the file and keeps the valid parts.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from memreplay.conversations.formats.test_conversation import checked
 from memreplay.conversations.formats.test_conversation_fields import RecallQuestion, TestConversation, WrittenTurn
-from memreplay.conversations.json_files import read_json
+from memreplay.conversations.json_files import duplicate_keys, read_json
 from memreplay.conversations.validation_errors import Place, individual_errors
 from memreplay.errors import DatasetError
 
@@ -72,7 +71,7 @@ def read_draft(path: Path) -> tuple[Draft, tuple[DatasetError, ...]]:
     """
     place = Place(path)
     data = read_json(path)
-    errors: tuple[DatasetError, ...] = tuple(_duplicate_keys(path))
+    errors: tuple[DatasetError, ...] = tuple(duplicate_keys(path))
     written: TestConversation | None = None
     try:
         written = checked(data, place)
@@ -117,31 +116,3 @@ def _part(model: type[M], data: object) -> M | None:
         return model.model_validate(data)
     except ValidationError:
         return None
-
-
-class _Pairs(list[tuple[str, Any]]):
-    """The key-value pairs of an object, duplicates included."""
-
-
-def _duplicate_keys(path: Path) -> list[DatasetError]:
-    """JSON parsers silently drop all values of a duplicate key but the last."""
-    text = path.read_text(encoding="utf-8-sig")
-    try:
-        # Keep integers as strings: Python refuses to convert very long ones.
-        written = json.loads(text, object_pairs_hook=_Pairs, parse_int=str)
-        return list(_duplicates_in(written, Place(path)))
-    except RecursionError:
-        return [Place(path).error("is nested too deeply", "a conversation of turns and questions")]
-
-
-def _duplicates_in(value: object, place: Place) -> Iterator[DatasetError]:
-    if isinstance(value, _Pairs):
-        seen: set[str] = set()
-        for key, inside in value:
-            if key in seen:
-                yield place.at(key).error("occurs twice in its object", "every field once")
-            seen.add(key)
-            yield from _duplicates_in(inside, place.at(key))
-    elif isinstance(value, list):
-        for index, inside in enumerate(value):
-            yield from _duplicates_in(inside, place.at(index))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
@@ -131,7 +132,49 @@ def read_lines(path: Path, callbacks: LoadCallbacks = SILENT) -> Entries:
             except DatasetError as error:
                 callbacks.on_error(error)
                 continue
+            for duplicate in _duplicates_of(line, place) if len(line) <= _LARGEST_CHECKED else ():
+                callbacks.on_error(duplicate)
             yield place, value
+
+
+_LARGEST_CHECKED = 1_000_000
+"""Bytes of a file, or of a line, whose keys are checked; what is larger is read in constant memory."""
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """The key-value pairs of an object, duplicates included."""
+
+
+def duplicate_keys(path: Path) -> list[DatasetError]:
+    """An error for each key that occurs twice in its object, in a file that can be parsed and is not too large.
+
+    JSON parsers silently drop all values of a duplicate key but the last.
+    """
+    return _duplicates_of(path.read_bytes(), Place(path)) if path.stat().st_size <= _LARGEST_CHECKED else []
+
+
+def _duplicates_of(data: bytes, place: Place) -> list[DatasetError]:
+    try:
+        # Keep integers as strings: Python refuses to convert very long ones.
+        written = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_Pairs, parse_int=str)
+        return list(_duplicates_in(written, place))
+    except RecursionError:
+        return [place.error("is nested too deeply", "a conversation of turns and questions")]
+    except ValueError:
+        return []  # reported where it is read
+
+
+def _duplicates_in(value: object, place: Place) -> Iterator[DatasetError]:
+    if isinstance(value, _Pairs):
+        seen: set[str] = set()
+        for key, inside in value:
+            if key in seen:
+                yield place.at(key).error("occurs twice in its object", "every field once")
+            seen.add(key)
+            yield from _duplicates_in(inside, place.at(key))
+    elif isinstance(value, list):
+        for index, inside in enumerate(value):
+            yield from _duplicates_in(inside, place.at(index))
 
 
 class _TooDeepError(Exception):
@@ -204,7 +247,10 @@ class DatasetFile:
         return self.path.stem
 
     def entries(self, callbacks: LoadCallbacks) -> Entries:
-        """The values of a JSON array or of JSON Lines."""
+        """The values of a JSON array or of JSON Lines. A duplicate key is an error."""
+        if self.container == "array":
+            for error in duplicate_keys(self.path):
+                callbacks.on_error(error)
         return read_array(self.path, callbacks) if self.container == "array" else read_lines(self.path, callbacks)
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import cached_property
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from memory_backends.storable import StorableText
 
@@ -19,6 +19,12 @@ InfoLocation = Literal["early", "middle", "recent"]
 KeyInfoType = Literal["identity", "preference", "fact", "instruction"]
 QuestionKind = Literal["choice", "recall"]
 EvidenceRole = Literal["supports", "tempting"]
+
+LONGEST_TURN = 2**20
+"""Characters of a message, at most: two books. Time and memory grow faster than its length."""
+
+TurnText = Annotated[str, Field(max_length=LONGEST_TURN)]
+"""The text of a turn in a dataset file."""
 
 NOT_ANSWERABLE = "Not answerable"
 

@@ -129,6 +129,8 @@ def _in_words(details: ErrorDetails) -> tuple[str, str]:
             return "is not a field of this format", "no unknown fields"
         case "literal_error":
             return f"is {shown(details['input'])}", str(context["expected"])
+        case "string_too_long":
+            return f"has {len(details['input']):,} characters", f"at most {context['max_length']:,}"
         case "too_short":
             return f"has {entries(context['actual_length'])}", f"at least {context['min_length']}"
     if kind in _EXPECTED_BY_TYPE:

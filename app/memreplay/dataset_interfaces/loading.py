@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from dis import opmap
 from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
 from pathlib import Path
@@ -118,8 +119,13 @@ def reporting_as_usage_error(what_cannot_be: str) -> Iterator[None]:
 
 
 def is_ctrl_c(error: BaseException) -> bool:
-    """Whether this is the user's Ctrl-C, which is raised only in the main thread."""
-    return isinstance(error, KeyboardInterrupt) and current_thread() is main_thread()
+    """Whether this is the user's Ctrl-C: raised in the main thread, and by no ``raise`` of the dataset's code."""
+    if not isinstance(error, KeyboardInterrupt) or current_thread() is not main_thread():
+        return False
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is None or trace.tb_frame.f_code.co_code[trace.tb_lasti] != opmap["RAISE_VARARGS"]
 
 
 def problem_of(error: BaseException) -> str:

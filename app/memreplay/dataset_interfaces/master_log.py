@@ -63,7 +63,10 @@ class LogEvent:
             entry = json.loads(line)
             seconds = float(entry["timestamp"])
             moment = datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
-            return cls(EventType(entry["type"]), moment, str(entry["test_id"]), dict(entry["data"]))
+            kind, data = EventType(entry["type"]), dict(entry["data"])
+            if kind in _SPEAKERS and not isinstance(data.get("message"), str):
+                raise KeyError("message")
+            return cls(kind, moment, str(entry["test_id"]), data)
         except (KeyError, TypeError, OverflowError, OSError) as error:
             raise ValueError(f"is not an event of a run ({error!r})") from None
 

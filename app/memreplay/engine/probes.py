@@ -12,12 +12,12 @@ At the frontier of a live session, ``ReplaySession.ask(…, by_hand=True)`` does
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
 
-from memory_backends.base import MemoryBackend
+from memory_backends.base import MemoryBackend, Namespace
 from memreplay.conversations.models import Conversation, Question
 from memreplay.engine.events import AnswerScored, AskEvent, EventSink, QuestionAsked, ReplayEvent
 from memreplay.engine.session import Answerer, ReplayPlan, ReplaySession
@@ -38,8 +38,8 @@ def typed_question(text: str) -> Question:
 class Probe:
     """Memories that are replayed to any position of one conversation to be asked there.
 
-    ``make`` creates a memory by its name. A memory before the position is played forward to it; one after it is
-    replaced.
+    ``make`` creates a memory by its name; ``forget`` removes what a closed one left on servers. A memory before the
+    position is played forward to it; one after it is replaced.
     """
 
     def __init__(
@@ -49,9 +49,11 @@ class Probe:
         answerer: Answerer,
         plan: ReplayPlan,
         emit: EventSink,
+        forget: Callable[[Namespace], Awaitable[None]] | None = None,
     ) -> None:
         self.conversation = conversation
         self._make = make
+        self._forget = forget
         self._answerer = answerer
         self._plan = replace(plan, run_id=f"{plan.run_id}-side")
         self._emit = emit
@@ -120,6 +122,11 @@ class Probe:
         if session is not None:
             with suppress(Exception):
                 await session.close("cancelled")
+            if self._forget is not None:
+                with suppress(Exception):
+                    await self._forget(
+                        Namespace(run_id=self._plan.run_id, conversation_id=self.conversation.id, backend=name)
+                    )
 
     def _forward_asks(self, event: ReplayEvent) -> None:
         """Forward events of asks only. A typed question has no right answer, so its score is dropped."""

@@ -86,6 +86,11 @@ def ensure_reachable(model: str, api_base: str | None) -> None:
         return
     if model.startswith(_OWN_PREFIX):
         raise UsageError(f"unknown model {model!r}; the embedded reader is {EXTRACTIVE_MODEL!r}")
+    if api_base is not None and "@" in urlsplit(api_base).netloc:
+        raise UsageError(
+            "--api-base must not contain a user or password, which model clients do not send; put the key into the"
+            " provider's variable"
+        )
     litellm = loaded_litellm()
     try:
         litellm.get_llm_provider(model, api_base=api_base)

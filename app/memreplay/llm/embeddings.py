@@ -16,8 +16,9 @@ from memory_backends.metering import note_call
 from memory_backends.retrieval.ranking import unit_vectors
 from memory_backends.stores.trace import ModelCall
 from memreplay.llm.catalogue import key_for
-from memreplay.llm.errors import may_pass, reason_of
+from memreplay.llm.errors import may_pass, permanent_failure, reason_of
 from memreplay.llm.litellm_setup import loaded_litellm
+from memreplay.llm.rate_limiter import ModelUnavailableError
 
 TEXTS_PER_CALL = 128
 ATTEMPTS = 4
@@ -39,7 +40,12 @@ class LiteLLMEmbedder(TextEmbedder):
         return int(self.embed(["dimension"]).shape[1])
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of unit length. Raises :class:`BackendError` if the model does not answer."""
+        """Vectors of unit length.
+
+        Raises:
+            BackendError: the model does not answer.
+            ModelUnavailableError: no call of it can succeed.
+        """
         if not texts:
             return np.empty((0, self.dimension), dtype=np.float32)
         # Providers reject a blank text.
@@ -74,6 +80,9 @@ class LiteLLMEmbedder(TextEmbedder):
             data = sorted(response.data, key=lambda entry: entry["index"])
             rows = [entry["embedding"] for entry in data]
         except Exception as error:
+            why = permanent_failure(error, self._model, has_answered=True)
+            if why is not None:
+                raise ModelUnavailableError(f"--embedder: {why}") from None
             raise BackendError(
                 f"{self.name} returned no vectors: {type(error).__name__}: {reason_of(error)}"
             ) from None

@@ -176,6 +176,9 @@ class RateLimits:
 _SILENT_CALLS, _SILENT_TIMEOUTS = 4, 3
 """A model is given up after as many calls in a row timed out, and it replied to none for as many timeouts."""
 
+_LONG_SILENCE = 5.0
+"""Seconds without a reply after which progress says what it waits for."""
+
 _REMEMBERED = 0.99
 """Weight of a call against the next one: about the last hundred count."""
 
@@ -356,6 +359,16 @@ class RateLimiters:
     def unavailable(self) -> dict[str, str]:
         """The models that are not called any more → why, in one sentence."""
         return {model: one.unavailable for model, one in self._by_model.items() if one.unavailable is not None}
+
+    def silence(self) -> str:
+        """The models that have not replied for a while although they were called, in one sentence; else empty."""
+        waits = [(name, *limiter.waiting_for) for name, limiter in self._by_model.items()]
+        silent = [
+            f"{name} ({calls} {'call' if calls == 1 else 'calls'}, no reply for {seconds:.0f} s)"
+            for name, calls, seconds in waits
+            if calls and seconds >= _LONG_SILENCE
+        ]
+        return f"waiting for {', '.join(silent)}" if silent else ""
 
     def mark_available(self) -> None:
         """Call all models again."""

@@ -20,6 +20,10 @@ UNREADABLE = (sqlite3.Error, orjson.JSONDecodeError, ValidationError)
 """Errors that a damaged recording causes."""
 
 
+_INCONSISTENT = (LookupError, TypeError, AttributeError, ValueError, OverflowError, AssertionError, RecursionError)
+"""Errors of code that reads a recording whose rows contradict each other, such as a score without its question."""
+
+
 class DamagedEventError(RecordingError):
     """An event cannot be read. The message lacks the file's name, which the reader adds."""
 
@@ -37,6 +41,11 @@ def reporting_damage(path: Path) -> Iterator[None]:
         raise RecordingError(f"{path}: {error}; expected what memreplay writes") from None
     except UNREADABLE as error:
         raise RecordingError(f"{path}: damaged: {_one_line(error)}; expected what memreplay writes") from None
+    except _INCONSISTENT as error:
+        what = f"{type(error).__name__}: {_one_line(error)}"
+        raise RecordingError(
+            f"{path}: damaged: its rows contradict each other ({what}); expected what memreplay writes"
+        ) from error
 
 
 def _one_line(error: Exception) -> str:
@@ -124,7 +133,7 @@ def event_from_json(body: str, look_up: Callable[[str], str]) -> ReplayEvent:
     Raises:
         DamagedEventError: the body is not an event's.
     """
-    with _reporting_damaged_event():
+    with reporting_damaged_event():
         return _validated(orjson.loads(body), body, look_up)
 
 
@@ -134,7 +143,7 @@ def ask_from_json(body: str, look_up: Callable[[str], str]) -> ReplayEvent:
     Raises:
         DamagedEventError: the body is not an event's.
     """
-    with _reporting_damaged_event():
+    with reporting_damaged_event():
         fields: dict[str, Any] = orjson.loads(body)
         fields.update((name, ()) for name in ("hits", "missed", "cut") if name in fields)
         judgement = fields.get("judgement", {})
@@ -149,8 +158,9 @@ def _validated(fields: dict[str, Any], body: str, look_up: Callable[[str], str])
 
 
 @contextmanager
-def _reporting_damaged_event() -> Iterator[None]:
+def reporting_damaged_event() -> Iterator[None]:
+    """Report an event's body that is not what memreplay writes as a :class:`DamagedEventError`."""
     try:
         yield
-    except (*UNREADABLE, AttributeError, TypeError) as error:
+    except (*UNREADABLE, *_INCONSISTENT) as error:
         raise DamagedEventError(f"a damaged event cannot be read: {_one_line(error)}") from None

@@ -57,6 +57,7 @@ def connect_read_only(path: Path) -> Database:
         try:
             connection = sqlite3.connect(f"{uri}?{mode}", uri=True, check_same_thread=False)
             _refuse_foreign(connection, path)
+            _refuse_views(connection, path)
             if connection.execute("PRAGMA user_version").fetchone() == (0,):
                 raise RecordingError(f"{path}: no run in it; the program ended while it created the file")
             return Database(connection)
@@ -81,6 +82,13 @@ def _refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
             f"{path}: written by a newer memreplay, or by one from before its first release"
             f" (format {version}, this one reads up to {SCHEMA_VERSION})"
         )
+
+
+def _refuse_views(connection: sqlite3.Connection, path: Path) -> None:
+    """A view in place of a table may compute anything, for ever."""
+    names = "('runs', 'conversations', 'events', 'texts', 'scores')"
+    for (name,) in connection.execute(f"select name from sqlite_master where type != 'table' and name in {names}"):
+        raise RecordingError(f"{path}: damaged: {name} is no table; expected what memreplay writes")
 
 
 def leave_wal(db: Database) -> None:

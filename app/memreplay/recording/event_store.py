@@ -11,7 +11,7 @@ from sqlite_utils import Database
 
 from memory_backends.stores.trace import MemoryOperation
 from memreplay.engine.events import ReplayEvent
-from memreplay.recording.bodies import event_from_json, resolve
+from memreplay.recording.bodies import event_from_json, reporting_damaged_event, resolve
 from memreplay.timeline.event_store import (
     EventArchive,
     EventSummary,
@@ -112,7 +112,10 @@ class RecordedArchive:
     def candidates(self, ref: int) -> list[RankedItem]:
         """The hits and missed candidates of an event, without reading their texts or validating the event."""
         (body,) = self._db.conn.execute("select body from events where key = ?", [ref]).fetchone()
-        event = orjson.loads(body)
+        with reporting_damaged_event():
+            return self._candidates_in(orjson.loads(body))
+
+    def _candidates_in(self, event: dict[str, Any]) -> list[RankedItem]:
         return [
             RankedItem(
                 self._read(hit["id"]),

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
+from memory_backends.storable import storable
 from memreplay.conversations.json_files import read_json
 from memreplay.conversations.models import Conversation, Session, Turn
 from memreplay.conversations.validation_errors import Place, validated
@@ -50,6 +51,13 @@ _SAID: dict[EventType, MessagePart] = {
     EventType.RESPONSE_MESSAGE: "reply",
     EventType.RESPONSE_FILL: "reply",  # the log does not say whether the agent was asked for it
 }
+
+
+class _Wait(BaseModel):
+    """What a wait waits for: seconds, at most a century, and tokens."""
+
+    time: Annotated[float, Field(ge=0, le=3.2e9)] | None = None
+    tokens: Annotated[int, Field(ge=0, le=10**9)] | None = None
 
 
 class _Result(BaseModel):
@@ -110,7 +118,7 @@ class _ImportedRun:
     """Turns a log into events. The agent, which is the only backend, is named after the folder."""
 
     def __init__(self, folder: Path, log: list[LogEvent]) -> None:
-        self.agent = folder.resolve().name
+        self.agent = storable(folder.resolve().name)
         self._folder, self._log = folder, MasterLog(log)
         first = Session(number=1, id="1", date=log[0].timestamp)
         self.conversation = Conversation(
@@ -138,9 +146,9 @@ class _ImportedRun:
             case EventType.BEGIN:
                 yield TestBegan(**self._at(), test_id=test_id, dataset=_dataset_of(test_id), description="")
             case EventType.WAIT:
-                seconds = float(data.get("time") or 0)
-                until = event.timestamp + timedelta(seconds=seconds) if seconds else None
-                yield TestWaited(**self._at(), test_id=test_id, tokens=int(data.get("tokens") or 0), until=until)
+                wait = validated(_Wait, data, Place(self._folder / LOG).at(f"the wait of {test_id}"))
+                until = event.timestamp + timedelta(seconds=wait.time) if wait.time else None
+                yield TestWaited(**self._at(), test_id=test_id, tokens=wait.tokens or 0, until=until)
             case EventType.SUITE_RESET:
                 yield MemoryCleared(**self._at())
             case EventType.LLM_CALL:
@@ -176,7 +184,7 @@ class _ImportedRun:
     def _scored(self, test_id: str) -> TestScored:
         dataset = _dataset_of(test_id)
         path = self._folder / dataset / f"{test_id.removeprefix(dataset + ' - ')}{_RESULT}"
-        if path.parent.parent != self._folder or not path.is_file():
+        if not path.resolve().is_relative_to(self._folder.resolve()) or not path.is_file():
             raise DatasetError(
                 self._folder, "", f"has no result of the test {test_id}", f"{{dataset}}/{{id}}{_RESULT}"
             )

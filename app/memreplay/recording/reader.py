@@ -186,7 +186,27 @@ class Recording:
         Raises:
             RecordingError: the run has no such conversation.
         """
-        return RecordedArchive(self._db, self._key(run_id, conversation_id), self.text)
+        key = self._key(run_id, conversation_id)
+        with reporting_damage(self.path):
+            self._refuse_impossible_turns(key, conversation_id)
+        return RecordedArchive(self._db, key, self.text)
+
+    def _refuse_impossible_turns(self, key: int, conversation_id: str) -> None:
+        """Raise RecordingError for an event before the first turn, or after the end of the conversation."""
+        (turns,) = self._db.execute(
+            "select json_array_length(body, '$.turns') from conversations where key = ?", [key]
+        ).fetchone()
+        (said,) = self._db.execute(
+            "select count(*) from events where conversation = ? and kind = 'message_said'", [key]
+        ).fetchone()
+        first, last = self._db.execute(
+            "select min(turn), max(turn) from events where conversation = ?", [key]
+        ).fetchone()
+        if first is not None and not (first >= 0 and last <= (turns or 0) + said + 1):
+            raise RecordingError(
+                f"{self.path}: damaged: {conversation_id} has events at turns {first} to {last} of"
+                f" {(turns or 0) + said}; expected what memreplay writes"
+            )
 
     def timeline(self, run_id: str, conversation_id: str) -> Timeline:
         """A timeline that reads events on demand while the recording is open. Indexing them may take long.

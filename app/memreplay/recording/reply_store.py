@@ -10,7 +10,6 @@ from pathlib import Path
 from pydantic import ValidationError
 from sqlite_utils import Database, Migrations
 
-from memreplay.errors import RecordingError
 from memreplay.llm.model import Reply
 
 migrations = Migrations("memreplay.replies")
@@ -29,28 +28,25 @@ class SqliteReplyCache:
     """
 
     def __init__(self, path: Path, warn: Callable[[str], None] = lambda sentence: None) -> None:
-        """Open or create the file.
-
-        Raises:
-            RecordingError: the file cannot be used.
-        """
+        """Open or create the file; without it, if it cannot be used."""
         self._path, self._warn = path, warn
         self._failed = False
+        self._db: Database | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
-            self._db = Database(connection)
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = NORMAL")
-            migrations.apply(self._db)
+            db = Database(connection)
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+            migrations.apply(db)
+            self._db = db
         except (sqlite3.Error, OSError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            raise RecordingError(
-                f"{path}: cannot be used as the reply cache: {reason}; XDG_CACHE_HOME names another folder"
-            ) from None
+            self._warn_once(error)
 
     def get(self, key: str) -> Reply | None:
         """The reply to an identical request, if there is one."""
+        if self._db is None:
+            return None
         try:
             row = self._db.execute("select body from replies where key = ?", [key]).fetchone()
             return Reply.model_validate_json(row[0]) if row else None
@@ -59,6 +55,8 @@ class SqliteReplyCache:
             return None
 
     def put(self, key: str, reply: Reply) -> None:
+        if self._db is None:
+            return
         row = [key, reply.model_dump_json(), datetime.now(UTC).isoformat()]
         try:
             self._db.execute("insert or replace into replies (key, body, created_at) values (?, ?, ?)", row)
@@ -68,7 +66,12 @@ class SqliteReplyCache:
     def _warn_once(self, error: Exception) -> None:
         if not self._failed:
             self._failed = True
-            self._warn(f"{self._path}: the reply cache cannot be used; continuing without it: {error}")
+            reason = error.strerror if isinstance(error, OSError) else error
+            self._warn(
+                f"{self._path}: the reply cache cannot be used; continuing without it: {reason}"
+                " (XDG_CACHE_HOME names another folder)"
+            )
 
     def close(self) -> None:
-        self._db.close()
+        if self._db is not None:
+            self._db.close()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
@@ -80,16 +82,19 @@ class RunRows:
             return [self._insert(event) for event in events]
 
     def forget_ingestion(self, conversation_id: str, backends: Sequence[str]) -> None:
-        """Delete what these backends did with a conversation, except what they were asked."""
+        """Delete what these backends did with a conversation, except what they were asked and read for it."""
         key = self._keys.get(conversation_id)
         if key is None:
             return
+        kept = set(chain.from_iterable(self._reads_of_asks(key).values()))
+        rows = self._db.execute(
+            f"select key from events where conversation = ? and kind not in {placeholders(_PAID_KINDS)}"
+            f" and (backend is null or backend in {placeholders(backends)})",
+            [key, *_PAID_KINDS, *backends],
+        )
+        unwanted = [(event,) for (event,) in rows if event not in kept]
         with self._atomically():
-            self._db.execute(
-                f"delete from events where conversation = ? and kind not in {placeholders(_PAID_KINDS)}"
-                f" and (backend is null or backend in {placeholders(backends)})",
-                [key, *_PAID_KINDS, *backends],
-            )
+            self._db.conn.executemany("delete from events where key = ?", unwanted)
 
     def forget_all_but_asks(self, conversation_id: str) -> None:
         """Delete all events of a conversation that cost nothing."""
@@ -114,6 +119,7 @@ class RunRows:
         key = self._keys.get(conversation_id)
         if key is None or not asks:
             return
+        reads = self._reads_of_asks(key)
         unwanted = {(ask.backend, ask.model, ask.question_id, ask.repeat, ask.by_hand) for ask in asks}
         rows = self._db.execute(
             f"select key, backend, body from events where conversation = ? and kind in {placeholders(kinds)}",
@@ -125,8 +131,25 @@ class RunRows:
             ask = (backend, *(fields[name] for name in ("model", "question_id", "repeat", "by_hand")))
             if ask in unwanted:
                 keys.append((event_key,))
+                keys += [(read,) for read in reads.get(event_key, ())]
         with self._atomically():
             self._db.conn.executemany("delete from events where key = ?", keys)
+
+    def _reads_of_asks(self, conversation: int) -> dict[int, list[int]]:
+        """The store commands of each ask's recall, by the key of its event: they directly precede it."""
+        rows = self._db.execute(
+            "select key, backend, kind from events where conversation = ? and (kind = 'question_asked' or"
+            " kind = 'store_operated' and json_extract(body, '$.operation.phase') = 'recall') order by key",
+            [conversation],
+        )
+        reads: dict[int, list[int]] = {}
+        pending: dict[str, list[int]] = defaultdict(list)
+        for key, backend, kind in rows:
+            if kind == "question_asked":
+                reads[key] = pending.pop(backend, [])
+            else:
+                pending[backend].append(key)
+        return reads
 
     def replace(self, event: PaidByTests, other: PaidByTests | None) -> None:
         """Replace a recorded event by another of the same conversation and kind; delete it if ``other`` is None."""

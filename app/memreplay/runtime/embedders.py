@@ -10,6 +10,7 @@ from memory_backends.retrieval.vector_cache import StoredEmbedder
 from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.embeddings import LiteLLMEmbedder
+from memreplay.llm.rate_limiter import ModelUnavailableError
 from memreplay.paths import cache_folder
 
 EMBEDDED = "minilm"
@@ -59,5 +60,5 @@ def ensure_embedder_answers(spec: str, embedder: TextEmbedder, api_base: str | N
         ensure_reachable(name, api_base)
     try:
         embedder.embed(["ready"])
-    except BackendError as error:
+    except (BackendError, ModelUnavailableError) as error:
         raise MissingServerOrKeyError(str(error)) from None

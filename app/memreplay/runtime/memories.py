@@ -12,6 +12,7 @@ from memory_backends.base import (
     BackendError,
     FactExtractor,
     MemoryBackend,
+    Namespace,
     StoreAddressError,
     StoreUnavailableError,
     system_clock,
@@ -22,6 +23,7 @@ from memory_backends.registry import BACKEND_NAMES, Evidence, create_backend, se
 from memory_backends.resources import Resources
 from memory_backends.retrieval.embedding import CachedEmbedder
 from memory_backends.retrieval.vector_cache import StoredEmbedder
+from memory_backends.stores.cleanup import remove_namespace
 from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
 from memreplay.conversations.models import Conversation
@@ -142,6 +144,10 @@ class RunMemories:
         if is_agent(name):
             return AgentBackend(name, replace(self._agents[name], serves_without_sessions=False))
         return self.fresh(conversation, [name])[name]
+
+    async def forget(self, namespace: Namespace) -> None:
+        """Remove what a closed memory left on servers."""
+        await remove_namespace(self._resources.redis, self._resources.qdrant, namespace.path)
 
     def keeper(self, conversation: Conversation) -> Keeper | None:
         """Where filled memories of a conversation are kept; None if this run neither uses nor keeps any."""

@@ -199,6 +199,7 @@ class Run:
             self._answerer,
             ReplayPlan(run_id, self.models, self.settings.top_k, counter_of=token_counter, judge=self.answer_judge),
             _recorded(recorder.record, emit) if recorder else emit,
+            self._memories.forget,
         )
 
     def backends_for(self, conversation: Conversation, names: Sequence[str]) -> dict[str, MemoryBackend]:

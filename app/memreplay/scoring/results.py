@@ -540,6 +540,8 @@ class RunFacts(Frozen):
     memreplay_version: str
     settings: dict[str, Any]
     datasets: tuple[str, ...]
+    status: Literal["running", "finished", "interrupted"] = "finished"
+    """Unless ``finished``, the rows are those that were finished so far."""
 
 
 class BackendResults(Frozen):

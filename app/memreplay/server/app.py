@@ -12,11 +12,13 @@ Errors are ``{"error": sentence}`` with a status code.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from hmac import compare_digest
 from ipaddress import ip_address
+from time import monotonic
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 from uuid import uuid4
 
 from aiohttp import web
@@ -26,13 +28,21 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from memory_backends.base import BackendError, MemoryBackend, Namespace
 from memory_backends.records import BenchmarkTurnPayload
 from memreplay import __version__
+from memreplay.conversations.models import LONGEST_TURN
 from memreplay.server.session import Limits, Reader, ServedSession
 
 MAX_REQUEST_BYTES: Final = 16 * 1024 * 1024
 """The largest request: a history of several million tokens."""
 MAX_SESSIONS: Final = 64
+IDLE_SECONDS: Final = 1800.0
+"""A session without a request for as long is ended when room for another is needed."""
 SECONDS_TO_STOP: Final = 10.0
 DEFAULT_SESSION: Final = "default"
+
+_SENT_BY_ANY_PAGE = frozenset({"text/plain", "application/x-www-form-urlencoded", "multipart/form-data"})
+"""Content types that a web page may send to another site without asking."""
+
+_LOGGER = logging.getLogger("memreplay.server")
 
 
 class SessionRequest(BaseModel):
@@ -46,19 +56,29 @@ class SessionRequest(BaseModel):
 class BackendServer:
     """Serves one memory architecture to any number of conversations. ``make`` creates a memory."""
 
-    def __init__(self, name: str, make: Callable[[], MemoryBackend], reader: Reader, limits: Limits) -> None:
+    def __init__(
+        self,
+        name: str,
+        make: Callable[[], MemoryBackend],
+        reader: Reader,
+        limits: Limits,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
         self.run_id = uuid4().hex[:12]
         self._name = name
         self._make = make
         self._reader = reader
         self._limits = limits
+        self._clock = clock
         self._sessions: dict[str, ServedSession] = {}
+        self._used_at: dict[str, float] = {}
         self._open_lock = asyncio.Lock()
 
     def application(self, host: str, token: str | None) -> web.Application:
         """The web application. With a token it serves only clients that send it, else only this machine."""
         application = web.Application(
-            client_max_size=MAX_REQUEST_BYTES, middlewares=[_errors_in_json, _authorize(host, token)]
+            client_max_size=MAX_REQUEST_BYTES,
+            middlewares=[_errors_in_json, _authorize(host, token), _refuse_other_sites],
         )
         application.add_routes(
             [
@@ -75,6 +95,13 @@ class BackendServer:
 
     async def _run_turn(self, request: web.Request) -> web.Response:
         payload = await _parse_body(request, BenchmarkTurnPayload)
+        if len(payload.message) > LONGEST_TURN:
+            raise _error(
+                web.HTTPRequestEntityTooLarge,
+                f"a message may have at most {LONGEST_TURN:,} characters",
+                max_size=LONGEST_TURN,
+                actual_size=len(payload.message),
+            )
         id_ = request.query.get("session", DEFAULT_SESSION)
         session = await self._session(id_)
         reply = await session.run_turn(payload)
@@ -87,7 +114,8 @@ class BackendServer:
         return web.json_response((await session.snapshot()).model_dump(mode="json"))
 
     async def _new_session(self, request: web.Request) -> web.Response:
-        body = await _parse_body(request, SessionRequest) if request.can_read_body else SessionRequest()
+        is_bare = not request.can_read_body and request.content_type not in _SENT_BY_ANY_PAGE
+        body = SessionRequest() if is_bare else await _parse_body(request, SessionRequest)
         source = None if body.copy_of is None else self._existing(body.copy_of)
         id_ = uuid4().hex[:12]
         session = await self._open_session(id_)
@@ -102,7 +130,7 @@ class BackendServer:
     async def _end_session(self, request: web.Request) -> web.Response:
         id_ = request.match_info["id"]
         session = self._existing(id_)
-        del self._sessions[id_]
+        self._forget(id_)
         await session.close("resolved")
         return web.Response(status=204)
 
@@ -118,19 +146,34 @@ class BackendServer:
     def _existing(self, id_: str) -> ServedSession:
         if id_ not in self._sessions:
             raise _error(web.HTTPNotFound, "unknown session; POST /sessions creates one")
+        self._used_at[id_] = self._clock()
         return self._sessions[id_]
 
     async def _open_session(self, id_: str) -> ServedSession:
         if len(self._sessions) >= MAX_SESSIONS:
+            await self._end_idle()
+        if len(self._sessions) >= MAX_SESSIONS:
             raise _error(web.HTTPTooManyRequests, f"{MAX_SESSIONS} sessions are open; DELETE /sessions/ID ends one")
         session = ServedSession(self._make(), self._reader, self._limits)
-        self._sessions[id_] = session
+        self._sessions[id_], self._used_at[id_] = session, self._clock()
         try:
             await session.open(Namespace(run_id=self.run_id, conversation_id=id_, backend=self._name))
         except BaseException:
-            del self._sessions[id_]
+            self._forget(id_)
             raise
         return session
+
+    async def _end_idle(self) -> None:
+        """End the sessions that nobody has used for long."""
+        oldest = self._clock() - IDLE_SECONDS
+        for id_ in [id_ for id_, used in self._used_at.items() if used <= oldest]:
+            session = self._sessions[id_]
+            self._forget(id_)
+            await session.close("cancelled")
+
+    def _forget(self, id_: str) -> None:
+        self._sessions.pop(id_, None)
+        self._used_at.pop(id_, None)
 
     async def _close_all(self, application: web.Application) -> None:
         for session in self._sessions.values():
@@ -160,7 +203,7 @@ def _authorize(host: str, token: str | None) -> Middleware:
             if not compare_digest(given, b"Bearer " + token.encode()):
                 raise _error(web.HTTPUnauthorized, "a bearer token is needed")
         else:
-            named = urlsplit(f"//{request.host}").hostname or ""
+            named = _address_of(f"//{request.host}").hostname or ""
             if not is_loopback(named) and named != host:
                 raise _error(web.HTTPForbidden, "without a token, only this machine is served")
         return await handler(request)
@@ -168,12 +211,31 @@ def _authorize(host: str, token: str | None) -> Middleware:
     return middleware
 
 
+def _address_of(url: str) -> SplitResult:
+    """The parts of a URL; all empty where it cannot be read."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")
+
+
+@web.middleware
+async def _refuse_other_sites(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Refuse a web page of another site: a browser names it in every request that could change something."""
+    origin = request.headers.get("Origin")
+    if request.method not in ("GET", "HEAD") and origin is not None and _address_of(origin).netloc != request.host:
+        raise _error(web.HTTPForbidden, "requests from web pages of other sites are refused")
+    return await handler(request)
+
+
 @web.middleware
 async def _errors_in_json(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Turn every error into a JSON object with one sentence."""
     try:
         return await handler(request)
-    except web.HTTPRequestEntityTooLarge:
+    except web.HTTPRequestEntityTooLarge as error:
+        if error.content_type == "application/json":
+            raise
         return web.json_response({"error": f"a request may have at most {MAX_REQUEST_BYTES:,} bytes"}, status=413)
     except web.HTTPException as error:
         if error.content_type == "application/json":
@@ -181,6 +243,12 @@ async def _errors_in_json(request: web.Request, handler: Handler) -> web.StreamR
         return web.json_response({"error": error.reason}, status=error.status)
     except BackendError as error:
         return web.json_response({"error": str(error)}, status=500)
+    except ConnectionError:
+        return web.Response(status=400)  # the client has left
+    except Exception as error:
+        # A plug-in may raise anything; its client learns what, and the server's log stays readable.
+        _LOGGER.error("%s %s failed: %s: %s", request.method, request.path, type(error).__name__, error)
+        return web.json_response({"error": f"{type(error).__name__}: {error}"}, status=500)
 
 
 async def _parse_body(request: web.Request, kind: type[Any]) -> Any:
@@ -201,5 +269,5 @@ def _fields(fields: Mapping[str, Any]) -> str:
     return "{" + ", ".join(fields) + "}"
 
 
-def _error(kind: type[web.HTTPException], sentence: str) -> web.HTTPException:
-    return kind(text=web.json_response({"error": sentence}).text, content_type="application/json")
+def _error(kind: type[web.HTTPException], sentence: str, **more: Any) -> web.HTTPException:
+    return kind(text=web.json_response({"error": sentence}).text, content_type="application/json", **more)

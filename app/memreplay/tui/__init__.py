@@ -51,7 +51,7 @@ def run_tui(launch: Launch) -> None:
 
 
 def _leave_on_signals(loop: asyncio.AbstractEventLoop, app: MemreplayApp) -> None:
-    for name in ("SIGTERM", "SIGHUP"):
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
         with suppress(AttributeError, NotImplementedError):
             loop.add_signal_handler(getattr(signal, name), app.leave)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -11,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rich.text import Text
 from textual import on, work
 from textual.actions import ActionParseResult
 from textual.app import App, SystemCommand
@@ -18,7 +21,8 @@ from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 from textual.screen import Screen
 
-from memreplay.errors import MemreplayError
+from memreplay.errors import MemreplayError, RecordingError
+from memreplay.printable import printable
 from memreplay.tui.actions import actions_of
 from memreplay.tui.launch import Launch, RunHandle
 from memreplay.tui.requests import ContinueWanted, OneOfTwoWanted, RunWanted, VisitWanted
@@ -270,6 +274,32 @@ class MemreplayApp(App[None]):
         if self._by_hand is None or self._by_hand[0] is not source:
             self._by_hand = source, self._launch.assemble(source.backends, self._launch.model)
         return self._by_hand[1]
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Go back to the start screen if what was to be shown is damaged; anything else ends the app."""
+        if not isinstance(error, RecordingError | sqlite3.Error) or not self._start.is_attached:
+            super()._handle_exception(error)
+            return
+        self._start.say(str(error), trouble=True)
+        self._return_to_start()
+
+    @work(group="leaving")
+    async def _return_to_start(self) -> None:
+        await self._interrupt()
+        while self.screen is not self._start and len(self.screen_stack) > 1:
+            await self.pop_screen()
+
+    def _fatal_error(self) -> None:
+        """As Textual's, but without local variables: they may hold a key or what a conversation says."""
+        from traceback import format_exception
+
+        from memreplay.llm.secrets import redact_secrets
+
+        self.bell()
+        error = self._exception or sys.exc_info()[1]
+        said = "".join(format_exception(error)) if error is not None else "an unknown error"
+        self._exit_renderables.append(Text(printable(redact_secrets(said), keep="\n")))
+        self._close_messages_no_wait()
 
     # ---- leaving -------------------------------------------------------------------------------------------
 

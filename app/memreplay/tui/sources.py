@@ -12,6 +12,7 @@ from memreplay.conversations.models import Conversation
 from memreplay.errors import RecordingError
 from memreplay.paths import demo_recordings
 from memreplay.recording.annotations import annotations_of
+from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.overview import is_being_written
 from memreplay.recording.reader import Recording
 from memreplay.timeline.annotations import Annotations
@@ -108,8 +109,10 @@ def recorded(path: Path, conversation_id: str, run_id: str | None = None) -> Rep
     recording = Recording.open(path)
     try:
         run = recording.run(run_id or _newest_run(recording))
-        conversation = recording.conversation(run.id, conversation_id)
-        timeline = Timeline(conversation, archive=OverlayArchive(recording.archive(run.id, conversation_id)))
+        with reporting_damage(path):
+            _refuse_lost_questions(recording, run.id, conversation_id)
+            conversation = recording.conversation(run.id, conversation_id)
+            timeline = Timeline(conversation, archive=OverlayArchive(recording.archive(run.id, conversation_id)))
         annotations = annotations_of(path, run.id, conversation_id, shipped=demo_recordings())
     except BaseException:
         recording.close()
@@ -124,6 +127,17 @@ def recorded(path: Path, conversation_id: str, run_id: str | None = None) -> Rep
         path=path,
         is_unfinished=is_unfinished,
     )
+
+
+def _refuse_lost_questions(recording: Recording, run_id: str, conversation_id: str) -> None:
+    """Raise RecordingError for an answer to a question that the conversation does not have."""
+    questions = {question.id for question in recording.conversation(run_id, conversation_id).questions}
+    for answer in recording.asks(run_id, conversation_id):
+        if answer.asked.question_id not in questions and not answer.asked.by_hand:
+            raise RecordingError(
+                f"{recording.path}: damaged: {conversation_id} has no question {answer.asked.question_id}, which"
+                " was asked; expected what memreplay writes"
+            )
 
 
 def _newest_run(recording: Recording) -> str:
@@ -149,7 +163,7 @@ def newest_run(path: Path) -> RecordedRun:
     Raises:
         RecordingError: it cannot be read.
     """
-    with closing(Recording.open(path)) as recording:
+    with closing(Recording.open(path)) as recording, reporting_damage(path):
         run = recording.run(_newest_run(recording))
         ids = tuple(recording.conversation_ids(run.id))
         questions: list[ListedQuestion] = []
@@ -167,6 +181,6 @@ def labels_in(path: Path, run_id: str, conversation_id: str) -> Labels:
     Raises:
         RecordingError: it cannot be read.
     """
-    with closing(Recording.open(path)) as recording:
+    with closing(Recording.open(path)) as recording, reporting_damage(path):
         timeline = recording.timeline(run_id, conversation_id)
         return labels_of(timeline, AnswersTable.until(timeline, timeline.last_turn))

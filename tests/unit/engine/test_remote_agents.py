@@ -21,6 +21,7 @@ from memreplay.engine.session import ReplayPlan, ReplaySession
 from memreplay.errors import UsageError
 from memreplay.grading import RetrievalScore
 from memreplay.llm import AGENT_MODEL
+from memreplay.llm.rate_limiter import ModelUnavailableError
 from memreplay.timeline.timeline import Timeline
 from tests.stubs.agent import StubAgent, says, stub_agent
 from tests.stubs.answering import ScriptedAnswerer
@@ -194,7 +195,6 @@ async def test_a_turn_that_may_have_been_taken_in_is_not_said_again(
             lambda agent, request, payload: web.Response(status=500, text="out of memory"),
             "answered 500: out of memory",
         ),
-        (lambda agent, request, payload: web.Response(status=401), "refuses the token"),
         (lambda agent, request, payload: web.json_response({"reply": 7}), "contains no text"),
         (lambda agent, request, payload: web.json_response(["x"]), "contains no text"),
         (lambda agent, request, payload: web.Response(body=b"x" * (MAX_REPLY_BYTES + 1)), "sent more than"),
@@ -212,6 +212,17 @@ async def test_an_agent_that_fails_is_an_error_and_not_a_wrong_answer(
     assert says_what in replay.replies()[0].error
     agent.behave = says(conversation.questions[1].expected)
     assert (await replay.session.ask(conversation.questions[1], "agent", AGENT_MODEL)).score.outcome == "correct"
+
+
+async def test_an_agent_that_refuses_the_token_ends_its_questions(
+    conversation: Conversation, agent: StubAgent
+) -> None:
+    replay = Replay(conversation, line_to(agent))
+    await replay.play()
+    agent.behave = lambda agent, request, payload: web.Response(status=401)
+    with pytest.raises(ModelUnavailableError, match="refuses the token"):
+        await replay.session.ask(conversation.questions[0], "agent", AGENT_MODEL)
+    assert replay.replies() == []
 
 
 async def test_a_turn_that_was_certainly_not_processed_is_repeated(

@@ -8,6 +8,7 @@ import pytest
 from memory_backends.base import BackendError
 from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.llm.embeddings import TEXTS_PER_CALL, LiteLLMEmbedder
+from memreplay.llm.rate_limiter import ModelUnavailableError
 from memreplay.runtime.embedders import ensure_embedder_answers, plain_embedder
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, embeddings, failure
 
@@ -54,7 +55,7 @@ def test_a_permanent_failure_is_one_sentence_without_the_key(monkeypatch: pytest
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with (
         OpenAIServer([failure(401, f"Incorrect API key provided: {key}")]) as server,
-        pytest.raises(BackendError, match="returned no vectors") as caught,
+        pytest.raises(ModelUnavailableError, match="the key is not accepted") as caught,
     ):
         LiteLLMEmbedder(MODEL, server.url).embed(["a"])
     assert key not in str(caught.value) and "\n" not in str(caught.value)
@@ -80,6 +81,6 @@ def test_a_hosted_embedder_without_its_key_is_reported_before_anything_is_sent()
 def test_a_server_without_vectors_is_reported() -> None:
     with (
         OpenAIServer([failure(404)]) as server,
-        pytest.raises(MissingServerOrKeyError, match="returned no vectors"),
+        pytest.raises(MissingServerOrKeyError, match="its server does not know it"),
     ):
         ensure_embedder_answers(f"litellm:{MODEL}", plain_embedder(f"litellm:{MODEL}", server.url), server.url)

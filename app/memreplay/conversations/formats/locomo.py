@@ -14,7 +14,16 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from memreplay.conversations.json_files import DatasetFile
-from memreplay.conversations.models import NOT_ANSWERABLE, Conversation, EvidenceRole, Question, Role, Session, Turn
+from memreplay.conversations.models import (
+    NOT_ANSWERABLE,
+    Conversation,
+    EvidenceRole,
+    Question,
+    Role,
+    Session,
+    Turn,
+    TurnText,
+)
 from memreplay.conversations.validation_errors import (
     SILENT,
     ErrorCollector,
@@ -70,7 +79,7 @@ class PublishedTurn(_Published):
 
     speaker: str
     dia_id: Annotated[str, Field(min_length=1)]
-    text: str
+    text: TurnText
     blip_caption: str | None = None
 
 

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from memreplay.conversations.formats import locomo
 from memreplay.conversations.formats.locomo import ADVERSARIAL, BY_MC10_NAME
 from memreplay.conversations.json_files import DatasetFile, open_dataset_file
-from memreplay.conversations.models import Conversation, Question, Role, Session, Turn
+from memreplay.conversations.models import Conversation, Question, Role, Session, Turn, TurnText
 from memreplay.conversations.validation_errors import (
     ErrorCollector,
     LoadCallbacks,
@@ -118,7 +118,7 @@ class PublishedMessage(BaseModel):
     model_config = ConfigDict(strict=True)
 
     role: Role
-    content: str
+    content: TurnText
 
 
 class PublishedHaystack(BaseModel):

@@ -18,7 +18,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from memreplay.conversations.json_files import DatasetFile
-from memreplay.conversations.models import Conversation, Question, Role, Session, Turn
+from memreplay.conversations.models import Conversation, Question, Role, Session, Turn, TurnText
 from memreplay.conversations.validation_errors import (
     ErrorCollector,
     LoadCallbacks,
@@ -56,7 +56,7 @@ class PublishedMessage(_Published):
     """A message. ``has_answer`` marks evidence."""
 
     role: Role
-    content: str
+    content: TurnText
     has_answer: bool | None = None
 
 

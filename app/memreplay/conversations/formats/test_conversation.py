@@ -20,7 +20,7 @@ from memreplay.conversations.formats.test_conversation_fields import (
     TestConversation,
     WrittenTurn,
 )
-from memreplay.conversations.json_files import DatasetFile, read_json
+from memreplay.conversations.json_files import DatasetFile, duplicate_keys, read_json
 from memreplay.conversations.models import (
     NOT_ANSWERABLE,
     Conversation,
@@ -124,7 +124,10 @@ def detect(file: DatasetFile) -> bool:
 def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
     """Yield the one conversation of the file. Warns about questions that have no evidence."""
     place = Place(file.path)
-    conversation = conversation_of(checked(read_json(file.path), place), file.dataset)
+    written = read_json(file.path)
+    for error in duplicate_keys(file.path):
+        callbacks.on_error(error)
+    conversation = conversation_of(checked(written, place), file.dataset)
     for index, question in enumerate(q for q in conversation.questions if q.kind == "recall"):
         if not question.evidence:
             pointer = place.at("recallQuestions", index).pointer

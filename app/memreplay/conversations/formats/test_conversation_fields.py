@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from memreplay.conversations.models import InfoLocation, KeyInfoType, Role, Salience
+from memreplay.conversations.models import LONGEST_TURN, InfoLocation, KeyInfoType, Role, Salience
 
 QuestionType = Literal[
     "single_fact", "multi_session", "temporal", "update", "instruction", "assistant_said", "adversarial"
@@ -60,7 +60,7 @@ class WrittenTurn(_Field):
 
     role: Role
     """The user speaks first, then the roles alternate."""
-    content: Text
+    content: Annotated[Text, Field(max_length=LONGEST_TURN)]
     """The message as plain text."""
     metadata: TurnMetadata | None = None
     """Only on turns with testable information."""

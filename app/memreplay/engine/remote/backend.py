@@ -12,10 +12,11 @@ from memory_backends.retrieval.rendering import date_heading
 from memory_backends.stores.snapshot_diff import SnapshotDiffer
 from memory_backends.stores.trace import MemoryTrace
 from memreplay.conversations.models import Question
-from memreplay.engine.remote.client import AgentClient, AgentError, NotOfferedError, Said
+from memreplay.engine.remote.client import AgentClient, AgentError, AgentRefusedError, NotOfferedError, Said
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import AnswerRequest, PromptMessage, Reply
 from memreplay.llm.prompts import question_prompt
+from memreplay.llm.rate_limiter import ModelUnavailableError
 
 ACTOR = "remote_agent"
 AGENT_STORE = "agent"
@@ -93,11 +94,17 @@ class AgentBackend(MemoryBackend):
             heading = self._heading(exchange)
             said = "\n".join(message.text for message in exchange.messages if message.role == "user")
             if said and self._client.hears_every_turn:
-                await self._client.run_turn(self._history, heading + said, self._session)
+                await self._say(heading + said)
             first, *rest = exchange.messages
             self._history.append(Said(first.role, first.label, first.text, heading))
             self._history += [Said(message.role, message.label, message.text) for message in rest]
             await self._note_state()
+
+    async def _say(self, message: str) -> None:
+        try:
+            await self._client.run_turn(self._history, message, self._session)
+        except AgentRefusedError as error:
+            raise ModelUnavailableError(f"{self.name} is unavailable: {error}; set a valid token") from None
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
         """Empty: the agent retrieves on its own when it answers."""
@@ -144,6 +151,8 @@ class AgentBackend(MemoryBackend):
             started = perf_counter()
             try:
                 reply = await self._answer(request.messages[0].content)
+            except AgentRefusedError as error:
+                raise ModelUnavailableError(f"{self.name} is unavailable: {error}; set a valid token") from None
             except AgentError as error:
                 reply = Reply(text=None, error=str(error))
             return reply.model_copy(update={"ms": (perf_counter() - started) * 1000})

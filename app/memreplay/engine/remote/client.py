@@ -95,10 +95,17 @@ REPLY_FIELDS: Final = ("reply", "response", "answer", "content", "message", "tex
 _NOT_OFFERED = frozenset({400, 404, 405, 422, 501})
 _NOT_ACCEPTED = frozenset({429, 503})
 _MAX_REASON_LENGTH = 200
+_UNMISTAKABLE = 12
+"""Characters of a token that cannot be an ordinary word."""
+_PAGE = re.compile(r"\s*(?:<!doctype html|<html)", re.IGNORECASE)
 
 
 class AgentError(BackendError):
     """An agent did not answer, or not as expected. The message is one sentence."""
+
+
+class AgentRefusedError(AgentError):
+    """The agent does not accept the token: no request of this run can succeed."""
 
 
 class NotOfferedError(AgentError):
@@ -183,7 +190,7 @@ class AgentClient:
         repeatable = _NotAcceptedError if method == "POST" else AgentError
 
         def is_retryable(error: BaseException) -> bool:
-            return isinstance(error, repeatable) and not isinstance(error, NotOfferedError)
+            return isinstance(error, repeatable) and not isinstance(error, NotOfferedError | AgentRefusedError)
 
         where = self.address.beside(resource) if resource else self.address.run_turn
         return await with_retry(
@@ -215,17 +222,36 @@ class AgentClient:
             ) from None
         if raw is None:
             raise AgentError(f"the agent at {self.address.host} sent more than {MAX_REPLY_BYTES:,} bytes")
-        return _parsed(raw)
+        return self._parsed(raw)
+
+    def _parsed(self, raw: bytes) -> Any:
+        text = self._without_token(redact_reply(raw.decode("utf-8", "replace")))
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+
+    def _without_token(self, text: str) -> str:
+        """The text without the token, however short it is: an agent may echo what it was sent.
+
+        A short token may be an ordinary word, and is removed only as a whole word.
+        """
+        if not self._token:
+            return text
+        written = re.escape(self._token) + "|" + re.escape(json.dumps(self._token)[1:-1])
+        pattern = f"(?:{written})" if len(self._token) >= _UNMISTAKABLE else rf"(?<!\w)(?:{written})(?!\w)"
+        return re.sub(pattern, "[key]", text)
 
     def _addressed(self, session: str | None) -> dict[str, Any]:
         """How a request says which session it belongs to."""
         return {"params": {"session": session}} if session else {}
 
     def _error_of(self, status: int, raw: bytes | None) -> AgentError:
-        said = " ".join(scrubbed((raw or b"").decode("utf-8", "replace")).split())[:_MAX_REASON_LENGTH]
+        said = self._without_token(scrubbed((raw or b"").decode("utf-8", "replace")))
+        said = " ".join(said.split())[:_MAX_REASON_LENGTH]
         sentence = f"the agent at {self.address.host} answered {status}" + (f": {said}" if said else "")
         if status in (401, 403):
-            return AgentError(f"the agent at {self.address.host} refuses the token (MEMREPLAY_AGENT_TOKEN)")
+            return AgentRefusedError(f"the agent at {self.address.host} refuses the token (MEMREPLAY_AGENT_TOKEN)")
         if status in _NOT_OFFERED:
             return NotOfferedError(sentence)
         return _NotAcceptedError(sentence) if status in _NOT_ACCEPTED else AgentError(sentence)
@@ -250,19 +276,14 @@ async def _read_body(stream: Any) -> bytes | None:
     return b"".join(chunks)
 
 
-def _parsed(raw: bytes) -> Any:
-    text = redact_reply(raw.decode("utf-8", "replace"))
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
 def _text_of(reply: Any) -> str:
-    if isinstance(reply, str):
-        return reply
+    text = reply if isinstance(reply, str) else None
     if isinstance(reply, dict):
-        for name in REPLY_FIELDS:
-            if isinstance(reply.get(name), str):
-                return str(reply[name])
+        text = next((str(reply[name]) for name in REPLY_FIELDS if isinstance(reply.get(name), str)), None)
+    if text is not None and not text.strip():
+        raise AgentError("the agent's reply is empty")
+    if text is not None and _PAGE.match(text):
+        raise AgentError("the agent answered with a web page; is its address right?")
+    if text is not None:
+        return text
     raise AgentError(f"the agent's reply contains no text; expected JSON with {REPLY_FIELDS[0]!r}, or plain text")
