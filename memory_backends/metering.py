@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 from memory_backends.base import BackendError, Exchange, ExtractedFact, FactExtractor, TextEmbedder
@@ -26,7 +27,7 @@ _sink: ContextVar[Sink | None] = ContextVar("memreplay_model_calls", default=Non
 
 
 @contextmanager
-def calls_noted_to(sink: Sink) -> Iterator[None]:
+def calls_noted_to(sink: Sink | None) -> Iterator[None]:
     """Model calls made inside are reported to ``sink``; tasks and threads that inherit the context count as
     inside."""
     token = _sink.set(sink)
@@ -36,9 +37,45 @@ def calls_noted_to(sink: Sink) -> Iterator[None]:
         _sink.reset(token)
 
 
-def current_sink() -> Sink | None:
-    """Where calls made now are reported; None outside of any memory."""
-    return _sink.get()
+_under_way: dict[str, Sink] = {}
+_watchers: list[Callable[[], None]] = []
+
+LONGEST_REPORT = 5.0
+"""Seconds to wait for the report of a call that has ended: libraries report in the background."""
+
+
+def watch_calls(watcher: Callable[[], None]) -> None:
+    """``watcher`` is called before a memory works, so that it can start to observe a library that is loaded by
+    then."""
+    if watcher not in _watchers:
+        _watchers.append(watcher)
+
+
+def start_watching() -> None:
+    """A memory is about to work."""
+    for watcher in _watchers:
+        watcher()
+
+
+def call_began(id_: str) -> None:
+    """A watcher saw a call begin, in the context of whoever makes it."""
+    sink = _sink.get()
+    if sink is not None:
+        _under_way[id_] = sink
+
+
+def call_ended(id_: str, call: ModelCall) -> None:
+    """A watcher saw the end of a call, in any context. Only the first report of a call counts."""
+    sink = _under_way.pop(id_, None)
+    if sink is not None:
+        sink(call)
+
+
+async def calls_reported(sink: Sink) -> None:
+    """Wait until the calls that were seen to begin are reported, but not for ever."""
+    deadline = monotonic() + LONGEST_REPORT
+    while sink in _under_way.values() and monotonic() < deadline:  # noqa: ASYNC110  # reports come from threads
+        await asyncio.sleep(0.01)
 
 
 def note_call(call: ModelCall) -> None:

@@ -30,7 +30,7 @@ from memory_backends.base import (
     Snapshot,
     TokenCounter,
 )
-from memory_backends.metering import MeteredChat, calls_noted_to
+from memory_backends.metering import MeteredChat, calls_noted_to, calls_reported, start_watching
 from memory_backends.provenance import Provenance
 from memory_backends.stores.snapshot_diff import COMMAND, SnapshotDiffer
 from memory_backends.stores.trace import MemoryTrace
@@ -142,13 +142,16 @@ class PluginAdapter(MemoryBackend):
         call = getattr(self._inner, method)
         if self._chat is not None:
             self._chat.serve_threads()
+        start_watching()
+        noted = self.trace.model_called
         try:
-            with calls_noted_to(self.trace.model_called):
+            with calls_noted_to(noted):
                 if inspect.iscoroutinefunction(inspect.unwrap(call)):
                     return await call(*arguments)
                 returned = await self._in_thread(call, *arguments)
                 return await returned if isinstance(returned, Awaitable) else returned
         finally:
+            await calls_reported(noted)
             if self._chat is not None and self._chat.stopped is not None:
                 # Whatever the library made of it, the run is stopping.
                 stopped, self._chat.stopped = self._chat.stopped, None

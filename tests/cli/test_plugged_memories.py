@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from memreplay.llm.litellm_setup import loaded_litellm
 from tests.cli.conftest import RunCli
+from tests.stubs.openai_server import OpenAIServer, answer
 
 NOTEBOOK = "memory_backends.examples.notebook:NotebookMemory"
 STUBS = "tests.stubs.plugins"
@@ -90,3 +92,23 @@ def test_an_unusable_memory_is_reported_in_one_sentence_with_exit_2(
         assert says in ran.err and "Traceback" not in ran.err
         assert len(ran.err.strip().splitlines()) == 1
     assert not recording.exists()
+
+
+def test_what_a_memory_calls_through_litellm_by_itself_is_counted_once(
+    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded_litellm()
+    output, name = tmp_path / "results.json", f"{STUBS}:CallsItsOwnModel"
+    with OpenAIServer([answer("noted", prompt_tokens=30, completion_tokens=2)]) as server:
+        monkeypatch.setenv("OWN_MODEL_URL", server.url)
+        ran = run_cli(
+            "--batch", "--dataset", "identity-01", "--backend", name, "--backend", "hybrid",
+            "--recording", tmp_path / "r.sqlite3", "--output", output,
+        )  # fmt: skip
+        called = len(server.requests)
+    assert ran.code == 0, ran.err
+    backends = json.loads(output.read_text())["backends"]
+    writing = backends[name]["writing"]
+    assert called == writing["model_calls"] == 2 * writing["exchanges"]
+    assert (writing["model_tokens"], writing["cost_usd"]) == (32 * called, None)
+    assert backends["hybrid"]["writing"]["model_calls"] == 0

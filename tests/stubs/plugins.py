@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import sqlite3
 from collections.abc import Sequence
 from typing import Any
@@ -140,6 +142,19 @@ class Mended(Doubling):
     async def observe(self, exchange: Exchange) -> None:
         if self.seen.is_new(exchange):
             await super().observe(exchange)
+
+
+class CallsItsOwnModel(Bare):
+    """Calls models through LiteLLM by itself, both ways, at the address in ``OWN_MODEL_URL``."""
+
+    async def observe(self, exchange: Exchange) -> None:
+        import litellm
+
+        await super().observe(exchange)
+        given = {"api_base": os.environ["OWN_MODEL_URL"], "api_key": "x", "model": "openai/own"}
+        messages = [{"role": "user", "content": exchange.text}]
+        await litellm.acompletion(messages=messages, **given)
+        await asyncio.to_thread(litellm.completion, messages=messages, **given)
 
 
 class WantsMuch(Bare):

@@ -12,6 +12,7 @@ from typing import Any
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exponential
 
+from memory_backends.metering import calls_noted_to
 from memory_backends.stores.retry import with_answer_kept
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.catalogue import key_for
@@ -138,7 +139,8 @@ class LiteLLMModel:
             max_retries=0,
             **request.parameters,
         )
-        response = await with_answer_kept(asyncio.wait_for(call, self._timeout))
+        with calls_noted_to(None):  # whoever asked counts the reply
+            response = await with_answer_kept(asyncio.wait_for(call, self._timeout))
         elapsed = (time.perf_counter() - started) * 1000
         return _reply(self._litellm, request, response, elapsed)
 

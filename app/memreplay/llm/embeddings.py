@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
 from memory_backends.base import BackendError, TextEmbedder
-from memory_backends.metering import note_call
+from memory_backends.metering import calls_noted_to, note_call
 from memory_backends.retrieval.ranking import unit_vectors
 from memory_backends.stores.trace import ModelCall
 from memreplay.llm.catalogue import key_for
@@ -67,16 +67,17 @@ class LiteLLMEmbedder(TextEmbedder):
             reraise=True,
         )
         try:
-            response: Any = retrying(
-                litellm.embedding,
-                model=self._model,
-                input=texts,
-                api_base=self._api_base,
-                api_key=key_for(self._model, self._api_base),
-                timeout=TIMEOUT_SECONDS,
-                num_retries=0,
-                max_retries=0,
-            )
+            with calls_noted_to(None):  # it is counted below
+                response: Any = retrying(
+                    litellm.embedding,
+                    model=self._model,
+                    input=texts,
+                    api_base=self._api_base,
+                    api_key=key_for(self._model, self._api_base),
+                    timeout=TIMEOUT_SECONDS,
+                    num_retries=0,
+                    max_retries=0,
+                )
             data = sorted(response.data, key=lambda entry: entry["index"])
             rows = [entry["embedding"] for entry in data]
         except Exception as error:

@@ -33,6 +33,7 @@ from memreplay.engine.remote.client import AgentError, is_agent
 from memreplay.engine.remote.openai import agent_client
 from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.llm.call_meter import watch_litellm
 from memreplay.llm.tokens import token_counter
 from memreplay.paths import cache_folder
 from memreplay.runtime.embedders import ensure_embedder_answers, stored_embedder
@@ -123,6 +124,7 @@ class RunMemories:
     def __init__(self, settings: Settings, warn: Callable[[str], None] = lambda sentence: None) -> None:
         self._settings = settings
         self._warn = warn
+        watch_litellm()
         self._agents = agents_of(settings)
         self._resources, self._vectors = resources_of(settings)
 
