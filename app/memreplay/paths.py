@@ -61,6 +61,11 @@ def config_file() -> Path:
     return user_config_path(APPLICATION, appauthor=False) / "config.toml"
 
 
+def theme_file() -> Path:
+    """The theme that was picked on the screen last."""
+    return user_data_path(APPLICATION, appauthor=False) / "theme.json"
+
+
 def recording_files() -> list[Path]:
     """The shipped demos, then the user's recordings, newest first."""
     folder = recordings_folder()

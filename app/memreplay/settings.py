@@ -172,13 +172,16 @@ class Settings:
     keys: dict[str, str] = field(default_factory=dict)
     """Key bindings of the screen: from an action's id (``replay.step``) to keys separated by commas. A table in the
     config file, a JSON object in the environment."""
+    theme: str | None = None
+    """Colours of the screen: one of the names that the palette lists. One that is picked there stands until this
+    changes."""
 
     def public(self) -> dict[str, Any]:
-        """The settings as they may be recorded: JSON without secrets, key bindings and passwords in addresses."""
+        """The settings as they may be recorded: JSON without secrets, and without those of the screen."""
         values: dict[str, Any] = {
             name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
         }
-        for name in ("qdrant_api_key", "agent_token", "keys"):
+        for name in ("qdrant_api_key", "agent_token", "keys", "theme"):
             del values[name]
         for name in _ADDRESSES:
             values[name] = without_secrets(values[name])

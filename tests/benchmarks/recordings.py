@@ -55,9 +55,13 @@ def edge_long() -> Conversation:
     return first_of(["edge-long"])
 
 
-def made(turns: int, path: Path) -> Path:
-    """A run of a synthetic conversation."""
+def made(turns: int, path: Path, questions: int | None = None) -> Path:
+    """A run of a synthetic conversation; with ``questions`` its own are repeated until there are so many."""
     known = synthetic.conversation(turns)
+    if questions is not None:
+        own = known.questions
+        asked = (own[place % len(own)].model_copy(update={"id": f"r{place}"}) for place in range(questions))
+        known = known.model_copy(update={"questions": tuple(asked)})
     recorder = RunRecorder.start(path, {"model": ["stub"], "top_k": 10}, ["synthetic"], "bench")
     recorder.add_conversation(known)
     for event in synthetic.events(known):

@@ -46,7 +46,7 @@ from memreplay.engine.events import (
     StoreOperated,
     TurnPlayed,
 )
-from memreplay.grading import RetrievalScore, Score
+from memreplay.grading import Outcome, RetrievalScore, Score
 from memreplay.llm.model import PromptMessage, Reply
 from tests.stubs.memory import DESCRIPTIONS
 
@@ -295,7 +295,7 @@ class _Run:
     # ---- questions -------------------------------------------------------------------------------------
 
     def asked(self) -> Iterator[ReplayEvent]:
-        for question in self.known.questions:
+        for number, question in enumerate(self.known.questions):
             for backend in BACKENDS:
                 place: dict[str, Any] = {
                     "conversation": self.known.id,
@@ -305,14 +305,17 @@ class _Run:
                     "question_id": question.id,
                 }
                 hits = tuple(
-                    self._hit(number, rank, CHANNELS, VERBATIM_COLLECTION)
-                    for rank, number in enumerate(self._places(HITS), start=1)
+                    self._hit(turn, rank, CHANNELS, VERBATIM_COLLECTION)
+                    for rank, turn in enumerate(self._places(HITS), start=1)
                 )
                 context = "\n".join(hit.text for hit in hits)
                 prompt = (PromptMessage(role="user", segments=("Read:\n", context, question.text)),)
                 yield QuestionAsked(**place, hits=hits, cut=(), context_tokens=900, prompt=prompt, recall_ms=2.0)
-                yield ReplyReceived(**place, reply=Reply(text=question.expected))
-                score = Score(outcome="correct", score=1.0, predicted=question.expected)
+                is_right = (number + BACKENDS.index(backend)) % 3 > 0
+                reply = question.expected if is_right else "I cannot tell."
+                yield ReplyReceived(**place, reply=Reply(text=reply))
+                outcome: Outcome = "correct" if is_right else "wrong"
+                score = Score(outcome=outcome, score=float(is_right), predicted=reply)
                 yield AnswerScored(**place, score=score, retrieval=RetrievalScore(reciprocal_rank=1.0))
 
     # ---- what all are made of --------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from time import perf_counter
 import pytest
 
 from memreplay.conversations.models import Conversation
-from tests.benchmarks.recordings import edge_long, lived_through, locomo
+from tests.benchmarks.recordings import edge_long, lived_through, locomo, made
 from tests.benchmarks.terminal import Terminal, opened
 from tests.conftest import REPOSITORY
 
@@ -21,6 +21,7 @@ KEYS = [*"." * PRESSES, *"," * PRESSES, *"][" * (PRESSES // 4)]
 MEDIAN_MS, P95_MS, MOST_RATIO = 33.0, 80.0, 1.5
 MOST_MS_A_JUMP = 1000.0
 STARTS = 7
+QUESTIONS = 3000
 _PAGE_DOWN = "\x1b[6~"
 MOST_TIMES_EMPTY, MOST_TIMES_EMPTY_WITH_COMMAND_LINE = 2.0, 3.5
 
@@ -65,6 +66,31 @@ def test_a_key_is_painted_at_once_wherever_it_is_in_twenty_thousand_turns(
     twenty_thousand: Path,
 ) -> None:
     check(twenty_thousand, "20,000 turns", 20_000)
+
+
+def test_a_key_in_the_results_matrix_is_painted_at_once_with_three_thousand_questions(tmp_path: Path) -> None:
+    path = made(200, tmp_path / "results.sqlite3", questions=QUESTIONS)
+    with opened("-m", "memreplay", "--recording", str(path)) as (terminal, _):
+        terminal.until(b"RECORDED")
+        terminal.settle(1.0)
+        terminal.send("R")
+        terminal.until(b"not retrieved")  # attribution is over
+        terminal.settle(1.0)
+        keys = [*"jjjjkkkk" * 4, *"llhh" * 4, *"nnnnNNNN" * 2, *["\x1b[6~", "\x1b[5~"] * 6]
+        found = []
+        for place, jump in {"near the start": "g", "near the end": f"{QUESTIONS - 60}G"}.items():
+            terminal.press(jump, quiet=1.0)
+            took = [terminal.press(key) for key in keys]
+            found.append(statistics.median(took))
+            p95 = sorted(took)[int(0.95 * len(took))]
+            print(
+                f"\n{QUESTIONS:,} results, key to frame {place}: median {found[-1]:.1f} ms,"
+                f" 95th percentile {p95:.1f} ms, worst {max(took):.1f} ms"
+            )
+        print(f"ratio {found[1] / found[0]:.2f}")
+        assert max(found) <= MEDIAN_MS
+        assert found[1] / found[0] <= MOST_RATIO
+        terminal.send("q")
 
 
 def test_a_key_is_painted_at_once_in_the_memory_browser_at_turn_twenty_thousand(twenty_thousand: Path) -> None:

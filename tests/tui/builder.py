@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from memory_backends.stores.trace import (
 )
 from memreplay.conversations.models import Conversation, Question, Role, Session, Turn
 from memreplay.engine.events import (
+    AnswerScored,
     BackendFailed,
     ConversationClosed,
     ConversationOpened,
@@ -31,6 +32,7 @@ from memreplay.engine.events import (
     StoreOperated,
     TurnPlayed,
 )
+from memreplay.grading import Outcome
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.recording.writer import RunRecorder
 from memreplay.timeline.timeline import Timeline
@@ -102,13 +104,32 @@ def _recording(conversation_ids: tuple[str, ...]) -> bytes:
         return _recorded(Path(folder) / "run.sqlite3", conversation_ids).read_bytes()
 
 
-def _recorded(path: Path, conversation_ids: tuple[str, ...]) -> Path:
+def record_changed(path: Path, outcomes: Mapping[tuple[str, str], Outcome], **settings: Any) -> Path:
+    """The same run with other settings, and with other outcomes of some answers, by question and backend."""
+
+    def changed(event: ReplayEvent) -> ReplayEvent:
+        if not isinstance(event, AnswerScored) or (event.question_id, event.backend) not in outcomes:
+            return event
+        outcome = outcomes[event.question_id, event.backend]
+        score = event.score.model_copy(update={"outcome": outcome, "score": float(outcome == "correct")})
+        return event.model_copy(update={"score": score})
+
+    return _recorded(path, (conversation().id,), changed, **settings)
+
+
+def _recorded(
+    path: Path,
+    conversation_ids: tuple[str, ...],
+    change: Callable[[ReplayEvent], ReplayEvent] = lambda event: event,
+    **changed: Any,
+) -> Path:
     settings = {"model": [EXTRACTIVE_MODEL], "backend": list(BACKENDS), "top_k": 10, "embedder": "stub-embedder"}
+    settings |= changed
     recorder = RunRecorder.start(path, settings, ["tiny"], "fixed")
     for one in map(conversation, conversation_ids):
         recorder.add_conversation(one)
         for event in events(one):
-            recorder.record(event)
+            recorder.record(change(event))
     recorder.finish("finished")
     return path
 

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.screen import Screen
+from textual.widgets._footer import FooterKey
 
 from memreplay.tui.actions import ACTIONS, PLACES, Place, actions_of
 from memreplay.tui.app import MemreplayApp
 from memreplay.tui.launch import Launch
+from memreplay.tui.screens.ask import AskScreen
 from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.browser import BrowserScreen
 from memreplay.tui.screens.compare import CompareScreen
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
-from memreplay.tui.screens.overlays import HelpScreen
+from memreplay.tui.screens.duel import DuelScreen
+from memreplay.tui.screens.overlays import BesideScreen, HelpScreen
+from memreplay.tui.screens.regression import RegressionScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.results import ResultsScreen
 from memreplay.tui.screens.run import RunScreen
 from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.screens.tests import TestScoresScreen
+from memreplay.tui.screens.two_whys import TwoWhysScreen
 from memreplay.tui.screens.why import WhyScreen
+from memreplay.tui.themes import ThemeChoice
 from memreplay.tui.widgets.lines_view import LinesView
-from tests.tui.conftest import open_app
+from tests.tui.conftest import open_app, open_replay
+from tests.tui.looking import header_of
 
 SCREENS: dict[Place, type[Screen[Any]]] = {
     "start": StartScreen,
@@ -37,6 +46,11 @@ SCREENS: dict[Place, type[Screen[Any]]] = {
     "biography": BiographyScreen,
     "browser": BrowserScreen,
     "compare": CompareScreen,
+    "regression": RegressionScreen,
+    "two_whys": TwoWhysScreen,
+    "duel": DuelScreen,
+    "ask": AskScreen,
+    "beside": BesideScreen,
     "prompt": TypingScreen,
 }
 
@@ -66,9 +80,78 @@ async def test_help_names_every_action_with_its_keys(launch: Launch) -> None:
             assert action.description in shown
 
 
-async def test_the_palette_offers_every_action_of_the_screen(launch: Launch) -> None:
-    async with open_app(launch) as pilot:
+async def test_the_palette_offers_every_action_of_the_screen_once(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
         commands = list(pilot.app.get_system_commands(pilot.app.screen))
-        for action in actions_of("start"):
-            assert any(action.description in command.help for command in commands)
-        assert any(command.title == "Theme" for command in commands)
+        for action in actions_of("replay"):
+            offered = [command for command in commands if action.description in command.help]
+            assert len(offered) == (not action.is_count), action.id
+        titles = Counter(command.title for command in commands)
+        assert [title for title, count in titles.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("word", ["diff", "results", "breakpoint", "zoom", "theme", "find", "duel", "note"])
+async def test_the_palette_finds_what_people_type(word: str, recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        titles = [command.title.casefold() for command in pilot.app.get_system_commands(pilot.app.screen)]
+        assert any(word in title for title in titles)
+
+
+async def test_help_begins_with_the_legend_and_the_keys_of_the_screen_and_is_searched(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        await pilot.press("r", "?")
+        help_text = pilot.app.screen.query_one("#help", LinesView).text
+        headings = [row for row in help_text.splitlines() if row and row[0].isalpha()]
+        assert headings[:3] == ["Which stage lost the fact", "Signs", "Results"]
+        assert " R  not retrieved" in help_text
+        await pilot.press("slash", *"reverse")
+        shown = pilot.app.screen.query_one("#help", LinesView).text
+        assert "Reverse the order." in shown and "Step one turn" not in shown
+        await pilot.press("escape")
+        assert "Step one turn" in pilot.app.screen.query_one("#help", LinesView).text
+        await pilot.press("escape")
+        assert isinstance(pilot.app.screen, ResultsScreen)
+
+
+async def test_rebound_keys_show_in_footer_help_and_palette_and_what_lost_its_key_is_reported(
+    recorded: Launch,
+) -> None:
+    keys = {"replay.results": "f5", "replay.ask": "s"}
+    async with open_replay(replace(recorded, keys=keys), (160, 45)) as pilot:
+        assert any("replay.significance" in note.message for note in pilot.app._notifications)
+        footer = {key.description: key.key_display for key in pilot.app.screen.query(FooterKey)}
+        assert (footer["results"], footer["ask"]) == ("f5", "s")
+        commands = {command.title: command.help for command in pilot.app.get_system_commands(pilot.app.screen)}
+        assert any("(f5)" in text for title, text in commands.items() if "results, scores" in title)
+        await pilot.press("?")
+        rows = pilot.app.screen.query_one("#help", LinesView).text.splitlines()
+        assert any(
+            row.split()[0] == "f5" and "every question with every answer" in row for row in rows if row.strip()
+        )
+        assert any(row.split()[:2] == ["no", "key"] and "significance" in row for row in rows)
+        await pilot.press("escape", "f5")
+        assert isinstance(pilot.app.screen, ResultsScreen)
+
+
+async def test_a_theme_of_the_config_is_used_and_one_that_is_picked_is_remembered(
+    recorded: Launch, tmp_path: Path
+) -> None:
+    choice = ThemeChoice("nord", tmp_path / "state" / "theme.json")
+    async with open_app(replace(recorded, theme=choice)) as pilot:
+        assert pilot.app.theme == "nord"
+        pilot.app.theme = "gruvbox"
+        await pilot.pause()
+    async with open_app(replace(recorded, theme=choice)) as pilot:
+        assert pilot.app.theme == "gruvbox"
+    assert ThemeChoice("dracula", choice.file).theme() == "dracula", "a later change of the config counts"
+    assert choice.file is not None
+    choice.file.write_text("damaged")
+    assert choice.theme() == "nord"
+
+
+async def test_modes_that_change_what_keys_do_are_visible(recorded: Launch) -> None:
+    async with open_replay(recorded, (160, 45)) as pilot:
+        await pilot.press("s", "1", "2")
+        assert "count 12" in header_of(pilot) and "by significance" in header_of(pilot)
+        await pilot.press("G", "s")
+        assert "count" not in header_of(pilot) and "significance" not in header_of(pilot)

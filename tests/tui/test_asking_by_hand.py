@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from memreplay.tui.launch import Launch
-from memreplay.tui.screens.why import WhyScreen
+from memreplay.tui.screens.duel import DuelColumn, DuelScreen
 from memreplay.tui.widgets.lines_view import LinesView
 from tests.stubs.live_assembly import StubAssembly
 from tests.tui.conftest import open_replay, replay_of, until
-from tests.tui.looking import explained, rested, text_of, typed
+from tests.tui.looking import explained, rested, text_of
 
 
 async def test_a_question_by_hand_is_answered_from_memory_as_it_stood(
@@ -22,13 +22,42 @@ async def test_a_question_by_hand_is_answered_from_memory_as_it_stood(
         screen.move_to(2)
         held = {name: await backend.snapshot() for name, backend in assembly.backends.items()}
         await pilot.press("a", "down", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, DuelScreen))
+        await pilot.press("y")
         await explained(pilot)
         assert "asked by hand" in text_of(pilot, "#header")
         assert "at turn 2" in text_of(pilot, "#header")
         await pilot.press("escape")
         assert "by hand, turn 2" in screen.query_one("#answers", LinesView).text
         assert {name: await backend.snapshot() for name, backend in assembly.backends.items()} == held
-        await pilot.press("a", "enter")
-        await typed(pilot, "Who is [bold]Marta[/]?")
-        await until(pilot, lambda: isinstance(pilot.app.screen, WhyScreen))
-        assert "Who is [bold]Marta[/]?" in text_of(pilot, "#verdict")
+        await pilot.press("a", *"Who is [Marta]?", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, DuelScreen))
+        assert "Who is [Marta]?" in text_of(pilot, "#asked")
+        replies = [column.text for column in pilot.app.screen.query(DuelColumn)]
+        assert len(replies) == 3 and all("“" in reply for reply in replies), "every architecture's reply is shown"
+
+
+async def test_the_duel_shows_where_each_memory_ranked_the_evidence_and_cuts_it_again(recorded: Launch) -> None:
+    async with open_replay(recorded, (160, 45)) as pilot:
+        screen = replay_of(pilot)
+        screen.move_to(8)
+        await pilot.press("a", *"port", "down", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, DuelScreen))
+        assert "Which port does the database listen on?" in text_of(pilot, "#asked")
+        assert "asked by hand" not in text_of(pilot, "#header"), (
+            "the answers of the run are shown; no model is asked"
+        )
+        columns = [*pilot.app.screen.query(DuelColumn)]
+        assert ["“5432”" in columns[0].text, "“6543”" in columns[2].text] == [True, True]
+        await until(pilot, lambda: "written but not retrieved" in columns[0].text)
+        await pilot.press("+")
+        assert "cut again" not in text_of(pilot, "#header"), "nothing more is recorded"
+        await pilot.press(">")
+        assert "cut again: 512 tokens; no model is asked" in text_of(pilot, "#header")
+        await pilot.press("0", "right", "y")
+        await explained(pilot)
+        assert "rag" in text_of(pilot, "#header")
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(pilot.app.screen, DuelScreen))
+        await pilot.press("escape", "escape")
+        assert pilot.app.screen is screen

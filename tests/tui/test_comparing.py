@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from memreplay.grading import Outcome
 from memreplay.tui.launch import Launch
-from memreplay.tui.screens.compare import CompareScreen
 from memreplay.tui.screens.overlays import BesideScreen
+from memreplay.tui.screens.regression import RegressionScreen
 from memreplay.tui.screens.replay import ReplayScreen
+from memreplay.tui.screens.two_whys import TwoWhysScreen
 from memreplay.tui.widgets.lines_view import LinesView
-from tests.tui.builder import record
+from tests.tui.builder import record, record_changed
 from tests.tui.conftest import open_app, open_replay, replay_of, until
 from tests.tui.looking import header_of, panel_text, questions_title, text_of, typed
 
@@ -81,18 +83,41 @@ async def test_significance_colours_the_conversation_with_signs_of_its_own(recor
         assert "┃" not in screen.query_one("#conversation", LinesView).text
 
 
-async def test_two_recordings_are_laid_against_each_other_and_opened_at_the_same_turn(
+async def test_two_recordings_show_what_was_fixed_what_broke_and_both_explanations(
     recorded: Launch, tmp_path: Path
 ) -> None:
-    other = record(tmp_path / "other.sqlite3")
+    outcomes: dict[tuple[str, str], Outcome] = {("q2", "hybrid"): "correct", ("q3", "full_context"): "wrong"}
+    other = record_changed(tmp_path / "other.sqlite3", outcomes, top_k=20)
     async with open_app(replace(recorded, against=other)) as pilot:
-        await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen))
-        questions = text_of(pilot, "#questions")
-        assert "8 turns in both" in text_of(pilot, "#header")
-        assert questions.count("hybrid") == 6
-        assert "3 questions in both · answers disagree on 3" in questions_title(pilot)
-        await pilot.press("j", "2")
-        await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen) and replay_of(pilot).cursor > 1)
+        await until(pilot, lambda: isinstance(pilot.app.screen, RegressionScreen))
+        screen = pilot.app.screen
+        await until(pilot, lambda: "not retrieved" in text_of(pilot, "#legend"))
+        scores = " ".join(text_of(pilot, "#scores").split())
+        assert "settings top_k 10 → 20" in scores
+        assert "hybrid 2/3 → 3/3 67% → 100% +1 fixed 1 broken 0" in scores
+        assert "full_context 2/3 → 1/3 67% → 33% -1 fixed 0 broken 1" in scores
+        changes = text_of(pilot, "#questions").splitlines()
+        assert [row.rstrip() for row in changes if "·" in row] == ["fixed · 1", "broken · 1"]
+        assert changes[1].split()[:4] == ["▶", "R", "→", "g"], "from stage to stage"
+        assert "expected 6543" in text_of(pilot, "#details")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, TwoWhysScreen))
+        await until(pilot, lambda: "the architectures" in text_of(pilot, "#after"))
+        assert "✗ written but not retrieved" in text_of(pilot, "#before")
+        assert "not_retrieved" not in text_of(pilot, "#after")
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(pilot.app.screen, TwoWhysScreen) and screen.document.cursor == 1)
+        await until(pilot, lambda: "✗ Girona" in text_of(pilot, "#after"))
+        await pilot.press("escape", "]")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen) and replay_of(pilot).cursor == 5)
         await pilot.press("escape")
-        assert isinstance(pilot.app.screen, CompareScreen)
-        await pilot.press("escape")
+        assert pilot.app.screen is screen
+
+
+async def test_recordings_without_a_question_in_common_say_so(recorded: Launch, tmp_path: Path) -> None:
+    other = record(tmp_path / "other.sqlite3", "elsewhere")
+    async with open_app(replace(recorded, against=other)) as pilot:
+        await until(pilot, lambda: isinstance(pilot.app.screen, RegressionScreen))
+        assert "nothing in common" in questions_title(pilot)
+        await pilot.press("j", "enter", "G", "escape")
+        assert not isinstance(pilot.app.screen, RegressionScreen)

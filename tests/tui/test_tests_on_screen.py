@@ -20,7 +20,7 @@ from memreplay.tui.panels.tests import TestsDocument, scores_view
 from memreplay.tui.screens.compare import CompareScreen
 from memreplay.tui.screens.dialogs import PickScreen
 from memreplay.tui.screens.replay import ReplayScreen
-from memreplay.tui.screens.tests import TestScoresScreen
+from memreplay.tui.screens.tests import TestScoresScreen, TestWhyScreen
 from memreplay.tui.sources import recorded, recorded_conversations
 from memreplay.tui.widgets.lines_view import LinesView
 from tests.stubs.tests_to_run import small_definitions
@@ -144,6 +144,14 @@ async def test_results_of_tests_list_every_test_and_lead_to_where_it_was_scored(
         assert "2/2" in pilot.app.screen.query_one("#scores", LinesView).text
         listed = pilot.app.screen.query_one("#questions", LinesView).text
         assert "Colours - 0" in listed and "✓ 1 of 1" in listed and "expected Coral" in listed
+        totals = pilot.app.screen.query_one("#scores", LinesView).text.splitlines()
+        assert totals[0].split() == ["2/2", "all", "datasets"] and totals[1].split() == ["2/2", "Colours"]
+        await pilot.press("y")
+        assert isinstance(pilot.app.screen, TestWhyScreen)
+        why = pilot.app.screen.query_one("#test", LinesView)
+        await until(pilot, lambda: "how it was graded" in why.text)
+        assert "Colours - 0" in why.text and "✓ 1 of 1" in why.text
+        await pilot.press("escape")
         for key, turn in (("enter", 1), ("b", 0)):
             if not isinstance(pilot.app.screen, TestScoresScreen):
                 await pilot.press("r")

@@ -12,10 +12,11 @@ from memreplay.engine.events import ConversationOpened
 from memreplay.timeline.fold import MISSING
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.document import Layout, LinesDocument
-from memreplay.tui.panels.answers import AnswersTable, answers_view, reader_label, summary_lines
+from memreplay.tui.panels.answers import LABEL_LETTERS, AnswersTable, answers_view, reader_label
 from memreplay.tui.panels.architectures import panels_of
 from memreplay.tui.panels.conversation import ConversationDocument
-from memreplay.tui.panels.results import ResultsDocument
+from memreplay.tui.panels.results import Matrix, MatrixDocument, ResultsChoice, labels_of, question_details
+from memreplay.tui.panels.scores import breakdowns, scores_lines
 from memreplay.tui.panels.state_lines import state_lines
 from memreplay.tui.text import Row, line, visible
 from tests.tui.builder import BACKENDS, HOSTILE, conversation, events, timeline
@@ -273,27 +274,89 @@ def test_an_error_is_no_wrong_answer_and_nothing_divided_by_nothing_is_a_dash() 
     assert (hybrid.correct, hybrid.graded, hybrid.accuracy) == (2, 3, 2 / 3)
     assert (rag.correct, rag.graded, rag.errors, rag.accuracy) == (1, 2, 1, 0.5)
     assert full.recall_at_10 is None
-    shown = text_of(LinesDocument(summary_lines(table)), 100).splitlines()
-    assert shown[2].split() == ["rag", "1/2", "50%", "1", "1", "100%", "100%"]
-    assert shown[3].split()[-1] == "–"
+    shown = text_of(LinesDocument(scores_lines(Matrix(table), None, 100)), 100).splitlines()
+    assert shown[0].split() == ["architecture", "right", "acc", "evidence", "recall@10", "errors", "unparsed"]
+    assert shown[2].split() == ["2", "rag", "1/2", "50%", "100%", "100%", "1", "1"]
 
 
 def test_recall_is_labelled_with_the_number_of_hits_that_was_really_used() -> None:
     headings = [
-        text_of(LinesDocument(summary_lines(AnswersTable.until(timeline(), 8, top_k))), 100)
+        text_of(LinesDocument(scores_lines(Matrix(AnswersTable.until(timeline(), 8, top_k)), None, 118)), 118)
         .splitlines()[0]
-        .split()[-1]
+        .split()[4]
         for top_k in (None, 3, 10, 50)
     ]
     assert headings == ["recall@10", "recall@3", "recall@10", "recall@10"]
 
 
-@pytest.mark.parametrize("width", [78, 158])
-def test_results_show_question_type_expectation_and_every_answer(width: int) -> None:
+def matrix() -> Matrix:
     table = AnswersTable.until(timeline(), 8)
-    shown = text_of(ResultsDocument(table, table.questions), width)
-    for wanted in ("1. early", "expected Marta Vidal", "✓ hybrid", "! rag", "✗ full_context · evidence ✗", "6543"):
+    return Matrix(table, labels_of(timeline(), table))
+
+
+@pytest.mark.parametrize("width", [78, 118, 158])
+def test_a_cell_says_with_a_letter_which_stage_lost_the_fact(width: int) -> None:
+    known = matrix()
+    shown = text_of(MatrixDocument(known, known.table.questions), width).splitlines()
+    cells = [row.replace("[", " ").replace("]", " ") for row in shown]
+    assert [each.split()[:5] for each in cells] == [
+        ["▶", "1", "early", "g", "!"],
+        ["2", "early", "R", "g", "g"],
+        ["3", "middle", "g", "?", "g"],
+    ]
+    assert cells[0].split()[5] == "R"
+    assert all(len(row) <= width for row in shown)
+
+
+def test_a_failure_stands_out_without_colour_and_every_letter_means_one_stage() -> None:
+    known = matrix()
+    document = MatrixDocument(known, known.table.questions)
+    spans = {span.text.strip(): span.tone for row in rows_of(document, 118) for span in row.spans}
+    assert (spans["R"], spans["!"], spans["?"]) == ("lost", "lost", "doubt")
+    failures = [letter for letter in LABEL_LETTERS.values() if letter != "✓"]
+    assert len(set(failures)) == len(failures)
+
+
+def test_the_selected_question_is_shown_whole_with_every_reply() -> None:
+    known = matrix()
+    shown = text_of(LinesDocument(question_details(known, known.table.questions[0], 1, roomy=False)), 78)
+    assert len(shown.splitlines()) == 5, "at 80×24 the whole question fits"
+    for wanted in ("What is the user's full name?", "expected Marta Vidal", "written but not retrieved"):
         assert wanted in shown
+    assert "▸ !  rag" in shown and "the collection does not answer" in shown
+
+
+def test_questions_are_sorted_by_any_column_in_both_directions() -> None:
+    known = matrix()
+    assert known.sort_columns() == ["number", "type", "wrong answers", "hybrid", "rag", "full_context", "question"]
+
+    def order(**choice: Any) -> list[int]:
+        return [known.numbers[listed] for listed in known.select(ResultsChoice(**choice))]
+
+    assert order(sort="hybrid") == [2, 1, 3]
+    assert order(sort="rag") == [1, 3, 2]
+    assert order(sort="question") == [3, 1, 2]
+    assert order(sort="wrong answers") == [1, 2, 3]
+    assert order(descending=True) == [3, 2, 1]
+    assert order(words="rag:unparsed") == [3]
+    assert order(words="PORT listen") == [2]
+    assert order(filter="not_retrieved") == [1, 2]
+
+
+def test_scores_are_broken_down_by_the_fields_that_questions_have() -> None:
+    known = timeline()
+    asked, places = known.conversation.questions, ("recent", "early", "early")
+    located = [q.model_copy(update={"info_location": at}) for q, at in zip(asked, places, strict=True)]
+    known.conversation = known.conversation.model_copy(update={"questions": tuple(located)})
+    table = AnswersTable.until(known, 8)
+    broken = Matrix(table, labels_of(known, table))
+    assert breakdowns(broken) == [None, "type", "location"]
+    shown = text_of(LinesDocument(scores_lines(broken, "location", 118)), 118).splitlines()
+    assert [row.split()[:2] for row in shown] == [["location", "n"], ["early", "2"], ["recent", "1"]]
+    assert shown[1].split()[2:5] == ["50%", "R1", "g1"]
+    by_system = text_of(LinesDocument(scores_lines(broken, None, 118)), 118).splitlines()
+    assert by_system[0].split()[5:] == ["!", "?", "R", "g"]
+    assert by_system[1].split() == ["1", "hybrid", "2/3", "67%", "67%", "100%", "·", "·", "1", "2"]
 
 
 def test_the_embedded_reader_is_named_for_what_it_is() -> None:

@@ -15,13 +15,13 @@ from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.screens.why import WhyScreen
 from tests.tui.builder import record
 from tests.tui.conftest import open_app, open_replay, replay_of, until
-from tests.tui.looking import questions_title, text_of
+from tests.tui.looking import questions_title, text_of, typed
 
 
 async def listed(pilot: Pilot[None]) -> RunScreen:
     """The list with all that there is to know of it."""
     await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
-    await until(pilot, lambda: "guessed" in text_of(pilot, "#questions"))
+    await until(pilot, lambda: "guessed" in text_of(pilot, "#legend"))
     screen = pilot.app.screen
     assert isinstance(screen, RunScreen)
     return screen
@@ -36,12 +36,15 @@ async def test_a_run_is_narrowed_as_one_list_and_leads_to_the_evidence_in_the_ri
         await pilot.press("R")
         run = await listed(pilot)
         assert "6 questions of 2 conversations" in text_of(pilot, "#header")
-        assert [row.split()[:5] for row in text_of(pilot, "#scores").splitlines()[1:]] == [
-            ["hybrid", "4/6", "67%", "0", "0"],
-            ["rag", "2/4", "50%", "2", "2"],
-            ["full_context", "4/6", "67%", "0", "0"],
+        scores = [row.split() for row in text_of(pilot, "#scores").splitlines()]
+        assert scores[0][5:] == ["!", "?", "R", "g"]
+        assert [row[1:4] for row in scores[1:]] == [
+            ["hybrid", "4/6", "67%"],
+            ["rag", "2/4", "50%"],
+            ["full_context", "4/6", "67%"],
         ]
-        assert "1. [red]one · early" in text_of(pilot, "#questions")
+        assert scores[2][6:] == ["2", "2", "·", "2"]
+        assert "1. [red]one · early" in text_of(pilot, "#details")
         await pilot.press("f")
         options = pilot.app.screen.query_one("#pick", OptionList).options
         names = [str(option.prompt) for option in options]
@@ -55,6 +58,7 @@ async def test_a_run_is_narrowed_as_one_list_and_leads_to_the_evidence_in_the_ri
         await pilot.press("escape")
         assert pilot.app.screen is run
         assert run.document.cursor == 1
+        assert "error · 2 of 6" in questions_title(pilot)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, WhyScreen))
         assert "What is the user's full name?" in text_of(pilot, "#verdict")
@@ -68,5 +72,52 @@ async def test_from_the_results_of_a_conversation_to_those_of_its_run(recorded: 
     async with open_replay(recorded, (80, 24)) as pilot:
         await pilot.press("r", "R")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
-        await until(pilot, lambda: "1. early" in text_of(pilot, "#questions"))
+        await until(pilot, lambda: "1. early" in text_of(pilot, "#details"))
         assert "3 questions of one conversation" in text_of(pilot, "#header")
+
+
+async def test_n_walks_the_wrong_answers_of_one_filter_across_conversations_without_losing_the_place(
+    launch: Launch, tmp_path: Path
+) -> None:
+    path = record(tmp_path / "two.sqlite3", "one", "other")
+    async with open_app(replace(launch, recordings=lambda: [path])) as pilot:
+        await until(pilot, lambda: pilot.app.screen.query_one("#recordings", OptionList).highlighted == 0)
+        await pilot.press("R")
+        run = await listed(pilot)
+        await pilot.press("slash")
+        await typed(pilot, "full_context:not_retrieved")
+        assert "2 of 6" in questions_title(pilot)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, WhyScreen))
+        seen = []
+        for key in "nnnN":
+            seen.append(why_of(pilot))
+            await pilot.press(key)
+            await until(pilot, lambda: isinstance(pilot.app.screen, WhyScreen) and why_of(pilot) != seen[-1])
+        assert seen == [("one", "rag"), ("one", "full_context"), ("other", "rag"), ("other", "full_context")]
+        assert why_of(pilot) == ("other", "rag")
+        await pilot.press("escape")
+        assert pilot.app.screen is run
+        assert (run.document.cursor, run.document.column) == (1, 1)
+        await pilot.press("s")
+        pilot.app.screen.query_one("#pick", OptionList).highlighted = 1
+        await pilot.press("enter", "S", "1", "2", "down", "escape", "R")
+        again = await listed(pilot)
+        assert again is not run
+        assert "“full_context:not_retrieved” · 2 of 6" in questions_title(pilot)
+        assert again.document.cursor == 1
+        assert "▼" in text_of(pilot, "#columns"), "the order survives as well"
+        await pilot.press("7", "G")
+        assert again.document.cursor == 1, "question 7 does not exist"
+        await pilot.press("4", "G")
+        assert again.document.selected_question is not None
+        assert "4. other" in text_of(pilot, "#details")
+        await pilot.press("home", "end", "pageup", "g")
+        assert again.document.cursor == 0
+
+
+def why_of(pilot: Pilot[None]) -> tuple[str, str]:
+    """Whose answer the page explains."""
+    screen = pilot.app.screen
+    assert isinstance(screen, WhyScreen)
+    return screen.answer.asked.conversation, screen.answer.asked.backend

@@ -44,7 +44,8 @@ _HEADINGS: dict[Kind, str] = {
     "lost": "right in A, not in B",
     "gained": "right in B, not in A",
     "error": "an error in one of the two",
-    "other_failure": "for another reason",
+    "other_failure": "wrong in both, for another reason",
+    "other_ground": "right in both, for another reason",
     "other_answer": "another answer",
 }
 

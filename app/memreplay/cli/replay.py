@@ -163,11 +163,13 @@ def open_screen(
     if against is not None and (recording is None or datasets):
         raise UsageError("--against compares two recordings: give the other one with --recording, and no --dataset")
     refuse_unknown_keys(settings.keys)
+    refuse_unknown_theme(settings.theme)
     from memory_backends.registry import known_backends
-    from memreplay.paths import demo_recording, new_recording_path, recording_files
+    from memreplay.paths import demo_recording, new_recording_path, recording_files, theme_file
     from memreplay.runtime.test_streams import refuse_unknown_backends
     from memreplay.tui import run_tui
     from memreplay.tui.launch import Launch
+    from memreplay.tui.themes import ThemeChoice
 
     refuse_unknown_backends(settings.backend)
     if len(settings.model) > 1:
@@ -200,6 +202,7 @@ def open_screen(
             against=against,
             demo=demo_recording(),
             keys=settings.keys,
+            theme=ThemeChoice(settings.theme, theme_file()),
         )
     )
 
@@ -249,3 +252,13 @@ def refuse_unknown_keys(keys: Mapping[str, str]) -> None:
             raise UsageError(
                 f"setting keys: unknown action {name}; expected an id such as replay.step (? lists them)"
             )
+
+
+def refuse_unknown_theme(theme: str | None) -> None:
+    """Raise UsageError for a theme that does not exist."""
+    if theme is None:
+        return
+    from textual.theme import BUILTIN_THEMES
+
+    if theme not in BUILTIN_THEMES:
+        raise UsageError(f"setting theme: unknown theme {theme}; expected one of {', '.join(BUILTIN_THEMES)}")

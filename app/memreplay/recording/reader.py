@@ -35,6 +35,10 @@ UNFINISHED: Final[frozenset[RunStatus]] = frozenset({"running", "interrupted"})
 ANY_STATUS: Final[frozenset[RunStatus]] = UNFINISHED | {"finished"}
 
 
+AnswerKey = tuple[str, str, str, str, int]
+"""Conversation, question id, backend, model and repeat."""
+
+
 class RunInfo(Frozen):
     """A run of a recording. Times are ISO 8601 in UTC; ``settings`` hold no secrets.
 
@@ -127,6 +131,12 @@ class Recording:
                 if isinstance(event, QuestionAsked | ReplyReceived | AnswerJudged | AnswerScored):
                     asks.apply(event)
         return asks
+
+    def failures(self, run_id: str) -> dict[AnswerKey, str | None]:
+        """The failure labels that were stored with the scores of a run; empty if it was never scored."""
+        query = "select conversation, question_id, backend, model, repeat, failure from scores where run_id = ?"
+        with reporting_damage(self.path):
+            return {(a, b, c, d, e): label for a, b, c, d, e, label in self._db.execute(query, [run_id])}
 
     def sizes(self, run_id: str) -> list[ConversationSize]:
         """How long the conversations of a run are. Reads none of them."""

@@ -23,10 +23,10 @@ from memreplay.scoring.repeats import Key, key_of
 from memreplay.scoring.results import Comparison
 from memreplay.scoring.statistics import mcnemar_exact
 
-Kind = Literal["lost", "gained", "error", "other_failure", "other_answer"]
+Kind = Literal["lost", "gained", "error", "other_failure", "other_ground", "other_answer"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""In the order of reporting: correct to wrong, wrong to correct, an error on one side, the same outcome for a
-different reason, and a different answer with the same outcome."""
+"""In the order of reporting: correct to wrong, wrong to correct, an error on one side, wrong for another reason,
+right for another reason, and a different answer with the same outcome."""
 
 
 class JudgedBy(BaseModel):
@@ -63,7 +63,10 @@ class AnswerRow(BaseModel):
 
 
 class Change(Frozen):
-    """A question that the two runs answered differently. ``was`` and ``now`` are the answers or errors."""
+    """A question that the two runs answered differently.
+
+    ``was`` and ``now`` are the answers or errors; ``of_a`` and ``of_b`` are backend and model in each run.
+    """
 
     kind: Kind
     contestant: str
@@ -76,6 +79,11 @@ class Change(Frozen):
     now: str | None
     failure_was: str | None
     failure_now: str | None
+    outcome_was: Outcome
+    outcome_now: Outcome
+    of_a: tuple[str, str]
+    of_b: tuple[str, str]
+    repeat: int
 
 
 class RunComparison(Frozen):
@@ -173,6 +181,18 @@ def blind_to_regressions(compared: RunComparison, alpha: float) -> list[Comparis
     ]
 
 
+_OF_THE_RUN = frozenset(
+    ["resume", "output", "recording", "estimate", "retry_errors", "backend", "closed_book_asked_along"]
+)
+"""Settings that change no answer, or show in the comparison itself."""
+
+
+def differing_settings(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """The settings that may explain a difference, with both values, by name; None where one was not set."""
+    names = sorted({*first, *second} - _OF_THE_RUN)
+    return [(name, first.get(name), second.get(name)) for name in names if first.get(name) != second.get(name)]
+
+
 def _graded_alike(first: Rows, second: Rows) -> tuple[Rows, Rows, list[str]]:
     """The rows, by the rules of the grader where a judge decided in only one run, or another one in the other."""
     rubrics = [{(row.judge.model, row.judge.rubric) for row in rows if row.judge} for rows in (first, second)]
@@ -242,6 +262,11 @@ def _change(name: str, was: AnswerRow, now: AnswerRow) -> Change | None:
         now=now.predicted if now.error is None else now.error,
         failure_was=was.failure,
         failure_now=now.failure,
+        outcome_was=was.outcome,
+        outcome_now=now.outcome,
+        of_a=(was.backend, was.model),
+        of_b=(now.backend, now.model),
+        repeat=now.repeat,
     )
 
 
@@ -251,5 +276,5 @@ def _kind(was: AnswerRow, now: AnswerRow) -> Kind | None:
     if (was.outcome == "correct") != (now.outcome == "correct"):
         return "lost" if was.outcome == "correct" else "gained"
     if was.failure != now.failure and was.failure is not None and now.failure is not None:
-        return "other_failure"
+        return "other_ground" if now.outcome == "correct" else "other_failure"
     return "other_answer" if was.predicted != now.predicted else None

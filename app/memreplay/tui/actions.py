@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -9,8 +10,8 @@ from typing import Final, Literal
 from textual.binding import Binding, BindingType
 
 Place = Literal[
-    "start", "replay", "panel", "results", "run", "tests", "why", "biography", "browser", "compare", "help", "pick",
-    "prompt",
+    "start", "replay", "panel", "results", "run", "tests", "why", "biography", "browser", "compare",
+    "regression", "two_whys", "duel", "ask", "beside", "help", "pick", "prompt",
 ]  # fmt: skip
 
 PLACES: Final[dict[Place, str]] = {
@@ -22,7 +23,12 @@ PLACES: Final[dict[Place, str]] = {
     "why": "Why this answer",
     "biography": "Fact biography",
     "browser": "Memory browser",
-    "compare": "Two recordings",
+    "regression": "Two runs compared",
+    "two_whys": "Two answers compared",
+    "duel": "Retrieval duel",
+    "ask": "Asking",
+    "beside": "Before and after",
+    "compare": "Tests of two recordings",
     "start": "Start",
     "pick": "Choosing",
     "prompt": "Typing",
@@ -50,10 +56,39 @@ class Action:
         return f"{self.place}.{self.call}"
 
     @property
+    def title(self) -> str:
+        """What the palette lists and searches: the beginning of the description, with the other words for it."""
+        name = re.split(r"[.;:]", self.description)[0]
+        words = _OTHER_WORDS.get(self.id)
+        return f"{name} · {words}" if words else name
+
+    @property
     def is_count(self) -> bool:
         """Whether the key is only the start of a count."""
         return self.description == _COUNT
 
+
+_OTHER_WORDS: Final = {
+    "replay.write": "provenance",
+    "replay.biography": "life of a fact",
+    "replay.beside": "diff",
+    "replay.next_page": "operations, candidates",
+    "replay.significance": "heat map, importance",
+    "replay.watch": "watch",
+    "replay.search": "find",
+    "replay.bookmark": "mark, note",
+    "replay.ask": "duel, retrieval",
+    "replay.enlarge": "zoom, maximize",
+    "replay.results": "results, scores, matrix",
+    "replay.run": "results of the whole run",
+    "replay.browser": "memory browser, stored",
+    "replay.help": "help, legend",
+    "results.breakdown": "category, location",
+    "run.breakdown": "category, location",
+    "results.words": "find, search",
+    "run.words": "find, search",
+}
+"""Words that people look an action up by in the palette, where its description lacks them."""
 
 _COUNT = "A count before a movement, as in vim: 10. steps ten turns, 25G goes to turn 25."
 
@@ -69,6 +104,45 @@ def _common(place: Place, *, export: str, quit: str) -> tuple[Action, ...]:
 
 def _architecture(number: int, ordinal: str) -> Action:
     return Action("replay", f"digit({number})", (str(number),), "", f"Show and focus the {ordinal} architecture.")
+
+
+def _moves(place: Place, what: str) -> tuple[Action, ...]:
+    """Moving through a list of ``what``, with counts."""
+    return (
+        Action(place, "next", ("down", "j"), "", f"Select the next {what}; 10j moves by ten."),
+        Action(place, "previous", ("up", "k"), "", f"Select the previous {what}."),
+        Action(place, "page_down", ("pagedown", "ctrl+f"), "", "Move down by a page."),
+        Action(place, "page_up", ("pageup", "ctrl+b"), "", "Move up by a page."),
+        Action(place, "first", ("g", "home"), "", f"Select the first {what}."),
+        Action(place, "last", ("G", "end"), "", f"Select the last {what}; 25G selects {what} 25."),
+        *(Action(place, f"digit({digit})", (str(digit),), "", _COUNT) for digit in range(10)),
+    )
+
+
+def _matrix(place: Place) -> tuple[Action, ...]:
+    """What the results of a conversation and of a whole run have in common."""
+    return (
+        *_moves(place, "question"),
+        Action(place, "next_answer", ("right", "l"), "", "Select the answer of the next architecture."),
+        Action(place, "previous_answer", ("left", "h"), "", "Select the answer of the previous architecture."),
+        Action(place, "why", ("enter", "y"), "why", "Explain the selected answer; escape returns here."),
+        Action(place, "next_wrong", ("n",), "next wrong", "Select the next wrong answer under this filter."),
+        Action(place, "previous_wrong", ("N",), "", "Select the previous wrong answer under this filter."),
+        Action(
+            place,
+            "filter",
+            ("f",),
+            "filter",
+            "Show only questions with one failure, or those memories disagree on.",
+        ),
+        Action(place, "words", ("/",), "find", "Show only questions with some words; rag:cut finds what rag cut."),
+        Action(place, "sort", ("s",), "sort", "Sort by any column; the same column again reverses the order."),
+        Action(place, "reverse", ("S",), "", "Reverse the order."),
+        Action(
+            place, "breakdown", ("b",), "by type", "Break the scores down by type, category, location or salience."
+        ),
+        Action(place, "jump", ("t",), "", "Open the replay at the evidence of the selected question."),
+    )
 
 
 ACTIONS: Final[tuple[Action, ...]] = (
@@ -121,7 +195,13 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "replay", "bookmark", ("m",), "", "Bookmark this turn, with a note; an empty name removes the bookmark."
     ),
     Action("replay", "bookmarks", ("apostrophe",), "", "List the bookmarks, to go to one."),
-    Action("replay", "ask", ("a",), "ask", "Ask every architecture a question about its memory at this turn."),
+    Action(
+        "replay",
+        "ask",
+        ("a",),
+        "ask",
+        "Ask every architecture a question at this turn, and compare the replies.",
+    ),
     Action("replay", "stop", ("x",), "", "Stop playing or asking."),
     *map(_architecture, range(1, 6), ("first", "second", "third", "fourth", "fifth")),
     *(Action("replay", f"digit({digit})", (str(digit),), "", _COUNT) for digit in (6, 7, 8, 9, 0)),
@@ -148,35 +228,15 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action(
         "panel", "follow", ("enter",), "", "Follow the line to its turn, its answer, or the command that wrote it."
     ),
-    Action("results", "next", ("down", "j"), "", "Select the next question."),
-    Action("results", "previous", ("up", "k"), "", "Select the previous question."),
-    Action("results", "next_answer", ("right", "l"), "", "Select the next architecture's answer."),
-    Action("results", "previous_answer", ("left", "h"), "", "Select the previous architecture's answer."),
-    Action("results", "why", ("enter", "y"), "why", "Explain the selected answer."),
-    Action(
-        "results",
-        "filter",
-        ("f",),
-        "filter",
-        "Show only questions with one failure, or those memories disagree on.",
-    ),
-    Action("results", "jump", ("t",), "evidence", "Open the replay at the evidence of this question."),
-    Action("results", "run", ("R",), "whole run", "Show every question of the whole run, in all conversations."),
-    Action("results", "leave", ("escape", "r"), "replay", "Return to the replay."),
-    *_common("results", export="svg", quit="quit"),
-    Action("run", "next", ("down", "j"), "", "Select the next question, across conversations."),
-    Action("run", "previous", ("up", "k"), "", "Select the previous question of the run."),
-    Action("run", "next_answer", ("right", "l"), "", "Select the next architecture's answer."),
-    Action("run", "previous_answer", ("left", "h"), "", "Select the previous architecture's answer."),
-    Action("run", "why", ("enter", "y"), "why", "Explain the selected answer; escape returns here."),
-    Action(
-        "run", "filter", ("f",), "filter", "Show only questions of the run with one failure, or with disagreement."
-    ),
-    Action("run", "jump", ("t",), "evidence", "Open the replay of the conversation at the question's evidence."),
+    *_matrix("results"),
+    Action("results", "run", ("R",), "run", "Show every question of the whole run, in all conversations."),
+    Action("results", "leave", ("escape", "r"), "back", "Return to the replay."),
+    *_common("results", export="", quit=""),
+    *_matrix("run"),
     Action("run", "leave", ("escape", "R"), "back", "Go back."),
-    *_common("run", export="svg", quit="quit"),
-    Action("tests", "next", ("down", "j"), "", "Select the next test."),
-    Action("tests", "previous", ("up", "k"), "", "Select the previous test."),
+    *_common("run", export="", quit=""),
+    *_moves("tests", "test"),
+    Action("tests", "why", ("y",), "why", "Show the selected test in full, and how it was graded."),
     Action("tests", "to_score", ("enter", "t"), "score", "Open the replay where the test was scored."),
     Action("tests", "to_beginning", ("b",), "beginning", "Open the replay where the test begins."),
     Action("tests", "leave", ("escape", "r"), "replay", "Return to the replay."),
@@ -188,10 +248,11 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "the write",
         "Go to the write of the selected line, or to where it should have happened.",
     ),
-    Action("why", "next_architecture", ("right", "l"), "next", "Explain the next architecture's answer."),
-    Action(
-        "why", "previous_architecture", ("left", "h"), "previous", "Explain the previous architecture's answer."
-    ),
+    Action("why", "next_architecture", ("right", "l"), "", "Explain the next architecture's answer."),
+    Action("why", "previous_architecture", ("left", "h"), "", "Explain the previous architecture's answer."),
+    Action("why", "next_wrong", ("n",), "next wrong", "Explain the next wrong answer of the list you came from."),
+    Action("why", "previous_wrong", ("N",), "", "Explain the previous wrong answer of that list."),
+    Action("why", "duel", ("a",), "duel", "Compare what every memory replied and ranked for this question."),
     Action("why", "biography", ("f",), "biography", "Show the biography of the fact in this memory."),
     Action("why", "label_right", ("y",), "right", "Label this answer as right by hand; again removes the label."),
     Action("why", "label_wrong", ("Y",), "wrong", "Label this answer as wrong by hand; again removes the label."),
@@ -224,10 +285,31 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("browser", "app.focus_next", ("tab",), "", "Switch between the list and the details."),
     Action("browser", "leave", ("escape", "M"), "back", "Return from the full text, then to the replay."),
     *_common("browser", export="", quit=""),
-    Action("compare", "next", ("down", "j"), "", "Select the next question."),
-    Action("compare", "previous", ("up", "k"), "", "Select the previous question."),
-    Action("compare", "open_left", ("1",), "open the first", "Open the first recording at this question."),
-    Action("compare", "open_right", ("2",), "open the second", "Open the second recording at this question."),
+    *_moves("regression", "change"),
+    Action("regression", "why", ("enter", "y"), "why", "Explain both answers of a change, side by side."),
+    Action("regression", "open_left", ("[",), "open 1", "Open the first recording at the evidence."),
+    Action("regression", "open_right", ("]",), "open 2", "Open the second recording at the evidence."),
+    Action("regression", "leave", ("escape",), "back", "Go back."),
+    *_common("regression", export="", quit="quit"),
+    Action("two_whys", "next_change", ("n",), "next", "Explain the next change."),
+    Action("two_whys", "previous_change", ("N",), "previous", "Explain the previous change."),
+    Action("two_whys", "app.focus_next", ("tab",), "other", "Switch between the two explanations."),
+    Action("two_whys", "leave", ("escape", "backspace"), "back", "Go back."),
+    *_common("two_whys", export="", quit=""),
+    Action("duel", "next_architecture", ("right", "l", "tab"), "next", "Go to the next memory."),
+    Action("duel", "previous_architecture", ("left", "h", "shift+tab"), "", "Go to the previous memory."),
+    Action("duel", "more_hits", ("+",), "a hit more", "Cut the recorded candidates one hit later; asks no model."),
+    Action("duel", "fewer_hits", ("-",), "one less", "Cut the recorded candidates one hit earlier."),
+    Action("duel", "more_tokens", (">",), "256 tokens more", "Cut them at a budget of 256 tokens more."),
+    Action("duel", "fewer_tokens", ("<",), "less", "Cut them at a budget of 256 tokens less."),
+    Action("duel", "as_recorded", ("0",), "", "Return to the cut as it was recorded."),
+    Action("duel", "why", ("y",), "why", "Explain the answer of this memory."),
+    Action("duel", "leave", ("escape", "a", "backspace"), "back", "Go back."),
+    *_common("duel", export="", quit=""),
+    Action("compare", "next", ("down", "j"), "", "Select the next test."),
+    Action("compare", "previous", ("up", "k"), "", "Select the previous test."),
+    Action("compare", "open_left", ("1",), "open the first", "Open the first recording at this test."),
+    Action("compare", "open_right", ("2",), "open the second", "Open the second recording at this test."),
     Action("compare", "leave", ("escape",), "back", "Go back."),
     *_common("compare", export="", quit="quit"),
     Action("start", "filter", ("/",), "filter", "Filter the conversations."),
@@ -238,8 +320,11 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("start", "app.tour", ("T",), "tour", "Start the guided tour: ten keys on the demo."),
     Action("start", "help", ("?",), "help", "Show all keys."),
     Action("start", "app.quit", ("q",), "quit", "Quit."),
+    Action("beside", "leave", ("escape", "q", "?"), "back", "Go back."),
+    Action("ask", "leave", ("escape",), "back", "Ask nothing."),
     Action("pick", "leave", ("escape",), "back", "Cancel."),
     Action("prompt", "leave", ("escape",), "back", "Cancel."),
+    Action("help", "search", ("/",), "search", "Search the help."),
     Action("help", "app.tour", ("T",), "tour", "Start the guided tour: ten keys on the demo."),
     Action("help", "leave", ("escape", "q", "?"), "back", "Go back."),
 )

@@ -8,6 +8,7 @@ import sqlite3
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -20,26 +21,32 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 from textual.screen import Screen
+from textual.theme import Theme
 
 from memreplay.errors import MemreplayError, RecordingError
 from memreplay.printable import printable
-from memreplay.tui.actions import actions_of
+from memreplay.tui.actions import actions_of, shown_key
+from memreplay.tui.keys import keys_of, sentence_on_lost_keys, without_key
 from memreplay.tui.launch import Launch, RunHandle
-from memreplay.tui.requests import ContinueWanted, OneOfTwoWanted, RunWanted, VisitWanted
+from memreplay.tui.requests import ComparisonWanted, ContinueWanted, OneOfTwoWanted, RunWanted, VisitWanted
 from memreplay.tui.screens.dialogs import PickScreen
 from memreplay.tui.screens.start import StartScreen
+from memreplay.tui.themes import FEW_COLOURS
 from memreplay.tui.tour import Tour
 
 if TYPE_CHECKING:
     from memreplay.conversations.models import Conversation
     from memreplay.tui.live import LiveRun
+    from memreplay.tui.panels.results import ResultsChoice
     from memreplay.tui.screens.replay import ReplayScreen
     from memreplay.tui.sources import ReplaySource
 
 _SECONDS_PER_TURN = 0.8
 INTERRUPTED = 130
 _SECONDS_OF_A_STEP = 3600.0
-_SCREENS = ("memreplay.recording.reader", "memreplay.tui.screens.replay", "memreplay.tui.screens.compare")
+_FEW_COLOURS = ("standard", "windows")
+"""Rich's names of colour systems with 16 colours."""
+_SCREENS = ("memreplay.recording.reader", "memreplay.tui.screens.replay", "memreplay.tui.screens.regression")
 
 
 class MemreplayApp(App[None]):
@@ -58,11 +65,15 @@ class MemreplayApp(App[None]):
         self._leaving = asyncio.Lock()
         self._tour = Tour()
         self._by_hand: tuple[ReplaySource, RunHandle] | None = None
+        self._choices: dict[tuple[Path, str | None], ResultsChoice] = {}
 
     def on_mount(self) -> None:
         """Open the start screen, and over it what the command line asked for."""
         self.set_keymap(dict(self._launch.keys))
+        self._choose_theme()
         self.push_screen(self._start)
+        if lost := without_key(self._launch.keys):
+            self.notify(sentence_on_lost_keys(lost), severity="warning", markup=False, timeout=20)
         if self._launch.recording is not None and self._launch.against is not None:
             self._open_compared(self._launch.recording, self._launch.against)
         elif self._launch.recording is not None:
@@ -72,16 +83,42 @@ class MemreplayApp(App[None]):
         elif self._launch.one_of:
             self._open_launched(self._launch.one_of)
 
+    @property
+    def rebound(self) -> Mapping[str, str]:
+        """The user's own keys, by action."""
+        return self._launch.keys
+
+    def get_key_display(self, binding: Binding) -> str:
+        return binding.key_display or shown_key(binding.key)
+
+    def _choose_theme(self) -> None:
+        """The user's theme; in a terminal of 16 colours its own colours, since the nearest ones are mostly grey."""
+        theme = self._launch.theme.theme()
+        if theme in self.available_themes:
+            self.theme = theme
+        elif not self.is_headless and self.console.color_system in _FEW_COLOURS:
+            self.theme = FEW_COLOURS
+        self._theme_to_remember = self.theme
+        self.theme_changed_signal.subscribe(self, self._remember_theme)
+
+    def _remember_theme(self, theme: Theme) -> None:
+        if theme.name != self._theme_to_remember:
+            self._theme_to_remember = theme.name
+            self._launch.theme.remember(theme.name)
+
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Every action of the screen, and the themes."""
         place = getattr(screen, "PLACE", None)
+        keys = keys_of(place, self.rebound) if place else {}
         for action in actions_of(place) if place else ():
             if action.is_count:
                 continue
             run = partial(screen.run_action, action.call)
-            name = action.description.split(".")[0].split(";")[0].split(":")[0]
-            yield SystemCommand(name, f"{action.description}  ({' '.join(action.keys)})", run)
-        yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
+            shown = " ".join(map(shown_key, keys[action.id]))
+            yield SystemCommand(
+                action.title, f"{action.description}  ({shown})" if shown else action.description, run
+            )
+        yield SystemCommand("Theme: change the colours, dark or light", "Remembered", self.action_change_theme)
 
     # ---- the tour ------------------------------------------------------------------------------------------
 
@@ -143,18 +180,32 @@ class MemreplayApp(App[None]):
     @work(group="opening", exclusive=True)
     async def _open_recording(self, path: Path) -> None:
         await _loaded(*_SCREENS)
+        from memreplay.tui.sources import recorded, recorded_conversations
+
         with self._reporting_errors():
-            chosen = await self._choose_recorded(path, f"conversations in {path.name}")
-            if chosen is not None:
-                self._open_replay(chosen)
+            ids = await asyncio.to_thread(recorded_conversations, path)
+            results = [f"results of all {len(ids)} conversations"] if len(ids) > 1 else []
+            chosen = await self._choose(f"in {path.name}", [*results, *ids])
+            if chosen is None:
+                return
+            if chosen < len(results):
+                self.post_message(RunWanted(path))
+            else:
+                self._open_replay(await asyncio.to_thread(recorded, path, ids[chosen - len(results)]))
 
     @work(group="opening", exclusive=True)
     async def _open_compared(self, left: Path, right: Path) -> None:
         await _loaded(*_SCREENS)
         from memreplay.tui.screens.compare import CompareScreen, Opened
+        from memreplay.tui.screens.regression import RegressionScreen
+        from memreplay.tui.sources import newest_run
 
-        opened = []
         with self._reporting_errors():
+            runs = [await asyncio.to_thread(newest_run, path) for path in (left, right)]
+            if all(len(run.table) for run in runs):
+                self.push_screen(RegressionScreen((left, right), (runs[0], runs[1])))
+                return
+            opened = []
             for path, place in ((left, "the first"), (right, "the second")):
                 source = await self._choose_recorded(path, f"{place}: conversations in {path.name}")
                 if source is None:
@@ -169,6 +220,10 @@ class MemreplayApp(App[None]):
         ids = await asyncio.to_thread(recorded_conversations, path)
         chosen = await self._choose(title, ids)
         return None if chosen is None else await asyncio.to_thread(recorded, path, ids[chosen])
+
+    @on(ComparisonWanted)
+    def _comparison_wanted(self, message: ComparisonWanted) -> None:
+        self._open_compared(message.left, message.right)
 
     @on(OneOfTwoWanted)
     def _one_of_two_wanted(self, message: OneOfTwoWanted) -> None:
@@ -209,7 +264,7 @@ class MemreplayApp(App[None]):
         await _loaded(*_SCREENS, "memreplay.tui.screens.run")
         from memreplay.tui.screens.run import RunScreen
 
-        self.push_screen(RunScreen(message.path))
+        self.push_screen(RunScreen(message.path, self._choice_for(message.path, None)))
 
     @work(group="opening", exclusive=True)
     async def _open_dataset(self, dataset: str, backends: Sequence[str], model: str) -> None:
@@ -265,7 +320,16 @@ class MemreplayApp(App[None]):
     def _replay(self, source: ReplaySource, play_to: int = 0) -> ReplayScreen:
         from memreplay.tui.screens.replay import ReplayScreen
 
+        if source.path is not None:
+            choice = self._choice_for(source.path, source.timeline.conversation.id)
+            source = replace(source, results=choice)
         return ReplayScreen(source, self._seconds_per_turn, partial(self._handle_for, source), play_to=play_to)
+
+    def _choice_for(self, path: Path, conversation: str | None) -> ResultsChoice:
+        """What the user chose to see of these results when they were last open."""
+        from memreplay.tui.panels.results import ResultsChoice
+
+        return self._choices.setdefault((path, conversation), ResultsChoice())
 
     def _handle_for(self, source: ReplaySource) -> RunHandle:
         """The run that answers a question asked by hand: the live run while it lasts, else a fresh one."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from memreplay.tui.themes import ThemeChoice
+
 if TYPE_CHECKING:
     from memreplay.conversations.models import Conversation
     from memreplay.engine.agent_session import AgentSession
@@ -99,3 +101,4 @@ class Launch:
     recording: Path | None = None
     against: Path | None = None
     keys: Mapping[str, str] = field(default_factory=dict)
+    theme: ThemeChoice = field(default_factory=ThemeChoice)

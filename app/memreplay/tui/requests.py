@@ -69,7 +69,15 @@ class WholeRun:
     """The results of all conversations of the run."""
 
 
-Destination = WholeRun | Decision | Life | Evidence | Hearing | Position | FromWhy
+@dataclass(frozen=True)
+class OtherAnswer:
+    """The next wrong answer of the same list (``step`` 1), or the previous one (-1). ``answer`` is where we are."""
+
+    step: int
+    answer: Answer
+
+
+Destination = OtherAnswer | WholeRun | Decision | Life | Evidence | Hearing | Position | FromWhy
 
 
 @dataclass
@@ -78,6 +86,14 @@ class OneOfTwoWanted(Message):
 
     source: ReplaySource
     position: int
+
+
+@dataclass
+class ComparisonWanted(Message):
+    """Compare the newest runs of two recordings."""
+
+    left: Path
+    right: Path
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,13 +14,15 @@ from memreplay.paths import demo_recordings
 from memreplay.recording.annotations import annotations_of
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.overview import is_being_written
-from memreplay.recording.reader import Recording
+from memreplay.recording.reader import AnswerKey, Recording, RunStatus
+from memreplay.scoring.attribution import LABELS, Label
+from memreplay.scoring.run_comparison import AnswerRow, JudgedBy
 from memreplay.timeline.annotations import Annotations
 from memreplay.timeline.event_store import OverlayArchive
-from memreplay.timeline.timeline import Answer, Timeline
+from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.launch import RunHandle
-from memreplay.tui.panels.answers import AnswersTable, Labels, ListedQuestion, listed_questions
-from memreplay.tui.panels.results import labels_of
+from memreplay.tui.panels.answers import AnswersTable, Labels, ListedQuestion, listed_questions, place_of
+from memreplay.tui.panels.results import ResultsChoice, labels_of
 
 _SUMMARISED: Final[Mapping[str, str]] = {
     "model": "",
@@ -47,6 +49,8 @@ class ReplaySource:
     load_annotations: Callable[[], Annotations]
     handle: RunHandle | None = None
     path: Path | None = None
+    results: ResultsChoice = field(default_factory=ResultsChoice)
+    """What the user chose to see of its results."""
     is_unfinished: bool = False
     """Whether it is a recording of a run that was interrupted or killed."""
 
@@ -150,11 +154,19 @@ def _newest_run(recording: Recording) -> str:
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A run's id, the ids of its conversations in their order, and all its questions with their answers."""
+    """A run's id, the ids of its conversations in their order, and all its questions with their answers.
+
+    ``labels`` are the failure labels that were recorded with the scores, None if the run was never scored;
+    ``datasets`` maps each conversation to its dataset.
+    """
 
     id: str
+    settings: Mapping[str, Any]
+    datasets: Mapping[str, str]
+    status: RunStatus
     conversations: tuple[str, ...]
     table: AnswersTable
+    labels: Labels | None
 
 
 def newest_run(path: Path) -> RecordedRun:
@@ -168,11 +180,60 @@ def newest_run(path: Path) -> RecordedRun:
         ids = tuple(recording.conversation_ids(run.id))
         questions: list[ListedQuestion] = []
         answers: list[Answer] = []
+        datasets = {}
         for id_ in ids:
-            questions += listed_questions(recording.conversation(run.id, id_))
+            conversation = recording.conversation(run.id, id_)
+            datasets[id_] = conversation.dataset
+            questions += listed_questions(conversation)
             answers += recording.asks(run.id, id_)
+        failures = recording.failures(run.id)
     backends = dict.fromkeys([*run.settings.get("backend", ()), *(answer.asked.backend for answer in answers)])
-    return RecordedRun(run.id, ids, AnswersTable(questions, answers, list(backends), run.settings.get("top_k")))
+    table = AnswersTable(questions, answers, list(backends), run.settings.get("top_k"))
+    labels = _labels_on_record(table, failures)
+    return RecordedRun(run.id, run.settings, datasets, run.status, ids, table, labels)
+
+
+def rows_of(run: RecordedRun, labels: Labels) -> list[AnswerRow]:
+    """The scored answers of a run as rows that can be compared with those of another."""
+    judge = JudgedBy(model=str(run.settings.get("judge")), rubric="")
+    return [
+        AnswerRow(
+            question_id=listed.question.id,
+            dataset=run.datasets[listed.conversation],
+            conversation=listed.conversation,
+            backend=answer.asked.backend,
+            model=answer.asked.model,
+            repeat=answer.asked.repeat,
+            question=listed.question.text,
+            expected=listed.question.expected,
+            predicted=answer.scored.score.predicted,
+            outcome=answer.scored.score.outcome,
+            error=answer.received.reply.error if answer.received is not None else None,
+            failure=labels.get(place_of(answer)),
+            decided_by=answer.scored.score.decided_by,
+            grader=answer.scored.score.grader,
+            judge=judge if answer.scored.score.grader is not None else None,
+        )
+        for listed in run.table.questions
+        for system in run.table.systems
+        if (answer := run.table.answer(listed, system)) is not None and answer.scored is not None
+    ]
+
+
+def _labels_on_record(table: AnswersTable, failures: Mapping[AnswerKey, str | None]) -> Labels | None:
+    """The recorded labels of a table's answers; None unless each scored answer has been attributed."""
+    labels: dict[tuple[str, AskKey], Label] = {}
+    for answer in table.all_answers():
+        if answer.scored is None:
+            continue
+        conversation, key = place_of(answer)
+        recorded = (conversation, key.question_id, key.backend, key.model, key.repeat)
+        if recorded not in failures:
+            return None
+        label = next((known for known in LABELS if known == failures[recorded]), None)
+        if label is not None:
+            labels[conversation, key] = label
+    return labels
 
 
 def labels_in(path: Path, run_id: str, conversation_id: str) -> Labels:

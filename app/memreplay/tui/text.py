@@ -31,6 +31,8 @@ Tone = Literal[
     "good",
     "bad",
     "warn",
+    "lost",
+    "doubt",
     "accent",
     "current",
     "selected",

@@ -1,14 +1,11 @@
-"""Two recordings are laid against each other by what was said and what was asked."""
+"""Two recordings are laid against each other by what was said."""
 
 from __future__ import annotations
 
 import pytest
 
 from memreplay.conversations.models import Conversation, Session, Turn
-from memreplay.debugger.alignment import Contender, TurnAlignment, align_questions
-from memreplay.engine.events import AnswerScored
-from memreplay.timeline.timeline import Timeline
-from tests.unit.conftest import NAMES, Played
+from memreplay.debugger.alignment import TurnAlignment
 
 
 def conversation(*texts: str) -> Conversation:
@@ -39,19 +36,3 @@ def test_turns_that_are_the_same_go_together_wherever_they_stand() -> None:
     alignment = TurnAlignment(conversation(*"abcde"), conversation(*"xaceb"))
     assert alignment.paired == 3
     assert [alignment.to_right(position) for position in (1, 3, 5)] == [2, 3, 4]
-
-
-def test_questions_on_which_the_memories_disagree_most_come_first(played: Played, timeline: Timeline) -> None:
-    wanted = played.conversation.questions[3].id
-    changed = [
-        event.model_copy(update={"score": event.score.model_copy(update={"outcome": "correct", "score": 1.0})})
-        if isinstance(event, AnswerScored) and event.question_id == wanted and event.backend == "rag"
-        else event
-        for event in played.events
-    ]
-    aligned = align_questions(timeline, Timeline(played.conversation, changed))
-    assert aligned[0].question.id == wanted
-    assert 0 < aligned[0].disagreement <= 1
-    assert set(aligned[0].answers) == {Contender(side, name, "m") for side in (0, 1) for name in NAMES}
-    assert [one.disagreement for one in aligned] == sorted((one.disagreement for one in aligned), reverse=True)
-    assert len(aligned) == len(played.conversation.questions)

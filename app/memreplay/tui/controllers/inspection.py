@@ -13,6 +13,7 @@ from memreplay.tui.controllers.navigation import Navigation
 from memreplay.tui.panels.answers import AnswersTable, key_of
 from memreplay.tui.panels.conversation import turn_words
 from memreplay.tui.panels.panel import MARKED, diff_bases
+from memreplay.tui.panels.results import Matrix, ResultsChoice
 from memreplay.tui.requests import (
     Decision,
     Destination,
@@ -20,6 +21,7 @@ from memreplay.tui.requests import (
     FromWhy,
     Hearing,
     Life,
+    OtherAnswer,
     Position,
     RunWanted,
     WholeRun,
@@ -148,6 +150,8 @@ class Inspection:
                 self._to_decision(subject, note)
             case WholeRun():
                 self.show_run()
+            case OtherAnswer(step, answer):
+                self.explain(self._other_answer(answer, step))
 
     def _observed_at(self, turn_id: str) -> int:
         """The position at which memories ingest a turn: the end of its exchange."""
@@ -187,11 +191,30 @@ class Inspection:
         self._host.minimize()  # so that panels are laid out when that screen jumps back into them
         self._host.open_screen(WhyScreen(self._timeline, answer, self._source.load_annotations), self.go)
 
+    def _other_answer(self, answer: Answer, step: int) -> Answer:
+        """The next or previous wrong answer in the order of the results; the same one if there is none."""
+        table = AnswersTable.until(self._timeline, self._timeline.last_turn)
+        matrix, choice = Matrix(table), ResultsChoice()
+        cells = [
+            (found, matrix.wanted(choice, listed, column))
+            for listed in table.questions
+            for column, system in enumerate(table.systems)
+            if (found := table.answer(listed, system)) is not None
+        ]
+        here = next((place for place, (found, _) in enumerate(cells) if found is answer), -1)
+        onwards = cells[here + 1 :] if step > 0 else cells[: max(here, 0)][::-1]
+        other = next((found for found, wanted in onwards if wanted), None)
+        if other is None:
+            self._host.report(f"No {'further' if step > 0 else 'earlier'} wrong answer.")
+        return other or answer
+
     def show_results(self) -> None:
         """Open the results so far: of the questions, or of the tests."""
         if self._timeline.conversation.conversing:
             if any(isinstance(event, TestScored) for event in self._timeline.tests):
-                self._host.open_screen(TestScoresScreen(self._timeline), self.go)
+                self._host.open_screen(
+                    TestScoresScreen(self._timeline, memory_recorded=self._source.shows_memory), self.go
+                )
             else:
                 live = self._source.handle is not None
                 self._host.report("No test is over yet: G plays all of them." if live else "No test was scored.")
@@ -201,7 +224,8 @@ class Inspection:
             self._host.report(self._no_answers)
             return
         self._host.minimize()
-        self._host.open_screen(ResultsScreen(self._timeline, table, self._source.load_annotations), self.go)
+        choice, annotations = self._source.results, self._source.load_annotations
+        self._host.open_screen(ResultsScreen(self._timeline, table, choice, annotations), self.go)
 
     @property
     def _no_answers(self) -> str:

@@ -37,6 +37,11 @@ class TypedCount:
     def pending(self) -> bool:
         return bool(self._digits) and self._now() - self._typed_at <= _COUNT_TIMEOUT_SECONDS
 
+    @property
+    def shown(self) -> str:
+        """The digits typed so far; empty once they have timed out."""
+        return self._digits if self.pending else ""
+
     def add(self, digit: int) -> bool:
         """Append a digit. True if it is the first one of a number."""
         is_first = not self.pending
@@ -94,6 +99,13 @@ class Navigation:
         if self._count.add(digit):
             self._focused_before_count = self._host.focused_view
             self._architectures.focus_one(digit - 1)
+        self._host.paint_header()
+        self._host.set_timer(_COUNT_TIMEOUT_SECONDS, self._host.paint_header)
+
+    @property
+    def count_shown(self) -> str:
+        """The count that is being typed; empty if none is."""
+        return self._count.shown
 
     def _take_count(self) -> int | None:
         """The count typed before this movement. The focus returns to where it was before the first digit."""

@@ -14,7 +14,7 @@ from memreplay.scoring.attribution import Label
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.panels.panel import View, lines_view, placeholder
 from memreplay.tui.subjects import AnswerSubject
-from memreplay.tui.text import Line, Span, Tone, line, one_line, pad
+from memreplay.tui.text import Line, Span, Tone, line, one_line
 
 SIGNS: Final[dict[Outcome, tuple[str, Tone]]] = {
     "correct": ("✓", "good"),
@@ -45,6 +45,27 @@ LABEL_WORDS: Final[Mapping[Label, str]] = {
     "guessed": "right without the answer in the prompt: guessed",
     "lucky": "right without the answer in the prompt: lucky",
 }
+LABEL_LETTERS: Final[Mapping[Label, str]] = {
+    "error": "!",
+    "unparsed": "?",
+    "refused": "⊘",
+    "key_suspect": "K",
+    "not_visible": "V",
+    "no_evidence": "E",
+    "not_written": "W",
+    "not_retrieved": "R",
+    "cut": "C",
+    "stale": "S",
+    "false_attribution": "F",
+    "abstained": "A",
+    "misread": "M",
+    "grounded": "✓",
+    "correct_abstention": "✓",
+    "guessed": "g",
+    "lucky": "l",
+}
+"""One letter for the stage of each label: what a cell of the results matrix shows."""
+
 _LABEL_TONES: Final[Mapping[Label, Tone]] = {
     "unparsed": "warn",
     "refused": "warn",
@@ -62,6 +83,12 @@ _LABEL_TONES: Final[Mapping[Label, Tone]] = {
 def label_tone(label: Label) -> Tone:
     """The tone of a failure label. It stands out: which stage lost the fact is what the user looks for."""
     return _LABEL_TONES.get(label, "bad")
+
+
+def stage_chip(label: Label) -> tuple[str, Tone]:
+    """The letter of a failure label, in a tone that fills its cell unless the answer is soundly right."""
+    tone = label_tone(label)
+    return LABEL_LETTERS.get(label, label[:1].upper()), {"bad": "lost", "warn": "doubt"}.get(tone, tone)  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -257,31 +284,6 @@ def key_of(answer: Answer) -> AskKey:
 def place_of(answer: Answer) -> tuple[str, AskKey]:
     """Identifies an answer within its run: conversation and key."""
     return answer.asked.conversation, key_of(answer)
-
-
-def summary_lines(table: AnswersTable) -> list[Line]:
-    """The scores as a small table, one line per system."""
-    rows = [table.summary(system) for system in table.systems]
-    names = max([len("architecture"), *(len(table.name_of(row.system)) for row in rows)])
-    head = (
-        pad("architecture", names)
-        + "   correct  accuracy  errors  unparsed  evidence  "
-        + f"{f'recall@{table.cutoff}':>9}"
-    )
-    lines = [line(Span(head, "dim"))]
-    for row in rows:
-        lines.append(
-            line(
-                Span(pad(table.name_of(row.system), names), "strong"),
-                Span(f"  {f'{row.correct}/{row.graded}':>8}"),
-                Span(f"  {percent(row.accuracy):>8}", "value"),
-                Span(f"  {row.errors:>6}", "bad" if row.errors else "dim"),
-                Span(f"  {row.unparsed:>8}", "warn" if row.unparsed else "dim"),
-                Span(f"  {percent(row.evidence_in_prompt):>8}"),
-                Span(f"  {percent(row.recall_at_10):>9}"),
-            )
-        )
-    return lines
 
 
 def percent(share: float | None) -> str:

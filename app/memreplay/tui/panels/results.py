@@ -1,18 +1,21 @@
-"""The results as a document: one block per question, with the answer of each system."""
+"""The results matrix: a row per question, a cell per system that says which stage lost the fact."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import Any, Final, get_args
 
 from memory_backends.controls import CONTROLS
-from memreplay.conversations.models import Question
-from memreplay.scoring.attribution import LABELS, Attributor
+from memreplay.conversations.models import InfoLocation, Question, Salience
+from memreplay.scoring import BREAKDOWNS, By
+from memreplay.scoring.attribution import LABELS, Attributor, Label
 from memreplay.timeline.timeline import Answer, Timeline
-from memreplay.tui.document import ListDocument
 from memreplay.tui.panels.answers import (
+    LABEL_LETTERS,
+    LABEL_WORDS,
     AnswersTable,
     Labels,
     ListedQuestion,
@@ -21,20 +24,47 @@ from memreplay.tui.panels.answers import (
     label_tone,
     place_of,
     sign_of,
+    stage_chip,
 )
-from memreplay.tui.text import Line, Row, Span, beside, line, one_line, visible, wrapped
+from memreplay.tui.text import Line, Row, Span, Tone, cells, clip, line, one_line, pad, visible
+
+QuestionKey = tuple[str, str]
+"""The ids of a conversation and of a question in it."""
+
+ALL: Final = "all"
+DISAGREEMENT: Final = "disagreement"
+NOT_RIGHT: Final = "not right"
+NUMBER: Final = "number"
+MOST_WRONG: Final = "wrong answers"
+QUESTION: Final = "question"
 
 
-@dataclass(frozen=True)
-class QuestionFilter:
-    """A name, and the questions that pass the filter, in order."""
+@dataclass
+class ResultsChoice:
+    """What the user chose to see of some results; it outlives the screen.
 
-    name: str
-    questions: tuple[ListedQuestion, ...]
+    ``filter`` is one of :meth:`Matrix.filters`, and ``words`` must all occur in a question; ``sort`` is one of
+    :meth:`Matrix.sort_columns`. ``breakdown`` counts through the tables above the matrix. ``column`` is the chosen
+    system; None follows the first wrong answer of each question.
+    """
+
+    filter: str = ALL
+    words: str = ""
+    sort: str = NUMBER
+    descending: bool = False
+    breakdown: int = 0
+    question: QuestionKey | None = None
+    column: int | None = None
+
+    @property
+    def narrows(self) -> bool:
+        return self.filter != ALL or bool(self.words)
 
     @property
     def in_short(self) -> str:
-        return f"{self.name} · {len(self.questions)}"
+        """The filter and the words, as in a title."""
+        parts = [self.filter if self.filter != ALL else "", f"“{one_line(self.words)}”" if self.words else ""]
+        return " · ".join(part for part in parts if part)
 
 
 def labels_of(timeline: Timeline, table: AnswersTable) -> Labels:
@@ -44,151 +74,360 @@ def labels_of(timeline: Timeline, table: AnswersTable) -> Labels:
     return {key: one.label for key, one in found.items() if one is not None and one.label is not None}
 
 
-def filters_of(table: AnswersTable, labels: Labels) -> list[QuestionFilter]:
-    """All questions, those that memories disagree on, those not all got right, and one filter per label in use."""
-    given = {question: _of_memories(table, question) for question in table.questions}
-    wrong = {question: [is_wrong(answer) for answer in answers] for question, answers in given.items()}
-    filters = [
-        QuestionFilter("all", table.questions),
-        QuestionFilter("disagreement", tuple(one for one, outcomes in wrong.items() if len(set(outcomes)) > 1)),
-        QuestionFilter("not right", tuple(one for one, outcomes in wrong.items() if any(outcomes))),
-    ]
-    named = {one: {labels.get(place_of(answer)) for answer in answers} for one, answers in given.items()}
-    counts = Counter(label for of_question in named.values() for label in of_question)
-    return [
-        *filters,
-        *(
-            QuestionFilter(label, tuple(question for question, found in named.items() if label in found))
-            for label in LABELS
-            if counts[label]
-        ),
-    ]
+def key_of_question(listed: ListedQuestion) -> QuestionKey:
+    return listed.conversation, listed.question.id
 
 
-def _of_memories(table: AnswersTable, listed: ListedQuestion) -> Sequence[Answer]:
-    """The scored answers of the memories, or of the controls if only they were asked."""
-    answers = [answer for system in table.systems if (answer := table.answer(listed, system)) is not None]
-    scored = [answer for answer in answers if answer.scored is not None]
-    return [answer for answer in scored if answer.asked.backend not in CONTROLS] or scored
+class Matrix:
+    """The answers of a table with their failure labels, which may be partial while attribution is running."""
+
+    def __init__(self, table: AnswersTable, labels: Labels | None = None) -> None:
+        self.table = table
+        self.labels = labels or {}
+        self.numbers = {listed: number for number, listed in enumerate(table.questions, start=1)}
+        self.conversations = tuple(dict.fromkeys(listed.conversation for listed in table.questions))
+        self._texts: dict[ListedQuestion, str] = {}
+
+    def label(self, answer: Answer | None) -> Label | None:
+        return None if answer is None else self.labels.get(place_of(answer))
+
+    @cached_property
+    def memories(self) -> frozenset[int]:
+        """The columns of memories; those of the controls if only they were asked."""
+        systems = self.table.systems
+        found = frozenset(at for at, system in enumerate(systems) if system.backend not in CONTROLS)
+        return found or frozenset(range(len(systems)))
+
+    # ---- filtering and sorting -----------------------------------------------------------------------------
+
+    def filters(self) -> list[tuple[str, int]]:
+        """All filters that let a question through, with how many: by outcome, then by failure label."""
+        labels = Counter(
+            label
+            for listed in self.table.questions
+            for label in {self.label(answer) for answer in self._of_memories(listed)}
+        )
+        by_outcome = (ALL, DISAGREEMENT, NOT_RIGHT)
+        counts = [(name, sum(self._passes(listed, name) for listed in self.table.questions)) for name in by_outcome]
+        return [*counts, *((label, labels[label]) for label in LABELS if labels[label])]
+
+    def select(self, choice: ResultsChoice) -> tuple[ListedQuestion, ...]:
+        """The questions that pass the filter, sorted."""
+        words = choice.words.casefold().split()
+        chosen = [
+            listed
+            for listed in self.table.questions
+            if self._passes(listed, choice.filter) and all(word in self._text(listed) for word in words)
+        ]
+        return tuple(sorted(chosen, key=self._sort_key(choice.sort), reverse=choice.descending))
+
+    def wanted(self, choice: ResultsChoice, listed: ListedQuestion, column: int) -> bool:
+        """Whether an answer is one that the filter asks for: it has the label, or a memory got it wrong."""
+        answer = self.table.answer(listed, self.table.systems[column])
+        if choice.filter in LABELS:
+            return self.label(answer) == choice.filter
+        return column in self.memories and is_wrong(answer)
+
+    def first_wanted(self, choice: ResultsChoice, listed: ListedQuestion) -> int:
+        """The column of the first such answer; the first column if there is none."""
+        columns = range(len(self.table.systems))
+        return next((column for column in columns if self.wanted(choice, listed, column)), 0)
+
+    def sort_columns(self) -> list[str]:
+        """What the questions can be sorted by."""
+        several = ["conversation"] if len(self.conversations) > 1 else []
+        return [NUMBER, *several, *self.fields, MOST_WRONG, *self.systems_by_name, QUESTION]
+
+    @cached_property
+    def systems_by_name(self) -> dict[str, System]:
+        return {self.table.name_of(system): system for system in self.table.systems}
+
+    @cached_property
+    def fields(self) -> list[By]:
+        """The fields that any question has."""
+        return [name for name in BREAKDOWNS if any(field_of(listed, name) for listed in self.table.questions)]
+
+    def _sort_key(self, name: str) -> Callable[[ListedQuestion], Any]:
+        """Equal questions keep the order of the dataset."""
+        if name in self.systems_by_name:
+            system = self.systems_by_name[name]
+            return lambda listed: self._severity(self.table.answer(listed, system))
+        for field in BREAKDOWNS:
+            if name == field:
+                return lambda listed: rank_of_value(field_of(listed, field))
+        match name:
+            case "conversation":
+                return lambda listed: listed.conversation
+            case "question":
+                return lambda listed: listed.question.text.casefold()
+            case "wrong answers":
+                return lambda listed: -sum(map(is_wrong, self._of_memories(listed)))
+            case _:
+                return self.numbers.__getitem__
+
+    def _severity(self, answer: Answer | None) -> int:
+        """Labels in their own order, the earliest stage first; right answers follow, and missing ones are last."""
+        if answer is None or answer.scored is None:
+            return 2 * len(LABELS)
+        label = self.label(answer)
+        if label is None:
+            return len(LABELS) if not is_wrong(answer) else len(LABELS) - 1
+        return LABELS.index(label)
+
+    def _passes(self, listed: ListedQuestion, name: str) -> bool:
+        answers = self._of_memories(listed)
+        match name:
+            case "all":
+                return True
+            case "disagreement":
+                return len({is_wrong(answer) for answer in answers}) > 1
+            case "not right":
+                return any(map(is_wrong, answers))
+            case _:
+                return any(self.label(answer) == name for answer in answers)
+
+    def _of_memories(self, listed: ListedQuestion) -> list[Answer]:
+        """The scored answers of the memories."""
+        answers = (self.table.answer(listed, self.table.systems[column]) for column in self.memories)
+        return [answer for answer in answers if answer is not None and answer.scored is not None]
+
+    def _text(self, listed: ListedQuestion) -> str:
+        """What the words of a filter are looked for in: ``rag:cut`` finds what rag cut."""
+        if listed not in self._texts:
+            question = listed.question
+            verdicts = [
+                f"{self.table.name_of(system)}:{self.label(answer) or outcome}"
+                for system in self.table.systems
+                if (answer := self.table.answer(listed, system)) is not None
+                for outcome in (answer.scored.score.outcome if answer.scored is not None else "pending",)
+            ]
+            fields = [field_of(listed, name) for name in BREAKDOWNS]
+            parts = [question.text, question.expected, question.id, listed.conversation, *fields, *verdicts]
+            self._texts[listed] = "\n".join(parts).casefold()
+        return self._texts[listed]
 
 
-_NARROWEST_COLUMN = 26
-_ROWS_OF_ANSWER = 4
-_MEASURED_TO_GUESS = 20
+_FIELDS: Final[Mapping[By, Callable[[Question], str | None]]] = {
+    "type": lambda question: question.type,
+    "category": lambda question: question.category,
+    "location": lambda question: question.info_location,
+    "salience": lambda question: question.salience,
+}
+_ORDERED: Final = {name: place for place, name in enumerate((*get_args(InfoLocation), *get_args(Salience)))}
 
 
-class ResultsDocument(ListDocument):
-    """One block per question: answers in columns if there is room, else below the question.
+def field_of(listed: ListedQuestion, name: By) -> str:
+    """A field of a question in words; empty if the dataset does not have it."""
+    return _FIELDS[name](listed.question) or ""
 
-    ``questions`` are those that pass the filter; ``labels`` may be partial while attribution is running.
-    """
 
-    def __init__(
-        self, table: AnswersTable, questions: Sequence[ListedQuestion], labels: Labels | None = None
-    ) -> None:
-        super().__init__()
-        self._table = table
-        self._questions = tuple(questions)
-        self._labels = labels or {}
-        self._numbers = {listed: number for number, listed in enumerate(table.questions, start=1)}
-        self._of_several = len({listed.conversation for listed in table.questions}) > 1
-        self._column = 0
-        self._average_height = lru_cache(maxsize=None)(self._measured_average)
+def rank_of_value(value: str) -> tuple[int, str]:
+    """Sort key of the values of a field: early, middle, recent; high, medium, low; all others by name."""
+    return _ORDERED.get(value, len(_ORDERED)), value
+
+
+# ---- the matrix as a document ------------------------------------------------------------------------------
+
+_NARROW_CELL = 3
+_WIDEST_CELL = 14
+_MOST_OF_TEXT = 0.45
+"""The share of a row that is kept for the question itself."""
+
+
+@dataclass(frozen=True)
+class _Widths:
+    """The widths of the columns in cells; 0 hides one."""
+
+    number: int
+    conversation: int
+    type: int
+    cell: int
+
+
+class MatrixDocument:
+    """A row per question. ``cursor`` is the selected row, ``column`` the selected system in it."""
+
+    def __init__(self, matrix: Matrix, questions: Sequence[ListedQuestion]) -> None:
+        self.matrix = matrix
+        self.questions = tuple(questions)
+        self.cursor = 0
+        self.column = 0
+        self._places = {listed: place for place, listed in enumerate(self.questions)}
+        self._drawn = lru_cache(maxsize=512)(self._draw)
+        self._widths_at = lru_cache(maxsize=8)(self._widths)
 
     def __len__(self) -> int:
-        return len(self._questions)
+        return len(self.questions)
 
-    @property
-    def column(self) -> int:
-        """The index of the system whose answer is selected."""
-        return self._column
+    def height(self, index: int, width: int) -> int:
+        return 1
 
-    @column.setter
-    def column(self, place: int) -> None:
-        self._column = max(0, min(place, len(self._table.systems) - 1))
+    def guess(self, index: int, width: int) -> int:
+        return 1
+
+    def rows(self, index: int, width: int) -> Sequence[Row]:
+        return (self._drawn(index, width, self.column if index == self.cursor else None),)
+
+    def subject(self, index: int) -> None:
+        """None: the screen has keys of its own."""
+        return
 
     @property
     def selected_question(self) -> ListedQuestion | None:
         """The selected question; None if the filter lets none through."""
-        return self._questions[self.cursor] if self._questions else None
-
-    def point_at(self, listed: ListedQuestion | None) -> None:
-        """Select a question if it passes the filter, else the first."""
-        self.cursor = self._questions.index(listed) if listed in self._questions else 0
-        self.point_at_first_wrong()
+        return self.questions[self.cursor] if self.questions else None
 
     @property
     def selected_answer(self) -> Answer | None:
-        if self.selected_question is None or not self._table.systems:
-            return None
-        return self._table.answer(self.selected_question, self._table.systems[self.column])
+        listed, systems = self.selected_question, self.matrix.table.systems
+        return self.matrix.table.answer(listed, systems[self.column]) if listed is not None and systems else None
 
-    def point_at_first_wrong(self) -> None:
-        """Select the first answer to this question that is not right; the first one if all are."""
-        listed = self.selected_question
-        answers = [self._table.answer(listed, system) for system in self._table.systems] if listed else []
-        self.column = next((column for column, answer in enumerate(answers) if is_wrong(answer)), 0)
+    def place_of(self, key: QuestionKey | None) -> int:
+        """The row of a question; the first row if it is not shown."""
+        return next((place for listed, place in self._places.items() if key_of_question(listed) == key), 0)
 
-    def guess(self, index: int, width: int) -> int:
-        """The average height of the first questions: a run may ask a thousand."""
-        return self._average_height(width)
+    def heading(self, width: int, choice: ResultsChoice) -> Line:
+        """The names of the columns, with an arrow at the one that they are sorted by."""
+        widths = self._widths_at(width)
+        arrow = "▼" if choice.descending else "▲"
 
-    def _measured_average(self, width: int) -> int:
-        first = range(min(_MEASURED_TO_GUESS, len(self)))
-        return round(sum(self.height(index, width) for index in first) / len(first))
+        def name(text: str, sort: str, size: int) -> Span:
+            sorted_by_it = sort == choice.sort
+            shown = f"{arrow}{text}" if sorted_by_it else text
+            return Span(pad(shown, size), "accent" if sorted_by_it else "dim")
 
-    def lay_out(self, index: int, width: int, column: int | None) -> Sequence[Row]:
-        listed = self._questions[index]
-        whose = f"{one_line(listed.conversation)} · " if self._of_several else ""
-        asked = question_lines(self._numbers[listed], whose, listed.question)
-        answers = [
-            answer_lines(self._table, listed, system, self._labels, selected=place == column)
-            for place, system in enumerate(self._table.systems)
+        spans = [Span("  "), name("", NUMBER, widths.number), Span(" ")]
+        if widths.conversation:
+            short = "from" if widths.conversation < len("conversation") else "conversation"
+            spans += [name(short, "conversation", widths.conversation), Span(" ")]
+        if widths.type:
+            spans += [name("type", "type", widths.type), Span(" ")]
+        for number, system in enumerate(self.matrix.table.systems, start=1):
+            full = self.matrix.table.name_of(system)
+            short = str(number) if widths.cell == _NARROW_CELL else f"{number} {full}"
+            shown = name(short.center(widths.cell) if widths.cell == _NARROW_CELL else short, full, widths.cell)
+            spans += [shown, Span(" ")]
+        hidden = choice.sort not in (NUMBER, "conversation", "type", QUESTION, *self.matrix.systems_by_name)
+        spans.append(name("question", QUESTION, 10))
+        spans.append(Span(f"{arrow} sorted by {choice.sort}" if hidden else "", "accent"))
+        return Line(tuple(spans), most=1)
+
+    def _widths(self, width: int) -> _Widths:
+        table = self.matrix.table
+        number = len(str(len(table.questions))) + 1
+        left = width - number - 3 - int(width * _MOST_OF_TEXT)
+        longest = max((cells(table.name_of(system)) for system in table.systems), default=0)
+        count = max(len(table.systems), 1)
+        several = len(self.matrix.conversations) > 1
+        types = max((cells(one_line(listed.question.type)) for listed in table.questions), default=0)
+        type_width = min(types, 18 if width >= 110 else 10)
+        names = max(map(cells, self.matrix.conversations), default=0)
+        conversation = min(names, 14 if width >= 110 else 8) if several else 0
+        room = left - (type_width + 1) - (conversation + 1 if conversation else 0)
+        cell = min(longest + 2, _WIDEST_CELL, room // count - 1)
+        if cell < 7:
+            cell = _NARROW_CELL
+        if room < count * (cell + 1) and cell == _NARROW_CELL:
+            conversation = 0 if width < 60 else conversation
+            type_width = 0
+        return _Widths(number, conversation, type_width, cell)
+
+    def _draw(self, index: int, width: int, column: int | None) -> Row:
+        listed, widths = self.questions[index], self._widths_at(width)
+        here = column is not None
+        spans = [
+            Span("▶ " if here else "  ", "accent"),
+            Span(f"{self.matrix.numbers[listed]:>{widths.number}} ", "dim"),
         ]
-        columns = len(answers) + 1
-        room = (width - 2 * columns) // columns
-        if room >= _NARROWEST_COLUMN:
-            return beside([asked, *answers], [room] * columns)
-        below = [Row((Span("  "), *row.spans)) for lines in answers for row in wrapped(lines, width - 2)]
-        return [*wrapped(asked, width), *below]
+        if widths.conversation:
+            spans.append(Span(pad(one_line(listed.conversation), widths.conversation) + " ", "dim"))
+        if widths.type:
+            spans.append(Span(pad(one_line(listed.question.type), widths.type) + " ", "title"))
+        for place, system in enumerate(self.matrix.table.systems):
+            spans += self._cell(listed, system, widths.cell, chosen=place == column)
+        room = width - sum(cells(span.text) for span in spans)
+        spans.append(Span(clip(one_line(listed.question.text), room), "strong" if here else "plain"))
+        return Row(tuple(spans), "current" if here else None)
+
+    def _cell(self, listed: ListedQuestion, system: System, width: int, *, chosen: bool) -> list[Span]:
+        """The letter of a cell in brackets if it is selected, so that the selection needs no colour."""
+        answer = self.matrix.table.answer(listed, system)
+        letter, tone = stage_sign(answer, self.matrix.label(answer))
+        if tone == "lost" and system.backend in CONTROLS:
+            tone = "dim"  # no memory lost anything
+        text = f"[{letter}]" if chosen else f" {letter} "
+        left = (width - 3) // 2
+        return [Span(" " * left), Span(text, tone), Span(" " * (width - 3 - left + 1))]
 
 
-def question_lines(number: int, whose: str, question: Question) -> list[Line]:
-    """A question: number, conversation and type, text, expected answer."""
-    other = f" / {one_line(question.other_type)}" if question.other_type else ""
-    return [
-        line(Span(f"{number}. {whose}", "dim"), Span(f"{one_line(question.type)}{other}", "title")),
-        line(Span(one_line(question.text), "strong")),
-        line(Span("expected ", "dim"), Span(one_line(question.expected), "value"), hang=2),
+def stage_sign(answer: Answer | None, label: Label | None) -> tuple[str, Tone]:
+    """The letter of an answer: its stage if it is attributed, else its outcome."""
+    if label is not None and answer is not None:
+        return stage_chip(label)
+    sign = sign_of(answer)
+    return sign.text, "lost" if sign.tone == "bad" else "doubt" if sign.tone == "warn" else sign.tone
+
+
+def letters_legend(labels: Labels) -> str:
+    """What the letters mean that occur in a matrix, the most frequent first."""
+    used = [label for label, _ in Counter(labels.values()).most_common() if LABEL_LETTERS[label] != "✓"]
+    parts = [f"{LABEL_LETTERS[label]} {label.replace('_', ' ')}" for label in used]
+    return "  ".join([*parts, "✓ right"]) if parts else "✓ right  ✗ wrong  ? unparsed  ⊘ refused  ! error  – none"
+
+
+# ---- the selected question -----------------------------------------------------------------------------------
+
+
+def question_details(matrix: Matrix, listed: ListedQuestion, column: int, *, roomy: bool) -> list[Line]:
+    """A whole question: its text, the expected answer, and each system's verdict and reply."""
+    question = listed.question
+    whose = f"{one_line(listed.conversation)} · " if len(matrix.conversations) > 1 else ""
+    fields = [one_line(field_of(listed, name)) for name in BREAKDOWNS[1:] if field_of(listed, name)]
+    kind = " · ".join([one_line(question.type), *fields])
+    lines = [
+        line(
+            Span(f"{matrix.numbers[listed]}. {whose}{kind}  ", "dim"),
+            Span(one_line(question.text), "strong"),
+            most=3 if roomy else 2,
+        ),
+        line(Span("expected ", "dim"), Span(one_line(question.expected), "value"), hang=9, most=2 if roomy else 1),
     ]
+    names = max((cells(matrix.table.name_of(system)) for system in matrix.table.systems), default=0)
+    for place, system in enumerate(matrix.table.systems):
+        lines.append(_answer_line(matrix, listed, system, names, chosen=place == column, most=2 if roomy else 1))
+    return lines
 
 
-def answer_lines(
-    table: AnswersTable,
-    listed: ListedQuestion,
-    system: System,
-    labels: Labels,
-    *,
-    selected: bool,
-) -> list[Line]:
-    """An answer: sign, system and evidence check, then the failure label, then the reply."""
-    answer = table.answer(listed, system)
-    name = Span(f"{'▸' if selected else ' '}{table.name_of(system)}", "accent" if selected else "key")
-    label = labels.get(place_of(answer)) if answer is not None else None
-    head = [sign_of(answer), name, Span(_evidence(answer), "dim")]
+def _answer_line(
+    matrix: Matrix, listed: ListedQuestion, system: System, width: int, *, chosen: bool, most: int
+) -> Line:
+    answer = matrix.table.answer(listed, system)
+    label = matrix.label(answer)
+    letter, tone = stage_sign(answer, label)
+    words = [Span(f" {LABEL_WORDS.get(label, label)}", label_tone(label))] if label is not None else []
     said = _said(answer)
-    body = [line("  ", said, hang=2, most=_ROWS_OF_ANSWER)] if said.text else []
-    failure = [line("  ", Span(label, label_tone(label)), hang=2)] if label else []
-    return [line(*head, hang=2), *failure, *body]
+    return line(
+        Span("▸" if chosen else " ", "accent"),
+        Span(f" {letter} ", "dim" if tone == "lost" and system.backend in CONTROLS else tone),
+        Span(f" {pad(matrix.table.name_of(system), width)}", "accent" if chosen else "key"),
+        *words,
+        Span("" if label is not None else _evidence(answer), "dim"),
+        Span("  " if said.text else ""),
+        said,
+        hang=6,
+        most=most,
+    )
 
 
 def _evidence(answer: Answer | None) -> str:
-    if answer is None or answer.scored is None:
-        return ""
+    if answer is None:
+        return " not asked"
+    if answer.scored is None:
+        return " not answered yet" if answer.received is None else " not scored yet"
     complete = answer.scored.retrieval.evidence_in_prompt
-    if complete is None:
+    if complete is None or answer.asked.backend in CONTROLS:
         return ""
-    return " · evidence ✓" if complete else " · evidence ✗"
+    return " evidence in the prompt" if complete else " evidence missing from the prompt"
 
 
 def _said(answer: Answer | None) -> Span:
@@ -198,4 +437,5 @@ def _said(answer: Answer | None) -> Span:
     if reply.error is not None:
         return Span(one_line(reply.error), "bad")
     predicted = answer.scored.score.predicted if answer.scored else None
-    return Span(visible(predicted or reply.text or "").replace("\n", " ⏎ "))
+    said = visible(predicted or reply.text or "").replace("\n", " ⏎ ")
+    return Span(f"“{said}”" if said else "no words")

@@ -25,7 +25,7 @@ from memreplay.tui.document import ListDocument
 from memreplay.tui.panels.answers import SIGNS
 from memreplay.tui.panels.conversation import ConversationDocument, Look
 from memreplay.tui.panels.panel import View, lines_view
-from memreplay.tui.text import Line, Row, Span, Tone, beside, line, one_line, wrapped
+from memreplay.tui.text import Line, Row, Span, Tone, beside, cells, line, one_line, pad, paragraphs, wrapped
 
 _ROWS_OF_TEXT = 3
 _EQUAL = 1e-6
@@ -101,14 +101,25 @@ class ScoresDocument(ListDocument):
         return beside([_asked(test), *sides], [width // columns - 2] * columns)
 
 
-def totals_of(tests: Sequence[ListedTest], side: int) -> list[Line]:
-    """Total points of a run and points by dataset, then how they compare with the recorded scores."""
+def totals_of(tests: Sequence[ListedTest], side: int, width: int) -> list[Line]:
+    """Total points of a run, points by dataset in columns, then how they compare with the recorded scores."""
     over = [scored for test in tests if (scored := test.sides[side]) is not None]
-    parts = [Span(f"{_sum(over)}  ", "value")]
-    for name in dict.fromkeys(scored.dataset for scored in over):
-        of_dataset = [scored for scored in over if scored.dataset == name]
-        parts += [Span(f" {one_line(name)} ", "dim"), Span(_sum(of_dataset), "plain")]
-    lines = [line(*parts)]
+    by_dataset = {
+        one_line(name): _sum([scored for scored in over if scored.dataset == name])
+        for name in dict.fromkeys(scored.dataset for scored in over)
+    }
+    lines = [line(Span(_sum(over), "value"), Span("  all datasets", "strong"))]
+    points = max(map(cells, by_dataset.values()), default=0)
+    column = points + 2 + max(map(cells, by_dataset), default=0) + 3
+    a_row = max(1, width // column)
+    entries = [*by_dataset.items()]
+    for first in range(0, len(entries), a_row):
+        parts = [
+            part
+            for name, sum_ in entries[first : first + a_row]
+            for part in (Span(pad(sum_, points)), Span(f"  {pad(name, column - points - 2)}", "dim"))
+        ]
+        lines.append(line(*parts, most=1))
     recorded = [scored.recorded_score for scored in over if scored.recorded_score is not None]
     if recorded:
         differing = sum(map(differs_from_record, over))
@@ -117,6 +128,31 @@ def totals_of(tests: Sequence[ListedTest], side: int) -> list[Line]:
             f"recorded {sum(recorded):.3g} · {differing} scored differently here · {alone} not scored again here"
         )
         lines.append(line(Span(words, "warn" if differing else "dim")))
+    return lines
+
+
+def test_lines(scored: TestScored, *, memory_recorded: bool) -> list[Line]:
+    """Why a test has its points: what was asked, expected and replied, in full, and how it was graded."""
+    sign, tone = SIGNS[outcome_of_test(scored)]
+    lines = [
+        line(Span(one_line(scored.test_id), "title"), Span(f"  {one_line(scored.dataset)}", "dim")),
+        line(Span(f"{sign} {points_in_words(scored)}", tone)),
+        line(""),
+        line(Span("asked", "title")),
+        *(each for text in scored.questions for each in paragraphs(text, indent=2)),
+        line(""),
+        line(Span("expected", "title")),
+        *paragraphs(scored.expected, "value", indent=2),
+        line(""),
+        line(Span("replied", "title")),
+        *(each for text in scored.responses for each in paragraphs(text, indent=2)),
+        line(""),
+        line(Span("how it was graded", "title")),
+        *(each for text in scored.reasoning for each in paragraphs(text, indent=2)),
+        *(paragraphs(scored.ungraded, "bad", indent=2) if scored.ungraded else []),
+    ]
+    if not memory_recorded:
+        lines += [line(""), line(Span("What memory held and gave to the model was not recorded.", "warn"))]
     return lines
 
 

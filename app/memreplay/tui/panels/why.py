@@ -13,7 +13,7 @@ from memreplay.scoring.attribution import Attribution, Attributor
 from memreplay.scoring.evidence_trail import LostAt, Trail
 from memreplay.text import dollars
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
-from memreplay.tui.panels.answers import LABEL_WORDS, System, key_of, label_tone, sign_of
+from memreplay.tui.panels.answers import LABEL_WORDS, System, key_of, label_tone, sign_of, stage_chip
 from memreplay.tui.subjects import AnswerSubject, TurnSubject
 from memreplay.tui.text import Line, Span, Tone, line, one_line, paragraphs
 
@@ -105,7 +105,11 @@ def _lost_lines(explanation: Explanation) -> Iterator[Line]:
         return
     if attribution.label is not None:
         tone = label_tone(attribution.label)
-        yield line(Span(attribution.label, tone), Span(f"  {LABEL_WORDS[attribution.label]}", tone))
+        letter, chip = stage_chip(attribution.label)
+        name = attribution.label.replace("_", " ")
+        yield line(
+            Span(f" {letter} {name} ", chip), Span(f"  {LABEL_WORDS.get(attribution.label, '')}", tone), hang=2
+        )
     yield line(one_line(attribution.detail))
     for trail in explanation.trails:
         yield _trail_line(trail)

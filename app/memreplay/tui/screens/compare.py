@@ -1,4 +1,4 @@
-"""Two recordings compared; from each question the user can open either of them at the same turn."""
+"""The tests of two recordings compared; from each the user can open either recording where it was scored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from textual.widgets import Footer
 
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.panels.answers import ANSWER_LEGEND
-from memreplay.tui.panels.compare import ComparedQuestions, ComparedTests
+from memreplay.tui.panels.compare import ComparedTests
 from memreplay.tui.requests import OneOfTwoWanted
 from memreplay.tui.screens.listing import Listing, ListingScreen
 from memreplay.tui.sources import ReplaySource
@@ -29,7 +29,7 @@ class Opened:
 
 
 class CompareScreen(ListingScreen[None]):
-    """The questions or tests of two recordings, those with the most disagreement first."""
+    """The tests of two recordings, those with the largest difference in points first."""
 
     PLACE: ClassVar[Place] = "compare"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
@@ -38,8 +38,7 @@ class CompareScreen(ListingScreen[None]):
         super().__init__()
         self._sides = left, right
         timelines = left.source.timeline, right.source.timeline
-        conversing = all(timeline.conversation.conversing for timeline in timelines)
-        self._compared = ComparedTests(*timelines) if conversing else ComparedQuestions(*timelines)
+        self._compared = ComparedTests(*timelines)
         self.document = self._compared.document
 
     @property

@@ -183,10 +183,19 @@ class ReplayScreen(Screen[None]):
             self.timeline,
             self.cursor,
             live=self.player is not None,
-            progress="  ".join(part for part in (progress, self.base.words) if part),
+            progress="  ".join(part for part in (progress, *self._modes, self.base.words) if part),
             settings=self.source.settings_in_short,
         )
         self.query_one("#header", Bar).say(*spans)
+
+    @property
+    def _modes(self) -> list[str]:
+        """What changes how keys act or how the screen looks."""
+        count = self.navigation.count_shown
+        return [
+            f"count {count}" if count else "",
+            "by significance (s)" if self.conversation.by_significance else "",
+        ]
 
     def announce(self, note: str) -> None:
         self.query_one("#found", NoteBar).set(note)

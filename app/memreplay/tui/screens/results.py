@@ -1,4 +1,4 @@
-"""The results: the scores of each system, and every question of a conversation with every answer."""
+"""The results matrix: scores above, a row per question, and the selected question in full below."""
 
 from __future__ import annotations
 
@@ -6,89 +6,186 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
 
-from textual import work
+from textual import events, work
+from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 from textual.screen import ScreenResultType
+from textual.widgets import Footer
 
 from memreplay.timeline.annotations import Annotations
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.background import in_thread
-from memreplay.tui.panels.answers import ANSWER_LEGEND, AnswersTable, Labels, reader_label, summary_lines
-from memreplay.tui.panels.results import QuestionFilter, ResultsDocument, filters_of, labels_of
-from memreplay.tui.requests import Destination, Evidence, WholeRun
-from memreplay.tui.screens.dialogs import PickScreen
+from memreplay.tui.panels.answers import AnswersTable, Labels, reader_label
+from memreplay.tui.panels.results import (
+    ALL,
+    Matrix,
+    MatrixDocument,
+    ResultsChoice,
+    key_of_question,
+    labels_of,
+    letters_legend,
+    question_details,
+)
+from memreplay.tui.panels.scores import breakdowns, scores_lines
+from memreplay.tui.requests import Destination, Evidence, OtherAnswer, WholeRun
+from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.screens.listing import Listing, ListingScreen, Scores
 from memreplay.tui.screens.why import WhyScreen
 from memreplay.tui.text import Span, one_line
 from memreplay.tui.widgets.bars import Bar
+from memreplay.tui.widgets.lines_view import LinesView
+
+_ROOMY = 30
+"""Rows of a screen from which on panels have borders and replies two rows."""
+_MOST_OF_SCORES = 10
+
+
+class Details(LinesView, can_focus=False):
+    """The selected question in full."""
 
 
 class QuestionsScreen(ListingScreen[ScreenResultType]):
-    """Scores above, questions below; a filter selects those with one failure or those that memories disagree on."""
+    """Walks through a matrix of questions. ``choice`` is what the user chose to see, kept for the next visit."""
 
-    document: ResultsDocument
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (_ROOMY, "-tall")]
+    document: MatrixDocument
 
-    def __init__(self, table: AnswersTable) -> None:
+    def __init__(self, table: AnswersTable, choice: ResultsChoice) -> None:
         super().__init__()
-        self._labels: Labels = {}
-        self._load(table)
+        self._choice = choice
+        self._matrix = Matrix(table)
+        self.document = MatrixDocument(self._matrix, ())
 
-    def _load(self, table: AnswersTable) -> None:
-        """List the questions of a table, and select the first answer that is not right."""
-        self._table = table
-        self._filter = QuestionFilter("all", table.questions)
-        self.document = ResultsDocument(table, table.questions)
-        self.document.point_at_first_wrong()
+    @property
+    @abstractmethod
+    def header(self) -> tuple[str, str, str]:
+        """What the header says: the kind of results, whose they are, and how much there is of them."""
 
     @abstractmethod
     def explain(self, answer: Answer) -> None:
         """Open the page that explains an answer."""
 
-    def on_mount(self) -> None:
-        self.query_one("#legend", Bar).say(Span(f" {ANSWER_LEGEND}", "dim"))
-        self.show_table()
+    def compose(self) -> ComposeResult:
+        yield Bar(id="header")
+        yield Scores(id="scores", classes="panel")
+        yield Bar(id="columns")
+        yield Listing(id="questions", classes="panel")
+        yield Details(id="details", classes="panel")
+        yield Bar(id="legend")
+        yield Footer(show_command_palette=False, compact=True)
 
-    def show_table(self) -> None:
-        scores = self.query_one("#scores", Scores)
-        scores.border_title = Content("scores")
-        readers = ", ".join(reader_label(model) for model in self._table.models)
-        scores.border_subtitle = Content(f"read by {readers}" if readers else "")
-        lines = summary_lines(self._table)
-        scores.styles.height = min(len(lines), 8) + 2
-        scores.show(lines)
-        self._show_questions()
+    # ---- showing -------------------------------------------------------------------------------------------
+
+    def show_table(self, table: AnswersTable) -> None:
+        """Show other answers; labels come later."""
+        self._matrix = Matrix(table)
+        self._choose_questions()
 
     def show_labels(self, labels: Labels) -> None:
-        """Attribution is done: add the failure labels to the list."""
-        self._labels = labels
-        # A scroll that a key has just caused is applied with the next frame, and must not be lost.
-        self.call_after_refresh(self._renew_list)
+        """Attribution has got further: add failure labels."""
+        self._matrix = Matrix(self._matrix.table, labels)
+        self._choose_questions()
 
-    def _renew_list(self) -> None:
-        if self.was_left:
-            return
-        self._make_document()
-        self.query_one(Listing).renew(self.document)
+    def _choose_questions(self) -> None:
+        """Filter and sort again. The selected question stays selected if it passes."""
+        chosen = self._matrix.select(self._choice)
+        self.document = MatrixDocument(self._matrix, chosen)
+        self.document.cursor = self.document.place_of(self._choice.question)
+        self._point_at_column()
+        self._size_details()
+        self._show_scores()
+        listing = self.query_one(Listing)
+        total, shown = len(self._matrix.table.questions), len(chosen)
+        narrowed = f"{self._choice.in_short} · {shown:,} of {total:,}" if self._choice.narrows else f"{total:,}"
+        listing.border_title = Content(f"questions · {narrowed}")
+        listing.show(self.document, in_view=self.document.cursor if chosen else None)
+        self.query_one("#legend", Bar).say(Span(f" {letters_legend(self._matrix.labels)}", "dim"))
+        self._show_columns()
+        self._show_selected()
 
-    def _make_document(self) -> None:
-        """Make a new document with the same selection."""
-        at, column = self.document.selected_question, self.document.column
-        self.document = ResultsDocument(self._table, self._filter.questions, self._labels)
-        self.document.point_at(at)
-        if self.document.selected_question is at:
-            self.document.column = column
+    def _show_columns(self) -> None:
+        width = self.query_one(Listing).layout_now.width
+        self.query_one("#columns", Bar).show([self.document.heading(width, self._choice)])
 
-    def _show_questions(self) -> None:
-        self._make_document()
-        questions = self.query_one(Listing)
-        everything = self._filter.questions == self._table.questions
-        of_all = f" of {len(self._table.questions)}"
-        questions.border_title = Content(
-            "questions" if everything else f"questions · {self._filter.in_short}{of_all}"
+    def _show_scores(self) -> None:
+        scores = self.query_one("#scores", Scores)
+        tables = breakdowns(self._matrix)
+        by = tables[self._choice.breakdown % len(tables)]
+        lines = scores_lines(self._matrix, by, scores.layout_now.width)
+        rows = min(len(lines), _MOST_OF_SCORES, max(3, self.size.height // 3))
+        scores.styles.height = rows + (1 if self._is_short else 2)
+        readers = ", ".join(reader_label(model) for model in self._matrix.table.models)
+        scores.border_title = Content(f"scores by {by or 'architecture'}")
+        scores.border_subtitle = Content(f"read by {readers}" if readers else "")
+        scores.show(lines)
+
+    def _show_selected(self) -> None:
+        """Show the selected question in full, and where it is in the list."""
+        selected = self.document.selected_question
+        details = self.query_one(Details)
+        if selected is None:
+            details.border_title = Content("")
+            details.show([])
+        else:
+            details.border_title = Content(f"question {self._matrix.numbers[selected]}")
+            self._choice.question = key_of_question(selected)
+            details.show(question_details(self._matrix, selected, self.document.column, roomy=not self._is_short))
+        self.say_header()
+
+    def say_header(self) -> None:
+        kind, whose, extent = self.header
+        count = self.count.shown
+        self.query_one("#header", Bar).say(
+            Span(f" {kind} ", "recorded"),
+            Span(f"  {one_line(whose)}", "strong"),
+            Span(f"  {extent}" if extent else "", "dim"),
+            Span(f"  {self.document.cursor + 1:,}/{len(self.document):,}" if len(self.document) else "", "title"),
+            Span(f"  count {count}" if count else "", "warn"),
         )
-        questions.show(self.document, in_view=self.document.cursor if len(self.document) else None)
+
+    @property
+    def _is_short(self) -> bool:
+        return self.size.height < _ROOMY
+
+    def _size_details(self) -> None:
+        """Room for the question, the expected answer and each reply; fixed, so that moving lays out nothing."""
+        systems = len(self._matrix.table.systems)
+        wanted = 4 + systems if self._is_short else 6 + systems + (systems + 1) // 2
+        self.query_one(Details).styles.height = min(wanted, self.size.height * 2 // 5)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._size_details()
+        self._show_scores()
+        self.call_after_refresh(self._show_columns)
+        self._show_selected()
+
+    # ---- moving --------------------------------------------------------------------------------------------
+
+    def point_at(self, index: int) -> None:
+        self.document.cursor = max(0, min(index, len(self.document) - 1))
+        self._point_at_column()
+        self.repaint_list()
+
+    def moved(self) -> None:
+        self._show_selected()
+
+    def choose(self) -> None:
+        self.action_why()
+
+    def place_of_number(self, number: int) -> int | None:
+        """Questions keep the number that they have in the run."""
+        numbers = [self._matrix.numbers[listed] for listed in self.document.questions]
+        return numbers.index(number) if number in numbers else None
+
+    def _point_at_column(self) -> None:
+        """The chosen column; until one is chosen, the first answer of the question that the filter asks for."""
+        selected = self.document.selected_question
+        column = self._choice.column
+        if column is None:
+            column = self._matrix.first_wanted(self._choice, selected) if selected is not None else 0
+        self.document.column = max(0, min(column, len(self._matrix.table.systems) - 1))
 
     def action_next_answer(self) -> None:
         self._point_at_answer(self.document.column + 1)
@@ -96,32 +193,88 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
     def action_previous_answer(self) -> None:
         self._point_at_answer(self.document.column - 1)
 
+    def _point_at_answer(self, column: int) -> None:
+        self._choice.column = max(0, min(column, len(self._matrix.table.systems) - 1))
+        self._point_at_column()
+        self.query_one(Listing).repaint()
+        self._show_selected()
+
+    def action_next_wrong(self) -> None:
+        self.to_other_answer(1)
+
+    def action_previous_wrong(self) -> None:
+        self.to_other_answer(-1)
+
+    def to_other_answer(self, step: int) -> Answer | None:
+        """Select the next or previous answer that the filter asks for, and return it; None if there is none."""
+        systems = range(len(self._matrix.table.systems))
+        row, column = self.document.cursor, self.document.column
+        columns = systems[column + 1 :] if step > 0 else systems[:column][::-1]
+        while 0 <= row < len(self.document):
+            listed = self.document.questions[row]
+            found = next((place for place in columns if self._matrix.wanted(self._choice, listed, place)), None)
+            if found is not None:
+                self.document.cursor, self.document.column = row, found
+                self._choice.column = None
+                self.repaint_list()
+                return self.document.selected_answer
+            row, columns = row + step, systems[::step]
+        self.notify(f"No {'further' if step > 0 else 'earlier'} wrong answer under this filter.", markup=False)
+        return None
+
+    # ---- choosing ------------------------------------------------------------------------------------------
+
+    def action_filter(self) -> None:
+        filters = self._matrix.filters()
+
+        def chosen(index: int | None) -> None:
+            if index is not None:
+                self._choice.filter = filters[index][0]
+                if self._choice.filter == ALL:
+                    self._choice.words = ""
+                self._choice.column = None
+                self._choose_questions()
+
+        names = [f"{name} · {count:,}" for name, count in filters]
+        self.app.push_screen(PickScreen("show questions", names), chosen)
+
+    def action_words(self) -> None:
+        def typed(words: str | None) -> None:
+            if words is not None:
+                self._choice.words = words
+                self._choose_questions()
+
+        hint = "words of a question, its answer, type or conversation; rag:cut finds what rag cut; empty shows all"
+        self.app.push_screen(TypingScreen("show questions with", hint, value=self._choice.words), typed)
+
+    def action_sort(self) -> None:
+        columns = self._matrix.sort_columns()
+
+        def chosen(index: int | None) -> None:
+            if index is not None:
+                again = columns[index] == self._choice.sort
+                self._choice.descending = again and not self._choice.descending
+                self._choice.sort = columns[index]
+                self._choose_questions()
+
+        self.app.push_screen(PickScreen("sort by", columns), chosen)
+
+    def action_reverse(self) -> None:
+        self._choice.descending = not self._choice.descending
+        self._choose_questions()
+
+    def action_breakdown(self) -> None:
+        self._choice.breakdown = (self._choice.breakdown + 1) % len(breakdowns(self._matrix))
+        self._show_scores()
+
+    # ---- leaving -------------------------------------------------------------------------------------------
+
     def action_why(self) -> None:
         answer = self.document.selected_answer
         if answer is None:
             self.notify("This architecture was not asked this question.", markup=False)
         else:
             self.explain(answer)
-
-    def action_filter(self) -> None:
-        filters = filters_of(self._table, self._labels)
-
-        def chosen(index: int | None) -> None:
-            if index is not None:
-                self._filter = filters[index]
-                self._show_questions()
-
-        self.app.push_screen(PickScreen("show questions", [one.in_short for one in filters]), chosen)
-
-    def point_at(self, index: int) -> None:
-        """Select a question, and its first answer that is not right."""
-        self.document.cursor = max(0, min(index, len(self.document) - 1))
-        self.document.point_at_first_wrong()
-        super().point_at(index)
-
-    def _point_at_answer(self, column: int) -> None:
-        self.document.column = column
-        self.query_one(Listing).repaint()
 
 
 class ResultsScreen(QuestionsScreen[Destination | None]):
@@ -131,9 +284,13 @@ class ResultsScreen(QuestionsScreen[Destination | None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
 
     def __init__(
-        self, timeline: Timeline, table: AnswersTable, load_annotations: Callable[[], Annotations]
+        self,
+        timeline: Timeline,
+        table: AnswersTable,
+        choice: ResultsChoice,
+        load_annotations: Callable[[], Annotations],
     ) -> None:
-        super().__init__(table)
+        super().__init__(table, choice)
         self._load_annotations = load_annotations
         self._timeline = timeline
         self._conversation = timeline.conversation
@@ -142,25 +299,29 @@ class ResultsScreen(QuestionsScreen[Destination | None]):
     def picture_name(self) -> str:
         return f"{self._conversation.id}-results"
 
+    @property
+    def header(self) -> tuple[str, str, str]:
+        return "RESULTS", self._conversation.id, asked_of_all(self._matrix.table)
+
     def on_mount(self) -> None:
-        self.query_one("#header", Bar).say(
-            Span(" RESULTS ", "recorded"),
-            Span(f"  {one_line(self._conversation.id)}", "strong"),
-        )
+        self._choose_questions()
         self._attribute()
 
     @work(group="attribution", exclusive=True)
     async def _attribute(self) -> None:
-        labels = await in_thread(self, labels_of, self._timeline, self._table)
-        if not self.was_left:
-            self.show_labels(labels)
+        self.show_labels(await in_thread(self, labels_of, self._timeline, self._matrix.table))
 
     def explain(self, answer: Answer) -> None:
         self.app.push_screen(WhyScreen(self._timeline, answer, self._load_annotations), self._left_why)
 
     def _left_why(self, destination: Destination | None) -> None:
-        if destination is not None:
-            self.dismiss(destination)
+        match destination:
+            case None:
+                pass
+            case OtherAnswer(step):
+                self.explain(self.to_other_answer(step) or destination.answer)
+            case _:
+                self.dismiss(destination)
 
     def action_jump(self) -> None:
         if self.document.selected_question is not None:
@@ -171,3 +332,9 @@ class ResultsScreen(QuestionsScreen[Destination | None]):
 
     def action_leave(self) -> None:
         self.dismiss(None)
+
+
+def asked_of_all(table: AnswersTable) -> str:
+    """How many questions were asked, where some were not: the run is not over, or was interrupted."""
+    asked = sum(any(table.answer(listed, system) for system in table.systems) for listed in table.questions)
+    return "" if asked == len(table.questions) else f"{asked:,} of {len(table.questions):,} questions were asked"

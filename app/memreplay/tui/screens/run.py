@@ -15,13 +15,13 @@ from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.background import in_thread
 from memreplay.tui.housekeeping import QuietGarbage
 from memreplay.tui.panels.answers import AnswersTable, Labels, ListedQuestion, key_of
-from memreplay.tui.requests import Evidence, VisitWanted
+from memreplay.tui.panels.results import ResultsChoice
+from memreplay.tui.requests import Evidence, OtherAnswer, VisitWanted
 from memreplay.tui.screens.listing import Listing
-from memreplay.tui.screens.results import QuestionsScreen
+from memreplay.tui.screens.results import QuestionsScreen, asked_of_all
 from memreplay.tui.screens.why import WhyScreen
 from memreplay.tui.sources import RecordedRun, ReplaySource, labels_in, newest_run, recorded
-from memreplay.tui.text import Span, one_line
-from memreplay.tui.widgets.bars import Bar
+from memreplay.tui.text import one_line
 
 _NO_QUESTION = "This run asked no questions. To list the results of tests, open their conversation and press r."
 _ANOTHER_RUN = "This file has a newer run now: reopen the list."
@@ -33,30 +33,28 @@ class RunScreen(QuestionsScreen[None]):
     PLACE: ClassVar[Place] = "run"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(AnswersTable((), (), ()))
+    def __init__(self, path: Path, choice: ResultsChoice) -> None:
+        super().__init__(AnswersTable((), (), ()), choice)
         self._path = path
+        self._extent = ""
         self._garbage = QuietGarbage()
 
     @property
     def picture_name(self) -> str:
         return f"{self._path.stem}-run"
 
+    @property
+    def header(self) -> tuple[str, str, str]:
+        return "RUN", self._path.name, self._extent
+
     def on_mount(self) -> None:
-        self._head("")
+        self.say_header()
         self._say("reading the answers …")
         self._garbage.begin()
         self._read()
 
     def on_unmount(self) -> None:
         self._garbage.end()
-
-    def _head(self, extent: str) -> None:
-        self.query_one("#header", Bar).say(
-            Span(" RUN ", "recorded"),
-            Span(f"  {one_line(self._path.name)}", "strong"),
-            Span(f"  {extent}", "dim"),
-        )
 
     def _say(self, progress: str) -> None:
         self._progress = progress
@@ -66,8 +64,6 @@ class RunScreen(QuestionsScreen[None]):
     async def _read(self) -> None:
         try:
             run = await in_thread(self, newest_run, self._path)
-            if self.was_left:
-                return
             if len(run.table):
                 self._show_run(run)
                 await self._attribute(run)
@@ -82,21 +78,24 @@ class RunScreen(QuestionsScreen[None]):
     def _show_run(self, run: RecordedRun) -> None:
         count = len(run.conversations)
         of = f"{count} conversations" if count > 1 else "one conversation"
-        self._head(f"{len(run.table.questions):,} questions of {of}")
-        self._load(run.table)
-        self.show_table()
+        parts = [f"{len(run.table.questions):,} questions of {of}", asked_of_all(run.table)]
+        state = "" if run.status == "finished" else run.status
+        self._extent = " · ".join(part for part in (*parts, state) if part)
+        self.show_table(run.table)
 
     async def _attribute(self, run: RecordedRun) -> None:
-        """Attribute one conversation after the other, then add all labels to the list at once."""
+        """Show the labels on record; if there are none, attribute one conversation after the other."""
+        if run.labels is not None:
+            self._say("")
+            self.show_labels(run.labels)
+            return
         labels: Labels = {}
         for done, conversation in enumerate(run.conversations):
             self._say(f"attributing failures: {done} of {len(run.conversations)} conversations")
             labels = {**labels, **await in_thread(self, labels_in, self._path, run.id, conversation)}
-            if self.was_left:
-                return
             self._garbage.rest()
+            self.show_labels(labels)
         self._say("")
-        self.show_labels(labels)
 
     # ---- into a conversation -------------------------------------------------------------------------------
 
@@ -116,9 +115,13 @@ class RunScreen(QuestionsScreen[None]):
         if answer is None:
             self.notify(_ANOTHER_RUN, markup=False)
             return
-        destination = await self.app.push_screen_wait(WhyScreen(source.timeline, answer, source.load_annotations))
-        if destination is not None:
-            self.post_message(VisitWanted(source, destination))
+        match await self.app.push_screen_wait(WhyScreen(source.timeline, answer, source.load_annotations)):
+            case None:
+                pass
+            case OtherAnswer(step):
+                self.explain(self.to_other_answer(step) or answer)
+            case destination:
+                self.post_message(VisitWanted(source, destination))
 
     @work(group="opening", exclusive=True)
     async def _jump(self, listed: ListedQuestion) -> None:
@@ -131,8 +134,7 @@ class RunScreen(QuestionsScreen[None]):
         listing = self.query_one(Listing)
         listing.border_subtitle = Content(f"opening {one_line(conversation)} …")
         try:
-            source = await in_thread(self, recorded, self._path, conversation)
-            return None if self.was_left else source
+            return await in_thread(self, recorded, self._path, conversation)
         except MemreplayError as error:
             self.notify(str(error), severity="error", markup=False)
             return None

@@ -21,7 +21,7 @@ from memreplay.errors import MemreplayError
 from memreplay.llm.judging import Verdict
 from memreplay.scoring.evidence_trail import Trail
 from memreplay.timeline.annotations import Annotations
-from memreplay.timeline.timeline import Answer, Timeline
+from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.background import in_thread
 from memreplay.tui.panels.answers import AnswersTable, key_of
@@ -34,8 +34,9 @@ from memreplay.tui.panels.why import (
     waiting_lines,
     why_lines,
 )
-from memreplay.tui.requests import Decision, Destination, FromWhy, Hearing, Life, Position
+from memreplay.tui.requests import Decision, Destination, FromWhy, Hearing, Life, OtherAnswer, Position
 from memreplay.tui.screens.dialogs import export_screen
+from memreplay.tui.screens.duel import DuelScreen
 from memreplay.tui.screens.overlays import HelpScreen
 from memreplay.tui.subjects import AnswerSubject, DecisionSubject, PromptSubject, TurnSubject, origin_words
 from memreplay.tui.text import Line, Span, one_line
@@ -133,6 +134,19 @@ class WhyScreen(Screen[Destination | None]):
     def action_previous_architecture(self) -> None:
         self._look_at(self._place - 1)
 
+    def action_duel(self) -> None:
+        def chosen(key: AskKey | None) -> None:
+            if key is not None:
+                self._look_at([key_of(answer) for answer in self._answers].index(key))
+
+        self.app.push_screen(DuelScreen(self._timeline, self._question, self._answers, self._place), chosen)
+
+    def action_next_wrong(self) -> None:
+        self.dismiss(OtherAnswer(1, self.answer))
+
+    def action_previous_wrong(self) -> None:
+        self.dismiss(OtherAnswer(-1, self.answer))
+
     def action_write(self) -> None:
         """Go to the write of the selected line, or to where the evidence should have been written."""
         view = self.focused
@@ -188,7 +202,7 @@ class WhyScreen(Screen[Destination | None]):
 
     def dismiss(self, result: Destination | None = None) -> AwaitComplete:
         """Close. From where the user is sent, going back leads here again."""
-        if result is None or isinstance(result, FromWhy):
+        if result is None or isinstance(result, FromWhy | OtherAnswer):
             return super().dismiss(result)
         return super().dismiss(FromWhy(result, self.answer))
 

@@ -56,6 +56,10 @@ class ConversationView(LinesView):
         """Mark turns as those the user came for, from the next paint on."""
         self._turns.chosen = turn_ids
 
+    @property
+    def by_significance(self) -> bool:
+        return self._turns.by_significance
+
     def toggle_significance(self) -> None:
         """Colour turns by significance or by role, from the next paint on."""
         self._turns.by_significance = not self._turns.by_significance

@@ -1,0 +1,209 @@
+"""Two runs compared as a regression view: what was fixed, what broke, and what is wrong for another reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.widgets import Footer
+
+from memreplay.errors import MemreplayError
+from memreplay.scoring.run_comparison import Change, compare_runs, differing_settings
+from memreplay.timeline.timeline import Answer
+from memreplay.tui.actions import Place, bindings_of
+from memreplay.tui.background import in_thread
+from memreplay.tui.panels.regression import RegressionDocument, change_details, comparison_lines
+from memreplay.tui.panels.results import letters_legend
+from memreplay.tui.requests import Evidence, VisitWanted
+from memreplay.tui.screens.listing import Listing, ListingScreen, Scores
+from memreplay.tui.screens.results import Details
+from memreplay.tui.screens.two_whys import Side, TwoWhysScreen
+from memreplay.tui.sources import RecordedRun, ReplaySource, labels_in, recorded, rows_of
+from memreplay.tui.text import Span, one_line
+from memreplay.tui.widgets.bars import Bar
+
+_MOST_OF_SCORES = 9
+_SHORT = 30
+
+
+class RegressionScreen(ListingScreen[None]):
+    """Compares the newest runs of two recordings, each memory with its own counterpart."""
+
+    PLACE: ClassVar[Place] = "regression"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (_SHORT, "-tall")]
+    document: RegressionDocument
+
+    def __init__(self, paths: tuple[Path, Path], runs: tuple[RecordedRun, RecordedRun]) -> None:
+        super().__init__()
+        self._paths, self._runs = paths, runs
+        same = paths[0].name == paths[1].name
+        self._names = tuple(
+            (str(path) if same else path.name) + ("" if run.status == "finished" else f" ({run.status})")
+            for path, run in zip(paths, runs, strict=True)
+        )
+        self._labels = [run.labels or {} for run in runs]
+        self._opened: dict[tuple[int, str], ReplaySource] = {}
+        self.document = RegressionDocument(())
+
+    @property
+    def picture_name(self) -> str:
+        return f"{self._paths[0].stem}-against-{self._paths[1].stem}"
+
+    def compose(self) -> ComposeResult:
+        yield Bar(id="header")
+        yield Scores(id="scores", classes="panel")
+        yield Listing(id="questions", classes="panel")
+        yield Details(id="details", classes="panel")
+        yield Bar(id="legend")
+        yield Footer(show_command_palette=False, compact=True)
+
+    def on_mount(self) -> None:
+        self._compare()
+        if any(run.labels is None for run in self._runs):
+            self._attribute()
+
+    def _compare(self) -> None:
+        """Group the answers again, with all labels known so far."""
+        rows = [rows_of(run, labels) for run, labels in zip(self._runs, self._labels, strict=True)]
+        scores, listing = self.query_one("#scores", Scores), self.query_one(Listing)
+        settings = differing_settings(self._runs[0].settings, self._runs[1].settings)
+        try:
+            compared = compare_runs(rows[0], rows[1])
+        except MemreplayError as error:
+            scores.show([])
+            listing.border_title = Content(one_line(str(error)))
+            self.moved()
+            return
+        selected = self.document.selected
+        self.document = RegressionDocument(compared.changes)
+        if selected is not None:
+            known = [_identity(change) for change in self.document.changes]
+            self.document.cursor = known.index(_identity(selected)) if _identity(selected) in known else 0
+        lines = comparison_lines(compared, settings)
+        short = self.size.height < _SHORT
+        rows_of_scores = len(lines) + (2 if len(settings) > 2 else 1) - 1
+        scores.styles.height = min(rows_of_scores, _MOST_OF_SCORES) + (1 if short else 2)
+        scores.border_title = Content("before → after")
+        scores.show(lines)
+        self.query_one(Details).styles.height = 7 if short else 9
+        count = len(compared.changes)
+        listing.border_title = Content(f"changed answers · {count:,} · {compared.alike:,} did not change")
+        listing.show(self.document, in_view=self.document.cursor if count else None)
+        self.query_one("#legend", Bar).say(
+            Span(f" {letters_legend({**self._labels[0], **self._labels[1]})}", "dim")
+        )
+        self.moved()
+
+    @work(group="attribution", exclusive=True)
+    async def _attribute(self) -> None:
+        """Attribute the runs that were never scored, one conversation after the other."""
+        listing = self.query_one(Listing)
+        for side, (path, run) in enumerate(zip(self._paths, self._runs, strict=True)):
+            if run.labels is not None:
+                continue
+            for done, conversation in enumerate(run.conversations):
+                of = f"{done} of {len(run.conversations)}"
+                listing.border_subtitle = Content(f"attributing failures of {side + 1}: {of} conversations")
+                found = await in_thread(self, labels_in, path, run.id, conversation)
+                self._labels[side] = {**self._labels[side], **found}
+        listing.border_subtitle = Content("")
+        self._compare()
+
+    def moved(self) -> None:
+        change = self.document.selected
+        self.query_one(Details).show([] if change is None else change_details(change, self._of_change(change)))
+        place = f"  {self.document.cursor + 1:,}/{len(self.document):,}" if change is not None else ""
+        self.query_one("#header", Bar).say(
+            Span(" COMPARED ", "recorded"),
+            Span(f"  1 {one_line(self._names[0])}", "strong"),
+            Span("  →", "dim"),
+            Span(f"  2 {one_line(self._names[1])}", "strong"),
+            Span(place, "title"),
+            Span(f"  count {self.count.shown}" if self.count.shown else "", "warn"),
+        )
+
+    def _of_change(self, change: Change) -> tuple[str, str]:
+        return f"1 {change.of_a[0]}", f"2 {change.of_b[0]}"
+
+    # ---- opening -------------------------------------------------------------------------------------------
+
+    def choose(self) -> None:
+        self.action_why()
+
+    def action_why(self) -> None:
+        """Both explanations of the selected change, side by side."""
+        if self.document.selected is not None:
+            self._explain()
+
+    @work(group="opening", exclusive=True)
+    async def _explain(self) -> None:
+        step: int | None = 0
+        while step is not None and self.document.selected is not None:
+            self.point_at(self.document.cursor + step)
+            change = self.document.selected
+            sides = [await self._side(0, change, change.of_a), await self._side(1, change, change.of_b)]
+            if sides[0] is None or sides[1] is None:
+                return
+            step = await self.app.push_screen_wait(TwoWhysScreen(sides[0], sides[1]))
+
+    async def _side(self, side: int, change: Change, of: tuple[str, str]) -> Side | None:
+        source = await self._source(side, change.conversation)
+        if source is None:
+            return None
+        answer = next((one for one in source.timeline.answers() if _is_of(one, change, of)), None)
+        if answer is None:
+            self.notify("This file has a newer run now: compare again.", markup=False)
+            return None
+        return Side(self._names[side], source.timeline, answer)
+
+    async def _source(self, side: int, conversation: str) -> ReplaySource | None:
+        """A conversation of one of the runs; None if it cannot be read, after a notification."""
+        place = side, conversation
+        if place not in self._opened:
+            listing = self.query_one(Listing)
+            listing.border_subtitle = Content(f"opening {one_line(conversation)} of {side + 1} …")
+            try:
+                self._opened[place] = await in_thread(self, recorded, self._paths[side], conversation)
+            except MemreplayError as error:
+                self.notify(str(error), severity="error", markup=False)
+                return None
+            finally:
+                listing.border_subtitle = Content("")
+        return self._opened[place]
+
+    def action_open_left(self) -> None:
+        self._visit(0)
+
+    def action_open_right(self) -> None:
+        self._visit(1)
+
+    @work(group="opening", exclusive=True)
+    async def _visit(self, side: int) -> None:
+        change = self.document.selected
+        if change is None:
+            return
+        source = await self._source(side, change.conversation)
+        question = source.timeline.question(change.question_id) if source is not None else None
+        if source is not None and question is not None:
+            self.post_message(VisitWanted(source, Evidence(question)))
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+
+def _identity(change: Change) -> tuple[object, ...]:
+    return change.dataset, change.conversation, change.question_id, change.contestant, change.repeat
+
+
+def _is_of(answer: Answer, change: Change, of: tuple[str, str]) -> bool:
+    asked = answer.asked
+    return not asked.by_hand and (asked.question_id, asked.repeat, asked.backend, asked.model) == (
+        change.question_id,
+        change.repeat,
+        *of,
+    )
