@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import Conversation, Question
 from memreplay.debugger.prompt_lines import prompt_lines
 from memreplay.engine.events import ASK_KINDS, AnswerScored, QuestionAsked, ReplyReceived
 from memreplay.pages.answers import RowKey, row_key
 from memreplay.pages.prompts import PromptTable
+from memreplay.pages.two_runs import without_prefix
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.scoring.comparisons import contestants_of
 from memreplay.scoring.results import HitRow, QuestionRow, Results
@@ -54,6 +56,11 @@ class Questions:
         self.distances: dict[RowKey, int] = {}
         self._names = {id(row): name for name, rows in contestants_of(results.questions).items() for row in rows}
         self._order = list(contestants_of(results.questions))
+        self._controls = [
+            self._order.index(name)
+            for name, rows in contestants_of(results.questions).items()
+            if without_prefix(rows[0].backend) in CONTROLS
+        ]
         self._prompts = PromptTable()
         self._questions: dict[RowKey, dict[str, Any]] = {}
         self._rows: dict[RowKey, list[tuple[QuestionRow, dict[str, Any]]]] = {}
@@ -92,6 +99,7 @@ class Questions:
         ]
         return {
             "backends": self._order,
+            "controls": self._controls,
             "lines": self._prompts.lines,
             "prompts": self._prompts.prompts,
             "questions": questions,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
-from memory_backends.controls import CLOSED_BOOK
 from memreplay.batch.tables import (
     failure_columns,
     meaning_of_failures,
@@ -23,7 +22,7 @@ from memreplay.pages.plots import drawn
 from memreplay.pages.questions import Questions, Source
 from memreplay.recording.reader import RunInfo
 from memreplay.scoring.results import Results
-from memreplay.settings import Settings, flags
+from memreplay.settings import AS_GIVEN, command_line
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def report_page(
             *meaning_of_failures(failed),
         ],
         commands=[command_of(source.run) for source in sources],
-        settings=sorted((name, _shown(value)) for name, value in results.run.settings.items()),
+        settings=sorted((name, _shown(value)) for name, value in results.run.settings.items() if name != AS_GIVEN),
     )
 
 
@@ -89,30 +88,7 @@ def _shown(value: Any) -> str:
     return str(value)
 
 
-_NOT_REPEATED = ("cache", "offline", "api_base", "redis_url", "qdrant_url")
-"""Settings that change no answer, and addresses."""
-
-
 def command_of(run: RunInfo) -> str:
-    """The command that makes such a run again. Files of one's own are named by their dataset's id."""
-    words = ["memreplay", "--batch"]
-    for dataset in run.datasets:
-        words += ["--dataset", dataset]
-    defaults = {each.name: each.default for each in fields(Settings)}
-    for name, flag in flags().items():
-        value = run.settings.get(name)
-        if name in _NOT_REPEATED or value is None or value == defaults[name]:
-            continue
-        if name == "backend" and run.settings.get("closed_book_asked_along"):
-            value = [backend for backend in value if backend != CLOSED_BOOK]
-        if isinstance(value, list) and (tuple(value) == defaults[name] or ", ".join(value) == flag.default):
-            continue
-        if name == "embedder" and ":" not in value:
-            continue
-        option = f"--{name.replace('_', '-')}"
-        if value is True:
-            words.append(option)
-        else:
-            for each in value if isinstance(value, list) else [value]:
-                words += [option, f"{each:g}" if isinstance(each, float) else str(each)]
-    return shlex.join(words)
+    """The command that makes such a run again. Datasets are named by their ids, even if files were given."""
+    datasets = [word for dataset in run.datasets for word in ("--dataset", dataset)]
+    return shlex.join(["memreplay", "--batch", *datasets, *command_line(run.settings)])

@@ -14,7 +14,8 @@
   const nameOf = (answer) => report.backends[answer.b];
 
   function disagrees(question) {
-    const outcomes = new Set(question.answers.filter((a) => a.outcome !== "error").map((a) => a.outcome === "correct"));
+    const memories = question.answers.filter((each) => each.outcome !== "error" && !report.controls.includes(each.b));
+    const outcomes = new Set(memories.map((each) => each.outcome === "correct"));
     return outcomes.size > 1;
   }
 
