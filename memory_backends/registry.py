@@ -29,6 +29,8 @@ _CLASSES: Mapping[str, str] = {
     "mem0": "memory_backends.adapters.mem0:Mem0Memory",
     "langgraph": "memory_backends.adapters.langgraph:LangGraphMemory",
     "chroma": "memory_backends.adapters.chroma:ChromaMemory",
+    "graphiti": "memory_backends.adapters.graphiti:GraphitiMemory",
+    "letta": "memory_backends.adapters.letta:LettaMemory",
 }
 """Where the class of each name is.
 

@@ -64,7 +64,7 @@ class LibraryMemory(MemoryBackend):
 
     takes: tuple[str, ...] = ("extractor",)
     store: ClassVar[str]
-    distribution: ClassVar[str]
+    distribution: ClassVar[str | None] = None
     """The library's package on PyPI: another version of it may write something else."""
     place: ClassVar[str] = "memories"
 

@@ -1,0 +1,143 @@
+"""Letta: ``--backend letta``, a client of a Letta server (``LETTA_BASE_URL``, with ``LETTA_API_KEY`` if it wants
+one).
+
+Each conversation has an agent of its own, which is deleted at the end. Without ``--extractor`` exchanges become
+passages of its archival memory. With it they are told to the agent, which by that model edits its memory blocks
+and its passages.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from memory_backends.adapters.library import Found, LibraryMemory
+from memory_backends.base import BackendError, ClosingStatus, Exchange, Namespace, Recall, Snapshot
+from memory_backends.metering import note_call
+from memory_backends.resources import Resources
+from memory_backends.stores.trace import ModelCall
+
+DEFAULT_URL = "http://127.0.0.1:8283"
+EMBEDDING = "letta/letta-free"
+"""Letta embeds by itself: ``LETTA_EMBEDDING`` names another of its models."""
+
+SECONDS = 120.0
+_ALL = 10_000
+
+
+class LettaMemory(LibraryMemory):
+    """An agent's memory blocks and passages. Letta's server calls the models, and says what they took."""
+
+    store = "letta"
+
+    def __init__(self, resources: Resources) -> None:
+        super().__init__(resources)
+        self._http: httpx.AsyncClient | None = None
+        self._agent: str | None = None
+
+    async def open(self, namespace: Namespace) -> None:
+        await self.close("cancelled")
+        self.forget_all()
+        key = os.environ.get("LETTA_API_KEY")
+        self._http = httpx.AsyncClient(
+            base_url=os.environ.get("LETTA_BASE_URL") or DEFAULT_URL,
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            timeout=SECONDS,
+        )
+        name = f"memreplay-{namespace.point_id('letta')}"
+        for left in await self._json("GET", "/v1/agents/", params={"name": name}):
+            await self._json("DELETE", f"/v1/agents/{quote(left['id'])}")
+        blocks = [{"label": "human", "value": ""}, {"label": "persona", "value": ""}]
+        model = {"model": self.resources.chat.name} if self.resources.chat else {}
+        embedding = os.environ.get("LETTA_EMBEDDING") or EMBEDDING
+        agent = await self._json(
+            "POST", "/v1/agents/", {"name": name, "memory_blocks": blocks, "embedding": embedding, **model}
+        )
+        self._agent = agent["id"]
+
+    async def observe(self, exchange: Exchange) -> None:
+        if not self.seen.is_new(exchange):
+            return
+        if self.resources.chat is None:
+            for passage in await self._json("POST", self._of("archival-memory"), {"text": exchange.text}):
+                self.written(passage["id"], exchange)
+            return
+        before = {passage["id"] for passage in await self._passages()}
+        said = [{"role": "user", "content": f"Remember this conversation:\n{exchange.text}"}]
+        reply = await self._json("POST", self._of("messages"), {"messages": said})
+        usage = reply.get("usage") or {}
+        note_call(
+            ModelCall(
+                purpose="chat",
+                model=self.resources.chat.name,
+                prompt_tokens=usage.get("prompt_tokens") or 0,
+                completion_tokens=usage.get("completion_tokens") or 0,
+            )
+        )
+        for passage in await self._passages():
+            if passage["id"] not in before:
+                self.written(passage["id"], exchange)
+
+    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
+        """The memory blocks, which an agent always has before it, then the passages that are found."""
+        blocks = [
+            Found(block["label"], block["value"], None, order=-1)
+            for block in await self._blocks()
+            if block["value"].strip()
+        ]
+        params = {"query": question, "top_k": top_k}
+        found = await self._json("GET", self._of("archival-memory/search"), params=params)
+        passages = [self.found(each["id"], each["content"], None) for each in found["results"]]
+        return self.recall_of([*blocks, *passages][:top_k], context_tokens)
+
+    async def snapshot(self) -> Snapshot:
+        if self._agent is None:
+            return Snapshot()
+        passages = {passage["id"]: {"text": passage["text"]} for passage in await self._passages()}
+        blocks = {block["label"]: block["value"] for block in await self._blocks()}
+        return Snapshot(
+            values={self.store: {"blocks": blocks}},
+            points={self.store: {self.place: dict(sorted(passages.items()))}},
+        )
+
+    async def close(self, status: ClosingStatus) -> None:
+        if self._http is None:
+            return
+        try:
+            if self._agent is not None:
+                await self._json("DELETE", f"/v1/agents/{quote(self._agent)}")
+        finally:
+            http, self._http, self._agent = self._http, None, None
+            await http.aclose()
+
+    def _of(self, resource: str) -> str:
+        return f"/v1/agents/{quote(self._agent or '')}/{resource}"
+
+    async def _passages(self) -> Sequence[Any]:
+        held: Sequence[Any] = await self._json("GET", self._of("archival-memory"), params={"limit": _ALL})
+        return held
+
+    async def _blocks(self) -> Sequence[Any]:
+        held: Sequence[Any] = await self._json("GET", self._of("core-memory/blocks"))
+        return held
+
+    async def _json(self, method: str, path: str, body: Any = None, params: Any = None) -> Any:
+        """The server's reply. Raises :class:`BackendError` with one sentence, without the key."""
+        assert self._http is not None
+        host = self._http.base_url.netloc.decode()
+        try:
+            reply = await self._http.request(method, path, json=body, params=params)
+        except httpx.HTTPError as error:
+            raise BackendError(f"the Letta server at {host} does not answer: {type(error).__name__}") from None
+        if reply.status_code in (401, 403):
+            raise BackendError(f"the Letta server at {host} refuses the key (LETTA_API_KEY)")
+        if reply.status_code >= 300:
+            raise BackendError(f"the Letta server at {host} answered {reply.status_code}: {reply.text[:200]}")
+        try:
+            return reply.json() if reply.content else None
+        except ValueError:
+            raise BackendError(f"the Letta server at {host} sent no JSON") from None
