@@ -42,41 +42,64 @@ class Part:
     data: dict[str, Any]
 
     def with_questions(self, texts: Sequence[str]) -> Part:
-        kept = [asked for asked in self.data["recallQuestions"] if asked["question"] in texts]
+        """Only these questions, in this order."""
+        kept = [asked for text in texts for asked in self.data["recallQuestions"] if asked["question"] == text]
         return Part(self.name, self.data | {"recallQuestions": kept})
 
 
 @dataclass(frozen=True)
 class Story:
-    """``holds`` says whether a question shows the story, given its row of each memory; ``notes`` tells it."""
+    """``parts`` of a history that may show it; ``holds`` says whether a question does, given its row of each memory.
+
+    ``notes`` tells it, as far as the recorded timeline shows it; without notes it does not.
+    """
 
     name: str
     options: tuple[str, ...]
+    parts: Callable[[dict[str, Any]], Iterator[Part]]
     holds: Callable[[dict[str, Any], dict[str, Row]], bool]
     notes: Callable[[Timeline, dict[str, Any], dict[str, Row]], list[Bookmark]]
 
 
-def parts_of(history: dict[str, Any], sessions: Sequence[int] = SESSIONS) -> Iterator[Part]:
-    """All runs of consecutive sessions, each with the questions whose evidence lies in them."""
-    for count in sessions:
+def part_of(history: dict[str, Any], numbers: Sequence[int]) -> Part:
+    """These sessions, in order, with the questions whose evidence lies in them."""
+    asked = [one for question in history["recallQuestions"] if (one := _moved(question, numbers))]
+    name = f"{history['id']}-sessions-{'-'.join(map(str, numbers))}"
+    kept = [history["sessions"][number - 1] for number in numbers]
+    data = {name_: value for name_, value in history.items() if name_ != "tags"}
+    return Part(name, data | {"id": name, "sessions": kept, "recallQuestions": asked})
+
+
+def windows(history: dict[str, Any]) -> Iterator[Part]:
+    """All runs of consecutive sessions that answer a question."""
+    for count in SESSIONS:
         for first in range(1, len(history["sessions"]) - count + 2):
-            numbers = range(first, first + count)
-            asked = [one for question in history["recallQuestions"] if (one := _moved(question, numbers))]
-            if asked:
-                name = f"{history['id']}-sessions-{first}-to-{first + count - 1}"
-                kept = [history["sessions"][number - 1] for number in numbers]
-                data = {name_: value for name_, value in history.items() if name_ != "tags"}
-                yield Part(name, data | {"id": name, "sessions": kept, "recallQuestions": asked})
+            part = part_of(history, range(first, first + count))
+            if part.data["recallQuestions"]:
+                yield part
 
 
-def _moved(question: dict[str, Any], numbers: range) -> dict[str, Any] | None:
-    """A question with its evidence counted from the first of these sessions; None if some of it lies elsewhere."""
+def corrections(history: dict[str, Any]) -> Iterator[Part]:
+    """For each corrected value, the sessions that say the old value last, and that with the new one."""
+    for question in history["recallQuestions"]:
+        new = min((int(turn[1:].partition(":")[0]) for turn in question["evidence"]), default=0)
+        olds = [
+            number
+            for number, session in enumerate(history["sessions"][:new], start=1)
+            if any(value in turn["content"] for value in question.get("supersedes", ()) for turn in session["turns"])
+        ]
+        if olds:
+            yield part_of(history, sorted({*olds[-2:], new}))
+
+
+def _moved(question: dict[str, Any], numbers: Sequence[int]) -> dict[str, Any] | None:
+    """A question with its evidence counted within these sessions; None if some of it lies elsewhere."""
     evidence = []
     for turn in question["evidence"]:
         session, _, place = turn.removeprefix("D").partition(":")
         if int(session) not in numbers:
             return None
-        evidence.append(f"D{int(session) - numbers.start + 1}:{place}")
+        evidence.append(f"D{list(numbers).index(int(session)) + 1}:{place}")
     return question | {"evidence": evidence} if evidence else None
 
 
@@ -103,37 +126,36 @@ def run(part: Part, options: Sequence[str], recording: Path, folder: Path) -> di
 
 def make(story: Story, into: Path, histories: Sequence[dict[str, Any]]) -> Path:
     """Find a part that shows a story, record it, and add the notes. Raises SystemExit if none shows it."""
-    for part in (part for history in histories for part in parts_of(history)):
+    for part in (part for history in histories for part in story.parts(history)):
         with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            found = _showing(story, part, run(part, story.options, folder / "tried.sqlite3", folder))
-            if found is None:
-                continue
-            others = [asked["question"] for asked in part.data["recallQuestions"] if asked is not found]
-            short = part.with_questions([found["question"], *others[: QUESTIONS - 1]])
-            made = folder / "demo.sqlite3"
-            rows = run(short, (*story.options, "--perceive", "--no-cache"), made, folder)
-            if not story.holds(found, rows[found["question"]]):
-                raise SystemExit(f"{story.name}: {part.name} tells another story once it is recorded in full")
-            if made.stat().st_size > LARGEST:
-                print(f"{story.name}: {part.name} is too large, {made.stat().st_size:,} bytes")
-                continue
-            annotate(made, story, found, rows[found["question"]])
-            target = into / f"{story.name}.sqlite3"
-            target.write_bytes(made.read_bytes())
-            print(f"{target.name}: {part.name}, {target.stat().st_size:,} bytes: {found['question']}")
-            return target
-    raise SystemExit(f"{story.name}: no part of the long histories shows this story any more")
+            made = _made(story, part, Path(name))
+            if made is not None:
+                target = into / f"{story.name}.sqlite3"
+                target.write_bytes(made.read_bytes())
+                print(f"{target.name}: {part.name}, {target.stat().st_size:,} bytes", flush=True)
+                return target
+    raise SystemExit(f"{story.name}: no part of the long histories shows this story")
 
 
-def _showing(story: Story, part: Part, rows: dict[str, dict[str, Row]]) -> dict[str, Any] | None:
-    """The first question of a part that shows the story."""
-    asked = part.data["recallQuestions"]
-    return next((one for one in asked if story.holds(one, rows.get(one["question"], {}))), None)
+def _made(story: Story, part: Part, folder: Path) -> Path | None:
+    """The recording of a part with the question that shows a story and a few more; None if no question shows it."""
+    tried = folder / "tried.sqlite3"
+    rows = run(part, story.options, tried, folder)
+    for question in part.data["recallQuestions"]:
+        if not story.holds(question, rows.get(question["question"], {})):
+            continue
+        others = [one["question"] for one in part.data["recallQuestions"] if one is not question]
+        short = part.with_questions([question["question"], *others[: QUESTIONS - 1]])
+        made = folder / "demo.sqlite3"
+        made.unlink(missing_ok=True)
+        told = run(short, (*story.options, "--perceive", "--no-cache"), made, folder)[question["question"]]
+        if story.holds(question, told) and annotate(made, story, question, told) and made.stat().st_size <= LARGEST:
+            return made
+    return None
 
 
-def annotate(recording: Path, story: Story, question: dict[str, Any], rows: dict[str, Row]) -> None:
-    """Save the notes of a story in its recording."""
+def annotate(recording: Path, story: Story, question: dict[str, Any], rows: dict[str, Row]) -> bool:
+    """Save the notes of a story in its recording; whether there are any."""
     with closing(Recording.open(recording)) as opened:
         run_id = opened.run().id
         (conversation_id,) = opened.conversation_ids(run_id)
@@ -141,6 +163,7 @@ def annotate(recording: Path, story: Story, question: dict[str, Any], rows: dict
     annotations = annotations_of(recording, run_id, conversation_id)
     for note in notes:
         annotations.set_bookmark(note)
+    return bool(notes)
 
 
 # ---- the stories ---------------------------------------------------------------------------------------------------
@@ -187,17 +210,18 @@ def _corrected_notes(timeline: Timeline, question: dict[str, Any], rows: dict[st
 
 
 def _dropped(question: dict[str, Any], rows: dict[str, Row]) -> bool:
-    hybrid = rows.get("hybrid")
-    dropped = hybrid is not None and "threshold" in (hybrid.get("failure_detail") or "")
-    return _lost(hybrid, "not_written") and dropped and _is_right(rows.get("rag"))
+    return _lost(rows.get("hybrid"), "not_written") and _is_right(rows.get("rag"))
 
 
 def _dropped_notes(timeline: Timeline, question: dict[str, Any], rows: dict[str, Row]) -> list[Bookmark]:
+    judged = [made for turn in question["evidence"] for made in timeline.ledger("hybrid").about_turn(turn)]
+    dropped = next((turn for turn, decision in judged if decision.decision == "DROP"), None)
+    if dropped is None:
+        return []
     said = _first(timeline, question)
-    observed = timeline.observed_at(question["evidence"][0]) or said
     return [
         Bookmark(mark="1-said", turn=said, note=f"A detail in passing. Asked later: {question['question']}"),
-        Bookmark(mark="2-dropped", turn=observed, note="hybrid judges it here and drops it: see promotions. rag keeps the text"),
+        Bookmark(mark="2-dropped", turn=dropped, note="hybrid judges it and drops it: see promotions. rag keeps the text"),
         Bookmark(
             mark="3-lost",
             turn=timeline.last_turn,
@@ -241,18 +265,21 @@ STORIES = (
     Story(
         "corrected-value",
         ("--backend", "hybrid", "--backend", "rag", "--top-k", "4", "--context-tokens", "500"),
+        corrections,
         _corrected,
         _corrected_notes,
     ),
     Story(
         "dropped-detail",
         ("--backend", "hybrid", "--backend", "rag", "--ablate", "verbatim", "--top-k", "5", "--context-tokens", "500"),
+        windows,
         _dropped,
         _dropped_notes,
     ),
     Story(
         "cut-context",
         ("--backend", "full_context", "--backend", "rag", "--top-k", "4", "--context-tokens", "1200"),
+        windows,
         _cut,
         _cut_notes,
     ),

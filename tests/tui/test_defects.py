@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
 from memreplay.conversations.models import Conversation, Session, Turn
+from memreplay.recording.goodai_import import import_goodai_run
 from memreplay.tui.launch import Launch
 from memreplay.tui.panels.conversation import turn_words, turns_words
 from memreplay.tui.panels.panel import short_key
@@ -19,6 +20,7 @@ from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.screens.why import WhyScreen
 from memreplay.tui.text import Row, Span, marked, words_in
+from tests.conftest import SHARED_DATA
 from tests.tui.builder import conversation
 from tests.tui.conftest import open_app, open_replay, replay_of, until
 from tests.tui.looking import explained, found, rested, selected_panel, text_of, typed
@@ -209,3 +211,17 @@ async def test_several_conversations_of_a_dataset_are_picked_from(launch: Launch
         await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
         await pilot.press("escape")
         assert isinstance(pilot.app.screen, StartScreen)
+
+
+@pytest.mark.shared_data
+async def test_an_imported_run_says_what_was_not_recorded(launch: Launch, tmp_path: Path) -> None:
+    run = SHARED_DATA / "goodai" / "benchmark3_1k_gpt4o"
+    if not run.exists():
+        pytest.skip("no GoodAI run is beside the project")
+    import_goodai_run(run, tmp_path / "imported.sqlite3")
+    async with open_replay(replace(launch, recording=tmp_path / "imported.sqlite3"), (80, 24)) as pilot:
+        for key in ("w", "f", "M"):
+            pilot.app.clear_notifications()
+            await pilot.press(key)
+            await until(pilot, lambda: "was not recorded" in notes(pilot))
+            assert isinstance(pilot.app.screen, ReplayScreen)

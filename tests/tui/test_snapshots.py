@@ -61,6 +61,13 @@ async def explained(pilot: Pilot[Any]) -> None:
     await until(pilot, lambda: "the architectures" in pilot.app.screen.query_one("#verdict", LinesView).text)
 
 
+async def browsed(pilot: Pilot[Any]) -> None:
+    """Everything that the second memory holds."""
+    await at_turn(8, "2", "M")(pilot)
+    await until(pilot, lambda: "4 items" in pilot.app.screen.query_one("#header", LinesView).text)
+    await until(pilot, lambda: "×" in pilot.app.screen.query_one("#list", LinesView).text)
+
+
 async def pictured(pilot: Pilot[Any]) -> str:
     """The screen when nothing on it changes any more."""
     before, now = "", pilot.app.export_screenshot()
@@ -72,8 +79,14 @@ async def pictured(pilot: Pilot[Any]) -> str:
 
 @pytest.mark.parametrize(
     ("opens", "prepare"),
-    [("conversation", listed), ("recording", at_turn(8)), ("recording", attributed), ("recording", explained)],
-    ids=["start", "replay", "results", "why"],
+    [
+        ("conversation", listed),
+        ("recording", at_turn(8)),
+        ("recording", attributed),
+        ("recording", explained),
+        ("recording", browsed),
+    ],
+    ids=["start", "replay", "results", "why", "browser"],
 )
 async def test_main_screen(
     snapshot: SnapshotAssertion, launch: Launch, recorded: Launch, opens: str, prepare: Prepare

@@ -73,7 +73,7 @@ async def test_a_live_run_shows_messages_waits_filler_and_scores_as_they_come(te
         await step(pilot)
         assert "filler" in text_of(pilot, "conversation")
         await pilot.press("G")
-        await until(pilot, lambda: "end of the conversation · resolved" in text_of(pilot, "conversation"))
+        await until(pilot, lambda: "end · resolved" in text_of(pilot, "conversation"))
         assert screen.player.run.over
         assert "Colours - 1: 1 of 1" in text_of(pilot, "conversation")
         assert "2/2 tests · 2 pts" in str(screen.query_one("#answers").border_title)

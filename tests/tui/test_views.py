@@ -134,7 +134,7 @@ def test_the_context_log_marks_what_was_cut_and_keeps_its_newest_end_in_view() -
     assert "  User: A billing service" in shown
     assert "Please do" not in shown
     assert view.in_view == 2
-    assert "90 tokens in the prompt · × cut up to turn 2" in view.note
+    assert "× cut up to turn 2 · 90 tokens in the prompt" in view.note
     assert "×" not in text_of(panel.at(6).document)
 
 

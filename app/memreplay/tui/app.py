@@ -219,7 +219,13 @@ class MemreplayApp(App[None]):
 
         ids = await asyncio.to_thread(recorded_conversations, path)
         chosen = await self._choose(title, ids)
-        return None if chosen is None else await asyncio.to_thread(recorded, path, ids[chosen])
+        if chosen is None:
+            return None
+
+        def progress(share: float) -> None:
+            self.call_from_thread(self._start.say, f"reading {path.name} … {share:.0%}")
+
+        return await asyncio.to_thread(recorded, path, ids[chosen], progress=progress)
 
     @on(ComparisonWanted)
     def _comparison_wanted(self, message: ComparisonWanted) -> None:

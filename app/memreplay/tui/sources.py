@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,7 @@ from memreplay.recording.reader import AnswerKey, Recording, RunStatus
 from memreplay.scoring.attribution import LABELS, Label
 from memreplay.scoring.run_comparison import AnswerRow, JudgedBy
 from memreplay.timeline.annotations import Annotations
-from memreplay.timeline.event_store import OverlayArchive
+from memreplay.timeline.event_store import EventArchive, EventSummary, OverlayArchive
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.launch import RunHandle
 from memreplay.tui.panels.answers import AnswersTable, Labels, ListedQuestion, listed_questions, place_of
@@ -104,8 +104,33 @@ def recorded_conversations(path: Path) -> list[str]:
         return recording.conversation_ids(_newest_run(recording))
 
 
-def recorded(path: Path, conversation_id: str, run_id: str | None = None) -> ReplaySource:
+_EVENTS_BETWEEN_REPORTS = 20_000
+
+
+class _ReportingArchive(OverlayArchive):
+    """Tells how much of a recording has been indexed, as a share of its turns."""
+
+    def __init__(self, below: EventArchive, turns: int, progress: Callable[[float], None]) -> None:
+        super().__init__(below)
+        self._turns = max(turns, 1)
+        self._progress = progress
+
+    def summaries(self) -> Iterator[EventSummary]:
+        for number, summary in enumerate(super().summaries(), start=1):
+            if number % _EVENTS_BETWEEN_REPORTS == 0:
+                self._progress(min(1.0, summary.turn / self._turns))
+            yield summary
+
+
+def recorded(
+    path: Path,
+    conversation_id: str,
+    run_id: str | None = None,
+    progress: Callable[[float], None] = lambda share: None,
+) -> ReplaySource:
     """A conversation of a run, by default a recording's newest. Indexing a long one takes seconds.
+
+    ``progress`` is told the share of it that was indexed.
 
     Raises:
         RecordingError: it cannot be read.
@@ -116,7 +141,9 @@ def recorded(path: Path, conversation_id: str, run_id: str | None = None) -> Rep
         with reporting_damage(path):
             _refuse_lost_questions(recording, run.id, conversation_id)
             conversation = recording.conversation(run.id, conversation_id)
-            timeline = Timeline(conversation, archive=OverlayArchive(recording.archive(run.id, conversation_id)))
+            events = recording.archive(run.id, conversation_id)
+            archive = _ReportingArchive(events, len(conversation.turns), progress)
+            timeline = Timeline(conversation, archive=archive)
         annotations = annotations_of(path, run.id, conversation_id, shipped=demo_recordings())
     except BaseException:
         recording.close()

@@ -138,9 +138,9 @@ class ContextLog:
         document = self._document_of(key)
         document.seek(pieces, boundary)
         tokens = f"{perceived.tokens:,} tokens in the prompt" if perceived else ""
-        cut = f" · × cut up to turn {boundary:,}" if boundary else ""
+        cut = f"× cut up to turn {boundary:,}" if boundary else ""
         size = f"{self._timeline.log_size_at(self._backend, key, cursor):,} bytes"
-        note = " · ".join(part for part in (tokens + cut, size) if part)
+        note = " · ".join(part for part in (cut, tokens, size) if part)
         return View(
             f"context log · {short_key(key, self._timeline.conversation.id, self._backend)}",
             document,

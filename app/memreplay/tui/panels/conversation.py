@@ -81,9 +81,7 @@ class ConversationDocument:
         current, to_come, chosen, significance, closed = look
         if index == len(self._conversation.turns):
             sign = "▶ " if current else "  "
-            return (
-                Row((Span(f"{sign}end of the conversation · {closed}", "title"),), "current" if current else None),
-            )
+            return (Row((Span(f"{sign}end · {closed}", "title"),), "current" if current else None),)
         turn = self._conversation.turns[index]
         fill: Tone | None = "current" if current else None
         tone: Tone = "dim" if to_come else "plain"

@@ -10,7 +10,7 @@ from memreplay.conversations.models import Conversation
 from memreplay.engine.events import Perceived
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.panels.conversation import turns_words
-from memreplay.tui.panels.panel import DiffBase, View, lines_view, placeholder, waiting
+from memreplay.tui.panels.panel import DiffBase, View, lines_view, placeholder, short_key, waiting
 from memreplay.tui.subjects import StoredSubject
 from memreplay.tui.text import Line, Span, line, one_line
 
@@ -102,7 +102,8 @@ def _hit(hit: Hit, backend: str, known: _Known, sign: Span, channels: ChannelWor
     spans = [sign, *_place(hit, known)]
     if not hit.in_prompt:
         spans.append(Span(" × cut", "removed"))
-    spans.append(Span(f"  {one_line(hit.place)}  {one_line(channels(hit))}", "dim"))
+    place = short_key(hit.place, known.conversation.id, backend)
+    spans.append(Span(f"  {place}  {one_line(channels(hit))}", "dim"))
     yield Line(tuple(spans), hang=3, about=about)
     yield line("   ", Span(one_line(hit.text), "plain" if hit.in_prompt else "dim"), hang=3, most=_ROWS_OF_TEXT)
 
@@ -119,7 +120,8 @@ def _missed_lines(missed: Sequence[Hit], backend: str, known: _Known) -> Iterato
 def _cut_lines(cut: tuple[Cut, ...]) -> Iterator[Line]:
     """One line per place that the token budget cut something from."""
     for part in cut:
-        yield line(Span(f"× {part.tokens:,} tokens of {one_line(part.place)} did not fit", "removed"), hang=2)
+        place = one_line(part.place.partition(":")[0])
+        yield line(Span(f"× {part.tokens:,} tokens of {place} did not fit", "removed"), hang=2)
 
 
 class _Known(NamedTuple):
