@@ -31,6 +31,7 @@ from memory_backends.base import (
     TextEmbedder,
     TokenCounter,
 )
+from memory_backends.editing import BY_HAND, PointEdit, StoreEdit
 from memory_backends.records import RAG_COLLECTION, QdrantDocument
 from memory_backends.resources import Resources
 from memory_backends.retrieval.keyword import KeywordIndex
@@ -197,6 +198,7 @@ class RagBackend(MemoryBackend):
         self._store: KnowledgeStore | None = None
         # Which exchange each point is: its payload has no session and no date of its own.
         self._exchanges: dict[str, Exchange] = {}
+        self._rewritten: dict[str, str] = {}
 
     @classmethod
     def create(cls, name: str, resources: Resources, evidence: object) -> RagBackend:
@@ -215,7 +217,7 @@ class RagBackend(MemoryBackend):
         if self._store is not None:
             self._store.close()
         self._namespace = namespace
-        self._exchanges = {}
+        self._exchanges, self._rewritten = {}, {}
         self._retriever = self._new_retriever()
         self._store = KnowledgeStore(self._qdrant, self.trace, namespace, self._embedder.dimension)
         with self.trace.caused_by("open", ACTOR):
@@ -253,6 +255,26 @@ class RagBackend(MemoryBackend):
         """The same search for a question."""
         with self.trace.caused_by("recall", ACTOR):
             return await self._retrieve(question, top_k, context_tokens, MISSED_DEPTH)
+
+    async def edit(self, edit: StoreEdit) -> bool:
+        """Change or delete an exchange."""
+        if not isinstance(edit, PointEdit) or edit.id not in self._exchanges:
+            return False
+        store = self._opened()
+        with self.trace.caused_by("by_hand", BY_HAND):
+            if edit.content is None:
+                await store.remove(RAG_COLLECTION, [edit.id])
+                del self._exchanges[edit.id]
+            else:
+                payload = (await store.dump(RAG_COLLECTION))[edit.id]
+                vectors = await asyncio.to_thread(self._embedder.embed, [edit.content])
+                changed = Point(edit.id, vectors[0], {**payload, "content": edit.content})
+                await store.upsert(RAG_COLLECTION, [changed])
+                self._rewritten[edit.id] = edit.content
+        self._retriever = self._new_retriever()
+        for id_, exchange in self._exchanges.items():
+            self._retriever.add(id_, _with_text(exchange, self._rewritten.get(id_)))
+        return True
 
     async def snapshot(self) -> Snapshot:
         """The documents, read from Qdrant."""
@@ -298,7 +320,8 @@ class RagBackend(MemoryBackend):
             rank=rank,
             score=item.score,
             text=under_date(item.content or "", exchange.said_at),
-            turns=exchange.turn_ids,
+            turns=() if item.id in self._rewritten else exchange.turn_ids,
+            sources=exchange.turn_ids if item.id in self._rewritten else (),
             channels=item.channels,
         )
 
@@ -306,3 +329,12 @@ class RagBackend(MemoryBackend):
         if self._store is None:
             raise BackendError(f"The {self.name} memory is not open")
         return self._store
+
+
+def _with_text(exchange: Exchange, text: str | None) -> Exchange:
+    """The exchange with another text, as one message; as it is without."""
+    if text is None:
+        return exchange
+    first = exchange.messages[0]
+    label, _, said = text.partition(": ")
+    return Exchange(messages=(first.model_copy(update={"label": label, "text": said}),))

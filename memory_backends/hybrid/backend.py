@@ -11,6 +11,7 @@ from uuid import UUID, uuid5
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from memory_backends.base import (
     MISSED_DEPTH,
@@ -30,6 +31,7 @@ from memory_backends.base import (
     TextEmbedder,
     TokenCounter,
 )
+from memory_backends.editing import BY_HAND, KeyEdit, StoreEdit, edited_state
 from memory_backends.hybrid.candidates import Candidate, candidates_from, candidates_of
 from memory_backends.hybrid.consolidation import ConsolidationAgent
 from memory_backends.hybrid.planner import PlannerAgent
@@ -203,6 +205,29 @@ class HybridBackend(MemoryBackend):
             state = await parts.planner.read()
             return await self._recall(state, question, top_k, context_tokens, MISSED_DEPTH)
 
+    async def edit(self, edit: StoreEdit) -> bool:
+        """Change a state or a distilled fact, or delete a fact or an exchange."""
+        await self.settle()
+        parts = self._parts()
+        with self.trace.caused_by("by_hand", BY_HAND):
+            if isinstance(edit, KeyEdit):
+                return await edit_state(parts.memory, parts.keys, edit)
+            if edit.id in await parts.store.dump(VERBATIM_COLLECTION):
+                if edit.content is not None:
+                    raise BackendError(f"Point {edit.id} is an exchange as it was said; edit its messages instead")
+                await parts.verbatim.forget(edit.id)
+                return True
+            payload = (await parts.store.dump(KNOWLEDGE_COLLECTION)).get(edit.id)
+            if payload is None:
+                return False
+            if edit.content is None:
+                await parts.store.remove(KNOWLEDGE_COLLECTION, [edit.id])
+            else:
+                vector = (await self._vectors(edit.content))[0]
+                point = Point(edit.id, vector, {**payload, "content": edit.content})
+                await parts.store.upsert(KNOWLEDGE_COLLECTION, [point])
+            return True
+
     async def snapshot(self) -> Snapshot:
         """The three states in Redis and both collections."""
         await self.settle()
@@ -307,3 +332,23 @@ class HybridBackend(MemoryBackend):
         if self._open_parts is None:
             raise BackendError("The hybrid memory is not open")
         return self._open_parts
+
+
+async def edit_state(memory: OperatingMemory, keys: Sequence[str], edit: KeyEdit) -> bool:
+    """Apply an edit to the one state that has such a place; False if none has."""
+    found = {}
+    for key in keys:
+        state = await memory.peek(key) if edit.fits(key) else None
+        if isinstance(state, dict) and (changed := edited_state(state, edit)) is not None:
+            found[key] = changed
+    if len(found) > 1:
+        raise BackendError(f"{edit.key}{edit.pointer} fits several states: {', '.join(found)}")
+    for key, changed in found.items():
+        kind = SharedWorkspaceState if key.startswith("shared_state:") else PersonalMemoryState
+        try:
+            await memory.write_state(key, kind.model_validate(changed))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = "/".join(map(str, first["loc"]))
+            raise BackendError(f"{key}: {place} cannot be so: {first['msg']}") from None
+    return bool(found)

@@ -6,8 +6,9 @@ A turn's score is the mean of its channels, each scaled to 0..1 over all turns, 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,6 +153,7 @@ class VerbatimMemory:
         self._clock = clock
         self._kept = frozenset(channels)
         self._exchanges: dict[str, int] = {}
+        self._forgotten: set[int] = set()
         self._exchange_sessions: list[int] = []
         self._messages: list[Message] = []
         self._labels: list[str] = []
@@ -190,6 +192,11 @@ class VerbatimMemory:
             self._labels.append(folded_words(message.label))
             self._owner.append(self._exchanges[id_])
 
+    async def forget(self, id_: str) -> None:
+        """Delete an exchange: no turn of it is found again."""
+        await self._store.remove(VERBATIM_COLLECTION, [id_])
+        self._forgotten.add(self._exchanges[id_])
+
     def parse(self, question: str) -> ParsedQuestion:
         """The question, parsed with the speakers so far."""
         return parse_question(question, frozenset(self._labels))
@@ -216,14 +223,17 @@ class VerbatimMemory:
         return [
             RankedTurn(
                 exchange_id=ids[self._owner[place]],
-                place=int(place),
+                place=place,
                 message=self._messages[place],
                 score=round(float(scores[place]), 6),
                 found_by=found_by,
-                likeness=self._sentences.of(int(place), cosines),
+                likeness=self._sentences.of(place, cosines),
             )
-            for place in np.argsort(-np.round(scores, 9), kind="stable")[:count]
+            for place in islice(self._remembered(np.argsort(-np.round(scores, 9), kind="stable")), count)
         ]
+
+    def _remembered(self, places: NDArray[np.int_]) -> Iterator[int]:
+        return (int(place) for place in places if self._owner[int(place)] not in self._forgotten)
 
     def __len__(self) -> int:
         """How many turns there are."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import jsonpatch
 from pydantic import BaseModel, ConfigDict, Field
 
-Phase = Literal["open", "perceive", "observe", "consolidate", "recall", "close"]
+Phase = Literal["open", "perceive", "observe", "consolidate", "recall", "close", "by_hand"]
 
 
 class Frozen(BaseModel):

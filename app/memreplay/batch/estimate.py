@@ -7,7 +7,7 @@ to the judge is counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from uuid import uuid4
@@ -16,6 +16,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from memory_backends.base import BackendError, MemoryBackend, Recall
 from memory_backends.registry import texts_to_embed
 from memreplay.batch.selection import AskPlan, chosen_tests
 from memreplay.conversations.exchanges import exchanges_of
@@ -36,11 +37,15 @@ from memreplay.llm.model import AnswerRequest, Reply
 from memreplay.llm.question_kinds import KINDS
 from memreplay.llm.tokens import token_counter
 from memreplay.rich_console import terminal_console
+from memreplay.runtime.changes import Selection, WrongAnswers, changes_of
 from memreplay.runtime.models import Judge
 from memreplay.runtime.run import Run
 from memreplay.runtime.run_with_tests import RunWithTests
 from memreplay.runtime.test_streams import streams_of
+from memreplay.scoring.counterfactuals import INTERVENTIONS
+from memreplay.settings import Settings
 from memreplay.text import dollars
+from memreplay.timeline.timeline import Answer, Timeline
 
 _LONGEST_REPLY = KINDS["recall"].reply_tokens
 _NOTHING = Reply(text=None, error="not asked: this is an estimate")
@@ -122,16 +127,20 @@ class _EstimatedJudging:
 
 
 async def estimate_run(
-    run: Run, conversations: Sequence[Conversation], asking: AskPlan, judge: str | None = None
+    run: Run,
+    conversations: Sequence[Conversation],
+    asking: AskPlan,
+    judge: str | None = None,
+    *,
+    why: bool = False,
 ) -> dict[tuple[str, str], Estimate]:
-    """The estimates by backend and model; those of the judge's calls, which the run must not make, come last."""
+    """The estimates by backend and model; those of the judge's calls, which the run must not make, come last.
+
+    With ``why``, as many calls more as if each answer without a cached reply were wrong.
+    """
     model = EstimatingModel(run.reply_cache)
     judging = _EstimatedJudging(run, judge) if judge else None
     replies: list[Reply] = []
-
-    def keep(event: ReplayEvent) -> None:
-        if isinstance(event, ReplyReceived):
-            replies.append(event.reply)
 
     backends = (*asking.backends, *asking.baselines)
     estimates = {(name, each): Estimate() for name in backends for each in models_asked_of(name, asking.models)}
@@ -139,6 +148,13 @@ async def estimate_run(
     for conversation in conversations:
         memories = run.backends_for(conversation, local)
         plan = run.plan(f"estimate-{uuid4().hex[:8]}", memories, perceive=False)
+        timeline = Timeline(conversation)
+
+        def keep(event: ReplayEvent, timeline: Timeline = timeline) -> None:
+            timeline.append(event)
+            if isinstance(event, ReplyReceived):
+                replies.append(event.reply)
+
         session = ReplaySession(conversation, memories, run.answerer(model), plan, keep)
         texts = texts_to_embed(tuple(memories), exchanges_of(conversation))
         await run.embed_ahead(texts + [question.text for question in conversation.questions])
@@ -155,10 +171,53 @@ async def estimate_run(
                 reply = replies.pop()
             if judging is not None:
                 await judging.add(ask, reply)
+        if why:
+            await _ask_why(model, estimates, timeline, memories, run.settings)
         await session.close("cancelled")
     if judging is not None and judge is not None:
         estimates[_JUDGING_ANSWERS, judge] = judging.estimate
     return estimates
+
+
+async def _ask_why(
+    model: EstimatingModel,
+    estimates: dict[tuple[str, str], Estimate],
+    timeline: Timeline,
+    memories: Mapping[str, MemoryBackend],
+    settings: Settings,
+) -> None:
+    wrong = WrongAnswers(timeline, Selection(), _may_be_wrong)
+    for answer in wrong.chosen:
+        model.current = estimates[answer.asked.backend, answer.asked.model]
+        changes = await changes_of(
+            wrong.case(answer), INTERVENTIONS, lambda name: _Played(memories[name]), settings
+        )
+        for change in changes:
+            if change.request is not None:
+                await model.answer(change.request)
+
+
+def _may_be_wrong(answer: Answer) -> bool:
+    """Whether an answer is not known to be right: a reply that is not cached may be wrong."""
+    return answer.scored is not None and answer.scored.score.outcome != "correct"
+
+
+@dataclass(frozen=True)
+class _Played:
+    """A memory that has ingested its conversation."""
+
+    memory: MemoryBackend
+
+    @property
+    def limited_by_top_k(self) -> bool:
+        return self.memory.limited_by_top_k
+
+    async def recall(self, question: str, top_k: int, context_tokens: int, model: str, turn: int) -> Recall | str:
+        self.memory.set_token_counter(token_counter(model))
+        try:
+            return await self.memory.recall(question, top_k, context_tokens)
+        except BackendError as error:
+            return str(error)
 
 
 def print_estimate(

@@ -23,14 +23,19 @@ from memreplay.engine.events import (
 )
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.judging import Verdict
+from memreplay.recording.counterfactuals import ask_of, reasks_in
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.scoring.aggregates import build_results
 from memreplay.scoring.answer_key import AnswerKey
 from memreplay.scoring.attribution import Attributor
+from memreplay.scoring.counterfactuals import Counterfactual
 from memreplay.scoring.results import KeyFacts, QuestionRow, Results, RunFacts
 from memreplay.scoring.rows import TEST_KINDS, cost_of_writing, question_row, rows_of_tests
+from memreplay.scoring.what_if import RowKey, with_cures
 from memreplay.scoring.writing import Writing
 from memreplay.timeline.timeline import Answer, AnswerIndex, AskKey, ask_key
+
+Reasked = dict[RowKey, list[Counterfactual]]
 
 
 class RecordedHistory:
@@ -104,9 +109,12 @@ def results_of_run(
     corrected: set[str] = set()
     writing: dict[str, Writing] = defaultdict(Writing)
     written: list[float | None] = []
+    reasked: Reasked = {}
     for conversation_id in recording.conversation_ids(run.id) if conversations is None else conversations:
         conversation = recording.conversation(run.id, conversation_id)
-        rows.extend(_rows_of(conversation, recording, run, answer_key, writing))
+        its_rows, asked_again = _rows_of(conversation, recording, run, answer_key, writing)
+        rows.extend(its_rows)
+        reasked |= asked_again
         if conversation.conversing:
             of_tests = list(recording.events(run.id, conversation_id, TEST_KINDS))
             rows.extend(rows_of_tests(conversation, of_tests))
@@ -125,7 +133,7 @@ def results_of_run(
     )
     return build_results(
         facts,
-        rows,
+        with_cures(rows, reasked),
         styles.by_dataset(),
         _key_facts(answer_key, len(corrected)),
         writing,
@@ -145,13 +153,23 @@ def _rows_of(
     run: RunInfo,
     answer_key: AnswerKey | None,
     writing: dict[str, Writing],
-) -> list[QuestionRow]:
-    """The rows of a conversation. Its events can be freed before those of the next one are read."""
+) -> tuple[list[QuestionRow], Reasked]:
+    """The rows of a conversation and its re-asks. Its events can be freed before the next ones are read."""
     history = RecordedHistory(conversation, recording.writes_and(run.id, conversation.id, _KINDS))
     for backend, of_conversation in history.writing.items():
         writing[backend].merge(of_conversation)
     labels = recording.labels(run.id, conversation.id)
-    return list(_rows(history, run, answer_key, labels))
+    return list(_rows(history, run, answer_key, labels)), _reasked(history, recording, run)
+
+
+def _reasked(history: RecordedHistory, recording: Recording, run: RunInfo) -> Reasked:
+    found: Reasked = {}
+    id_ = history.conversation.id
+    asked = {ask_of(answer.asked): answer.asked for answer in history.answers() if not answer.asked.by_hand}
+    for reask in reasks_in(recording, run.id, id_, asked):
+        if (each := reask.counterfactual) is not None:
+            found.setdefault((id_, *reask.ask), []).append(each)
+    return found
 
 
 def _rows(

@@ -29,6 +29,7 @@ from memreplay.batch.tables import (
     test_remarks,
     titled_tables,
 )
+from memreplay.batch.what_if_tables import meaning_of_cures, what_if_remarks, what_if_tables
 from memreplay.errors import UsageError
 from memreplay.files import refuse_unusable_output, write_whole
 from memreplay.printable import printable
@@ -48,6 +49,7 @@ _NOT_A_CELL = {
     "adjusted",
     "reasoning",
     "at_tokens",
+    "counterfactuals",
     "grader",
     "judge",
 }
@@ -81,6 +83,7 @@ _COMPUTED: dict[str, Callable[[QuestionRow], Cell]] = {
         for of in ("evidence", "recall")
         for budget in TOKEN_BUDGETS
     },
+    "repaired_by": lambda row: " ".join(each.intervention for each in row.counterfactuals or () if each.repaired),
     "grader_outcome": lambda row: row.grader.outcome if row.grader else None,
     "grader_decided_by": lambda row: row.grader.decided_by if row.grader else None,
     **{f"judge_{name}": _of_judge(name) for name in ("model", "rubric", "verdict", "reply", "error", "cost_usd")},
@@ -145,7 +148,8 @@ def _lines(results: Results) -> Iterator[str]:
         yield from _markdown_table(columns, results.backends)
     yield from _breakdowns(results)
     yield from _tests(results)
-    for sentence in (*remarks(results), *test_remarks(results)):
+    yield from _what_if(results)
+    for sentence in (*remarks(results), *test_remarks(results), *what_if_remarks(results)):
         yield f"- {plain(sentence)}"
     yield ""
     yield from _disagreements(results)
@@ -201,6 +205,19 @@ def _tests(results: Results) -> Iterator[str]:
         strong = "**" if heading in totals else ""
         yield f"| {strong}{plain(heading)}{strong} | {' | '.join(map(plain, cells))} |"
     yield ""
+
+
+def _what_if(results: Results) -> Iterator[str]:
+    """What repaired the wrong answers that were asked again."""
+    for title, (heading, *rows) in what_if_tables(results):
+        yield from (f"### {plain(title)}", "")
+        yield f"| {' | '.join(map(plain, heading))} |"
+        yield f"| --- |{' ---: |' * (len(heading) - 1)}"
+        yield from (f"| {' | '.join(map(plain, row))} |" for row in rows)
+        yield ""
+    if meanings := meaning_of_cures(results):
+        yield from (f"- *{plain(cure)}*: {plain(meaning)}" for cure, meaning in meanings.items())
+        yield ""
 
 
 def _markdown_table(columns: Columns, backends: Mapping[str, object]) -> Iterator[str]:
@@ -275,7 +292,10 @@ def print_table(results: Results, by: Sequence[By] = ()) -> None:
         console.print(_breakdown(cells) if len(cells) > 1 else f"no question names a {each}")
     if any(backend.tests is not None for backend in results.backends.values()):
         print_tests(console, results)
-    for sentence in remarks(results):
+    for title, cells in what_if_tables(results):
+        console.print(Text(title, style="bold"))
+        console.print(_breakdown(cells))
+    for sentence in (*remarks(results), *what_if_remarks(results)):
         console.print(Text(sentence), soft_wrap=True)
 
 

@@ -11,8 +11,10 @@ from memory_backends.controls import CLOSED_BOOK, CONTROLS
 from memreplay.batch.estimate import estimate_run, estimate_tests, print_estimate
 from memreplay.batch.recorded_run import Ending, RunPlan, run_recorded
 from memreplay.batch.selection import AskPlan, first_questions, sampled_questions
+from memreplay.batch.why import reask
 from memreplay.cli.reading_progress import show_reading_progress
 from memreplay.cli.report import check_report_outputs, default_output, write_report
+from memreplay.cli.why import exit_code_of, has_errors
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import default_datasets, load
 from memreplay.dataset_interfaces.sources import TestSource, split_specs
@@ -20,7 +22,6 @@ from memreplay.engine.remote.client import is_agent
 from memreplay.errors import (
     EXIT_BELOW_THRESHOLD,
     EXIT_DONE,
-    EXIT_INTERRUPTED,
     EXIT_QUESTION_ERRORS,
     EXIT_STOPPED,
     MemreplayError,
@@ -28,6 +29,7 @@ from memreplay.errors import (
 )
 from memreplay.llm.catalogue import is_loopback
 from memreplay.paths import new_recording_path
+from memreplay.runtime.changes import Selection
 from memreplay.runtime.models import refuse_extractive_judge
 from memreplay.runtime.run_with_tests import RunWithTests
 from memreplay.runtime.test_streams import refuse_for_tests, refuse_unknown_backends
@@ -51,6 +53,7 @@ class BatchOptions:
     fail_under: float | None
     answer_key: Path | None = None
     by: tuple[By, ...] = ()
+    why: bool = False
 
     def files_read(self) -> Iterator[Path]:
         """Files that the run reads, and must not overwrite."""
@@ -120,23 +123,28 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     if settings.judge and not sources and not _has_recall_questions(conversations):
         _warn("--judge: no effect on multiple-choice questions, which need no judge")
     if options.estimate:
-        return _estimate(settings, conversations, sources)
+        return _estimate(settings, conversations, sources, why=options.why)
     answer_key = read_answer_key(options.answer_key) if options.answer_key else None
     if answer_key is not None:
         answer_key.check(conversations)
-    ending = _run(settings, options.plan, conversations, sources, recording)
+    ending, run_id = _run(settings, options.plan, conversations, sources, recording)
     if ending != "complete":
         say(
             f"{ending}; everything finished so far is saved. To continue, run the same command with"
             f" --recording {recording} --resume"
         )
-        return EXIT_INTERRUPTED if ending == "interrupted" else EXIT_STOPPED
+        return exit_code_of(ending)
+    if options.why:
+        ending = asyncio.run(reask(recording, run_id, settings, Selection()))
     try:
-        results = write_report(recording, None, outputs, answer_key, options.by)
+        results = write_report(recording, run_id, outputs, answer_key, options.by)
     except MemreplayError as error:
         say(f"memreplay: {error}\nthe run is complete; to write its results, run: memreplay report {recording}")
         return EXIT_STOPPED
     say(f"recorded in {recording}")
+    if ending != "complete":
+        say(f"{ending}; every reply so far is recorded. To continue, run: memreplay why {recording}")
+        return exit_code_of(ending)
     return _exit_code(results, options.fail_under)
 
 
@@ -150,11 +158,12 @@ def _run(
     conversations: Sequence[Conversation],
     sources: Sequence[TestSource],
     recording: Path,
-) -> Ending:
-    """Run and record. The embedder is released before the results are built."""
+) -> tuple[Ending, str | None]:
+    """Run and record; how that ended, and the run's id. The embedder is released before the results are built."""
     baselines = _implicit_baselines(settings.backend) if conversations else ()
     run = RunWithTests(settings, recording, implicit_baselines=baselines, warn=_warn)
-    return asyncio.run(run_recorded(run, conversations, sources, plan))
+    ending = asyncio.run(run_recorded(run, conversations, sources, plan))
+    return ending, run.recorder.run_id if run.recorder is not None else None
 
 
 def _chosen_conversations(settings: Settings, options: BatchOptions, specs: Sequence[str]) -> list[Conversation]:
@@ -174,7 +183,9 @@ def _implicit_baselines(backends: Sequence[str]) -> tuple[str, ...]:
     return (CLOSED_BOOK,) if memories and CLOSED_BOOK not in backends else ()
 
 
-def _estimate(settings: Settings, conversations: Sequence[Conversation], sources: Sequence[TestSource]) -> int:
+def _estimate(
+    settings: Settings, conversations: Sequence[Conversation], sources: Sequence[TestSource], *, why: bool
+) -> int:
     """Runs on embedded stores, so that servers stay unchanged, and without a judge, so that no model is called."""
     refuse_extractive_judge(settings.judge)
     embedded = replace(settings, redis_url=None, qdrant_url=None, judge=None)
@@ -185,7 +196,7 @@ def _estimate(settings: Settings, conversations: Sequence[Conversation], sources
     async def estimate() -> None:
         try:
             if conversations:
-                print_estimate(await estimate_run(run, conversations, asking, settings.judge))
+                print_estimate(await estimate_run(run, conversations, asking, settings.judge, why=why))
             if sources:
                 estimates, caveats = await estimate_tests(run, sources, settings.judge)
                 print_estimate(estimates, "tests", "about")
@@ -198,7 +209,7 @@ def _estimate(settings: Settings, conversations: Sequence[Conversation], sources
 
 
 def _exit_code(results: Results, fail_under: float | None) -> int:
-    if any(row.outcome == "error" for row in results.questions):
+    if any(row.outcome == "error" for row in results.questions) or has_errors(results):
         return EXIT_QUESTION_ERRORS
     if fail_under is not None and any(
         backend.accuracy is None or backend.accuracy < fail_under for backend in results.backends.values()

@@ -122,7 +122,7 @@ def compare(
             is_json = ending_of(path, _ENDINGS) == ".json"
             write_whole(path, _as_json(compared) if is_json else _as_markdown(compared, verdict))
     if STANDARD_OUTPUT not in outputs:
-        print("\n".join(_as_text(compared, verdict)))
+        print("\n".join(as_text(compared, verdict)))
     if level is not None:
         _report_blind(compared, level)
         raise typer.Exit(_exit_code(compared, rows_b, level))
@@ -238,7 +238,8 @@ def _as_json(compared: RunComparison) -> str:
     return json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
-def _as_text(compared: RunComparison, verdict: Sequence[str]) -> list[str]:
+def as_text(compared: RunComparison, verdict: Sequence[str] = ()) -> list[str]:
+    """The lines that are printed: the comparison of each pair, and every answer that changed."""
     lines = [*verdict, *(f"{comparison.words}." for comparison in compared.comparisons)]
     lines += [f"{remark}." for remark in compared.remarks]
     lines.append(_summary(compared))

@@ -13,6 +13,9 @@ from memreplay.cli.replay import replay
 
 COMMANDS = {
     "report": "Write the results of a finished run again. Asks no model.",
+    "why": "Ask wrong answers again under one change at a time: what repairs them?",
+    "fork": "Change something in a recorded session at a turn, play on, and compare.",
+    "bisect": "Show from which turn on a question could be answered, and until when.",
     "compare": "Compare two runs on the same questions. Asks no model.",
     "export": "Write a recorded conversation as a web page or an asciicast. Asks no model.",
     "serve": "Serve the app to browsers.",

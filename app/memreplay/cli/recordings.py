@@ -46,6 +46,8 @@ def show_recording(file: Annotated[Path, typer.Argument(help="A recording.")]) -
     with closing(Recording.open(file)) as recording, reporting_damage(file):
         for run in recording.runs():
             _show(_run_line(run))
+            if run.branch is not None:
+                continue
             for name, value in run.settings.items():
                 _show(f"  {name}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
             for conversation_id in recording.conversation_ids(run.id):
@@ -69,7 +71,9 @@ def _show(line: str) -> None:
 
 
 def _run_line(run: RunInfo) -> str:
-    return f"{run.id}\t{run.started_at}\t{run.status}\t{','.join(run.datasets)}"
+    branch = run.branch
+    departs = f"\tbranch of {branch.parent} at turn {branch.turn}: {branch.edit}" if branch else ""
+    return f"{run.id}\t{run.started_at}\t{run.status}\t{','.join(run.datasets)}{departs}"
 
 
 def _conversation_line(recording: Recording, run: RunInfo, conversation_id: str) -> str:

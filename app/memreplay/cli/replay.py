@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _ONLY_WITH_BATCH = (
     "resume", "retry_errors", "estimate", "perceive", "output", "fail_under", "answer_key", "by", "sample",
-    "repeats",
+    "repeats", "why",
 )  # fmt: skip
 
 
@@ -95,6 +95,12 @@ def replay(
     ] = None,
     answer_key: AnswerKeyFile = None,
     by: Breakdowns = None,
+    why: Annotated[
+        bool,
+        typer.Option(
+            "--why", help="Afterwards ask wrong answers again under one change at a time; see memreplay why."
+        ),
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
@@ -121,6 +127,7 @@ def replay(
         recording=recording,
         plan=RunPlan(perceive=perceive, resume=resume, retry_errors=retry_errors),
         estimate=estimate,
+        why=why,
         outputs=tuple(output or ()),
         fail_under=fail_under,
         answer_key=answer_key,
@@ -202,6 +209,7 @@ def open_screen(
             against=against,
             demo=demo_recording(),
             keys=settings.keys,
+            settings=settings,
             theme=ThemeChoice(settings.theme, theme_file()),
         )
     )

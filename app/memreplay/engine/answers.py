@@ -125,7 +125,7 @@ def score_answer(
         retrieval = RetrievalScore()
     else:
         retrieval = score_retrieval(question, asked.hits, asked.backend not in UNRANKED_BACKENDS)
-    score = _score_as_shown(question, asked.choice_order, reply)
+    score = score_as_shown(question, asked.choice_order, reply)
     if judgement is not None:
         score = _judged(score, judgement)
     return AnswerScored(**ask_fields(asked), score=score, retrieval=retrieval)
@@ -150,7 +150,7 @@ def ask_fields(asked: QuestionAsked) -> dict[str, Any]:
     return asked.model_dump(include=set(AskEvent.model_fields))
 
 
-def _score_as_shown(question: Question, order: tuple[int, ...], reply: Reply) -> Score:
+def score_as_shown(question: Question, order: tuple[int, ...], reply: Reply) -> Score:
     """The score of a reply to shuffled options; its predicted index refers to the dataset's order."""
     score = score_reply(with_order(question, order), reply)
     if not order or score.predicted_index is None:

@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import TypeVar
 
 from memory_backends.base import BackendError, ClosingStatus, Exchange, MemoryBackend, Message, Namespace, Recall
+from memory_backends.editing import Editable, StoreEdit
 from memory_backends.stores.trace import Phase
 from memreplay.conversations.models import Turn
 from memreplay.engine.events import (
@@ -125,6 +126,13 @@ class BackendDriver:
         if self._keeper is not None and of_ingesting(event):
             self._ingested.append(event)
         self._emit(event)
+
+    async def edit(self, edit: StoreEdit, turn: int) -> bool | str:
+        """Edit its stores by hand: whether it holds what is edited, or a sentence that says why it cannot be."""
+        if not isinstance(self._backend, Editable):
+            return False
+        done = await self._guarded("by_hand", self._backend.edit(edit), turn)
+        return done.why if isinstance(done, _Failure) else done
 
     async def close(self, status: ClosingStatus, turn: int) -> None:
         """Close the memory at the end of the conversation, or when it is abandoned."""

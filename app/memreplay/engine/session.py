@@ -11,12 +11,14 @@ from time import perf_counter
 from typing import Protocol, runtime_checkable
 
 from memory_backends.base import ClosingStatus, MemoryBackend, Recall, TokenCounter
+from memory_backends.editing import KeyEdit, StoreEdit
 from memreplay.conversations.exchanges import exchanges_of, message_of
 from memreplay.conversations.models import Conversation, Question
 from memreplay.engine.answers import AnswerJudge, ask_fields, choice_order, grade, with_order
 from memreplay.engine.backend_driver import BackendDriver, ms_since
 from memreplay.engine.events import AnswerScored, EventSink, QuestionAsked, ReplyReceived, TurnPlayed
 from memreplay.engine.keeping import Keeper
+from memreplay.errors import UsageError
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import AnswerRequest, Reply
 from memreplay.llm.rate_limiter import StoppedError
@@ -56,6 +58,7 @@ class Ask:
 class ReplayPlan:
     """The settings of a replay: the models that it asks, the most hits of memory, and so on.
 
+    ``edits`` are made by hand in every memory that holds what they edit, once this many turns were played.
     ``ask_only`` names backends that are asked without ingesting the conversation. If ``shuffle_seed`` is set, it
     and the question determine the order of the options. ``counter_of`` returns a model's tokenizer, with which
     memory then measures its context for that model. Without a ``judge`` the rules of the grader decide.
@@ -69,6 +72,15 @@ class ReplayPlan:
     shuffle_seed: int | None = None
     counter_of: Callable[[str], TokenCounter] | None = None
     judge: AnswerJudge | None = None
+    edits: tuple[tuple[int, StoreEdit], ...] = ()
+
+
+class EditError(UsageError):
+    """An edit by hand cannot be made."""
+
+
+def _named(edit: StoreEdit) -> str:
+    return f"{edit.key}{edit.pointer}" if isinstance(edit, KeyEdit) else f"a point {edit.id}"
 
 
 class ReplaySession:
@@ -108,6 +120,7 @@ class ReplaySession:
         """Open all backends: empty, or filled where the keeper has what an earlier run filled."""
         for memory in self._ingesting.values():
             await memory.open(self._plan.run_id)
+        await self._edit_by_hand()
 
     async def keep(self) -> None:
         """Keep the memories as they are now for later runs."""
@@ -139,7 +152,22 @@ class ReplaySession:
                 stopped = error
         if stopped is not None:
             raise stopped
+        await self._edit_by_hand()
         return True
+
+    async def _edit_by_hand(self) -> None:
+        """Make the edits that are due at this position.
+
+        Raises:
+            EditError: no memory holds what is edited, or one cannot be edited so.
+        """
+        for turn, edit in self._plan.edits:
+            if turn == self.position:
+                done = [await memory.edit(edit, self.position) for memory in self._ingesting.values()]
+                if problem := next((why for why in done if isinstance(why, str)), None):
+                    raise EditError(problem)
+                if not any(done):
+                    raise EditError(f"no memory holds {_named(edit)} after turn {turn}")
 
     async def play(self) -> None:
         """Play all remaining turns."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from memreplay.conversations.models import Question
@@ -38,6 +39,19 @@ def after_history(context: str, asked: str) -> PromptMessage:
     """A message with the context and, below it, the question."""
     segments = (HISTORY_HEADING + "\n", context if context.strip() else NO_HISTORY, "\n\n" + asked)
     return PromptMessage(role="user", segments=segments)
+
+
+def context_of(prompt: Sequence[PromptMessage]) -> str:
+    """The context in a prompt of :func:`build_request`; empty where nothing was remembered."""
+    context = prompt[0].segments[1]
+    return "" if context == NO_HISTORY else context
+
+
+def with_context(prompt: Sequence[PromptMessage], context: str) -> tuple[PromptMessage, ...]:
+    """The same prompt with another context."""
+    heading, _, asked = prompt[0].segments
+    shown = context if context.strip() else NO_HISTORY
+    return (prompt[0].model_copy(update={"segments": (heading, shown, asked)}), *prompt[1:])
 
 
 def longest_reply(model: str) -> int:

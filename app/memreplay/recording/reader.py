@@ -22,6 +22,7 @@ from memreplay.engine.events import (
 from memreplay.errors import RecordingError
 from memreplay.llm.judging import Verdict
 from memreplay.recording.bodies import ask_from_json, event_from_json, reporting_damage, resolve
+from memreplay.recording.branches import Branch, branches_in
 from memreplay.recording.connection import connect_read_only
 from memreplay.recording.event_store import RecordedArchive
 from memreplay.recording.labels import labels_of_conversation
@@ -42,7 +43,8 @@ AnswerKey = tuple[str, str, str, str, int]
 class RunInfo(Frozen):
     """A run of a recording. Times are ISO 8601 in UTC; ``settings`` hold no secrets.
 
-    Runs that would ask the same questions in the same way have the same ``fingerprint``.
+    Runs that would ask the same questions in the same way have the same ``fingerprint``. ``branch`` says where a
+    branch departs from another run; None for a trunk.
     """
 
     id: str
@@ -53,6 +55,7 @@ class RunInfo(Frozen):
     fingerprint: str
     settings: dict[str, Any]
     datasets: tuple[str, ...]
+    branch: Branch | None = None
 
 
 class ConversationSize(NamedTuple):
@@ -84,15 +87,17 @@ class Recording:
     def runs(self) -> list[RunInfo]:
         """All runs, oldest first."""
         with reporting_damage(self.path):
-            return [_run_info(row) for row in self._db.query("select * from runs order by started_at, rowid")]
+            branches = branches_in(self._db)
+            rows = self._db.query("select * from runs order by started_at, rowid")
+            return [_run_info(row, branches.get(row["id"])) for row in rows]
 
     def run(self, run_id: str | None = None) -> RunInfo:
-        """One run by its id, or the newest.
+        """One run by its id, or the newest that is no branch.
 
         Raises:
             RecordingError: the recording does not have this run.
         """
-        runs = [run for run in self.runs() if run_id in (None, run.id)]
+        runs = [run for run in self.runs() if run_id == run.id or (run_id is None and run.branch is None)]
         if not runs:
             wanted = f"no run {run_id}" if run_id else "no run"
             known = ", ".join(run.id for run in self.runs())
@@ -111,7 +116,7 @@ class Recording:
             RecordingError: the run has no such conversation.
         """
         with reporting_damage(self.path):
-            row = self._db.table("conversations").get(self._key(run_id, conversation_id))
+            row = self._db.table("conversations").get(self.conversation_key(run_id, conversation_id))
             return Conversation.model_validate(resolve(orjson.loads(row["body"]), self.text))
 
     def events(
@@ -169,7 +174,7 @@ class Recording:
 
     def labels(self, run_id: str, conversation_id: str) -> dict[AskKey, Verdict]:
         """The answers of a conversation that were labelled by hand."""
-        return labels_of_conversation(self._db, self._key(run_id, conversation_id))
+        return labels_of_conversation(self._db, self.conversation_key(run_id, conversation_id))
 
     def writes_and(self, run_id: str, conversation_id: str, kinds: tuple[str, ...]) -> Iterator[ReplayEvent]:
         """Store commands that changed a store, and events of these kinds, by position, then in recorded order."""
@@ -196,7 +201,7 @@ class Recording:
         Raises:
             RecordingError: the run has no such conversation.
         """
-        key = self._key(run_id, conversation_id)
+        key = self.conversation_key(run_id, conversation_id)
         with reporting_damage(self.path):
             self._refuse_impossible_turns(key, conversation_id)
         return RecordedArchive(self._db, key, self.text)
@@ -229,10 +234,21 @@ class Recording:
                 self.conversation(run_id, conversation_id), archive=self.archive(run_id, conversation_id)
             )
 
+    def counterfactual_rows(self, run_id: str, conversation_id: str) -> Iterator[dict[str, Any]]:
+        """The rows of a conversation's re-asks, in the order of asking; none in a recording of an older format."""
+        if "counterfactuals" in self._db.table_names():
+            query = "select * from counterfactuals where conversation = ? order by key"
+            yield from self._db.query(query, [self.conversation_key(run_id, conversation_id)])
+
     def close(self) -> None:
         self._db.close()
 
-    def _key(self, run_id: str, conversation_id: str) -> int:
+    def conversation_key(self, run_id: str, conversation_id: str) -> int:
+        """The key of a conversation's row.
+
+        Raises:
+            RecordingError: the run has no such conversation.
+        """
         query = "select key from conversations where run_id = ? and id = ?"
         for row in self._db.query(query, [run_id, conversation_id]):
             return int(row["key"])
@@ -249,7 +265,12 @@ def placeholders(values: Collection[str]) -> str:
     return f"({', '.join('?' * len(values))})"
 
 
-def _run_info(row: dict[str, Any]) -> RunInfo:
+def _run_info(row: dict[str, Any], branch: Branch | None) -> RunInfo:
     return RunInfo.model_validate(
-        {**row, "settings": orjson.loads(row["settings"]), "datasets": orjson.loads(row["datasets"])}
+        {
+            **row,
+            "branch": branch,
+            "settings": orjson.loads(row["settings"]),
+            "datasets": orjson.loads(row["datasets"]),
+        }
     )

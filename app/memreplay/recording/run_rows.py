@@ -29,6 +29,7 @@ from memreplay.engine.events import (
 )
 from memreplay.errors import RecordingError
 from memreplay.recording.bodies import event_from_json, event_to_json, intern, to_json
+from memreplay.recording.branches import Branch, insert_branch
 from memreplay.recording.reader import Recording, placeholders
 from memreplay.timeline.event_store import summarize
 
@@ -210,15 +211,20 @@ class RunRows:
 
 
 def insert_run(
-    db: Database, path: Path, settings: dict[str, Any], datasets: Sequence[str], identity: str
+    db: Database,
+    path: Path,
+    settings: dict[str, Any],
+    datasets: Sequence[str],
+    identity: str,
+    branch: Branch | None = None,
 ) -> RunRows:
-    """Insert a new run with a new id. ``settings`` must hold no secrets.
+    """Insert a new run with a new id. ``settings`` must hold no secrets; a ``branch`` departs from another run.
 
     Raises:
         RecordingError: the file cannot be written.
     """
     run_id = uuid4().hex[:12]
-    with reporting_write_errors(path):
+    with reporting_write_errors(path), db.atomic():
         db.table("runs").insert(
             {
                 "id": run_id,
@@ -231,6 +237,8 @@ def insert_run(
                 "datasets": to_json(list(datasets)).decode(),
             }
         )
+        if branch is not None:
+            insert_branch(db, run_id, branch)
     return RunRows(db, path, run_id)
 
 

@@ -39,7 +39,43 @@ def m002_judgements_and_labels(db: Database) -> None:
     db.create_view("judgements", _JUDGEMENTS)
 
 
-SCHEMA_VERSION = 2
+@migrations()
+def m003_counterfactuals(db: Database) -> None:
+    """Wrong answers asked again. ``context`` is relative to the recorded prompt's; ``score`` follows the reply."""
+    db.table("counterfactuals").create(
+        {
+            "key": int,
+            "conversation": int,
+            "backend": str,
+            "model": str,
+            "question_id": str,
+            "repeat": int,
+            "intervention": str,
+            "context": str,
+            "reply": str,
+            "score": str,
+        },
+        pk="key",
+        foreign_keys=[("conversation", "conversations", "key")],
+        not_null={"conversation", "backend", "model", "question_id", "repeat", "intervention", "context", "reply"},
+    )
+    db.table("counterfactuals").create_index(
+        ["conversation", "question_id", "backend", "model", "repeat", "intervention"], unique=True
+    )
+
+
+@migrations()
+def m004_branches(db: Database) -> None:
+    """Runs that depart from another run. ``edit`` is JSON; what it changed by hand is in their events too."""
+    db.table("branches").create(
+        {"run_id": str, "parent": str, "conversation": str, "turn": int, "edit": str},
+        pk="run_id",
+        foreign_keys=[("run_id", "runs", "id"), ("parent", "runs", "id")],
+        not_null={"parent", "conversation", "turn", "edit"},
+    )
+
+
+SCHEMA_VERSION = 4
 """Number of migrations, kept in SQLite's user_version."""
 
 

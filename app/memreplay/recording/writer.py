@@ -26,6 +26,7 @@ from memreplay.engine.events import (
 from memreplay.errors import RecordingError
 from memreplay.recording.annotations import RecordedAnnotations, live_annotations
 from memreplay.recording.bodies import to_json
+from memreplay.recording.branches import Branch
 from memreplay.recording.connection import WriterLock, leave_wal, open_exclusively
 from memreplay.recording.event_store import LiveArchive
 from memreplay.recording.reader import UNFINISHED, Recording, RunStatus
@@ -59,14 +60,21 @@ class RunRecorder:
         self._live: dict[str, LiveArchive] = {}
 
     @classmethod
-    def start(cls, path: Path, settings: dict[str, Any], datasets: Sequence[str], identity: str) -> RunRecorder:
+    def start(
+        cls,
+        path: Path,
+        settings: dict[str, Any],
+        datasets: Sequence[str],
+        identity: str,
+        branch: Branch | None = None,
+    ) -> RunRecorder:
         """Start a new run. ``settings`` must hold no secrets; ``identity`` is their :func:`fingerprint`.
 
         Raises:
             RecordingError: the file is not a recording, is of another format, is in use, or cannot be written.
         """
         with open_exclusively(path) as (db, lock):
-            return cls(db, path, insert_run(db, path, settings, datasets, identity), lock)
+            return cls(db, path, insert_run(db, path, settings, datasets, identity, branch), lock)
 
     @classmethod
     def resume(cls, path: Path, identity: str, statuses: Collection[RunStatus] = UNFINISHED) -> RunRecorder:

@@ -157,7 +157,9 @@ class Run:
         memories = self.backends_for(conversation, self.backend_names if backends is None else backends)
         plan = self.plan(self.recorder.run_id, memories, perceive=perceive)
         # What a memory perceives at a turn is what it holds then, not what it holds in the end.
-        keeper = None if plan.perceive else self._memories.keeper(conversation)
+        # A branch is played in the namespace of its trunk, from the beginning.
+        is_branch = plan.run_id != self.recorder.run_id
+        keeper = None if plan.perceive or is_branch else self._memories.keeper(conversation)
         return ReplaySession(conversation, memories, self._answerer, plan, self.recorded(emit), keeper)
 
     def recorded(self, emit: EventSink | None) -> EventSink:

@@ -46,6 +46,7 @@ from memreplay.scoring.results import (
     recall_field,
 )
 from memreplay.scoring.statistics import clustered_interval, mean, percentile, wilson_interval
+from memreplay.scoring.what_if import what_if_of
 from memreplay.scoring.writing import Writing, extraction_of, writing_of
 from memreplay.text import normalised
 
@@ -478,6 +479,7 @@ def _backend(rows: Rows, writing: Writing | None, settings: Mapping[str, Any]) -
         writing=writing_of(rows[0].backend, writing, settings),
         abstention=abstention_of(rows),
         breakdown=breakdown_of(rows),
+        what_if=what_if_of(rows),
         judge=judging_of(rows),
         agreement=agreements_of(rows),
     )

@@ -103,6 +103,13 @@ class Attributor:
         """Whether the same model answers the question without any memory; None where it was not asked."""
         return self._closed_book.get((asked.model, asked.question_id))
 
+    def outdated_values(self, asked: QuestionAsked) -> tuple[str, ...]:
+        """Values that no longer held when a question was asked, by the dataset or by the memory's own account."""
+        question = self._questions.get(asked.question_id)
+        if question is None:
+            return ()
+        return tuple(dict.fromkeys(old for old, _ in self._outdated(question, self._stages(asked).memory)))
+
     @cached_property
     def _closed_book(self) -> Mapping[tuple[str, str], bool]:
         """By model and question, whether the first answer without memory that is no error is right."""

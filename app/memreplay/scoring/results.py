@@ -24,6 +24,7 @@ from memreplay.llm.judging import Verdict
 from memreplay.scoring import By
 from memreplay.scoring.answer_key import Adjusted
 from memreplay.scoring.attribution import Label
+from memreplay.scoring.counterfactuals import Counterfactual, Cure, Intervention, WhatIfResults
 from memreplay.scoring.equal_tokens import HeldAt
 from memreplay.scoring.evidence_trail import Loss
 
@@ -94,6 +95,9 @@ class QuestionRow(Frozen):
     fit the prompt. ``blind_guess`` is the chance that a guesser is right who sees only the options. ``abstain`` is
     whether the right answer is that it was never said, ``abstained`` whether the reply says so (null for an error).
 
+    ``counterfactuals`` are the re-asks of a wrong answer, null if there are none; ``cure`` is what they say of the
+    diagnosis, and ``cured_by`` the least change that repaired the answer.
+
     In the row of a test, ``question`` and ``reply`` contain all questions and responses, one per line; ``tokens``
     and costs are sums over all messages, and ``ms`` is the mean of the calls. ``distance_tokens`` is the distance
     between the first message and the last question; ``benchmark_cost_usd`` is the cost of the models that the
@@ -128,6 +132,9 @@ class QuestionRow(Frozen):
     tokens: Tokens | None
     cost_usd: float | None
     ms: float | None
+    counterfactuals: tuple[Counterfactual, ...] | None = None
+    cure: Cure | None = None
+    cured_by: Intervention | None = None
     recall_ms: float | None = None
     other_type: str | None = None
     location: InfoLocation | None = None
@@ -545,7 +552,10 @@ class RunFacts(Frozen):
 
 
 class BackendResults(Frozen):
-    """One backend through one model. ``cost_usd`` is null if the price of any reply is unknown."""
+    """One backend through one model. ``cost_usd`` is null if the price of any reply is unknown.
+
+    ``what_if`` is null unless wrong answers were asked again.
+    """
 
     backend: str
     model: str
@@ -564,6 +574,7 @@ class BackendResults(Frozen):
     writing: WritingResults | None
     abstention: AbstentionResults | None
     breakdown: dict[By, dict[str, Group]]
+    what_if: WhatIfResults | None = None
     judge: JudgeResults | None = None
     agreement: tuple[Agreement, ...] = ()
 

@@ -10,8 +10,8 @@ from typing import Final, Literal
 from textual.binding import Binding, BindingType
 
 Place = Literal[
-    "start", "replay", "panel", "results", "run", "tests", "why", "biography", "browser", "compare",
-    "regression", "two_whys", "duel", "ask", "beside", "help", "pick", "prompt",
+    "start", "replay", "panel", "results", "run", "tests", "why", "what_if", "biography", "browser",
+    "compare", "regression", "two_whys", "duel", "ask", "beside", "help", "pick", "prompt",
 ]  # fmt: skip
 
 PLACES: Final[dict[Place, str]] = {
@@ -21,6 +21,7 @@ PLACES: Final[dict[Place, str]] = {
     "run": "Results of a whole run",
     "tests": "Results of tests",
     "why": "Why this answer",
+    "what_if": "What if",
     "biography": "Fact biography",
     "browser": "Memory browser",
     "regression": "Two runs compared",
@@ -202,6 +203,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "ask",
         "Ask every architecture a question at this turn, and compare the replies.",
     ),
+    Action("replay", "fork", ("F",), "fork", "Fork here: change something, play on, compare; or open a branch."),
+    Action("replay", "lifetimes", ("l",), "", "Show from when to when each memory knew the answer of a question."),
     Action("replay", "stop", ("x",), "", "Stop playing or asking."),
     *map(_architecture, range(1, 6), ("first", "second", "third", "fourth", "fifth")),
     *(Action("replay", f"digit({digit})", (str(digit),), "", _COUNT) for digit in (6, 7, 8, 9, 0)),
@@ -253,12 +256,21 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("why", "next_wrong", ("n",), "next wrong", "Explain the next wrong answer of the list you came from."),
     Action("why", "previous_wrong", ("N",), "", "Explain the previous wrong answer of that list."),
     Action("why", "duel", ("a",), "duel", "Compare what every memory replied and ranked for this question."),
+    Action("why", "what_if", ("x",), "what if", "Ask a wrong answer again under one change at a time."),
     Action("why", "biography", ("f",), "biography", "Show the biography of the fact in this memory."),
     Action("why", "label_right", ("y",), "right", "Label this answer as right by hand; again removes the label."),
     Action("why", "label_wrong", ("Y",), "wrong", "Label this answer as wrong by hand; again removes the label."),
     Action("why", "app.focus_next", ("tab",), "prompt", "Switch between explanation and prompt."),
     Action("why", "leave", ("escape", "backspace"), "back", "Go back."),
     *_common("why", export="", quit=""),
+    Action("what_if", "next", ("down", "j"), "", "Select the next change."),
+    Action("what_if", "previous", ("up", "k"), "", "Select the previous change."),
+    Action("what_if", "ask", ("enter",), "ask", "Ask under the selected change."),
+    Action("what_if", "ask_all", ("A",), "ask all", "Ask under every change that has no reply yet."),
+    Action("what_if", "stop", ("x",), "", "Stop asking."),
+    Action("what_if", "app.focus_next", ("tab",), "", "Switch between the two prompts."),
+    Action("what_if", "leave", ("escape", "backspace"), "back", "Go back."),
+    *_common("what_if", export="", quit=""),
     Action("biography", "write", ("w",), "the write", "Open the replay at the turn of the selected step."),
     Action("biography", "next_architecture", ("right", "l"), "next", "Show the fact in the next architecture."),
     Action(

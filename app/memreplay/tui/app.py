@@ -28,7 +28,16 @@ from memreplay.printable import printable
 from memreplay.tui.actions import actions_of, shown_key
 from memreplay.tui.keys import keys_of, sentence_on_lost_keys, without_key
 from memreplay.tui.launch import Launch, RunHandle
-from memreplay.tui.requests import ComparisonWanted, ContinueWanted, OneOfTwoWanted, RunWanted, VisitWanted
+from memreplay.tui.requests import (
+    BranchWanted,
+    ComparisonWanted,
+    ContinueWanted,
+    ForkWanted,
+    OneOfTwoWanted,
+    RunWanted,
+    VisitWanted,
+    WhatIfWanted,
+)
 from memreplay.tui.screens.dialogs import PickScreen
 from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.themes import FEW_COLOURS
@@ -36,6 +45,7 @@ from memreplay.tui.tour import Tour
 
 if TYPE_CHECKING:
     from memreplay.conversations.models import Conversation
+    from memreplay.timeline.timeline import Timeline
     from memreplay.tui.live import LiveRun
     from memreplay.tui.panels.results import ResultsChoice
     from memreplay.tui.screens.replay import ReplayScreen
@@ -242,6 +252,77 @@ class MemreplayApp(App[None]):
         screen = self._replay(message.source)
         self.push_screen(screen)
         screen.call_after_refresh(screen.go, message.destination)
+
+    @on(WhatIfWanted)
+    @work(group="opening", exclusive=True)
+    async def _what_if_wanted(self, message: WhatIfWanted) -> None:
+        await _loaded("memreplay.runtime.one_answer", "memreplay.tui.screens.what_if")
+        from memreplay.runtime.one_answer import OneAnswer
+        from memreplay.runtime.recorded import settings_of_run
+        from memreplay.tui.screens.what_if import WhatIfScreen
+
+        source = message.source or self._source_of(message.timeline)
+        if source is None:
+            return
+        live = source.handle is not None
+        timeline, answer = message.timeline, message.answer
+
+        def opened() -> OneAnswer:
+            settings = settings_of_run(source.settings, self._launch.settings)
+            return OneAnswer(settings, source.run_id or "live", None if live else source.path, timeline, answer)
+
+        self.push_screen(WhatIfScreen(timeline, message.question, answer, opened))
+
+    @on(ForkWanted)
+    @work(group="forking", exclusive=True)
+    async def _fork_wanted(self, message: ForkWanted) -> None:
+        """Play a branch, then show it beside its trunk."""
+        await _loaded("memreplay.tui.branches", *_SCREENS)
+        from memreplay.tui.branches import play_branch
+
+        source, screen = message.source, self.screen
+
+        def progress(words: str) -> None:
+            if (host := self._replay_of(source)) is not None:
+                host.announce(words)
+
+        try:
+            run_id = await play_branch(message, self._launch.settings, progress)
+        except MemreplayError as error:
+            screen.notify(str(error), severity="error", markup=False)
+            return
+        finally:
+            progress("")
+        self._open_branch(source, run_id)
+
+    @on(BranchWanted)
+    def _branch_wanted(self, message: BranchWanted) -> None:
+        self._open_branch(message.source, message.run_id)
+
+    @work(group="opening", exclusive=True)
+    async def _open_branch(self, source: ReplaySource, run_id: str) -> None:
+        await _loaded(*_SCREENS)
+        from memreplay.tui.screens.compare import CompareScreen, Opened
+        from memreplay.tui.sources import recorded
+
+        assert source.path is not None
+        with self._reporting_errors():
+            id_ = source.timeline.conversation.id
+            branch = await asyncio.to_thread(recorded, source.path, id_, run_id)
+            self.push_screen(CompareScreen(Opened("as recorded", source), Opened(f"branch {run_id}", branch)))
+
+    def _replay_of(self, source: ReplaySource) -> ReplayScreen | None:
+        from memreplay.tui.screens.replay import ReplayScreen
+
+        open_ones = (screen for screen in self.screen_stack if isinstance(screen, ReplayScreen))
+        return next((screen for screen in open_ones if screen.source is source), None)
+
+    def _source_of(self, timeline: Timeline) -> ReplaySource | None:
+        """The source of an open replay."""
+        from memreplay.tui.screens.replay import ReplayScreen
+
+        open_ones = (screen.source for screen in self.screen_stack if isinstance(screen, ReplayScreen))
+        return next((source for source in open_ones if source.timeline is timeline), None)
 
     @on(ContinueWanted)
     @work(group="opening", exclusive=True)

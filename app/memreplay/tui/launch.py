@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from memreplay.settings import Settings
 from memreplay.tui.themes import ThemeChoice
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class Launch:
     ``demo`` is the recording of the guided tour. ``datasets``, ``recordings`` (the shipped demos first) and
     ``load`` are called in a thread after the first paint.
     ``assemble`` takes backend names and a model, ``resume`` a recording and the settings of its unfinished run.
+    ``settings`` are those of today, for runs taken up again.
     """
 
     datasets: Callable[[], Sequence[ListedDataset]]
@@ -101,4 +103,5 @@ class Launch:
     recording: Path | None = None
     against: Path | None = None
     keys: Mapping[str, str] = field(default_factory=dict)
+    settings: Settings = field(default_factory=Settings)
     theme: ThemeChoice = field(default_factory=ThemeChoice)

@@ -10,7 +10,7 @@ from textual.message import Message
 
 if TYPE_CHECKING:
     from memreplay.conversations.models import Question
-    from memreplay.timeline.timeline import Answer
+    from memreplay.timeline.timeline import Answer, Timeline
     from memreplay.tui.sources import ReplaySource
     from memreplay.tui.subjects import DecisionSubject
 
@@ -101,6 +101,36 @@ class RunWanted(Message):
     """Open the results of a recording's newest run."""
 
     path: Path
+
+
+@dataclass
+class WhatIfWanted(Message):
+    """Ask an answer again under changes. ``source`` is where it was recorded, if that is not the open replay."""
+
+    timeline: Timeline
+    question: Question
+    answer: Answer
+    source: ReplaySource | None
+
+
+@dataclass
+class ForkWanted(Message):
+    """Play a branch of a recorded conversation with these edits, as :class:`memreplay.runtime.edits.Edits` reads
+    them."""
+
+    source: ReplaySource
+    turn: int
+    changed: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    inserted: tuple[str, ...] = ()
+
+
+@dataclass
+class BranchWanted(Message):
+    """Open a branch beside the run that it departs from."""
+
+    source: ReplaySource
+    run_id: str
 
 
 @dataclass

@@ -39,8 +39,8 @@ _SUMMARISED: Final[Mapping[str, str]] = {
 class ReplaySource:
     """A timeline, the architectures in it, and the settings of its run.
 
-    A live one has a ``handle``, a recorded one the ``path`` of its file. Nobody closes that file, since a thread of
-    a closed screen may still read it: it is closed with its last reader.
+    A live one has a ``handle``, a recorded one the ``path`` of its file and its ``run_id``. Nobody closes that
+    file, since a thread of a closed screen may still read it: it is closed with its last reader.
     """
 
     timeline: Timeline
@@ -49,6 +49,7 @@ class ReplaySource:
     load_annotations: Callable[[], Annotations]
     handle: RunHandle | None = None
     path: Path | None = None
+    run_id: str = ""
     results: ResultsChoice = field(default_factory=ResultsChoice)
     """What the user chose to see of its results."""
     is_unfinished: bool = False
@@ -156,6 +157,7 @@ def recorded(
         run.settings,
         load_annotations=lambda: annotations,
         path=path,
+        run_id=run.id,
         is_unfinished=is_unfinished,
     )
 
@@ -173,7 +175,7 @@ def _refuse_lost_questions(recording: Recording, run_id: str, conversation_id: s
 
 def _newest_run(recording: Recording) -> str:
     """The id of the newest run that has a conversation."""
-    runs = [run.id for run in recording.runs() if recording.conversation_ids(run.id)]
+    runs = [run.id for run in recording.runs() if run.branch is None and recording.conversation_ids(run.id)]
     if not runs:
         raise RecordingError(f"{recording.path}: no run with a conversation in it")
     return runs[-1]
@@ -272,3 +274,29 @@ def labels_in(path: Path, run_id: str, conversation_id: str) -> Labels:
     with closing(Recording.open(path)) as recording, reporting_damage(path):
         timeline = recording.timeline(run_id, conversation_id)
         return labels_of(timeline, AnswersTable.until(timeline, timeline.last_turn))
+
+
+@dataclass(frozen=True)
+class KnownBranch:
+    """A finished branch of a run: where it departs, and what it changes, in one line."""
+
+    run_id: str
+    turn: int
+    edit: str
+
+
+def branches_of(source: ReplaySource) -> list[KnownBranch]:
+    """The finished branches that depart from a recorded conversation, oldest first.
+
+    Raises:
+        RecordingError: the recording cannot be read.
+    """
+    assert source.path is not None
+    with closing(Recording.open(source.path)) as recording:
+        return [
+            KnownBranch(run.id, run.branch.turn, run.branch.edit)
+            for run in recording.runs()
+            if run.branch is not None
+            and run.status == "finished"
+            and (run.branch.parent, run.branch.conversation) == (source.run_id, source.timeline.conversation.id)
+        ]

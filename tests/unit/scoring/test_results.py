@@ -50,7 +50,7 @@ def test_the_keys_are_the_documented_ones_in_their_order() -> None:
     backend = data["backends"]["rag"]
     assert keys(backend) == (
         "backend model accuracy multiple_choice recall tests retrieval failures tokens cost_usd latency_ms"
-        " headline adjusted extraction writing abstention breakdown judge agreement"
+        " headline adjusted extraction writing abstention breakdown what_if judge agreement"
     )
     assert keys(backend["multiple_choice"]) == (
         "total graded correct accuracy accuracy_without_adversarial ci95 unparsed refused errors by_type"
@@ -67,7 +67,7 @@ def test_the_keys_are_the_documented_ones_in_their_order() -> None:
     assert keys(data["questions"][0]).startswith(
         "question_id dataset conversation backend model repeat kind type question expected predicted"
         " predicted_index correct_index score max_score recorded_score outcome reply error evidence evidence_role"
-        " hits recall_at_10 evidence_in_prompt failure tokens cost_usd ms "
+        " hits recall_at_10 evidence_in_prompt failure tokens cost_usd ms counterfactuals cure "
     )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from memreplay.debugger.what_if.lifetime import Lifetime
 from memreplay.timeline.markers import Column, MarkKind, SessionStart, column_of
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.text import Line, Span, Tone, line
@@ -78,6 +79,10 @@ class StripView:
             spans.append(Span(text, "cursor" if number == current else tone if played or sign else "dim"))
         return line(*spans, most=1)
 
+    def lifetimes(self, lives: Mapping[str, Lifetime], width: int) -> list[Line]:
+        """A row for each memory: a bar over the turns after which it knew an answer, and its name."""
+        return [_lifetime_row(name, life, self._columns(width), width) for name, life in lives.items()]
+
     def sessions(self, width: int) -> Line | None:
         """The row of sessions, each with its date if there is room; None if there is a single undated one."""
         if width not in self._sessions:
@@ -122,3 +127,30 @@ def _tick_of(column: Column) -> tuple[str, Tone]:
 
 def _label_of(start: SessionStart) -> str:
     return f"{start.date.day} {start.date:%b %Y}" if start.date else f"session {start.number}"
+
+
+def _lifetime_row(name: str, life: Lifetime, shares: Sequence[_Share], width: int) -> Line:
+    """The name stands where the answer is not known, at the side with more room."""
+    cells = [
+        any(life.knows(turn) for turn in range(share.column.first, share.column.last + 1))
+        for share in shares
+        for _ in range(share.end - share.start)
+    ]
+    text = ["█" if known else " " for known in cells]
+    label = f" {name}: {_span_of(life)} "
+    first = cells.index(True) if True in cells else len(cells)
+    after = len(cells) - cells[::-1].index(True) if True in cells else 0
+    start = 0 if first >= len(cells) - after else after
+    room = first if start == 0 else len(cells) - after
+    if len(label) > room:
+        # No side has room: the name goes into the bar.
+        start, room = min(first, max(width - len(label), 0)), len(label)
+    label = label[:room]
+    before, behind = "".join(text[:start]), "".join(text[start + len(label) :])
+    return line(Span(before, "good"), Span(label, "key"), Span(behind, "good"), most=1)
+
+
+def _span_of(life: Lifetime) -> str:
+    if life.learnt is None:
+        return "never known"
+    return f"{life.learnt}–{'end' if life.forgotten is None else life.forgotten - 1}"

@@ -19,7 +19,9 @@ from memreplay.settings import command_line
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.controllers.asking import Asking
 from memreplay.tui.controllers.breakpoints import Breakpoints
+from memreplay.tui.controllers.forking import Forking
 from memreplay.tui.controllers.inspection import Inspection
+from memreplay.tui.controllers.lifetimes import Lifetimes
 from memreplay.tui.controllers.navigation import Navigation
 from memreplay.tui.controllers.playback import Playback
 from memreplay.tui.controllers.search import Bookmarks, Search
@@ -31,7 +33,7 @@ from memreplay.tui.panels.panel import DiffBase
 from memreplay.tui.requests import ContinueWanted, Destination
 from memreplay.tui.screens.dialogs import PickScreen, TextScreen, export_screen
 from memreplay.tui.screens.overlays import HelpScreen
-from memreplay.tui.sources import ReplaySource
+from memreplay.tui.sources import ReplaySource, branches_of
 from memreplay.tui.subjects import TurnSubject
 from memreplay.tui.text import line
 from memreplay.tui.widgets.architectures import Architectures
@@ -94,6 +96,8 @@ class ReplayScreen(Screen[None]):
         self.search = Search(timeline, self.navigation, self.conversation, self.architectures, self)
         self.bookmarks = Bookmarks(source, self.navigation, self.strip, self)
         self.asking = Asking(timeline, source.backends, self._asker, self.inspection.explain, self)
+        self.forking = Forking(source, lambda: branches_of(source), self)
+        self.lifetimes = Lifetimes(timeline, self.strip, self)
         self._garbage = QuietGarbage()
 
     def compose(self) -> ComposeResult:
@@ -247,6 +251,8 @@ class ReplayScreen(Screen[None]):
     action_bookmark = _calls(lambda screen: screen.bookmarks.edit)
     action_bookmarks = _calls(lambda screen: screen.bookmarks.open_list)
     action_ask = _calls(lambda screen: screen.asking.ask)
+    action_fork = _calls(lambda screen: screen.forking.fork)
+    action_lifetimes = _calls(lambda screen: screen.lifetimes.choose)
 
     def action_stop(self) -> None:
         self._asker.stop()

@@ -115,7 +115,8 @@ class RunScreen(QuestionsScreen[None]):
         if answer is None:
             self.notify(_ANOTHER_RUN, markup=False)
             return
-        match await self.app.push_screen_wait(WhyScreen(source.timeline, answer, source.load_annotations)):
+        why = WhyScreen(source.timeline, answer, source.load_annotations, source)
+        match await self.app.push_screen_wait(why):
             case None:
                 pass
             case OtherAnswer(step):

@@ -34,10 +34,20 @@ from memreplay.tui.panels.why import (
     waiting_lines,
     why_lines,
 )
-from memreplay.tui.requests import Decision, Destination, FromWhy, Hearing, Life, OtherAnswer, Position
+from memreplay.tui.requests import (
+    Decision,
+    Destination,
+    FromWhy,
+    Hearing,
+    Life,
+    OtherAnswer,
+    Position,
+    WhatIfWanted,
+)
 from memreplay.tui.screens.dialogs import export_screen
 from memreplay.tui.screens.duel import DuelScreen
 from memreplay.tui.screens.overlays import HelpScreen
+from memreplay.tui.sources import ReplaySource
 from memreplay.tui.subjects import AnswerSubject, DecisionSubject, PromptSubject, TurnSubject, origin_words
 from memreplay.tui.text import Line, Span, one_line
 from memreplay.tui.widgets.bars import Bar
@@ -51,9 +61,16 @@ class WhyScreen(Screen[Destination | None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
 
-    def __init__(self, timeline: Timeline, answer: Answer, load_annotations: Callable[[], Annotations]) -> None:
+    def __init__(
+        self,
+        timeline: Timeline,
+        answer: Answer,
+        load_annotations: Callable[[], Annotations],
+        source: ReplaySource | None = None,
+    ) -> None:
+        """``source`` is where the answer was recorded, if no replay of it is open."""
         super().__init__()
-        self._load_annotations = load_annotations
+        self._load_annotations, self._source = load_annotations, source
         asked = answer.asked
         question = timeline.question(asked.question_id) or typed_question(asked.typed or "")
         self._timeline = timeline
@@ -177,6 +194,15 @@ class WhyScreen(Screen[Destination | None]):
             self.dismiss(Life(self._question, self.answer.asked.backend))
         else:
             self.notify("This question names no evidence.", markup=False)
+
+    def action_what_if(self) -> None:
+        """Ask the answer again under one change at a time, if it is wrong."""
+        from memreplay.runtime.one_answer import can_be_asked_again
+
+        if (why_not := can_be_asked_again(self.answer)) is not None:
+            self.notify(why_not, markup=False)
+        else:
+            self.post_message(WhatIfWanted(self._timeline, self._question, self.answer, self._source))
 
     def action_label_right(self) -> None:
         self._label("right")

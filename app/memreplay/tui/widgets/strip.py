@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from textual import events
 from textual.message import Message
 
+from memreplay.debugger.what_if.lifetime import Lifetime
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.panels.strip import StripView
 from memreplay.tui.widgets.bars import Bar
 
 
 class TimelineStrip(Bar):
-    """One row of ticks, and a row of sessions above it if the screen is tall enough. Clicks and drags seek."""
+    """One row of ticks, a row of sessions above it if the screen is tall enough, and bars below. Clicks and drags
+    seek."""
 
     @dataclass
     class Sought(Message):
@@ -24,6 +27,7 @@ class TimelineStrip(Bar):
     def __init__(self, timeline: Timeline, *, id: str) -> None:
         super().__init__(id=id)
         self._view = StripView(timeline)
+        self._lives: Mapping[str, Lifetime] = {}
         self._at = 0, 0
         self._dragging = False
 
@@ -36,9 +40,14 @@ class TimelineStrip(Bar):
         sessions = None if self.screen.has_class("-short") else self._view.sessions(width)
         ticks = self._view.ticks(cursor, frontier, width)
         lines = [ticks] if sessions is None else [sessions, ticks]
+        lines += self._view.lifetimes(self._lives, width)
         if self.styles.height is None or self.styles.height.value != len(lines):
             self.styles.height = len(lines)
         self.show(lines)
+
+    def show_lifetimes(self, lives: Mapping[str, Lifetime]) -> None:
+        """Show from the next paint on when each memory knew an answer; none removes the bars."""
+        self._lives = lives
 
     def refresh_marks(self) -> None:
         """Count the marks again at the next paint."""

@@ -1,0 +1,121 @@
+"""``memreplay bisect``: from which turn on a question can be answered, and until when."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memreplay.cli.options import COMMAND_OPTIONS, GivenSettings, takes_settings
+from memreplay.conversations.models import Question
+from memreplay.debugger.what_if.lifetime import Lifetime
+from memreplay.errors import UsageError
+from memreplay.printable import printable
+from memreplay.recording.bodies import reporting_damage
+from memreplay.recording.reader import Recording, RunInfo
+from memreplay.runtime.bisecting import BY, By, lifetimes, memories_in, question_in
+from memreplay.runtime.reasking import Reasking
+from memreplay.runtime.recorded import settings_of_run
+from memreplay.settings import Settings, read_settings
+from memreplay.terminal import say
+from memreplay.timeline.timeline import Timeline
+
+command = typer.Typer(**COMMAND_OPTIONS)
+
+_WIDEST_BAR = 60
+_MEANINGS: Mapping[By, str] = {
+    "stored": "what is stored holds the answer",
+    "prompt": "what memory returns for the question holds the answer",
+    "answer": "the model answers correctly",
+}
+
+
+@command.command()
+@takes_settings("api_base", "timeout", "offline")
+def bisect(
+    file: Annotated[Path, typer.Argument(help="A recording.")],
+    question: Annotated[str, typer.Option(metavar="ID", help="The question's id, or its end if that is unique.")],
+    by: Annotated[
+        str,
+        typer.Option(
+            metavar="stored|prompt|answer",
+            help="What counts as knowing: what is stored holds the answer (from the recording alone), what the"
+            " rebuilt memory returns holds it, or the model gives it.",
+        ),
+    ] = "stored",
+    run: Annotated[str | None, typer.Option(metavar="ID", help="Run or branch. [default: the newest run]")] = None,
+    *,
+    given: GivenSettings,
+) -> None:
+    """Show from which turn on each memory knew the answer of a question, and until when.
+
+    It looks at a number of turns that grows with the logarithm of the conversation's length.
+    """
+    known = next((each for each in BY if each == by), None)
+    if known is None:
+        raise UsageError(f"--by {by}: expected {', '.join(BY)}")
+    settings = read_settings(**given)
+    with closing(Recording.open(file)) as recording, reporting_damage(file):
+        info = recording.run(run)
+        timeline, found = _question(recording, info, question)
+        result = asyncio.run(_bisect(timeline, found, known, info, settings))
+    print(f"{found.id}: {printable(found.text)}")
+    print(f"known: {_MEANINGS[known]}")
+    width = max(map(len, result))
+    for name, life in result.items():
+        print(f"{name:<{width}}  {bar(life, timeline.last_turn, _WIDEST_BAR)}  {in_words(life)}")
+    turns = len({turn for life in result.values() for turn in life.probed})
+    print(f"looked at {turns} of {timeline.last_turn + 1} positions", file=sys.stderr)
+
+
+async def _bisect(
+    timeline: Timeline, question: Question, by: By, run: RunInfo, given: Settings
+) -> Mapping[str, Lifetime]:
+    backends = memories_in(timeline)
+    if not backends:
+        raise UsageError("this run has no memory to bisect")
+    if by == "stored":
+        return await lifetimes(timeline, question, backends, by, None)
+    reasking = Reasking(settings_of_run(run.settings, given), run.id, lambda sentence: say(f"warning: {sentence}"))
+    try:
+        await reasking.check(run.settings["model"] if by == "answer" else ())
+        return await lifetimes(timeline, question, backends, by, reasking)
+    finally:
+        await reasking.close()
+
+
+def _question(recording: Recording, run: RunInfo, wanted: str) -> tuple[Timeline, Question]:
+    found = [
+        (conversation.id, question)
+        for id_ in recording.conversation_ids(run.id)
+        for conversation in [recording.conversation(run.id, id_)]
+        if (question := question_in(conversation, wanted)) is not None
+    ]
+    if len(found) != 1:
+        what = "no question" if not found else f"{len(found)} questions"
+        raise UsageError(f"--question {wanted}: {what} of run {run.id} {'has' if not found else 'have'} this id")
+    id_, question = found[0]
+    return recording.timeline(run.id, id_), question
+
+
+def bar(life: Lifetime, last: int, width: int) -> str:
+    """Turns 0 to ``last`` in at most ``width`` cells, full where the answer is known at any of their turns."""
+    cells = min(width, last + 1)
+    edges = [cell * (last + 1) // cells for cell in range(cells + 1)]
+    return "".join(
+        "█" if any(life.knows(turn) for turn in range(first, end)) else "·" for first, end in pairwise(edges)
+    )
+
+
+def in_words(life: Lifetime) -> str:
+    """Learnt when, forgotten when."""
+    if life.learnt is None:
+        return "never known at the turns looked at"
+    since = f"learnt at turn {life.learnt}" if life.learnt else "known from the start"
+    return f"{since}, " + ("known to the end" if life.forgotten is None else f"forgotten at turn {life.forgotten}")

@@ -1,0 +1,120 @@
+"""``memreplay fork``: change something in a recorded session at a turn, play on, and compare."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memreplay.batch.recorded_run import RunPlan, run_recorded
+from memreplay.batch.report import results_of_run
+from memreplay.cli.compare import as_text
+from memreplay.cli.options import COMMAND_OPTIONS, GivenSettings, takes_settings
+from memreplay.cli.why import exit_code_of
+from memreplay.debugger.what_if.divergence import diverges_at
+from memreplay.errors import EXIT_QUESTION_ERRORS, UsageError
+from memreplay.printable import printable
+from memreplay.recording.bodies import reporting_damage
+from memreplay.recording.branches import Branch
+from memreplay.recording.reader import Recording, RunInfo
+from memreplay.runtime.branching import BranchRun, existing_branch
+from memreplay.runtime.branching import fork as prepared
+from memreplay.runtime.edits import FORMS, Edits
+from memreplay.scoring.results import QuestionRow
+from memreplay.scoring.run_comparison import AnswerRow, compare_runs
+from memreplay.settings import read_settings
+from memreplay.terminal import say
+
+command = typer.Typer(**COMMAND_OPTIONS)
+
+
+@command.command()
+@takes_settings("api_base", "concurrency", "rpm", "tpm", "timeout", "cache", "offline")
+def fork(
+    file: Annotated[Path, typer.Argument(help="A recording.")],
+    at: Annotated[int, typer.Option(metavar="TURN", help="Depart after this turn; 0 is before the first.")],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="WHAT=VALUE",
+            help=f"Change a setting, a later message, a value in a state (JSON) or a point: {FORMS}. Repeatable.",
+        ),
+    ] = None,
+    delete: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WHAT", help="Delete message:N, key:KEY/PLACE or point:ID. Repeatable."),
+    ] = None,
+    insert: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="message:N=ROLE: TEXT",
+            help="Insert a message after message N; ROLE is user or assistant. Repeatable.",
+        ),
+    ] = None,
+    run: Annotated[
+        str | None, typer.Option(metavar="ID", help="Run or branch to depart from. [default: the newest run]")
+    ] = None,
+    conversation: Annotated[
+        str | None, typer.Option(metavar="ID", help="Conversation of the run, if it has several.")
+    ] = None,
+    *,
+    given: GivenSettings,
+) -> None:
+    """Change something in a recorded session after a turn, play on, ask all questions, and compare.
+
+    The branch is saved in the same recording; the run that it departs from is not changed. Memory is rebuilt up to
+    the turn on embedded stores. Replies to prompts that did not change are taken from the recording.
+    """
+    settings = read_settings(**given)
+    with closing(Recording.open(file)) as recording, reporting_damage(file):
+        parent = recording.run(run)
+        edits = Edits(set_ or (), delete or (), insert or ())
+        branch = edits.branch(parent.id, _conversation(recording, parent, conversation), at)
+        made = prepared(recording, branch, settings)
+        before = existing_branch(recording, made)
+    if before is None or before.status != "finished":
+        branch_run = BranchRun(made, file, lambda sentence: say(f"warning: {sentence}"))
+        plan = RunPlan(perceive=made.perceives, resume=before is not None, retry_errors=False)
+        ending = asyncio.run(run_recorded(branch_run, [made.conversation], [], plan))
+        if ending != "complete":
+            say(f"{ending}; everything finished so far is saved. To continue, run the same command again")
+            raise typer.Exit(exit_code_of(ending))
+    with closing(Recording.open(file)) as recording, reporting_damage(file):
+        found = existing_branch(recording, made)
+        assert found is not None
+        rows = _compare(recording, parent, found, branch)
+    if any(row.outcome == "error" for row in rows):
+        raise typer.Exit(EXIT_QUESTION_ERRORS)
+
+
+def _compare(recording: Recording, parent: RunInfo, run: RunInfo, branch: Branch) -> Sequence[QuestionRow]:
+    """Print what the branch changed; its rows."""
+    trunk, other = (recording.timeline(each.id, branch.conversation) for each in (parent, run))
+    print(f"branch {run.id} of {parent.id} at turn {branch.turn}: {printable(branch.edit)}")
+    for backend in other.backends:
+        turn = diverges_at(trunk, other, backend)
+        print(f"  {backend}: memory " + ("is the same" if turn is None else f"differs from turn {turn} on"))
+    sides = [
+        [row for row in results_of_run(recording, each).questions if row.conversation == branch.conversation]
+        for each in (parent, run)
+    ]
+    before, after = ([AnswerRow.model_validate(row.model_dump()) for row in rows] for rows in sides)
+    print("\nA is the run that it departs from, B the branch.")
+    print("\n".join(as_text(compare_runs(before, after, parent.settings, run.settings))))
+    print(f"the branch's own results: memreplay report {recording.path} --run {run.id}", file=sys.stderr)
+    return sides[1]
+
+
+def _conversation(recording: Recording, run: RunInfo, wanted: str | None) -> str:
+    known = recording.conversation_ids(run.id)
+    if wanted is None and len(known) == 1:
+        return known[0]
+    if wanted not in known:
+        raise UsageError(f"--conversation: expected one of {', '.join(known)}")
+    return wanted

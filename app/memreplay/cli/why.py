@@ -1,0 +1,82 @@
+"""``memreplay why``: ask the wrong answers of a finished run again, under one change at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memreplay.batch.estimate import print_estimate
+from memreplay.batch.recorded_run import Ending
+from memreplay.batch.why import estimate_reasking, reask
+from memreplay.cli.options import COMMAND_OPTIONS, GivenSettings, Outputs, takes_settings
+from memreplay.cli.report import check_report_outputs, default_output, write_report
+from memreplay.errors import EXIT_DONE, EXIT_INTERRUPTED, EXIT_QUESTION_ERRORS, EXIT_STOPPED, UsageError
+from memreplay.runtime.changes import Selection
+from memreplay.scoring.counterfactuals import INTERVENTIONS, Intervention
+from memreplay.scoring.results import Results
+from memreplay.settings import read_settings
+from memreplay.terminal import say
+
+command = typer.Typer(**COMMAND_OPTIONS)
+
+
+@command.command()
+@takes_settings("api_base", "concurrency", "rpm", "tpm", "timeout", "cache", "offline")
+def why(
+    file: Annotated[Path, typer.Argument(help="A recording.")],
+    run: Annotated[str | None, typer.Option(metavar="ID", help="Run to ask again. [default: the newest]")] = None,
+    change: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help=f"Change to try. Repeatable. [default: {', '.join(INTERVENTIONS)}]"),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Only the first N wrong answers. [default: all]"),
+    ] = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Count calls, tokens and cost; call no model.")
+    ] = False,
+    output: Outputs = None,
+    *,
+    given: GivenSettings,
+) -> None:
+    """Ask each wrong answer again under one change at a time, and report what repairs it.
+
+    Every reply is recorded. Run the same command again to continue after an interruption.
+    """
+    settings = read_settings(**given)
+    selection = Selection(interventions=chosen_changes(change), limit=limit)
+    if estimate:
+        print_estimate(asyncio.run(estimate_reasking(file, run, settings, selection)), "wrong answers")
+        return
+    outputs = tuple(dict.fromkeys(output or ())) or (default_output(file),)
+    check_report_outputs(outputs, inputs=(file,))
+    ending = asyncio.run(reask(file, run, settings, selection))
+    results = write_report(file, run, outputs, None)
+    if ending != "complete":
+        say(f"{ending}; every reply so far is recorded. To continue, run the same command again")
+        raise typer.Exit(exit_code_of(ending))
+    if has_errors(results):
+        raise typer.Exit(EXIT_QUESTION_ERRORS)
+
+
+def chosen_changes(names: Sequence[str] | None) -> tuple[Intervention, ...]:
+    """The values of ``--change``, in their order of asking. Raises UsageError for an unknown one."""
+    for name in names or ():
+        if name not in INTERVENTIONS:
+            raise UsageError(f"--change {name}: expected {', '.join(INTERVENTIONS)}")
+    return tuple(name for name in INTERVENTIONS if not names or name in names)
+
+
+def exit_code_of(ending: Ending) -> int:
+    """The exit code of what did not run to its end by itself, or did."""
+    return {"complete": EXIT_DONE, "interrupted": EXIT_INTERRUPTED, "stopped": EXIT_STOPPED}[ending]
+
+
+def has_errors(results: Results) -> bool:
+    """Whether a re-ask ended in an error."""
+    return any(each.outcome == "error" for row in results.questions for each in row.counterfactuals or ())

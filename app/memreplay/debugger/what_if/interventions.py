@@ -1,0 +1,188 @@
+"""The prompt of a wrong answer under each change: a pure function of the question and its recorded trace.
+
+A change that would leave the prompt as it was does not apply and is not asked, so that every re-ask but the control
+tests something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from memory_backends.base import Recall, TokenCounter
+from memreplay.conversations.models import Conversation, Question
+from memreplay.debugger.what_if.units import Unit, apart, joined, turns_as_units, units_of
+from memreplay.engine.events import QuestionAsked
+from memreplay.grading.equivalence import contains
+from memreplay.llm.model import PromptMessage
+from memreplay.llm.prompts import context_of, with_context
+from memreplay.scoring.counterfactuals import FROM_MEMORY, Intervention
+from memreplay.scoring.holding import Answerable, Piece
+
+
+@dataclass(frozen=True)
+class Case:
+    """A wrong answer to be asked again: its question, what was recorded, and the values known to be outdated."""
+
+    question: Question
+    conversation: Conversation
+    asked: QuestionAsked
+    outdated: tuple[str, ...]
+    count_tokens: TokenCounter
+
+    @cached_property
+    def context(self) -> str:
+        """What memory gave to the model."""
+        return context_of(self.asked.prompt)
+
+    @cached_property
+    def units(self) -> tuple[Unit, ...] | None:
+        """The parts of the context; None if it cannot be taken apart."""
+        return units_of(self.context, self.asked.hits, self.conversation)
+
+    @cached_property
+    def evidence(self) -> tuple[str, ...]:
+        """The evidence turns that support the answer."""
+        return tuple(turn for turn in self.answerable.evidence if turn in self.conversation.turns_by_id)
+
+    @cached_property
+    def missing(self) -> list[Unit]:
+        """The evidence turns whose words are not in the context."""
+        verbatim = frozenset(turn for hit in self.asked.hits if hit.in_prompt for turn in hit.turns)
+        given = [Piece(self.context, verbatim, verbatim)]
+        lost = [turn for turn in self.evidence if not self.answerable.is_verbatim(turn, given)]
+        return turns_as_units(lost, self.conversation)
+
+    @cached_property
+    def answerable(self) -> Answerable:
+        return Answerable(self.question, self.conversation.turns_by_id)
+
+    def bears_evidence(self, unit: Unit) -> bool:
+        """Whether a unit comes from an evidence turn, or holds the answer in other words."""
+        linked = unit.turns | unit.sources
+        if not linked.isdisjoint(self.question.evidence):
+            return True
+        return bool(self.evidence) and self.answerable.held_by([Piece(unit.text, linked, unit.turns)])
+
+
+def changed_prompt(intervention: Intervention, case: Case) -> tuple[PromptMessage, ...] | None:
+    """The prompt under a change of the recorded context; None where the change does not apply."""
+    if intervention == "unchanged":
+        return case.asked.prompt
+    context = _CHANGES[intervention](case)
+    if context is None or context.strip() == case.context.strip():
+        return None
+    return with_context(case.asked.prompt, context)
+
+
+def recalled_prompt(case: Case, recall: Recall) -> tuple[PromptMessage, ...] | None:
+    """The prompt with what the rebuilt memory returns under other limits; None if that is the same."""
+    if recall.context.strip() == case.context.strip():
+        return None
+    return with_context(case.asked.prompt, recall.context)
+
+
+def _evidence_only(case: Case) -> str | None:
+    return joined(apart(turns_as_units(case.evidence, case.conversation))) if case.evidence else None
+
+
+def _evidence_added(case: Case) -> str | None:
+    if not case.missing:
+        return None
+    if case.units is None:
+        return joined([Unit(case.context), *apart(case.missing)] if case.context.strip() else apart(case.missing))
+    return joined(_inserted(case.units, case.missing))
+
+
+def _evidence_replacing(case: Case) -> str | None:
+    if not case.missing or not case.units:
+        return None
+    needed = case.count_tokens(joined(apart(case.missing)))
+    removable = [unit for unit in case.units if unit.rank is not None and not case.bears_evidence(unit)]
+    removed: list[Unit] = []
+    for unit in sorted(removable, key=lambda unit: -(unit.rank or 0)):
+        if needed <= 0:
+            break
+        needed -= case.count_tokens(unit.text)
+        removed.append(unit)
+    if not removed:
+        return None
+    return joined(_inserted([unit for unit in case.units if unit not in removed], case.missing))
+
+
+def _evidence_first(case: Case) -> str | None:
+    parts = _evidence_and_rest(case)
+    return None if parts is None else joined([*parts[0], *parts[1]])
+
+
+def _evidence_last(case: Case) -> str | None:
+    parts = _evidence_and_rest(case)
+    return None if parts is None else joined([*parts[1], *parts[0]])
+
+
+def _evidence_and_rest(case: Case) -> tuple[list[Unit], list[Unit]] | None:
+    """What bears evidence, with the evidence that was missing; and all other units."""
+    if case.units is None or not case.evidence:
+        return None
+    bearing = [unit for unit in case.units if case.bears_evidence(unit)]
+    rest = [unit for unit in case.units if unit not in bearing]
+    evidence = _inserted(bearing, case.missing)
+    return (apart(evidence), rest) if rest and evidence else None
+
+
+def _current_value_only(case: Case) -> str | None:
+    lines = case.context.split("\n")
+    kept = [line for line in lines if not _is_outdated(line, case)]
+    return None if len(kept) == len(lines) else "\n".join(kept)
+
+
+def _is_outdated(line: str, case: Case) -> bool:
+    """Whether a line holds an outdated value and not the current one: a correction often names both."""
+    old = any(contains(value, line) for value in case.outdated)
+    return old and not contains(case.question.expected, line)
+
+
+def _distractors_removed(case: Case) -> str | None:
+    if case.units is None:
+        return None
+    if case.question.abstain:
+        bait = frozenset(case.question.evidence)
+        kept = [unit for unit in case.units if bait.isdisjoint(unit.turns | unit.sources)]
+        return joined(kept) if len(kept) < len(case.units) else None
+    kept = [unit for unit in case.units if case.bears_evidence(unit)]
+    return joined(kept) if kept else None
+
+
+def _closed_book(case: Case) -> str | None:
+    return ""
+
+
+_CHANGES: Mapping[Intervention, Callable[[Case], str | None]] = {
+    "evidence_only": _evidence_only,
+    "evidence_added": _evidence_added,
+    "evidence_replacing": _evidence_replacing,
+    "evidence_first": _evidence_first,
+    "evidence_last": _evidence_last,
+    "current_value_only": _current_value_only,
+    "distractors_removed": _distractors_removed,
+    "closed_book": _closed_book,
+}
+
+
+def _inserted(units: Sequence[Unit], added: Sequence[Unit]) -> list[Unit]:
+    """The units with others added in the order of the conversation: a correction has to follow what it corrects."""
+    placed = list(units)
+    as_lines = bool(placed) and all(unit.is_line for unit in placed)
+    for unit in added if as_lines or not placed else apart(added):
+        number = unit.number or 0
+        later = (at for at, other in enumerate(placed) if other.number is not None and other.number > number)
+        placed.insert(next(later, len(placed)), unit)
+    return placed
+
+
+def wants_memory(interventions: Sequence[Intervention], case: Case, limited_by_top_k: bool) -> list[Intervention]:
+    """Those for which the memory has to be rebuilt: what limits it could have kept something out."""
+    was_cut = bool(case.asked.cut) or any(not hit.in_prompt for hit in case.asked.hits)
+    applies = {"double_budget": was_cut or limited_by_top_k, "double_top_k": limited_by_top_k}
+    return [name for name in interventions if name in FROM_MEMORY and applies[name]]

@@ -1,0 +1,104 @@
+"""From which turn on a question can be answered, and until when: bisection over the turns of a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from memory_backends.base import Recall
+from memreplay.conversations.models import Question
+from memreplay.scoring.evidence_trail import piece_of
+from memreplay.scoring.holding import Answerable, Piece
+from memreplay.scoring.stored import StoredMemory
+from memreplay.timeline.timeline import Timeline
+
+IsKnown = Callable[[int], Awaitable[bool]]
+"""Whether the answer is known once this many turns were played."""
+
+
+@dataclass(frozen=True)
+class Lifetime:
+    """``learnt`` is the first turn after which the answer is known; None if no turn was found.
+
+    ``forgotten`` is the first turn after which it is no longer known; None if it is known to the end. ``probed``
+    are the turns that were tried. Between them it is assumed that the answer is learnt once and forgotten at most
+    once.
+    """
+
+    learnt: int | None
+    forgotten: int | None
+    probed: tuple[int, ...]
+
+    def knows(self, turn: int) -> bool:
+        """Whether the answer is known after a turn."""
+        if self.learnt is None or turn < self.learnt:
+            return False
+        return self.forgotten is None or turn < self.forgotten
+
+
+async def lifetime(is_known: IsKnown, heard: int, last: int) -> Lifetime:
+    """Find when an answer is learnt and forgotten, with a number of probes that grows with the logarithm of turns.
+
+    ``heard`` is the turn after which memory has heard the evidence, ``last`` the last turn.
+    """
+    found: dict[int, bool] = {}
+
+    async def known(turn: int) -> bool:
+        if turn not in found:
+            found[turn] = await is_known(turn)
+        return found[turn]
+
+    async def first_after(low: int, high: int, wanted: bool) -> int:
+        """The first turn after ``low`` where it is as ``wanted``, which it is at ``high`` and not at ``low``."""
+        while high - low > 1:
+            middle = (low + high) // 2
+            if await known(middle) == wanted:
+                high = middle
+            else:
+                low = middle
+        return high
+
+    inside = await _some_turn(known, heard, last)
+    if inside is None:
+        return Lifetime(None, None, tuple(found))
+    learnt = 0 if await known(0) else await first_after(0, inside, True)
+    forgotten = None if await known(last) else await first_after(inside, last, False)
+    return Lifetime(learnt, forgotten, tuple(found))
+
+
+async def _some_turn(known: IsKnown, heard: int, last: int) -> int | None:
+    """A turn at which the answer is known: the last, or one at doubling distances after it was heard."""
+    if await known(last):
+        return last
+    distance = 0
+    while heard + distance < last:
+        if await known(heard + distance):
+            return heard + distance
+        distance = 2 * distance or 1
+    return None
+
+
+def heard_at(question: Question, timeline: Timeline) -> int:
+    """The position at which memory has heard all evidence; 1 if none is named."""
+    heard = [timeline.observed_at(turn) for turn in question.evidence]
+    return max([position for position in heard if position is not None], default=1)
+
+
+def stored_at(timeline: Timeline, backend: str, question: Question, turn: int) -> bool:
+    """Whether what a memory stores after a turn holds the answer, from the recording alone."""
+    events = (event for position in range(turn + 1) for event in timeline.events_at(backend, position))
+    memory = StoredMemory(events)
+    pieces = [piece_of(item) for item in memory.items if item.is_current]
+    return Answerable(question, timeline.conversation.turns_by_id).held_by(pieces)
+
+
+def given_holds(timeline: Timeline, question: Question, recall: Recall) -> bool:
+    """Whether what a memory returned for the question holds the answer."""
+    pieces = [
+        Piece(hit.text, frozenset((*hit.turns, *hit.sources)), frozenset(hit.turns))
+        for hit in recall.hits
+        if hit.in_prompt
+    ]
+    if recall.context and not any(piece.text for piece in pieces):
+        pieces.append(Piece(recall.context))
+    return Answerable(question, timeline.conversation.turns_by_id).held_by(pieces)

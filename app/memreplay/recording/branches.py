@@ -1,0 +1,88 @@
+"""Branches: runs that depart from another run of the same recording at a turn, with what was changed by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from pydantic import Field
+from sqlite_utils import Database
+
+from memory_backends.editing import KeyEdit, PointEdit
+from memreplay.conversations.editing import MessageEdit
+from memreplay.conversations.models import Frozen
+
+
+class Branch(Frozen):
+    """Where a run departs from its ``parent``, and how.
+
+    ``turn`` counts the turns that were played before the edits, in the parent's conversation. ``messages`` are
+    edits of that conversation; ``stores`` are made in memory once these turns were played; ``settings`` replace
+    those of the parent.
+    """
+
+    parent: str
+    conversation: str
+    turn: int
+    messages: tuple[MessageEdit, ...] = ()
+    stores: tuple[KeyEdit | PointEdit, ...] = ()
+    settings: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def edit(self) -> str:
+        """What was changed, in one line."""
+        return "; ".join([*map(_of_message, self.messages), *map(_of_store, self.stores), *self._settings()])
+
+    def _settings(self) -> list[str]:
+        return [f"{name} = {_shown(value)}" for name, value in self.settings.items()]
+
+
+def _of_message(edit: MessageEdit) -> str:
+    if edit.inserts:
+        return f"after message {edit.turn} inserted {edit.role}: {_short(edit.text or '')}"
+    return f"message {edit.turn} dropped" if edit.text is None else f"message {edit.turn} = {_short(edit.text)}"
+
+
+def _of_store(edit: KeyEdit | PointEdit) -> str:
+    if isinstance(edit, PointEdit):
+        return f"point {edit.id} deleted" if edit.content is None else f"point {edit.id} = {_short(edit.content)}"
+    if edit.removes:
+        return f"{edit.key}{edit.pointer} deleted"
+    return f"{edit.key}{edit.pointer} = {_short(orjson.dumps(edit.value).decode())}"
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+_LONGEST = 60
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+
+
+def insert_branch(db: Database, run_id: str, branch: Branch) -> None:
+    """Store a branch, in the transaction that stores its run."""
+    db.table("branches").insert(
+        {
+            "run_id": run_id,
+            "parent": branch.parent,
+            "conversation": branch.conversation,
+            "turn": branch.turn,
+            "edit": branch.model_dump_json(include={"messages", "stores", "settings"}),
+        }
+    )
+
+
+def branches_in(db: Database) -> dict[str, Branch]:
+    """All branches by the id of their run; none in a recording of an older format."""
+    if "branches" not in db.table_names():
+        return {}
+    return {
+        row["run_id"]: Branch.model_validate(
+            {name: row[name] for name in ("parent", "conversation", "turn")} | orjson.loads(row["edit"])
+        )
+        for row in db.query("select * from branches")
+    }

@@ -1,0 +1,100 @@
+"""``git bisect`` for memory: when each memory of a recorded run learnt the answer of a question, and forgot it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
+
+from memory_backends.base import Recall
+from memory_backends.controls import CONTROLS
+from memreplay.conversations.models import Conversation, Question
+from memreplay.debugger.what_if.lifetime import IsKnown, Lifetime, given_holds, heard_at, lifetime, stored_at
+from memreplay.engine.answers import choice_order, score_reply, with_order
+from memreplay.errors import MemreplayError
+from memreplay.llm import AGENT_MODEL
+from memreplay.llm.prompts import build_request
+from memreplay.llm.tokens import context_budget
+from memreplay.runtime.changes import AskableMemory
+from memreplay.runtime.reasking import Reasking
+from memreplay.timeline.timeline import Timeline
+
+By = Literal["stored", "prompt", "answer"]
+BY: tuple[By, ...] = get_args(By)
+"""What counts as knowing: what is stored holds the answer, by the recording alone; what the rebuilt memory returns
+holds it; the model gives it."""
+
+
+class BisectError(MemreplayError):
+    """A memory or a model failed, so that it cannot be said what was known."""
+
+
+def question_in(conversation: Conversation, wanted: str) -> Question | None:
+    """The question with this id, or the one whose id ends in it."""
+    questions = conversation.questions
+    exact = next((question for question in questions if question.id == wanted), None)
+    ending = [question for question in questions if question.id.endswith(wanted)]
+    return exact or (ending[0] if len(ending) == 1 else None)
+
+
+def memories_in(timeline: Timeline, chosen: Sequence[str] = ()) -> list[str]:
+    """The memories of a recording that can be bisected."""
+    return [name for name in timeline.backends if name not in CONTROLS and (not chosen or name in chosen)]
+
+
+async def lifetimes(
+    timeline: Timeline, question: Question, backends: Sequence[str], by: By, reasking: Reasking | None
+) -> Mapping[str, Lifetime]:
+    """By backend, from when to when the answer is known. Only ``stored`` needs no ``reasking``.
+
+    Raises:
+        BisectError: a memory or a model failed.
+    """
+    heard, last = heard_at(question, timeline), timeline.last_turn
+    if by == "stored":
+        return {name: await lifetime(_stored(timeline, name, question), heard, last) for name in backends}
+    assert reasking is not None
+    found: dict[str, Lifetime] = {}
+    async with reasking.rebuilding(timeline.conversation) as memory_of:
+        for name in backends:
+            probe = _Probe(timeline, question, memory_of(name), reasking)
+            found[name] = await lifetime(probe.is_given if by == "prompt" else probe.is_answered, heard, last)
+    return found
+
+
+def _stored(timeline: Timeline, backend: str, question: Question) -> IsKnown:
+    async def is_stored(turn: int) -> bool:
+        return stored_at(timeline, backend, question, turn)
+
+    return is_stored
+
+
+class _Probe:
+    """One memory, asked at any turn under the limits of its run."""
+
+    def __init__(self, timeline: Timeline, question: Question, memory: AskableMemory, reasking: Reasking) -> None:
+        self._timeline, self._question, self._memory, self._reasking = timeline, question, memory, reasking
+        self._model = next(model for model in reasking.settings.model if model != AGENT_MODEL)
+
+    async def is_given(self, turn: int) -> bool:
+        """Whether it returns the answer after a turn."""
+        recall = await self._recall(turn)
+        return given_holds(self._timeline, self._question, recall)
+
+    async def is_answered(self, turn: int) -> bool:
+        """Whether the model answers correctly after a turn."""
+        settings = self._reasking.settings
+        order = choice_order(self._question, settings.seed if settings.shuffle_choices else None)
+        shown = with_order(self._question, order)
+        recall = await self._recall(turn)
+        reply = await self._reasking.reply(build_request(shown, recall.context, self._model, settings.api_base))
+        if reply.error is not None:
+            raise BisectError(f"after turn {turn}: {reply.error}")
+        return score_reply(shown, reply).outcome == "correct"
+
+    async def _recall(self, turn: int) -> Recall:
+        settings = self._reasking.settings
+        budget = context_budget(self._model, settings.context_tokens, self._memory.limited_by_top_k)
+        recall = await self._memory.recall(self._question.text, settings.top_k, budget, self._model, turn)
+        if isinstance(recall, str):
+            raise BisectError(recall)
+        return recall

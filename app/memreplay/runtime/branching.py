@@ -1,0 +1,223 @@
+"""A branch of a recorded run: the same run up to a turn, then with something changed by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from jsonpointer import JsonPointer, JsonPointerException
+
+from memory_backends.base import MemoryBackend
+from memory_backends.controls import CLOSED_BOOK
+from memory_backends.editing import KeyEdit, PointEdit, edited_state
+from memreplay.conversations.editing import edited_conversation
+from memreplay.conversations.models import Conversation
+from memreplay.engine.agent_session import AgentSession
+from memreplay.engine.events import EventSink
+from memreplay.engine.session import ReplayPlan, ReplaySession
+from memreplay.errors import UsageError
+from memreplay.llm.caching import CachedModel
+from memreplay.llm.model import Reply
+from memreplay.recording.branches import Branch
+from memreplay.recording.reader import UNFINISHED, Recording, RunInfo, RunStatus
+from memreplay.recording.writer import RunRecorder, fingerprint
+from memreplay.runtime.changes import paid_replies
+from memreplay.runtime.recorded import settings_of_run
+from memreplay.runtime.run_with_tests import RunWithTests
+from memreplay.settings import Settings
+from memreplay.timeline.timeline import Timeline
+
+BRANCH_SETTINGS = ("top_k", "context_tokens", "embedder", "extractor", "ablate", "tier_share")
+"""Settings that a branch may change. What is stored depends on the last four, so these hold from its first turn."""
+
+
+@dataclass(frozen=True)
+class Fork:
+    """All that a branch needs of its trunk.
+
+    ``edits`` are those of the branches that it descends from, and its own, each with its turn. ``root`` is the id
+    of the trunk, in whose namespace memory is rebuilt, so that keys and ids are the same. ``paid`` are the parent's
+    replies by request.
+    """
+
+    branch: Branch
+    conversation: Conversation
+    settings: Settings
+    root: str
+    edits: tuple[tuple[int, KeyEdit | PointEdit], ...]
+    paid: Mapping[str, Reply]
+    perceives: bool
+    baselines: tuple[str, ...]
+
+    @property
+    def identity(self) -> str:
+        """Equal for the same branch: an interrupted one is continued by the same command."""
+        return fingerprint({"branch": self.branch.model_dump(mode="json"), "model": list(self.settings.model)})
+
+
+def fork(recording: Recording, branch: Branch, given: Settings) -> Fork:
+    """Prepare a branch. Nothing is written.
+
+    Raises:
+        UsageError: the edits do not fit, or there are none.
+        RecordingError: the recording has no such run or conversation.
+    """
+    parent = recording.run(branch.parent)
+    if not branch.edit:
+        raise UsageError("a branch needs a change: --set, --delete or --insert")
+    if "backend" not in parent.settings:
+        raise UsageError(f"{recording.path}: run {parent.id} was imported: its memories cannot be rebuilt")
+    before = recording.conversation(parent.id, branch.conversation)
+    if before.conversing:
+        raise UsageError(f"{branch.conversation}: tests in which the agent converses cannot be forked")
+    if not 0 <= branch.turn <= len(before.turns):
+        raise UsageError(f"--at {branch.turn}: expected a turn from 0 to {len(before.turns)}")
+    _refuse_before(parent, branch)
+    lineage = [*_ancestors(recording, parent), branch]
+    settings = settings_of_run(parent.settings, given)
+    timeline = recording.timeline(parent.id, branch.conversation)
+    for edit in branch.stores:
+        _refuse_unknown(edit, timeline, branch.turn)
+    made = Fork(
+        branch=branch,
+        conversation=edited_conversation(before, branch.turn, branch.messages),
+        settings=replace(settings, **branch.settings),
+        root=lineage[0].parent,
+        edits=tuple((each.turn, edit) for each in lineage for edit in each.stores),
+        paid=paid_replies(timeline, settings.api_base),
+        perceives=_has_perceived(recording, parent, branch.conversation),
+        baselines=(CLOSED_BOOK,) if parent.settings.get("closed_book_asked_along") else (),
+    )
+    return replace(made, paid={**_paid_before(recording, made), **made.paid})
+
+
+def _paid_before(recording: Recording, made: Fork) -> Mapping[str, Reply]:
+    """The replies that an interrupted attempt at the same branch has paid for."""
+    run, id_ = existing_branch(recording, made), made.branch.conversation
+    if run is None or id_ not in recording.conversation_ids(run.id):
+        return {}
+    return paid_replies(recording.timeline(run.id, id_), made.settings.api_base)
+
+
+def _refuse_before(parent: RunInfo, branch: Branch) -> None:
+    """A branch of a branch departs from what that changed, so not before it."""
+    if parent.branch is not None and branch.turn < parent.branch.turn:
+        raise UsageError(
+            f"--at {branch.turn}: run {parent.id} is a branch that departs after turn {parent.branch.turn};"
+            f" fork its parent {parent.branch.parent} to depart earlier"
+        )
+
+
+def _refuse_unknown(edit: KeyEdit | PointEdit, timeline: Timeline, turn: int) -> None:
+    """Raise UsageError for an edit of something that no memory held at the turn; say what there was."""
+    held = [timeline.snapshot_at(backend, turn) for backend in timeline.backends]
+    if isinstance(edit, PointEdit):
+        points = (
+            ids for snapshot in held for collections in snapshot.points.values() for ids in collections.values()
+        )
+        if not any(edit.id in ids for ids in points):
+            raise UsageError(f"point:{edit.id}: no memory held such a point after turn {turn}")
+        return
+    states = {
+        key: value for snapshot in held for values in snapshot.values.values() for key, value in values.items()
+    }
+    fitting = {key: value for key, value in states.items() if edit.fits(key) and isinstance(value, Mapping)}
+    if not fitting:
+        known = ", ".join(dict.fromkeys(key.partition(":")[0] for key in states)) or "no key"
+        raise UsageError(f"key:{edit.key}: no memory held such a state after turn {turn}; there were {known}")
+    if all(edited_state(value, edit) is None for value in fitting.values()):
+        parts = edit.pointer.rsplit("/", 1)[0]
+        nearby = [place for value in fitting.values() for place in _places_in(value, parts)]
+        hint = f"; there were {', '.join(nearby[:_MOST_PLACES])}" if nearby else ""
+        raise UsageError(f"key:{edit.key}{edit.pointer}: no such place after turn {turn}{hint}")
+
+
+_MOST_PLACES = 12
+
+
+def _places_in(state: Mapping[str, Any], pointer: str) -> list[str]:
+    """Pointers to the values at a place in a state; none if there is no such place."""
+    try:
+        found = JsonPointer(pointer).resolve(state)
+    except JsonPointerException:
+        return []
+    return [f"{pointer}/{name}" for name in found] if isinstance(found, Mapping) else []
+
+
+def _ancestors(recording: Recording, run: RunInfo) -> list[Branch]:
+    """The branches that lead to a run, the first one first; none for a trunk."""
+    lineage: list[Branch] = []
+    while run.branch is not None:
+        lineage.insert(0, run.branch)
+        run = recording.run(run.branch.parent)
+    return lineage
+
+
+def _has_perceived(recording: Recording, run: RunInfo, conversation: str) -> bool:
+    return next(iter(recording.events(run.id, conversation, ("perceived",))), None) is not None
+
+
+def existing_branch(recording: Recording, made: Fork) -> RunInfo | None:
+    """The newest run of the same branch, whatever has become of it."""
+    return next((run for run in reversed(recording.runs()) if run.fingerprint == made.identity), None)
+
+
+class BranchRun(RunWithTests):
+    """Plays a branch, and records it as a run of its own in the trunk's recording."""
+
+    def __init__(self, made: Fork, path: Path, warn: Callable[[str], None], *, resumes: bool = False) -> None:
+        """``resumes`` an interrupted one, where :meth:`begin_run` does not say so."""
+        super().__init__(made.settings, path, implicit_baselines=made.baselines, warn=warn)
+        self._made, self._continues = made, resumes
+        self.answer_model = CachedModel(self.answer_model, _Paid(made.paid))
+        self._answerer = self.answerer(self.answer_model)
+
+    def begin_run(
+        self, conversations: Mapping[str, str], datasets: Sequence[str], *, resume: Collection[RunStatus] = ()
+    ) -> None:
+        """Start recording the branch, or resume it if it was interrupted."""
+        if resume or self._continues:
+            self.recorder = RunRecorder.resume(self.recording_path, self._made.identity, UNFINISHED)
+            return
+        settings = self._recorded_settings()
+        self.recorder = RunRecorder.start(
+            self.recording_path, settings, datasets, self._made.identity, self._made.branch
+        )
+
+    def start_session(  # type: ignore[override]  # as in RunWithTests
+        self,
+        conversation: Conversation,
+        emit: EventSink | None = None,
+        *,
+        backends: Sequence[str] | None = None,
+        perceive: bool = True,
+    ) -> ReplaySession | AgentSession:
+        """A session of the branch; memories perceive turns if those of the trunk did."""
+        names = (*self.backend_names, *self.implicit_baselines) if backends is None else backends
+        if self._continues and self.recorder is None:
+            self.begin_run({}, [])
+            assert self.recorder is not None
+            self.recorder.add_conversation(conversation)
+            self.recorder.forget_ingestion(conversation.id, names)
+            asked = self.recorder.reader().asks(self.recorder.run_id, conversation.id)
+            self.recorder.forget_asks(conversation.id, [answer.asked for answer in asked])
+        return super().start_session(conversation, emit, backends=names, perceive=self._made.perceives)
+
+    def plan(self, run_id: str, memories: Mapping[str, MemoryBackend], *, perceive: bool) -> ReplayPlan:
+        plan = super().plan(self._made.root, memories, perceive=perceive)
+        return replace(plan, edits=self._made.edits)
+
+
+class _Paid:
+    """The parent's replies, as a cache that takes no others."""
+
+    def __init__(self, replies: Mapping[str, Reply]) -> None:
+        self._replies = replies
+
+    def get(self, key: str) -> Reply | None:
+        return self._replies.get(key)
+
+    def put(self, key: str, reply: Reply) -> None:
+        return

@@ -1,0 +1,240 @@
+"""Asks the wrong answers of a recorded run again, under one change at a time.
+
+Replies come from the model that answered, through the same client: paced, retried and cached. A reply that is
+recorded already, for this change or for an equal prompt of the run itself, is not asked again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from memreplay.conversations.models import Conversation
+from memreplay.errors import UsageError
+from memreplay.llm.caching import request_key
+from memreplay.llm.catalogue import ensure_reachable
+from memreplay.llm.model import AnswerRequest, Reply
+from memreplay.llm.prompts import context_of
+from memreplay.llm.rate_limiter import Gate, StoppedError
+from memreplay.recording.counterfactuals import Reask, ReaskKey, ReaskStore, ask_of, reasks_in
+from memreplay.runtime.changes import AskableMemory, Change, Selection, WrongAnswers, changes_of, paid_replies
+from memreplay.runtime.memories import RunMemories
+from memreplay.runtime.models import RunModels
+from memreplay.runtime.recorded import MissingMemory, RebuiltMemory
+from memreplay.scoring.counterfactuals import Intervention
+from memreplay.settings import Settings
+from memreplay.timeline.timeline import Answer
+
+_ANSWERS_AT_ONCE = 4
+"""Wrong answers whose prompts are in memory at the same time; each has up to eleven."""
+
+
+@dataclass
+class Progress:
+    """``answers`` of ``wrong`` ones are done; ``asked`` calls were made, ``reused`` replies found."""
+
+    wrong: int = 0
+    answers: int = 0
+    asked: int = 0
+    reused: int = 0
+    recorded: int = 0
+    errors: int = 0
+    repaired: int = 0
+    paid_usd: float = 0.0
+    unpriced: int = 0
+
+    def count(self, reply: Reply, repaired: bool) -> None:
+        """Count a reply that this process received."""
+        self.reused += reply.reused
+        self.asked += not reply.reused
+        self.errors += reply.error is not None
+        self.repaired += repaired
+        if reply.error is None and not reply.reused:
+            self.paid_usd += reply.cost_usd or 0.0
+            self.unpriced += reply.cost_usd is None
+
+
+class Reasking:
+    """The models and the rebuilt memories of a recorded run. ``warn`` gets a sentence for each survived problem."""
+
+    def __init__(self, settings: Settings, run_id: str, warn: Callable[[str], None]) -> None:
+        self.settings, self.run_id = settings, run_id
+        self._models = RunModels(settings, lambda: run_id, warn)
+        self._memories = RunMemories(settings)
+        self._memories.use_models(self._models.extractor, self._models.chat)
+        self._answerer = self._models.answerer(self._models.answer_model)
+        self.judge = self._models.judge()
+        self.reply_cache = self._models.reply_cache
+        self.rate_limiters = self._models.rate_limiters
+        self._lanes: dict[str, Gate] = {}
+        self.stopping = False
+
+    async def check(self, models: Collection[str]) -> None:
+        """Raise MissingServerOrKeyError if a model's key or server is missing."""
+        if not self.settings.offline:
+            for model in models:
+                await asyncio.to_thread(ensure_reachable, model, self.settings.api_base)
+
+    def stop(self) -> None:
+        """Ask nothing new; calls under way are awaited, and their replies kept."""
+        self.stopping = True
+        self.rate_limiters.stop()
+        for lane in self._lanes.values():
+            lane.close()
+
+    async def close(self) -> None:
+        """Release models, stores and files."""
+        self._models.close()
+        await self._memories.close()
+
+    async def ask(
+        self,
+        store: ReaskStore,
+        conversation_id: str,
+        selection: Selection,
+        progress: Progress,
+        on_reply: Callable[[Reask], None] = lambda reask: None,
+    ) -> None:
+        """Ask the wrong answers of a conversation again; those of a model that is given up stay unasked.
+
+        Raises:
+            RecordingError: the recording cannot be written.
+        """
+        wrong = WrongAnswers(store.recording.timeline(self.run_id, conversation_id), selection)
+        recorded = reasks_in(store.recording, self.run_id, conversation_id, wrong.asked)
+        known = {reask.key: reask for reask in recorded}
+        answering = _Answering(self, store, wrong, known, progress, on_reply)
+        left = None if selection.limit is None else max(selection.limit - progress.answers, 0)
+        try:
+            async with self.rebuilding(wrong.conversation) as memory_of:
+                await answering.run(wrong.chosen[:left], selection.interventions, memory_of)
+        finally:
+            store.grade(self.run_id, conversation_id, answering.new)
+
+    @asynccontextmanager
+    async def rebuilding(self, conversation: Conversation) -> AsyncIterator[Callable[[str], AskableMemory]]:
+        """Memories of a conversation by name, rebuilt when first used and released afterwards."""
+        made: dict[str, RebuiltMemory | MissingMemory] = {}
+
+        def of(name: str) -> AskableMemory:
+            if name not in made:
+                try:
+                    made[name] = RebuiltMemory(conversation, name, self._memories, self._answerer, self.settings)
+                except UsageError as error:
+                    made[name] = MissingMemory(str(error))
+            return made[name]
+
+        try:
+            yield of
+        finally:
+            for memory in made.values():
+                await memory.close()
+
+    async def reply(self, request: AnswerRequest) -> Reply:
+        """The reply of the model, once there is a place among its parallel calls."""
+        pace = self.rate_limiters.of(request.model)
+        lane = self._lanes.setdefault(request.model, Gate(lambda: 2 * pace.concurrency))
+        async with lane:
+            return await self._models.answer_model.answer(request)
+
+
+@dataclass
+class _Answering:
+    """The wrong answers of one conversation on their way through the model."""
+
+    reasking: Reasking
+    store: ReaskStore
+    wrong: WrongAnswers
+    known: dict[ReaskKey, Reask]
+    progress: Progress
+    on_reply: Callable[[Reask], None]
+    new: list[Reask] = field(default_factory=list)
+
+    async def run(
+        self,
+        answers: Sequence[Answer],
+        interventions: Sequence[Intervention],
+        memory_of: Callable[[str], AskableMemory],
+    ) -> None:
+        """Ask them, a few at a time."""
+        self._paid = paid_replies(self.wrong.timeline, self.reasking.settings.api_base)
+        for each in self.known.values():
+            if each.score is None:
+                await self._grade(each)
+        room = asyncio.Semaphore(_ANSWERS_AT_ONCE)
+
+        async def one(answer: Answer) -> None:
+            async with room:
+                await self._ask_all(answer, interventions, memory_of)
+
+        await together([one(answer) for answer in answers])
+
+    async def _ask_all(
+        self,
+        answer: Answer,
+        interventions: Sequence[Intervention],
+        memory_of: Callable[[str], AskableMemory],
+    ) -> None:
+        if self.reasking.stopping or answer.asked.model in self.reasking.rate_limiters.unavailable:
+            return
+        done = [name for name in interventions if self._is_done((*ask_of(answer.asked), name))]
+        self.progress.recorded += len(done)
+        left = [name for name in interventions if name not in done]
+        if left:
+            changes = await changes_of(self.wrong.case(answer), left, memory_of, self.reasking.settings)
+            await together([self._ask(change) for change in changes])
+        self.progress.answers += 1
+
+    def _is_done(self, key: ReaskKey) -> bool:
+        """Whether a reply to this change is recorded. An error is asked again."""
+        return key in self.known and self.known[key].reply.error is None
+
+    async def _ask(self, change: Change) -> None:
+        try:
+            reply = await self._reply(change)
+        except StoppedError:
+            return
+        asked, request = change.case.asked, change.request
+        reask = Reask(
+            **dict(zip(("backend", "model", "question_id", "repeat"), ask_of(asked), strict=True)),
+            intervention=change.intervention,
+            context=context_of(request.messages) if request else "",
+            reply=reply,
+        )
+        # The reply is on disk before it is graded, and no await may part it from its storing.
+        self.store.add(self.reasking.run_id, reask, asked)
+        graded = await self._grade(reask)
+        self.progress.count(reply, repaired=graded.score is not None and graded.score.outcome == "correct")
+        self.on_reply(graded)
+
+    async def _grade(self, reask: Reask) -> Reask:
+        """The re-ask with its score; without one if the judge cannot be called, so that it is graded next time."""
+        try:
+            graded = await self.wrong.graded(reask, self.reasking.judge)
+        except StoppedError:
+            return reask
+        self.new.append(graded)
+        return graded
+
+    async def _reply(self, change: Change) -> Reply:
+        """The reply: of the run itself where it asked the same, else of the model."""
+        if change.request is None:
+            return Reply(text=None, error=change.problem)
+        paid = self._paid.get(request_key(change.request))
+        return paid.model_copy(update={"reused": True}) if paid else await self.reasking.reply(change.request)
+
+
+async def together(work: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Do all of this at the same time. Of several errors at once, the first is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for each in work:
+                group.create_task(each)
+    except BaseExceptionGroup as errors:
+        error: BaseException = errors
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        raise error from None

@@ -1,0 +1,145 @@
+"""A finished run taken up again: its settings, and its memories rebuilt to any turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from memory_backends.base import MemoryBackend, Recall
+from memory_backends.registry import texts_to_embed
+from memory_backends.retrieval.embedding import MiniLMEmbedder
+from memreplay.conversations.exchanges import exchanges_of
+from memreplay.conversations.models import Conversation
+from memreplay.engine.backend_driver import BackendDriver
+from memreplay.engine.events import BackendFailed, ReplayEvent
+from memreplay.engine.session import Answerer, ReplayPlan, ReplaySession
+from memreplay.llm.tokens import token_counter
+from memreplay.runtime.embedders import EMBEDDED
+from memreplay.runtime.memories import RunMemories
+from memreplay.settings import Settings
+
+_DECISIVE = (
+    "backend",
+    "model",
+    "top_k",
+    "context_tokens",
+    "extractor",
+    "ablate",
+    "tier_share",
+    "shuffle_choices",
+    "seed",
+    "repeats",
+    "judge",
+    "judge_rubric",
+)
+"""Settings that decide what a memory holds, what is asked, and how it is graded."""
+
+
+def settings_of_run(recorded: Mapping[str, Any], given: Settings) -> Settings:
+    """The settings of a recorded run; keys, addresses and pace are those of today.
+
+    Memories of it are rebuilt on embedded stores, so that the servers of the run stay as they are.
+    """
+    kept = {name: _as_setting(recorded[name]) for name in _DECISIVE if name in recorded}
+    if "hybrid" not in kept.get("backend", ()):
+        # A run records the shares in use, which no other memory takes.
+        kept.pop("tier_share", None)
+    embedder = recorded.get("embedder", EMBEDDED)
+    return replace(
+        given,
+        **kept,
+        embedder=EMBEDDED if embedder == MiniLMEmbedder.name else embedder,
+        api_base=given.api_base or recorded.get("api_base"),
+        redis_url=None,
+        qdrant_url=None,
+        redis_ttl=None,
+    )
+
+
+def _as_setting(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+class RebuiltMemory:
+    """One memory of a recorded run, which ingests its conversation again at the first recall."""
+
+    def __init__(
+        self, conversation: Conversation, name: str, memories: RunMemories, answerer: Answerer, settings: Settings
+    ) -> None:
+        """Raises UsageError if the memory cannot be created."""
+        self._memory: MemoryBackend = memories.beside(conversation, name)
+        self._conversation, self._name = conversation, name
+        self._memories, self._answerer, self._settings = memories, answerer, settings
+        self._session: ReplaySession | None = None
+        self._failure: str | None = None
+        self._lock = asyncio.Lock()
+
+    @property
+    def limited_by_top_k(self) -> bool:
+        """Whether the number of hits limits what it returns."""
+        return self._memory.limited_by_top_k
+
+    async def recall(self, question: str, top_k: int, context_tokens: int, model: str, turn: int) -> Recall | str:
+        """What it returns at a turn, or a sentence that says why it failed."""
+        async with self._lock:
+            session = await self._at(turn)
+            if self._failure is not None:
+                return self._failure
+            self._memory.set_token_counter(token_counter(model))
+            driver = BackendDriver(self._conversation.id, self._name, self._memory, self._note)
+            return await driver.recall(question, top_k, context_tokens, session.position)
+
+    async def close(self) -> None:
+        """Release its stores."""
+        if self._session is not None:
+            await self._session.close("cancelled")
+            self._session = None
+
+    async def _at(self, turn: int) -> ReplaySession:
+        if self._session is not None and self._session.position > turn:
+            await self.close()
+        if self._session is None:
+            self._session = await self._opened()
+        for _ in range(self._session.position, turn):
+            await self._session.step()
+            # Embedded stores never yield to the event loop: without this no reply would be processed meanwhile.
+            await asyncio.sleep(0)
+        return self._session
+
+    async def _opened(self) -> ReplaySession:
+        texts = texts_to_embed([self._name], exchanges_of(self._conversation))
+        await self._memories.embed_ahead(texts)
+        self._failure = None
+        plan = ReplayPlan(
+            run_id="rebuilt",
+            models=self._settings.model,
+            top_k=self._settings.top_k,
+            perceive=self._memory.perceive_changes_recall,
+            counter_of=token_counter,
+        )
+        memories = {self._name: self._memory}
+        session = ReplaySession(self._conversation, memories, self._answerer, plan, self._note)
+        await session.open()
+        return session
+
+    def _note(self, event: ReplayEvent) -> None:
+        if isinstance(event, BackendFailed) and event.phase != "recall":
+            self._failure = f"memory failed at turn {event.turn} ({event.phase}): {event.error}"
+
+
+class MissingMemory:
+    """A memory that cannot be made again, as when its plug-in is no longer installed."""
+
+    limited_by_top_k = True
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    async def recall(self, question: str, top_k: int, context_tokens: int, model: str, turn: int) -> Recall | str:
+        """Why it is missing."""
+        return self._why
+
+    async def close(self) -> None:
+        return

@@ -1,0 +1,205 @@
+"""What a wrong answer's re-asks show: what repaired it, and what that says of the diagnosis.
+
+A wrong answer is asked again under one change at a time (an :data:`Intervention`). ``unchanged`` is the control: if
+the same prompt gets a right answer the second time, no change can be credited with it. The verdict, a :data:`Cure`,
+follows from the failure label and from which changes repaired the answer; no model is asked for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Literal, get_args
+
+from memreplay.conversations.models import Frozen
+from memreplay.grading import Outcome
+from memreplay.scoring.attribution import Label
+
+Intervention = Literal[
+    "unchanged",
+    "evidence_only",
+    "evidence_added",
+    "evidence_replacing",
+    "evidence_first",
+    "evidence_last",
+    "double_budget",
+    "double_top_k",
+    "current_value_only",
+    "distractors_removed",
+    "closed_book",
+]
+INTERVENTIONS: Final[tuple[Intervention, ...]] = get_args(Intervention)
+
+FROM_MEMORY: Final[frozenset[Intervention]] = frozenset({"double_budget", "double_top_k"})
+"""Interventions for which the memory is rebuilt; all others change the recorded prompt."""
+
+MEANINGS: Final[Mapping[Intervention, str]] = {
+    "unchanged": "the same prompt again: the control against which the others are read",
+    "evidence_only": "the evidence turns alone, as the oracle gives them",
+    "evidence_added": "the missing evidence turns added, in the order of the conversation",
+    "evidence_replacing": "the same, in place of as many tokens of the lowest-ranked other text",
+    "evidence_first": "the evidence at the beginning of the context, added where it was missing",
+    "evidence_last": "the evidence at the end of the context, added where it was missing",
+    "double_budget": "twice the tokens of context, from the rebuilt memory",
+    "double_top_k": "twice the hits, from the rebuilt memory",
+    "current_value_only": "without the lines that hold an outdated value",
+    "distractors_removed": "without the hits that hold no evidence (for what was never said: without the bait)",
+    "closed_book": "without any memory",
+}
+
+Cure = Literal["confirmed", "compound", "reader_limit", "noise", "key_in_doubt"]
+CURES: Final[tuple[Cure, ...]] = get_args(Cure)
+
+CURE_MEANINGS: Final[Mapping[Cure, str]] = {
+    "confirmed": "a change that mends only the blamed stage repairs the answer",
+    "compound": "only a change that mends more than the blamed stage repairs the answer",
+    "reader_limit": "not even the evidence alone gets a right answer from this model",
+    "noise": "the same prompt, asked again, gets a right answer",
+    "key_in_doubt": "nothing repairs it, and closed book or several memories agree on another answer",
+}
+
+_ADDED: Final[frozenset[Intervention]] = frozenset({"evidence_added", "evidence_replacing"})
+_READING: Final[frozenset[Intervention]] = frozenset(
+    {"evidence_first", "evidence_last", "distractors_removed", "evidence_only"}
+)
+
+_MENDS: Final[Mapping[Label, frozenset[Intervention]]] = {
+    "not_written": _ADDED,
+    "not_visible": _ADDED | FROM_MEMORY,
+    "not_retrieved": _ADDED | FROM_MEMORY,
+    "cut": _ADDED | FROM_MEMORY,
+    "no_evidence": FROM_MEMORY,
+    "stale": frozenset({"current_value_only"}),
+    "misread": _READING,
+    "abstained": _READING,
+    "unparsed": _READING,
+    "false_attribution": frozenset({"distractors_removed"}),
+}
+"""The changes that mend the stage which a label blames, and no other stage."""
+
+LOST_BY_MEMORY: Final[frozenset[Label]] = frozenset({"not_written", "not_visible", "not_retrieved", "cut"})
+
+_LEAST_FIRST: Final[tuple[Intervention, ...]] = (
+    "unchanged",
+    "current_value_only",
+    "double_budget",
+    "double_top_k",
+    "evidence_added",
+    "evidence_first",
+    "evidence_last",
+    "distractors_removed",
+    "evidence_replacing",
+    "evidence_only",
+    "closed_book",
+)
+
+
+class Counterfactual(Frozen):
+    """The answer under one change. ``repaired`` is whether it is right; null for an error, which says neither.
+
+    ``reply`` is null only for an error. ``predicted`` is the answer that was read from the reply.
+    """
+
+    intervention: Intervention
+    outcome: Outcome
+    reply: str | None
+    repaired: bool | None
+    predicted: str | None = None
+    error: str | None = None
+
+
+def cure_of(
+    label: Label | None, asked: Sequence[Counterfactual], *, abstain: bool, others_agree: bool
+) -> Cure | None:
+    """What the re-asks of one wrong answer say of its diagnosis; None where they do not decide it.
+
+    Nothing is decided without the control. ``abstain``: the right answer is that it was never said, so that the
+    model without any memory takes the place of the evidence alone. ``others_agree``: closed book or several other
+    memories gave the same answer.
+    """
+    repaired = {each.intervention: each.repaired for each in asked}
+    if repaired.get("unchanged") is None:
+        return None
+    if repaired["unchanged"]:
+        return "noise"
+    alone: Intervention = "closed_book" if abstain else "evidence_only"
+    repairs = {name for name, right in repaired.items() if right and (abstain or name != "closed_book")}
+    if label is not None and repairs & _MENDS.get(label, frozenset()):
+        return "confirmed"
+    if repairs:
+        return "compound"
+    if repaired.get(alone) is None:
+        return None
+    return "key_in_doubt" if others_agree else "reader_limit"
+
+
+def least_repair(asked: Iterable[Counterfactual]) -> Intervention | None:
+    """The least change that repairs the answer; None where none does."""
+    repairs = {each.intervention for each in asked if each.repaired}
+    return next((name for name in _LEAST_FIRST if name in repairs), None)
+
+
+# ---- results of a backend --------------------------------------------------------------------------------------
+
+
+class Repairs(Frozen):
+    """How often one change repaired a wrong answer. ``share`` is repaired / graded; ``errors`` are in neither.
+
+    ``ci95`` is Wilson's interval. ``beyond_unchanged`` is the share minus that of the control on the same answers,
+    with its paired interval; null without the control.
+    """
+
+    graded: int
+    repaired: int
+    errors: int
+    share: float | None
+    ci95: tuple[float, float] | None
+    beyond_unchanged: float | None = None
+    beyond_ci95: tuple[float, float] | None = None
+
+
+class Ceiling(Frozen):
+    """The accuracy if one stage were perfect: between ``low`` and ``high``, where re-asks ended in an error or are
+    missing (``undetermined``). Answers that are right today are assumed to stay right.
+    """
+
+    low: float
+    high: float
+    undetermined: int
+
+
+Step = Literal["right", "noise", "memory", "reading", "compound", "reader_limit", "key_in_doubt", "undetermined"]
+
+STEP_MEANINGS: Final[Mapping[Step, str]] = {
+    "right": "right today",
+    "noise": "right when asked again",
+    "memory": "lost by memory; repaired by bringing it into the prompt",
+    "reading": "in the prompt; repaired by presenting it otherwise",
+    "compound": "repaired only by mending more than one stage",
+    "reader_limit": "beyond this model, even from the evidence alone",
+    "key_in_doubt": "the published answer is in doubt",
+    "undetermined": "not asked again, or not decided",
+}
+
+
+class WaterfallStep(Frozen):
+    """A step from today's accuracy to 1: the ``answers`` that it adds, and the accuracy it reaches."""
+
+    step: Step
+    answers: int
+    accuracy: float
+
+
+class WhatIfResults(Frozen):
+    """The re-asks of one backend. ``asked`` of the ``wrong`` answers have a graded control.
+
+    ``by_label`` has the same per failure label. ``waterfall`` begins with the right answers and ends at 1.
+    """
+
+    wrong: int
+    asked: int
+    interventions: dict[Intervention, Repairs]
+    by_label: dict[str, dict[Intervention, Repairs]]
+    cures: dict[Cure, int]
+    perfect_retrieval: Ceiling | None
+    perfect_reader: Ceiling | None
+    waterfall: tuple[WaterfallStep, ...]

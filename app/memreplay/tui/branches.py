@@ -1,0 +1,55 @@
+"""Plays a branch for the screen: the same as ``memreplay fork``, with its progress in words."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import closing
+
+from memreplay.engine.events import ReplayEvent
+from memreplay.errors import UsageError
+from memreplay.recording.reader import Recording
+from memreplay.runtime.branching import BranchRun, existing_branch, fork
+from memreplay.runtime.edits import Edits
+from memreplay.settings import Settings
+from memreplay.timeline.timeline import Timeline
+from memreplay.tui.live import LiveRun
+from memreplay.tui.requests import ForkWanted
+
+
+async def play_branch(wanted: ForkWanted, given: Settings, progress: Callable[[str], None]) -> str:
+    """Play a branch and ask all questions; the id of its run. A finished one is not played again.
+
+    Raises:
+        MemreplayError: an edit does not fit, or the recording, a server or a key is unusable.
+    """
+    source = wanted.source
+    assert source.path is not None
+    with closing(Recording.open(source.path)) as recording:
+        edits = Edits(wanted.changed, wanted.deleted, wanted.inserted)
+        branch = edits.branch(source.run_id, source.timeline.conversation.id, wanted.turn)
+        made = await asyncio.to_thread(fork, recording, branch, given)
+        before = existing_branch(recording, made)
+    if before is not None and before.status == "finished":
+        return before.id
+    run = BranchRun(made, source.path, lambda sentence: None, resumes=before is not None)
+    timeline = Timeline(made.conversation)
+    last = len(made.conversation.turns)
+
+    def observe(event: ReplayEvent) -> None:
+        timeline.append(event)
+
+    live = LiveRun(run, timeline, observe)
+    try:
+        live.target = last
+        await live.play(lambda turn: progress(f"branch: turn {turn}/{last}"))
+        progress("branch: asking the questions")
+        await live.ask()
+        await live.complete()
+    except BaseException:
+        await live.abandon()
+        raise
+    assert run.recorder is not None
+    if live.position < last:
+        raise UsageError("the branch was stopped before its end")
+    return run.recorder.run_id

@@ -1,0 +1,155 @@
+"""Forking: what to change at the cursor, and the branches that depart from this run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memreplay.tui.controllers.host import ReplayHost
+from memreplay.tui.requests import BranchWanted, ForkWanted
+from memreplay.tui.screens.dialogs import PickScreen, Refusal, TypingScreen
+from memreplay.tui.sources import KnownBranch, ReplaySource
+from memreplay.tui.text import one_line
+
+_LONGEST_VALUE = 60
+_SETTINGS = "top-k=N, context-tokens=N, embedder=NAME, extractor=MODEL, ablate=NAME or tier-share=TIER=SHARE"
+_NOT_SHOWN = frozenset({"agent_id", "event_id", "created_at", "last_updated", "current_task_id"})
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """Something that can be changed: its words in the list, what is asked for, and what an answer means.
+
+    ``deletes`` is the deletion that an empty answer stands for; None if there has to be one.
+    """
+
+    words: str
+    note: str
+    value: str
+    changed: Callable[[str], str]
+    deletes: str | None = None
+    inserts: bool = False
+
+
+class Forking:
+    """Asks what to change, and sends the wish on; the app plays the branch."""
+
+    def __init__(
+        self, source: ReplaySource, branches: Callable[[], Sequence[KnownBranch]], host: ReplayHost
+    ) -> None:
+        self._source, self._branches, self._host = source, branches, host
+        self._timeline = source.timeline
+
+    def fork(self) -> None:
+        """List what can be changed at the cursor, after the branches that there are."""
+        if self._source.path is None:
+            self._host.report("Finish this run first (G), or leave it: a branch is saved in its recording.")
+            return
+        if self._timeline.conversation.conversing or not self._source.shows_memory:
+            self._host.report("This run cannot be forked: its memories cannot be rebuilt.")
+            return
+        turn = min(self._host.cursor, self._timeline.last_turn)
+        branches, choices = list(self._branches()), list(self._choices(turn))
+
+        def chosen(place: int | None) -> None:
+            if place is None:
+                return
+            if place < len(branches):
+                self._host.post_message(BranchWanted(self._source, branches[place].run_id))
+            else:
+                self._ask(choices[place - len(branches)], turn)
+
+        names = [f"branch {each.run_id} at turn {each.turn}: {each.edit}" for each in branches]
+        title = f"fork after turn {turn}: what to change, or which branch to open"
+        self._host.open_screen(PickScreen(title, [*names, *(choice.words for choice in choices)]), chosen)
+
+    def _ask(self, choice: _Choice, turn: int) -> None:
+        def typed(text: str | None) -> None:
+            if text is None:
+                return
+            changed = (choice.changed(text),) if text else ()
+            self._host.post_message(
+                ForkWanted(
+                    self._source,
+                    turn,
+                    changed=() if choice.inserts else changed,
+                    deleted=(choice.deletes,) if not text and choice.deletes else (),
+                    inserted=changed if choice.inserts else (),
+                )
+            )
+
+        screen = TypingScreen(choice.words, choice.note, value=choice.value, refusal=_refusal_of(choice))
+        self._host.open_screen(screen, typed)
+
+    def _choices(self, turn: int) -> Iterator[_Choice]:
+        yield _Choice("a setting …", _SETTINGS, "", lambda text: text)
+        yield _Choice(
+            f"a new message after turn {turn} …",
+            "user: TEXT, or assistant: TEXT",
+            "user: ",
+            lambda text: f"message:{turn}={text}",
+            inserts=True,
+        )
+        seen: set[str] = set()
+        for backend in self._timeline.backends:
+            held = self._timeline.snapshot_at(backend, turn)
+            for states in held.values.values():
+                for key, state in states.items():
+                    yield from _state_choices(backend, key, state)
+            for collections in held.points.values():
+                for points in collections.values():
+                    yield from _point_choices(backend, points, seen)
+        for message in self._timeline.conversation.turns[turn:]:
+            yield _Choice(
+                f"message {message.number}: {one_line(_short(message.text))}",
+                "other words; nothing typed drops the message",
+                " ".join(message.text.split()),
+                lambda text, number=message.number: f"message:{number}={text}",  # type: ignore[misc]
+                deletes=f"message:{message.number}",
+            )
+
+
+def _state_choices(backend: str, key: str, state: Any) -> Iterator[_Choice]:
+    """The values in the parts of a state, such as the slots of a workspace."""
+    for part, held in state.items() if isinstance(state, Mapping) else ():
+        if part in _NOT_SHOWN or not isinstance(held, Mapping):
+            continue
+        for name, value in held.items():
+            place = f"key:{key.partition(':')[0]}/{_escaped(part)}/{_escaped(name)}"
+            text = json.dumps(value, ensure_ascii=False)
+            yield _Choice(
+                f"{backend}  {place.removeprefix('key:')} = {one_line(_short(text))}",
+                "a new value as JSON; nothing typed deletes it",
+                text,
+                lambda text, place=place: f"{place}={text}",  # type: ignore[misc]
+                deletes=place,
+            )
+
+
+def _point_choices(backend: str, points: Mapping[str, Mapping[str, Any]], seen: set[str]) -> Iterator[_Choice]:
+    for id_, payload in points.items():
+        content = payload.get("content")
+        if isinstance(content, str) and id_ not in seen:
+            seen.add(id_)
+            yield _Choice(
+                f"{backend}  point {one_line(_short(content))}",
+                "other words; nothing typed deletes the point",
+                " ".join(content.split()),
+                lambda text, id_=id_: f"point:{id_}={text}",  # type: ignore[misc]
+                deletes=f"point:{id_}",
+            )
+
+
+def _refusal_of(choice: _Choice) -> Refusal:
+    return lambda text: None if text or choice.deletes else choice.note
+
+
+def _escaped(part: str) -> str:
+    return part.replace("~", "~0").replace("/", "~1")
+
+
+def _short(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= _LONGEST_VALUE else f"{words[: _LONGEST_VALUE - 1]}…"

@@ -1,0 +1,241 @@
+"""What if: a wrong answer under one change at a time, each prompt and reply beside the original."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Footer
+
+from memreplay.conversations.models import Question
+from memreplay.engine.events import QuestionAsked
+from memreplay.errors import MemreplayError
+from memreplay.llm.model import PromptMessage
+from memreplay.llm.prompts import with_context
+from memreplay.llm.rate_limiter import StoppedError
+from memreplay.scoring.attribution import Attributor, Label
+from memreplay.timeline.timeline import Answer, Timeline
+from memreplay.tui.actions import Place, bindings_of
+from memreplay.tui.background import in_thread
+from memreplay.tui.panels.prompt import PROMPT_LEGEND, prompt_view
+from memreplay.tui.panels.what_if import Row, rows_of, what_if_lines
+from memreplay.tui.screens.dialogs import export_screen
+from memreplay.tui.screens.overlays import HelpScreen
+from memreplay.tui.text import Line, Span, line, one_line
+from memreplay.tui.widgets.bars import Bar
+from memreplay.tui.widgets.lines_view import LinesView
+
+if TYPE_CHECKING:
+    from memreplay.runtime.one_answer import OneAnswer
+    from memreplay.scoring.counterfactuals import Intervention
+
+
+class ChangesView(LinesView, can_focus=False):
+    """The page of changes; the screen moves its selection."""
+
+
+class WhatIfScreen(Screen[None]):
+    """Asks one wrong answer again. ``open_answer`` makes what asks it."""
+
+    PLACE: ClassVar[Place] = "what_if"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
+    AUTO_FOCUS = ""
+
+    def __init__(
+        self, timeline: Timeline, question: Question, answer: Answer, open_answer: Callable[[], OneAnswer]
+    ) -> None:
+        super().__init__()
+        self._timeline, self._question, self._answer = timeline, question, answer
+        self._open_answer = open_answer
+        self._one: OneAnswer | None = None
+        self._rows: list[Row] = []
+        self._label: Label | None = None
+        self._place = 0
+        self._rebuilt = False
+
+    def compose(self) -> ComposeResult:
+        """The changes, and the two prompts side by side if there is room."""
+        yield Bar(id="header")
+        with Container(id="whatif"):
+            yield ChangesView(id="changes", classes="panel")
+            with Container(id="prompts"):
+                yield LinesView(id="original", classes="panel")
+                yield LinesView(id="changed", classes="panel")
+        yield Bar(id="legend")
+        yield Footer(show_command_palette=False, compact=True)
+
+    def on_mount(self) -> None:
+        self.query_one("#legend", Bar).say(Span(f" {PROMPT_LEGEND}", "dim"))
+        self.query_one("#changes", ChangesView).border_title = Content("what if")
+        self.query_one("#original", LinesView).border_title = Content("the prompt as sent")
+        self.query_one("#changes", ChangesView).show([line(Span("making the prompts …", "dim"))])
+        self._paint_prompt("#original", self._answer.asked)
+        self._paint_header("")
+        self._prepare()
+
+    async def on_unmount(self) -> None:
+        if self._one is not None:
+            with suppress(Exception):
+                await self._one.close()
+
+    # ---- what is known -------------------------------------------------------------------------------------
+
+    @work(group="what-if", exclusive=True)
+    async def _prepare(self) -> None:
+        try:
+            self._rows, self._label = await in_thread(self, self._read)
+        except MemreplayError as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
+        self._paint()
+
+    def _read(self) -> tuple[list[Row], Label | None]:
+        """The changes with their costs, the recorded replies, and the verdict; in a thread."""
+        one_answer = import_module("memreplay.runtime.one_answer")
+        self._one = self._open_answer()
+        changes = {
+            change.intervention: (change, one_answer.cost_of_call(change.request))
+            for change in self._one.recorded_changes()
+            if change.request is not None
+        }
+        attribution = Attributor(self._timeline).attribute(self._answer)
+        return rows_of(changes, self._one.known()), attribution.label if attribution is not None else None
+
+    # ---- what the user does --------------------------------------------------------------------------------
+
+    def action_next(self) -> None:
+        self._select(self._place + 1)
+
+    def action_previous(self) -> None:
+        self._select(self._place - 1)
+
+    def action_ask(self) -> None:
+        """Ask under the selected change."""
+        if self._rows:
+            self._ask([self._rows[self._place].intervention])
+
+    def action_ask_all(self) -> None:
+        """Ask under every change that has no reply yet."""
+        self._ask([row.intervention for row in self._rows if row.reask is None and row.state == "open"])
+
+    def action_stop(self) -> None:
+        self.workers.cancel_group(self, "what-if")
+        self._rows = [replace(row, state="open") if row.state == "asking" else row for row in self._rows]
+        self._paint_header("")
+        self._paint()
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+    def action_export(self) -> None:
+        asked = self._answer.asked
+        export_screen(self, f"{self._timeline.conversation.id}-what-if-{asked.question_id}-{asked.backend}")
+
+    def action_help(self) -> None:
+        self.app.push_screen(HelpScreen())
+
+    @work(group="what-if", exclusive=True)
+    async def _ask(self, names: Sequence[Intervention]) -> None:
+        if self._one is None:
+            return
+        try:
+            for done, name in enumerate(names):
+                self._paint_header(f"asking {done + 1}/{len(names)} · x stops")
+                self._set(name, state="asking")
+                await self._ask_one(self._one, name)
+        except (MemreplayError, StoppedError) as error:
+            self.notify(str(error) or "The model is not available.", severity="error", markup=False)
+            self._rows = [replace(row, state="open") if row.state == "asking" else row for row in self._rows]
+        self._paint_header("")
+        self._paint()
+
+    async def _ask_one(self, one: OneAnswer, name: Intervention) -> None:
+        row = self._row(name)
+        if row.change is None and not self._rebuilt:
+            await self._rebuild(one)
+            row = self._row(name)
+        if row.change is None:
+            self._set(name, state="no effect")
+            return
+        reask = await one.ask(row.change)
+        self._set(name, reask=reask, state="open")
+        if one.kept_for_session_only:
+            self._paint_header("kept for this session only")
+
+    async def _rebuild(self, one: OneAnswer) -> None:
+        """Make the prompts for which the memory is rebuilt."""
+        one_answer = await asyncio.to_thread(import_module, "memreplay.runtime.one_answer")
+        self._paint_header("rebuilding the memory · x stops")
+        for change in await one.memory_changes():
+            cost = one_answer.cost_of_call(change.request) if change.request is not None else None
+            self._set(change.intervention, change=change, cost=cost)
+        self._rebuilt = True
+
+    # ---- painting ------------------------------------------------------------------------------------------
+
+    def _row(self, name: Intervention) -> Row:
+        return next(row for row in self._rows if row.intervention == name)
+
+    def _set(self, name: Intervention, **changes: object) -> None:
+        self._rows = [
+            replace(row, **changes) if row.intervention == name else row  # type: ignore[arg-type]
+            for row in self._rows
+        ]
+        self._paint()
+
+    def _select(self, place: int) -> None:
+        self._place = max(0, min(place, len(self._rows) - 1))
+        self._paint()
+
+    def _paint_header(self, progress: str) -> None:
+        asked = self._answer.asked
+        self.query_one("#header", Bar).say(
+            Span(" WHAT IF ", "recorded"),
+            Span(f"  {one_line(asked.backend)}", "strong"),
+            Span(f"  {one_line(asked.model)}", "dim"),
+            Span(f"  {one_line(progress)}" if progress else "", "warn"),
+        )
+
+    def _paint(self) -> None:
+        if not self.is_mounted or not self._rows:
+            return
+        lines = what_if_lines(self._question, self._answer, self._label, self._rows, self._place)
+        marked = next((place for place, made in enumerate(lines) if _is_selected(made)), None)
+        self.query_one("#changes", ChangesView).show(lines, in_view=marked)
+        row = self._rows[self._place]
+        changed = self.query_one("#changed", LinesView)
+        changed.border_title = Content(f"the prompt with: {row.intervention.replace('_', ' ')}")
+        prompt = self._prompt_of(row)
+        if prompt is None:
+            words = "No prompt: this change leaves it as it was." if row.state == "no effect" else "Not made yet."
+            changed.show([line(Span(words, "dim"))])
+            changed.border_subtitle = None
+        else:
+            self._paint_prompt("#changed", self._answer.asked.model_copy(update={"prompt": prompt}))
+            changed.border_subtitle = Content(f"{row.cost.tokens:,} tokens" if row.cost is not None else "")
+
+    def _prompt_of(self, row: Row) -> tuple[PromptMessage, ...] | None:
+        if row.change is not None and row.change.request is not None:
+            return row.change.request.messages
+        if row.reask is not None and row.reask.reply.error is None:
+            return with_context(self._answer.asked.prompt, row.reask.context)
+        return None
+
+    def _paint_prompt(self, selector: str, asked: QuestionAsked) -> None:
+        shown = prompt_view(self._timeline.conversation, asked, self._question.evidence)
+        self.query_one(selector, LinesView).show(list(shown.lines), in_view=shown.first_evidence)
+
+
+def _is_selected(made: Line) -> bool:
+    return bool(made.spans) and made.spans[0].text.startswith("▶")

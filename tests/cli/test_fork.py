@@ -1,0 +1,172 @@
+"""``memreplay fork`` and ``memreplay bisect``: what would have been if one thing had been otherwise."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from shutil import copy
+from signal import SIGKILL
+from typing import Any
+
+import pytest
+
+from memreplay.engine.events import StoreOperated
+from memreplay.recording.reader import Recording, RunInfo
+from tests.cli.conftest import Ran, RunCli
+from tests.stubs.in_process import made_in
+from tests.stubs.launcher import Launcher
+from tests.stubs.openai_server import OpenAIServer, answer
+
+CITY = "key:shared_state/shared_data/user.city"
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("trunk")
+    asked = ("--dataset", "identity-02", "--ablate", "verbatim", "--backend", "hybrid", "--backend", "rag")
+    made_in(folder, "--batch", *asked, "--recording", folder / "r.sqlite3")
+    return folder / "r.sqlite3"
+
+
+@pytest.fixture
+def trunk(shared: Path, tmp_path: Path) -> Path:
+    return Path(copy(shared, tmp_path / "r.sqlite3"))
+
+
+def runs(path: Path) -> list[RunInfo]:
+    reader = Recording.open(path)
+    found = reader.runs()
+    reader.close()
+    return found
+
+
+def branch_in(ran: Ran) -> str:
+    assert ran.code == 0, ran.err
+    found = re.search(r"^branch (\w+) of", ran.out, re.MULTILINE)
+    assert found is not None
+    return found[1]
+
+
+def outcomes(run_cli: RunCli, path: Path, run: str) -> dict[tuple[str, str], str]:
+    ran = run_cli("report", path, "--run", run, "--output", "-")
+    rows: list[dict[str, Any]] = json.loads(ran.out)["questions"]
+    return {(row["backend"], row["question_id"].rpartition("-")[2]): row["outcome"] for row in rows}
+
+
+def facts_with(path: Path, words: str) -> list[str]:
+    """Ids of the distilled facts with these words."""
+    reader = Recording.open(path)
+    run = reader.run()
+    points = reader.timeline(run.id, "identity-02").snapshot_at("hybrid", 8).points["qdrant"]["hybrid_knowledge"]
+    reader.close()
+    return [id_ for id_, payload in points.items() if words in payload["content"]]
+
+
+def test_without_the_fact_the_answer_that_rested_on_it_changes_and_the_trunk_does_not(
+    run_cli: RunCli, trunk: Path
+) -> None:
+    before = runs(trunk)[0]
+    events = [event.model_dump() for event in Recording.open(trunk).events(before.id, "identity-02")]
+    (fact,) = facts_with(trunk, "flat in Dundee")
+    ran = run_cli("fork", trunk, "--at", 8, "--delete", CITY, "--delete", f"point:{fact}")
+    branch = branch_in(ran)
+    assert "hybrid: memory differs from turn 8 on" in ran.out and "rag: memory is the same" in ran.out
+    old, new = outcomes(run_cli, trunk, before.id), outcomes(run_cli, trunk, branch)
+    assert {place for place in old if old[place] != new[place]} == {("hybrid", "q3")}
+    reader = Recording.open(trunk)
+    by_hand = [
+        event.operation
+        for event in reader.events(branch, "identity-02", ("store_operated",))
+        if isinstance(event, StoreOperated) and event.operation.actor == "you"
+    ]
+    assert [(operation.phase, operation.command) for operation in by_hand] == [
+        ("by_hand", "SET"),
+        ("by_hand", "delete"),
+    ]
+    assert [event.model_dump() for event in reader.events(before.id, "identity-02")] == events
+    assert (reader.run().id, runs(trunk)[0]) == (before.id, before)
+    life = run_cli("bisect", trunk, "--question", "q3", "--run", branch).out
+    assert re.search(r"hybrid .* learnt at turn 6, forgotten at turn 8", life)
+    assert re.search(
+        r"hybrid .* learnt at turn 6, known to the end", run_cli("bisect", trunk, "--question", "q3").out
+    )
+
+
+def test_the_same_command_makes_no_second_branch_and_a_branch_of_a_branch_keeps_its_edits(
+    run_cli: RunCli, trunk: Path
+) -> None:
+    (fact,) = facts_with(trunk, "flat in Dundee")
+    first = ("fork", trunk, "--at", 8, "--delete", CITY, "--delete", f"point:{fact}")
+    branch = branch_in(run_cli(*first))
+    assert branch_in(run_cli(*first)) == branch
+    second = branch_in(run_cli("fork", trunk, "--run", branch, "--at", 8, "--set", "message:9=I have saved £5."))
+    assert outcomes(run_cli, trunk, second)["hybrid", "q3"] == "wrong"
+    assert outcomes(run_cli, trunk, second)["rag", "q5"] == "wrong"
+    shown = run_cli("recordings", "show", trunk).out
+    assert f"branch of {branch} at turn 8: message 9 = I have saved £5." in shown
+    assert [run.branch and run.branch.parent for run in runs(trunk)] == [None, runs(trunk)[0].id, branch]
+    early = run_cli("fork", trunk, "--run", branch, "--at", 3, "--set", "top-k=2")
+    assert early.code == 2 and "departs after turn 8" in early.err
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ((), "--set, --delete or --insert"),
+        (("--set", "wishes=3"), "top-k"),
+        (("--set", "top-k=none"), "top_k"),
+        (("--set", "ablate=everything"), "everything"),
+        (("--set", "message:3=too early"), "departs after turn 8"),
+        (("--set", f"{CITY}=Leeds"), "JSON"),
+        (("--delete", "key:shared_state/shared_data/nothing"), "/shared_data/user.city"),
+        (("--delete", "key:nowhere/at/all"), "shared_state"),
+        (("--delete", "point:unknown"), "no memory held such a point"),
+        (("--insert", "message:9=somebody: hello"), "user: TEXT"),
+    ],
+)
+def test_an_edit_that_does_not_fit_is_refused_and_leaves_nothing(
+    run_cli: RunCli, trunk: Path, options: tuple[str, ...], expected: str
+) -> None:
+    ran = run_cli("fork", trunk, "--at", 8, *options)
+    assert ran.code == 2 and expected in ran.err and "Traceback" not in ran.err
+    assert len(runs(trunk)) == 1
+
+
+def test_an_interrupted_branch_continues_with_the_same_command_and_asks_nothing_twice(
+    run_cli: RunCli, launcher: Launcher, tmp_path: Path
+) -> None:
+    recording = tmp_path / "r.sqlite3"
+    with OpenAIServer(lambda received: answer("It was a walrus.")) as server:
+        model = ("--model", "openai/stub", "--api-base", server.url)
+        asked = ("--dataset", "identity-02", "--backend", "full_context", *model, "--recording", recording)
+        assert run_cli("--batch", *asked).code == 0
+        fork = (
+            "fork",
+            recording,
+            "--at",
+            8,
+            "--set",
+            "message:9=I saved nothing at all.",
+            "--api-base",
+            server.url,
+        )
+        fork += ("--no-cache", "--concurrency", 1)
+        server.requests.clear()
+        run = launcher.start(tmp_path / "log", *fork)
+        run.wait_until(lambda: run.is_over or len(server.requests) >= 2)
+        run.signal(SIGKILL)
+        run.wait()
+        ran = run_cli(*fork)
+        assert ran.code == 0, ran.err
+        prompts = [received.prompt for received in server.requests]
+    assert len(runs(recording)) == 2
+    # Five questions with a changed context; closed_book's prompts are those of the trunk. One call may be lost.
+    assert len(set(prompts)) == 5 and len(prompts) <= 6
+
+
+def test_an_unknown_question_or_measure_is_refused(run_cli: RunCli, trunk: Path) -> None:
+    assert run_cli("bisect", trunk, "--question", "q99").code == 2
+    assert run_cli("bisect", trunk, "--question", "q3", "--by", "magic").code == 2
+    given = run_cli("bisect", trunk, "--question", "q3", "--by", "prompt")
+    assert re.search(r"rag .* learnt at turn 6, known to the end", given.out), given.err

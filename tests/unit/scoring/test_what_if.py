@@ -1,0 +1,141 @@
+"""What re-asks say of a diagnosis, and what they add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from memreplay.scoring.attribution import Label
+from memreplay.scoring.counterfactuals import Counterfactual, Cure, Intervention, cure_of, least_repair
+from memreplay.scoring.results import QuestionRow
+from memreplay.scoring.what_if import what_if_of, with_cures
+from tests.unit.scoring.samples import MODEL
+
+Outcomes = Mapping[Intervention, bool | None]
+
+
+def asked(outcomes: Outcomes) -> tuple[Counterfactual, ...]:
+    return tuple(
+        Counterfactual(
+            intervention=name,
+            outcome="error" if right is None else "correct" if right else "wrong",
+            reply=None if right is None else "a reply",
+            repaired=right,
+            error="gone" if right is None else None,
+        )
+        for name, right in outcomes.items()
+    )
+
+
+@pytest.mark.parametrize(
+    ("label", "outcomes", "cure"),
+    [
+        ("not_retrieved", {"unchanged": True, "evidence_added": True}, "noise"),
+        ("not_retrieved", {"unchanged": False, "evidence_added": True}, "confirmed"),
+        ("cut", {"unchanged": False, "double_budget": True, "evidence_added": False}, "confirmed"),
+        ("not_retrieved", {"unchanged": False, "evidence_added": False, "evidence_last": True}, "compound"),
+        ("not_written", {"unchanged": False, "evidence_added": False, "evidence_only": True}, "compound"),
+        ("misread", {"unchanged": False, "evidence_first": False, "evidence_last": True}, "confirmed"),
+        ("misread", {"unchanged": False, "evidence_last": False, "evidence_only": False}, "reader_limit"),
+        ("misread", {"unchanged": False, "evidence_only": None}, None),
+        ("misread", {"unchanged": None, "evidence_only": True}, None),
+        ("misread", {"evidence_only": False}, None),
+        ("misread", {"unchanged": False, "evidence_only": False, "closed_book": True}, "reader_limit"),
+        ("stale", {"unchanged": False, "current_value_only": True}, "confirmed"),
+    ],
+)
+def test_the_verdict_follows_from_what_repairs(label: Label, outcomes: Outcomes, cure: Cure | None) -> None:
+    assert cure_of(label, asked(outcomes), abstain=False, others_agree=False) == cure
+
+
+def test_where_nothing_repairs_and_others_agree_the_key_is_in_doubt() -> None:
+    nothing = asked({"unchanged": False, "evidence_only": False})
+    assert cure_of("misread", nothing, abstain=False, others_agree=True) == "key_in_doubt"
+
+
+def test_of_what_was_never_said_the_model_alone_is_the_limit() -> None:
+    bait = asked({"unchanged": False, "distractors_removed": True, "closed_book": True})
+    assert cure_of("false_attribution", bait, abstain=True, others_agree=False) == "confirmed"
+    alone = asked({"unchanged": False, "distractors_removed": False, "closed_book": False})
+    assert cure_of("false_attribution", alone, abstain=True, others_agree=False) == "reader_limit"
+
+
+def test_the_least_change_is_named() -> None:
+    assert (
+        least_repair(asked({"unchanged": False, "evidence_only": True, "evidence_added": True})) == "evidence_added"
+    )
+    assert least_repair(asked({"unchanged": False, "evidence_only": None})) is None
+
+
+def row(number: int, outcome: str, **changes: Any) -> QuestionRow:
+    fields: dict[str, Any] = {
+        "question_id": f"q{number}",
+        "dataset": "d",
+        "conversation": "c",
+        "backend": "rag",
+        "model": MODEL,
+        "repeat": 0,
+        "kind": "recall",
+        "type": "t",
+        "question": "Which fruit?",
+        "expected": "quince",
+        "predicted": "a pear",
+        "score": None if outcome == "error" else float(outcome == "correct"),
+        "max_score": 1.0,
+        "outcome": outcome,
+        "reply": "a pear",
+        "error": None,
+        "tokens": None,
+        "cost_usd": None,
+        "ms": None,
+    }
+    return QuestionRow.model_validate(fields | changes)
+
+
+def test_shares_are_of_graded_replies_and_the_steps_lead_to_one() -> None:
+    rows = [
+        row(0, "correct"),
+        row(1, "wrong", failure="not_retrieved"),
+        row(2, "wrong", failure="not_retrieved"),
+        row(3, "wrong", failure="misread", answer_in_prompt=True),
+        row(4, "wrong", failure="cut"),
+        row(5, "error", failure="error"),
+    ]
+    outcomes: dict[int, Outcomes] = {
+        1: {"unchanged": False, "evidence_added": True, "evidence_only": True},
+        2: {"unchanged": False, "evidence_added": None, "evidence_only": False},
+        3: {"unchanged": False, "evidence_only": False},
+    }
+    key = {number: ("c", "rag", MODEL, f"q{number}", 0) for number in outcomes}
+    found = what_if_of(with_cures(rows, {key[number]: asked(each) for number, each in outcomes.items()}))
+    assert found is not None
+    added = found.interventions["evidence_added"]
+    assert (added.repaired, added.graded, added.errors, added.share) == (1, 1, 1, 1.0)
+    assert found.interventions["evidence_only"].share == pytest.approx(1 / 3)
+    assert found.by_label["misread"]["evidence_only"].repaired == 0
+    assert (found.wrong, found.asked) == (4, 3)
+    assert found.perfect_retrieval is not None and found.perfect_reader is not None
+    ceiling = found.perfect_retrieval
+    assert (ceiling.low, ceiling.high, ceiling.undetermined) == (2 / 5, 4 / 5, 2)
+    assert found.perfect_reader.low == found.perfect_reader.high == 2 / 5
+    assert [(step.step, step.answers) for step in found.waterfall] == [
+        ("right", 1),
+        ("memory", 1),
+        ("reader_limit", 2),
+        ("undetermined", 1),
+    ]
+    assert found.waterfall[-1].accuracy == 1.0
+
+
+def test_several_memories_with_the_same_other_answer_put_the_key_in_doubt_unless_it_answers_everything() -> None:
+    def cure(predicted: str, elsewhere: str) -> Cure | None:
+        rows = [row(1, "wrong", failure="misread", backend=name, predicted=predicted) for name in ("a", "b", "c")]
+        rows += [row(number, "wrong", failure="misread", backend="a", predicted=elsewhere) for number in (2, 3, 4)]
+        again = {("c", "a", MODEL, "q1", 0): asked({"unchanged": False, "evidence_only": False})}
+        return with_cures(rows, again)[0].cure
+
+    assert cure("a pear", "a plum") == "key_in_doubt"
+    assert cure("a pear", "a pear") == "reader_limit"
+    assert cure("The conversation does not say.", "a plum") == "reader_limit"
