@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,17 +14,22 @@ from syrupy.assertion import SnapshotAssertion
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
+from memreplay.grading import Outcome
 from memreplay.tui.app import MemreplayApp
 from memreplay.tui.launch import Launch
+from memreplay.tui.screens.duel import DuelColumn
+from memreplay.tui.screens.regression import RegressionScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.widgets.lines_view import LinesView
+from tests.tui.builder import record_changed
 from tests.tui.conftest import replay_of, until
 
 Compare = Callable[..., bool]
 Prepare = Callable[[Pilot[Any]], Awaitable[None]]
 
 SIZES = ((80, 24), (120, 36), (160, 45))
-THEMES = ("dark", "light")
+LOOKS = (*product(SIZES, ("textual-dark", "textual-light")), (SIZES[0], "ansi-dark"))
+"""Each size in a dark and a light theme, and the smallest in the 16 colours of a terminal."""
 
 
 @pytest.fixture
@@ -51,7 +58,7 @@ async def attributed(pilot: Pilot[Any]) -> None:
     """The results, with the stage at which each fact was lost."""
     await at_turn(6, "r")(pilot)
     # Labels come from a thread and make questions longer: what is in view depends on which was first.
-    await until(pilot, lambda: "unparsed" in pilot.app.screen.query_one("#questions", LinesView).text)
+    await until(pilot, lambda: "unparsed" in pilot.app.screen.query_one("#legend", LinesView).text)
     await pilot.press("down")
 
 
@@ -59,6 +66,19 @@ async def explained(pilot: Pilot[Any]) -> None:
     """Why the first answer that is wrong is what it is, worked out."""
     await at_turn(6, "r", "down", "enter")(pilot)
     await until(pilot, lambda: "the architectures" in pilot.app.screen.query_one("#verdict", LinesView).text)
+
+
+async def duelling(pilot: Pilot[Any]) -> None:
+    """The retrieval duel, with the stage at which each memory lost the fact."""
+    await explained(pilot)
+    await pilot.press("a")
+    await until(pilot, lambda: all("  wrong" not in column.text for column in pilot.app.screen.query(DuelColumn)))
+
+
+async def compared(pilot: Pilot[Any]) -> None:
+    """Two runs, with labels."""
+    await until(pilot, lambda: isinstance(pilot.app.screen, RegressionScreen))
+    await until(pilot, lambda: "not retrieved" in pilot.app.screen.query_one("#legend", LinesView).text)
 
 
 async def browsed(pilot: Pilot[Any]) -> None:
@@ -84,9 +104,10 @@ async def pictured(pilot: Pilot[Any]) -> str:
         ("recording", at_turn(8)),
         ("recording", attributed),
         ("recording", explained),
+        ("recording", duelling),
         ("recording", browsed),
     ],
-    ids=["start", "replay", "results", "why", "browser"],
+    ids=["start", "replay", "results", "why", "duel", "browser"],
 )
 async def test_main_screen(
     snapshot: SnapshotAssertion, launch: Launch, recorded: Launch, opens: str, prepare: Prepare
@@ -95,12 +116,20 @@ async def test_main_screen(
     app = MemreplayApp(recorded if opens == "recording" else launch)
     async with app.run_test(size=SIZES[0]) as pilot:
         await prepare(pilot)
-        for width, height in SIZES:
+        for (width, height), theme in LOOKS:
             await pilot.resize_terminal(width, height)
-            for theme in THEMES:
-                app.theme = f"textual-{theme}"
-                picture = await pictured(pilot)
-                assert picture == snapshot(name=f"{width}x{height}-{theme}", extension_class=SVGImageExtension)
+            app.theme = theme
+            picture = await pictured(pilot)
+            name = f"{width}x{height}-{theme.removeprefix('textual-')}"
+            assert picture == snapshot(name=name, extension_class=SVGImageExtension)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_two_runs_compared(snap_compare: Compare, recorded: Launch, tmp_path: Path, size: tuple[int, int]) -> None:
+    outcomes: dict[tuple[str, str], Outcome] = {("q2", "hybrid"): "correct", ("q3", "full_context"): "wrong"}
+    other = record_changed(tmp_path / "other.sqlite3", outcomes, top_k=20)
+    app = MemreplayApp(replace(recorded, against=other))
+    assert snap_compare(app, terminal_size=size, run_before=compared)
 
 
 def test_help(snap_compare: Compare, recorded: Launch) -> None:

@@ -10,6 +10,7 @@ from memreplay.debugger.recut import Candidate, Placement, Recut
 from memreplay.scoring.attribution import Label
 from memreplay.timeline.timeline import Answer
 from memreplay.tui.panels.answers import LABEL_WORDS, label_tone
+from memreplay.tui.panels.conversation import turns_words
 from memreplay.tui.panels.results import stage_sign
 from memreplay.tui.text import Line, Span, line, one_line
 
@@ -37,7 +38,7 @@ def duel_lines(
     return [
         *_reply(answer, label),
         line(""),
-        *_gold(question, cut),
+        *_gold(conversation, question, cut),
         line(""),
         *_ranking(conversation, question, cut, opened),
     ]
@@ -64,7 +65,7 @@ def _reply(answer: Answer, label: Label | None) -> Iterator[Line]:
         yield line(Span(f"“{one_line(reply.text)}”", "value"), hang=1, most=_ROWS_OF_REPLY)
 
 
-def _gold(question: Question, cut: Recut) -> Iterator[Line]:
+def _gold(conversation: Conversation, question: Question, cut: Recut) -> Iterator[Line]:
     """Where each evidence turn ended up."""
     if not question.evidence:
         yield line(Span("this question names no evidence", "dim"))
@@ -72,11 +73,11 @@ def _gold(question: Question, cut: Recut) -> Iterator[Line]:
         yield line(Span("no ranking is recorded", "dim"))
     else:
         for placed in cut.placements:
-            yield _placement(placed, cut)
+            yield _placement(conversation, placed, cut)
 
 
-def _placement(placed: Placement, cut: Recut) -> Line:
-    turn = Span(f"turn {one_line(placed.turn)}  ", "accent")
+def _placement(conversation: Conversation, placed: Placement, cut: Recut) -> Line:
+    turn = Span(f"turn {turns_words(conversation, [placed.turn])}  ", "accent")
     if placed.candidate is None:
         words = f"not among the {len(cut.candidates)} candidates recorded"
         return line(Span("✗ ", "bad"), turn, Span(words, "bad"), hang=2)
@@ -125,7 +126,7 @@ def _candidate(
         Span(score, "value"),
         Span(" "),
         sign,
-        Span(f" {_turns(each)}", "accent"),
+        Span(f" {_turns(conversation, each)}", "accent"),
         Span(f" {'▾' if is_open else '▸'}" if foldable else "", "key"),
         Span(f"  {one_line(channels)}" if channels else "", "dim"),
         hang=5,
@@ -145,16 +146,16 @@ def _turn(conversation: Conversation, turn: str, is_gold: bool) -> Iterator[Line
     yield line(
         Span("     "),
         Span("◆ " if is_gold else "  ", "evidence" if is_gold else "plain"),
-        Span(f"{one_line(turn)}  ", "accent"),
+        Span(f"{turns_words(conversation, [turn])}  ", "accent"),
         Span(one_line(text), "evidence" if is_gold else "plain"),
         hang=7,
         most=4,
     )
 
 
-def _turns(each: Candidate) -> str:
+def _turns(conversation: Conversation, each: Candidate) -> str:
     turns: Sequence[str] = each.hit.turns or each.hit.sources
     if not turns:
         return one_line(each.hit.place)
-    named = ", ".join(turns) if len(turns) <= 2 else f"{turns[0]}…{turns[-1]} ({len(turns)})"
-    return one_line(f"turn {named}" if each.hit.turns else f"from turn {named}")
+    named = turns_words(conversation, turns)
+    return f"turn {named}" if each.hit.turns else f"from turn {named}"

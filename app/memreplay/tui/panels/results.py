@@ -122,8 +122,15 @@ class Matrix:
         return tuple(sorted(chosen, key=self._sort_key(choice.sort), reverse=choice.descending))
 
     def wanted(self, choice: ResultsChoice, listed: ListedQuestion, column: int) -> bool:
-        """Whether an answer is one that the filter asks for: it has the label, or a memory got it wrong."""
-        answer = self.table.answer(listed, self.table.systems[column])
+        """Whether an answer is one that the filter asks for: it has the label, or a memory got it wrong.
+
+        Words such as ``rag:cut`` ask for answers of rag alone.
+        """
+        system = self.table.systems[column]
+        answer = self.table.answer(listed, system)
+        verdicts = [word for word in choice.words.casefold().split() if ":" in word]
+        if verdicts and not any(word in self._verdict(system, answer) for word in verdicts):
+            return False
         if choice.filter in LABELS:
             return self.label(answer) == choice.filter
         return column in self.memories and is_wrong(answer)
@@ -191,16 +198,18 @@ class Matrix:
         answers = (self.table.answer(listed, self.table.systems[column]) for column in self.memories)
         return [answer for answer in answers if answer is not None and answer.scored is not None]
 
+    def _verdict(self, system: System, answer: Answer | None) -> str:
+        """``rag:cut``: the system with its label or outcome, folded."""
+        if answer is None:
+            return ""
+        outcome = answer.scored.score.outcome if answer.scored is not None else "pending"
+        return f"{self.table.name_of(system)}:{self.label(answer) or outcome}".casefold()
+
     def _text(self, listed: ListedQuestion) -> str:
         """What the words of a filter are looked for in: ``rag:cut`` finds what rag cut."""
         if listed not in self._texts:
             question = listed.question
-            verdicts = [
-                f"{self.table.name_of(system)}:{self.label(answer) or outcome}"
-                for system in self.table.systems
-                if (answer := self.table.answer(listed, system)) is not None
-                for outcome in (answer.scored.score.outcome if answer.scored is not None else "pending",)
-            ]
+            verdicts = [self._verdict(system, self.table.answer(listed, system)) for system in self.table.systems]
             fields = [field_of(listed, name) for name in BREAKDOWNS]
             parts = [question.text, question.expected, question.id, listed.conversation, *fields, *verdicts]
             self._texts[listed] = "\n".join(parts).casefold()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from memreplay.conversations.models import Question
+from memreplay.conversations.models import Conversation, Question
 from memreplay.grading import GradedByRules
 from memreplay.llm.judging import Verdict
 from memreplay.scoring.attribution import Attribution, Attributor
@@ -14,6 +14,7 @@ from memreplay.scoring.evidence_trail import LostAt, Trail
 from memreplay.text import dollars
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.panels.answers import LABEL_WORDS, System, key_of, label_tone, sign_of, stage_chip
+from memreplay.tui.panels.conversation import turns_words
 from memreplay.tui.subjects import AnswerSubject, TurnSubject
 from memreplay.tui.text import Line, Span, Tone, line, one_line, paragraphs
 
@@ -33,6 +34,7 @@ class Explanation:
     answer: Answer
     attribution: Attribution | None
     trails: tuple[Trail, ...]
+    conversation: Conversation
 
 
 def answers_beside(timeline: Timeline, key: AskKey) -> list[Answer]:
@@ -50,7 +52,8 @@ def explain_answers(timeline: Timeline, answers: Sequence[Answer]) -> list[Expla
     """Where the fact was lost for each answer. Slow: it reads every event before them."""
     attributor = Attributor(timeline)
     return [
-        Explanation(answer, attributor.attribute(answer), tuple(attributor.trails(answer))) for answer in answers
+        Explanation(answer, attributor.attribute(answer), tuple(attributor.trails(answer)), timeline.conversation)
+        for answer in answers
     ]
 
 
@@ -112,16 +115,16 @@ def _lost_lines(explanation: Explanation) -> Iterator[Line]:
         )
     yield line(one_line(attribution.detail))
     for trail in explanation.trails:
-        yield _trail_line(trail)
+        yield _trail_line(explanation.conversation, trail)
 
 
-def _trail_line(trail: Trail) -> Line:
+def _trail_line(conversation: Conversation, trail: Trail) -> Line:
     """How far one evidence turn got. It leads to the turn, and to what should have been written there."""
     stage, tone = _STAGES[trail.lost_at]
     ranks = " · ".join(f"{channel} {rank}" for channel, rank in trail.ranks.items())
     return line(
         Span("◆ ", "warn"),
-        Span(f"turn {one_line(trail.turn)}  ", "accent"),
+        Span(f"turn {turns_words(conversation, [trail.turn])}  ", "accent"),
         Span(stage, tone),
         Span(f"  {trail.loss.replace('_', ' ')}" if trail.loss else "", "warn"),
         Span(f"  rank {one_line(ranks)}" if ranks else "", "dim"),
@@ -210,11 +213,11 @@ def _others_lines(
         )
 
 
-def absent_lines(absent: Sequence[str]) -> list[Line]:
+def absent_lines(conversation: Conversation, absent: Sequence[str]) -> list[Line]:
     """One line per evidence turn that the prompt does not contain verbatim."""
     return [
         line(
-            Span(f"✗ turn {one_line(turn)} is not in this prompt", "bad"),
+            Span(f"✗ turn {turns_words(conversation, [turn])} is not in this prompt", "bad"),
             about=TurnSubject(turn),
         )
         for turn in absent

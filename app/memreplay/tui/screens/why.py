@@ -136,7 +136,7 @@ class WhyScreen(Screen[Destination | None]):
     def _paint_prompt(self, answer: Answer) -> None:
         prompt = self.query_one("#prompt", LinesView)
         shown = prompt_view(self._timeline.conversation, answer.asked, self._question.evidence)
-        absent = absent_lines(shown.absent)
+        absent = absent_lines(self._timeline.conversation, shown.absent)
         prompt.border_title = Content("the prompt as sent")
         prompt.border_subtitle = Content(f"{answer.asked.context_tokens:,} tokens of memory")
         lines = [*absent, *shown.lines]
