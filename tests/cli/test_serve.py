@@ -76,6 +76,9 @@ async def test_the_app_is_served_to_this_machine_and_ends_with_its_server(tmp_pa
         for headers in ({"Origin": "http://elsewhere.example"}, {"Host": "elsewhere.example"}):
             for path in ("/", "/ws"):
                 assert (await session.get(address + path, headers=headers)).status == 403
+        async with asyncio.timeout(MOST_SECONDS):
+            while children_of(server.pid):  # noqa: ASYNC110
+                await asyncio.sleep(0.2)
         async with session.ws_connect(f"{address}/ws?width=100&height=30") as open_socket:
             await open_socket.receive_bytes()
             (app,) = children_of(server.pid)

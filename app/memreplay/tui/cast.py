@@ -31,6 +31,7 @@ _OPENING = "\x1b[?1049h\x1b[?25l\x1b[2J"
 _CLOSING = "\x1b[?25h\x1b[?1049l"
 _QUIET_SECONDS = 0.05
 _MOST_WAITS = 10_000
+_WAITS_FOR_HEADING = 1_200
 
 
 class _CapturingDriver(HeadlessDriver):
@@ -108,7 +109,8 @@ async def _recorded_cast(path: Path, run_id: str, conversation_id: str, first: i
         for position in range(first, last + 1):
             screen.move_to(position)
             await pilot.pause()
-            await _settled(driver)
+            last_turn = source.timeline.last_turn
+            await _settled(driver, f"turn {position}/{last_turn}" if position <= last_turn else "closed")
             opening = _OPENING if position == first else ""
             cast.add(opening + driver.take(), [note for note in notes if note.turn == position])
     return cast.text()
@@ -123,11 +125,12 @@ async def _replay_of(app: MemreplayApp) -> ReplayScreen:
     raise TimeoutError("the replay did not open")
 
 
-async def _settled(driver: _CapturingDriver) -> None:
-    """Wait until the screen draws nothing more."""
+async def _settled(driver: _CapturingDriver, heading: str) -> None:
+    """Wait until the screen has drawn the heading, if there is room for it, and then draws nothing more."""
     seen = -1
-    for _ in range(_MOST_WAITS):
-        if len(driver.written) == seen:
+    for waits in range(_MOST_WAITS):
+        is_drawn = waits > _WAITS_FOR_HEADING or heading in "".join(driver.written)
+        if is_drawn and len(driver.written) == seen:
             return
         seen = len(driver.written)
         await asyncio.sleep(_QUIET_SECONDS)
