@@ -12,6 +12,11 @@ from typing import Any
 
 import pytest
 
+from memreplay.debugger.biography import biography
+from memreplay.debugger.provenance import hit_written_by
+from memreplay.debugger.retrievals import RetrievalIndex
+from memreplay.recording.reader import Recording
+from memreplay.timeline.timeline import Timeline
 from tests.cli.conftest import RunCli
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, failure
 
@@ -53,6 +58,24 @@ def test_what_mem0_spends_on_writing_is_counted_and_its_verdicts_name_the_stage(
     assert hits and all(hit["sources"] and not hit["turns"] for hit in hits)
     lost = {row["question"]: row["failure"] for row in results["questions"] if row["outcome"] == "wrong"}
     assert set(lost.values()) <= {"not_written", "not_retrieved", "misread"} and "not_written" in lost.values()
+
+
+def test_it_is_known_who_wrote_what_mem0_returns_and_what_became_of_a_turn(run_cli: RunCli, tmp_path: Path) -> None:
+    with OpenAIServer(writes_names_down) as server:
+        run_mem0(run_cli, tmp_path, "--extractor", "openai/stub", "--api-base", server.url)
+    recording = Recording.open(tmp_path / "r.sqlite3")
+    [run] = recording.runs()
+    conversation = recording.conversation(run.id, "identity-01")
+    timeline = Timeline(conversation, list(recording.events(run.id, "identity-01")))
+    end = len(conversation.turns)
+    hits = {hit.id: hit for each in timeline.answers() if each.asked.backend == "mem0" for hit in each.asked.hits}
+    assert hits
+    for hit in hits.values():
+        [origin] = hit_written_by(timeline, "mem0", hit, end)
+        assert origin.turns == hit.sources
+        turn = conversation.turns_by_id[hit.sources[0]]
+        told = biography(timeline, RetrievalIndex(timeline), "mem0", turn)
+        assert hit.id in {item.item for item in told.stored}
 
 
 def test_a_filled_memory_serves_other_settings_of_reading_and_says_so(run_cli: RunCli, tmp_path: Path) -> None:
