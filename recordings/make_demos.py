@@ -51,11 +51,13 @@ class Part:
 class Story:
     """``parts`` of a history that may show it; ``holds`` says whether a question does, given its row of each memory.
 
-    ``notes`` tells it, as far as the recorded timeline shows it; without notes it does not.
+    ``budgets`` are tried in turn: hits and tokens of memory in a prompt. ``notes`` tells the story, as far as the recorded
+    timeline shows it; without notes it does not.
     """
 
     name: str
     options: tuple[str, ...]
+    budgets: tuple[tuple[int, int], ...]
     parts: Callable[[dict[str, Any]], Iterator[Part]]
     holds: Callable[[dict[str, Any], dict[str, Row]], bool]
     notes: Callable[[Timeline, dict[str, Any], dict[str, Row]], list[Bookmark]]
@@ -126,9 +128,11 @@ def run(part: Part, options: Sequence[str], recording: Path, folder: Path) -> di
 
 def make(story: Story, into: Path, histories: Sequence[dict[str, Any]]) -> Path:
     """Find a part that shows a story, record it, and add the notes. Raises SystemExit if none shows it."""
-    for part in (part for history in histories for part in story.parts(history)):
+    tries = ((budget, part) for budget in story.budgets for history in histories for part in story.parts(history))
+    for (top_k, tokens), part in tries:
+        options = (*story.options, "--top-k", str(top_k), "--context-tokens", str(tokens))
         with tempfile.TemporaryDirectory() as name:
-            made = _made(story, part, Path(name))
+            made = _made(story, options, part, Path(name))
             if made is not None:
                 target = into / f"{story.name}.sqlite3"
                 target.write_bytes(made.read_bytes())
@@ -137,10 +141,10 @@ def make(story: Story, into: Path, histories: Sequence[dict[str, Any]]) -> Path:
     raise SystemExit(f"{story.name}: no part of the long histories shows this story")
 
 
-def _made(story: Story, part: Part, folder: Path) -> Path | None:
+def _made(story: Story, options: Sequence[str], part: Part, folder: Path) -> Path | None:
     """The recording of a part with the question that shows a story and a few more; None if no question shows it."""
     tried = folder / "tried.sqlite3"
-    rows = run(part, story.options, tried, folder)
+    rows = run(part, options, tried, folder)
     for question in part.data["recallQuestions"]:
         if not story.holds(question, rows.get(question["question"], {})):
             continue
@@ -148,7 +152,7 @@ def _made(story: Story, part: Part, folder: Path) -> Path | None:
         short = part.with_questions([question["question"], *others[: QUESTIONS - 1]])
         made = folder / "demo.sqlite3"
         made.unlink(missing_ok=True)
-        told = run(short, (*story.options, "--perceive", "--no-cache"), made, folder)[question["question"]]
+        told = run(short, (*options, "--perceive", "--no-cache"), made, folder)[question["question"]]
         if story.holds(question, told) and annotate(made, story, question, told) and made.stat().st_size <= LARGEST:
             return made
     return None
@@ -264,21 +268,24 @@ def _short(text: str | None) -> str:
 STORIES = (
     Story(
         "corrected-value",
-        ("--backend", "hybrid", "--backend", "rag", "--top-k", "4", "--context-tokens", "500"),
+        ("--backend", "hybrid", "--backend", "rag"),
+        ((4, 500), (10, 1500), (6, 800), (3, 300), (8, 1000)),
         corrections,
         _corrected,
         _corrected_notes,
     ),
     Story(
         "dropped-detail",
-        ("--backend", "hybrid", "--backend", "rag", "--ablate", "verbatim", "--top-k", "5", "--context-tokens", "500"),
+        ("--backend", "hybrid", "--backend", "rag", "--ablate", "verbatim"),
+        ((5, 500), (10, 1000)),
         windows,
         _dropped,
         _dropped_notes,
     ),
     Story(
         "cut-context",
-        ("--backend", "full_context", "--backend", "rag", "--top-k", "4", "--context-tokens", "1200"),
+        ("--backend", "full_context", "--backend", "rag"),
+        ((4, 1200), (4, 800)),
         windows,
         _cut,
         _cut_notes,
