@@ -298,10 +298,15 @@ def main() -> None:
     histories = [json.loads(file.read_text(encoding="utf-8")) for file in files]
     # English first: these demos are what most people open first.
     histories.sort(key=lambda history: history["language"] != "en")
-    wanted = sys.argv[1:]
+    wanted, missing = sys.argv[1:], []
     for story in STORIES:
         if not wanted or story.name in wanted:
-            make(story, DEMOS, histories)
+            try:
+                make(story, DEMOS, histories)
+            except SystemExit as failed:
+                missing.append(str(failed))
+    if missing:
+        raise SystemExit("\n".join(missing))
 
 
 if __name__ == "__main__":
