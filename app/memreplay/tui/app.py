@@ -426,20 +426,6 @@ class MemreplayApp(App[None]):
             self._by_hand = source, self._launch.assemble(source.backends, self._launch.model)
         return self._by_hand[1]
 
-    def _handle_exception(self, error: Exception) -> None:
-        """Go back to the start screen if what was to be shown is damaged; anything else ends the app."""
-        if not isinstance(error, RecordingError | sqlite3.Error) or not self._start.is_attached:
-            super()._handle_exception(error)
-            return
-        self._start.say(str(error), trouble=True)
-        self._return_to_start()
-
-    @work(group="leaving")
-    async def _return_to_start(self) -> None:
-        await self._interrupt()
-        while self.screen is not self._start and len(self.screen_stack) > 1:
-            await self.pop_screen()
-
     def _fatal_error(self) -> None:
         """As Textual's, but without local variables: they may hold a key or what a conversation says."""
         from traceback import format_exception
@@ -448,7 +434,11 @@ class MemreplayApp(App[None]):
 
         self.bell()
         error = self._exception or sys.exc_info()[1]
-        said = "".join(format_exception(error)) if error is not None else "an unknown error"
+        if isinstance(error, RecordingError | sqlite3.Error):
+            # Damage that shows only while a recording is stepped through.
+            said = f"memreplay: {error}"
+        else:
+            said = "".join(format_exception(error)) if error is not None else "an unknown error"
         self._exit_renderables.append(Text(printable(redact_secrets(said), keep="\n")))
         self._close_messages_no_wait()
 
