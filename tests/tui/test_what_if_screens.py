@@ -1,0 +1,80 @@
+"""What if on the screen: a wrong answer asked again, a fork, and from when to when an answer was known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input, OptionList
+
+from memreplay.recording.reader import Recording
+from memreplay.tui.launch import Launch
+from memreplay.tui.screens.compare import CompareScreen
+from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
+from memreplay.tui.screens.what_if import WhatIfScreen
+from memreplay.tui.screens.why import WhyScreen
+from tests.stubs.in_process import made_in
+from tests.tui.conftest import open_replay, replay_of, until
+
+
+@pytest.fixture(scope="module")
+def trunk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("trunk")
+    asked = ("--dataset", "identity-02", "--backend", "hybrid", "--ablate", "verbatim")
+    made_in(folder, "--batch", *asked, "--recording", folder / "r.sqlite3")
+    return folder / "r.sqlite3"
+
+
+async def test_a_wrong_answer_is_asked_again_and_the_replies_are_kept(launch: Launch, trunk: Path) -> None:
+    async with open_replay(replace(launch, recording=trunk)) as pilot:
+        replay = replay_of(pilot)
+        wrong = next(
+            answer
+            for answer in replay.timeline.answers()
+            if answer.scored is not None
+            and answer.scored.score.outcome == "wrong"
+            and answer.asked.backend == "hybrid"
+        )
+        replay.inspection.explain(wrong)
+        await until(pilot, lambda: isinstance(pilot.app.screen, WhyScreen))
+        await pilot.press("x")
+        await until(pilot, lambda: isinstance(pilot.app.screen, WhatIfScreen))
+        screen = pilot.app.screen
+        assert isinstance(screen, WhatIfScreen)
+        await until(pilot, lambda: bool(screen._rows))
+        await pilot.press("enter")
+        await until(pilot, lambda: screen._rows[0].reask is not None)
+    reader = Recording.open(trunk)
+    (row,) = reader.counterfactual_rows(reader.run().id, "identity-02")
+    assert (row["intervention"], row["question_id"]) == ("unchanged", wrong.asked.question_id)
+    reader.close()
+
+
+async def test_a_fork_deletes_a_key_and_opens_beside_its_trunk(launch: Launch, trunk: Path) -> None:
+    async with open_replay(replace(launch, recording=trunk)) as pilot:
+        replay_of(pilot).move_to(8)
+        await pilot.press("F")
+        await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
+        options = pilot.app.screen.query_one(OptionList)
+        names = [str(options.get_option_at_index(place).prompt) for place in range(options.option_count)]
+        options.highlighted = next(place for place, name in enumerate(names) if "shared_data/user.city" in name)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, TypingScreen))
+        pilot.app.screen.query_one(Input).value = ""
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen))
+    reader = Recording.open(trunk)
+    (branch,) = (run.branch for run in reader.runs() if run.branch is not None)
+    assert (branch.turn, branch.edit) == (8, "shared_state/shared_data/user.city deleted")
+    reader.close()
+
+
+async def test_bars_show_from_when_to_when_an_answer_was_known(launch: Launch, trunk: Path) -> None:
+    async with open_replay(replace(launch, recording=trunk)) as pilot:
+        await pilot.press("l")
+        await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
+        await pilot.press("down", "down", "down", "enter")
+        replay = replay_of(pilot)
+        await until(pilot, lambda: bool(replay.strip._lives))
+        assert (replay.strip._lives["hybrid"].learnt, replay.strip._lives["hybrid"].forgotten) == (6, None)
