@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import importlib
 import inspect
 import json
@@ -221,9 +222,30 @@ def announced() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 
+_handed_over: dict[str, object] = {}
+"""Classes, and objects to copy for each conversation, that this process uses under a name."""
+
+
+def hand_over(memory: object) -> str:
+    """Make a memory class, or an object of one, usable in this process; the name that it then has.
+
+    That is the object's own ``name``, else the name of its class. An object is copied for each conversation, since
+    a memory serves one. A later memory of the same name takes the place of an earlier one.
+
+    Raises:
+        PluginError: it is not a memory.
+    """
+    found = memory if inspect.isclass(memory) else type(memory)
+    own = getattr(memory, "name", None)
+    name = own if isinstance(own, str) and own.strip() else found.__name__
+    _check_class(name, found, made_by_us=found is memory)
+    _handed_over[name] = memory
+    return name
+
+
 def is_plugin(name: str) -> bool:
-    """Whether a name has the form ``package.module:Class``, or is an entry point."""
-    return _SPELLING.fullmatch(name) is not None or name in announced()
+    """Whether a name was handed over, has the form ``package.module:Class``, or is an entry point."""
+    return name in _handed_over or _SPELLING.fullmatch(name) is not None or name in announced()
 
 
 def load_plugin(name: str) -> type:
@@ -231,6 +253,9 @@ def load_plugin(name: str) -> type:
 
     The current folder is searched first, as with ``python -m``. Raises :class:`PluginError`.
     """
+    if name in _handed_over:
+        given = _handed_over[name]
+        return given if inspect.isclass(given) else type(given)
     entry = announced().get(name)
     spelled = _SPELLING.fullmatch(entry.value.partition("[")[0].strip() if entry else name)
     if spelled is None:
@@ -238,14 +263,18 @@ def load_plugin(name: str) -> type:
     found = _attribute(name, _module(name, spelled["module"]), spelled["name"])
     if not inspect.isclass(found):
         raise PluginError(f"{name}: {spelled['name']} is not a class")
+    _check_class(name, found, made_by_us=True)
+    return found
 
+
+def _check_class(name: str, found: type, *, made_by_us: bool) -> None:
     problems = missing_methods(found)
     if problems:
         raise PluginError(f"{name} is not a memory backend: {', '.join(problems)}")
     if not isinstance(getattr(found, "description", MemoryDescription()), MemoryDescription):
         raise PluginError(f"{name}: its description is not a MemoryDescription")
-    _arguments_wanted(name, found)
-    return found
+    if made_by_us:
+        _arguments_wanted(name, found)
 
 
 def create_plugin(name: str, resources: Resources) -> PluginAdapter:
@@ -253,8 +282,15 @@ def create_plugin(name: str, resources: Resources) -> PluginAdapter:
 
     Raises :class:`PluginError`.
     """
-    found = load_plugin(name)
-    return adapted(name, found, resources, wants_resources=bool(_arguments_wanted(name, found)))
+    prototype = _handed_over.get(name)
+    if prototype is not None and not inspect.isclass(prototype):
+        made = adapted(name, lambda: _copied(prototype), resources, wants_resources=False)
+    else:
+        found = load_plugin(name)
+        made = adapted(name, found, resources, wants_resources=bool(_arguments_wanted(name, found)))
+    # What a class in a notebook, or an object, would write cannot be told from its name and file.
+    made.can_be_kept = made.can_be_kept and prototype is None
+    return made
 
 
 def adapted(
@@ -270,6 +306,15 @@ def adapted(
     except Exception as error:
         raise PluginError(f"{name} cannot be created: {_with_place(error)}") from error
     return PluginAdapter(name, made, trace, metered.chat)
+
+
+def _copied(prototype: object) -> object:
+    try:
+        return copy.deepcopy(prototype)
+    except Exception as error:
+        raise PluginError(
+            f"it cannot be copied for each conversation ({_with_place(error)}); hand over its class instead"
+        ) from error
 
 
 def _module(name: str, path: str) -> Any:

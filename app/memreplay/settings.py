@@ -1,8 +1,10 @@
 """The settings of a run, each declared once: its type, default, bounds, and the flag it has on the command line.
 
-A value comes from the flag, else ``MEMREPLAY_*`` in the environment, else the config file, else the default. The
-config file is TOML with the field names as keys. ``memreplay --help`` is built from this module, hence pydantic is
-imported only to validate.
+A value comes from the flag, else ``MEMREPLAY_*`` in the environment, else the project file, else the user's
+config file, else the default. The project file is ``memreplay.toml``, or ``pyproject.toml`` with
+``[tool.memreplay]``, in the working directory or the nearest folder above it. Both are TOML with the field names as
+keys.
+``memreplay --help`` is built from this module, hence pydantic is imported only to validate.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import cache
@@ -29,6 +32,7 @@ from memreplay.paths import config_file
 
 _CONFIG_VARIABLE = "MEMREPLAY_CONFIG"
 _PREFIX = "MEMREPLAY_"
+_PROJECT_FILE, _PYPROJECT, _TABLE = "memreplay.toml", "pyproject.toml", "memreplay"
 _VARIABLES_BESIDE_SETTINGS = (_CONFIG_VARIABLE, "MEMREPLAY_SERVE_TOKEN")
 
 _ADDRESSES = ("redis_url", "qdrant_url", "api_base")
@@ -238,9 +242,13 @@ def read_settings(**flags: Any) -> Settings:
     Raises:
         UsageError: a value is unusable. The message names the setting, where it can come from, and the problem.
     """
-    given = _from_file() | _from_environment()
+    sources = (_from_user_file(), _from_project_file(), _from_environment())
+    origin = {name: place for source, place in sources for name in source}
+    given: dict[str, Any] = {}
+    for source, _ in sources:
+        given |= source
     given |= {name: value for name, value in flags.items() if value not in (None, (), [])}
-    settings = Settings(**{name: _validated(name, value) for name, value in given.items()})
+    settings = Settings(**{name: _validated(name, value, origin.get(name)) for name, value in given.items()})
     for url in (settings.api_base, settings.redis_url, settings.qdrant_url):
         register_url_secrets(url)
     for secret in (settings.qdrant_api_key, settings.agent_token):
@@ -248,16 +256,50 @@ def read_settings(**flags: Any) -> Settings:
     return settings
 
 
-def _from_file() -> dict[str, Any]:
+def _from_user_file() -> tuple[dict[str, Any], Path]:
     path = config_path()
     if not path.is_file():
         if os.environ.get(_CONFIG_VARIABLE):
             raise UsageError(f"{path}: file not found (named by {_CONFIG_VARIABLE})")
-        return {}
+        return {}, path
+    return _known(_toml(path), path), path
+
+
+def _from_project_file() -> tuple[dict[str, Any], Path | None]:
+    path = project_file()
+    if path is None:
+        return {}, None
+    values = _toml(path)
+    if path.name == _PYPROJECT:
+        tools = values.get("tool", {})
+        values = tools.get(_TABLE, {}) if isinstance(tools, dict) else tools
+        if not isinstance(values, dict):
+            raise UsageError(f"{path}: tool.{_TABLE} is not a table; expected [tool.{_TABLE}] with settings")
+    return _known(values, path), path
+
+
+def project_file() -> Path | None:
+    """The settings of the project that the working directory is in: the nearest file above it that has any."""
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (own := folder / _PROJECT_FILE).is_file():
+            return own
+        shared = folder / _PYPROJECT
+        # A broken pyproject.toml that does not concern memreplay must not stop it.
+        with suppress(OSError, UnicodeError):
+            if shared.is_file() and f"tool.{_TABLE}" in shared.read_text(encoding="utf-8"):
+                return shared
+    return None
+
+
+def _toml(path: Path) -> dict[str, Any]:
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: not a usable config file: {error}") from None
+
+
+def _known(values: dict[str, Any], path: Path) -> dict[str, Any]:
     known = [each.name for each in fields(Settings)]
     for name in values:
         if name not in known:
@@ -265,7 +307,7 @@ def _from_file() -> dict[str, Any]:
     return values
 
 
-def _from_environment() -> dict[str, str]:
+def _from_environment() -> tuple[dict[str, str], None]:
     """Raises UsageError for a variable that is no setting: a misspelt one would be ignored silently."""
     variables = {_PREFIX + each.name.upper(): each.name for each in fields(Settings)}
     known = [*variables, *_VARIABLES_BESIDE_SETTINGS]
@@ -273,7 +315,7 @@ def _from_environment() -> dict[str, str]:
         if name.startswith(_PREFIX) and name not in known:
             hint = _suggestion(name, known) or "; options of a single run can be given only as flags"
             raise UsageError(f"{name} is not a setting{hint}")
-    return {name: os.environ[variable] for variable, name in variables.items() if variable in os.environ}
+    return {name: os.environ[variable] for variable, name in variables.items() if variable in os.environ}, None
 
 
 def _suggestion(name: str, known: list[str]) -> str:
@@ -281,7 +323,7 @@ def _suggestion(name: str, known: list[str]) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
-def _validated(name: str, value: Any) -> Any:
+def _validated(name: str, value: Any, file: Path | None = None) -> Any:
     from pydantic import ConfigDict, TypeAdapter, ValidationError
 
     place = name
@@ -294,7 +336,8 @@ def _validated(name: str, value: Any) -> Any:
         place, problem = ".".join(map(str, (name, *first["loc"]))), first["msg"]
     except ValueError as error:
         problem = str(error)
-    raise UsageError(f"setting {place} (flag, {_PREFIX}{name.upper()} or {config_path()}): {problem}") from None
+    source = file or config_path()
+    raise UsageError(f"setting {place} (flag, {_PREFIX}{name.upper()} or {source}): {problem}") from None
 
 
 def _parsed(name: str, value: Any) -> Any:

@@ -144,3 +144,44 @@ def test_what_is_recorded_of_the_settings_holds_no_secret() -> None:
     assert settings.public()["redis_url"] == "rediss://host:6380/1"
     assert "hunter2" not in repr(settings)
     assert without_secrets(None) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("memreplay.toml", "top_k = 4\n"),
+        ("pyproject.toml", "[project]\nname = 'x'\n[tool.memreplay]\ntop_k = 4\n"),
+    ],
+)
+def test_a_project_file_above_the_working_directory_stands_between_environment_and_user(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str
+) -> None:
+    config.write_text("top_k = 2\nseed = 9\n")
+    inner = tmp_path / "project" / "package"
+    inner.mkdir(parents=True)
+    (inner.parent / name).write_text(content)
+    (inner / "pyproject.toml").write_text("[project]\nname = 'no settings here'\n")
+    monkeypatch.chdir(inner)
+    assert (read_settings().top_k, read_settings().seed) == (4, 9)
+    monkeypatch.setenv("MEMREPLAY_TOP_K", "5")
+    assert (read_settings().top_k, read_settings(top_k=6).top_k) == (5, 6)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("memreplay.toml", "topk = 4\n", r"memreplay.toml: unknown setting topk; did you mean top_k"),
+        ("memreplay.toml", "top_k = 0\n", r"setting top_k \(flag, MEMREPLAY_TOP_K or .*memreplay.toml\)"),
+        ("pyproject.toml", "[tool.memreplay]\ntop_k = \n", "pyproject.toml: not a usable config file"),
+        ("pyproject.toml", "tool.memreplay = 3\n", "tool.memreplay is not a table"),
+        ("pyproject.toml", "tool = 'tool.memreplay'\n", "tool.memreplay is not a table"),
+    ],
+)
+def test_an_unusable_project_file_is_reported_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str, says: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=says) as refused:
+        read_settings()
+    assert "\n" not in str(refused.value)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -61,12 +61,31 @@ Ending = Literal["complete", "interrupted", "stopped"]
 
 
 @dataclass(frozen=True)
+class Surroundings:
+    """How a run talks with whoever started it.
+
+    ``say`` gets its messages, ``progress`` counts its answers by backend and model, and ``interrupts`` calls its
+    first argument at the first request to stop, and its second at the next.
+    """
+
+    say: Callable[[str], None] = say
+    progress: Callable[[Mapping[tuple[str, str], int]], AbstractContextManager[BatchProgress]] = shown_progress
+    interrupts: Callable[[Callable[[], None], Callable[[], None]], AbstractContextManager[None]] = (
+        two_step_interrupt
+    )
+
+
+TERMINAL = Surroundings()
+"""Messages and progress on standard error, Ctrl-C and signals."""
+
+
+@dataclass(frozen=True)
 class RunPlan:
     """``retry_errors`` retries the questions of the resumed run that ended in an error."""
 
-    perceive: bool
-    resume: bool
-    retry_errors: bool
+    perceive: bool = False
+    resume: bool = False
+    retry_errors: bool = False
 
 
 async def run_recorded(
@@ -74,6 +93,7 @@ async def run_recorded(
     conversations: Sequence[Conversation],
     sources: Sequence[TestSource],
     plan: RunPlan,
+    around: Surroundings = TERMINAL,
 ) -> Ending:
     """Run and record. A run that is not complete can be resumed.
 
@@ -84,23 +104,25 @@ async def run_recorded(
     try:
         await run.check()
         tests = TestsRunner(run, sources, retry_errors=plan.retry_errors)
-        await _prepare(tests)
-        _begin(run, conversations, tests, plan)
-        ending = await _play(run, conversations, tests, plan)
+        await _prepare(tests, around)
+        _begin(run, conversations, tests, plan, around)
+        ending = await _play(run, conversations, tests, plan, around)
     finally:
-        if not await _finish(run, "finished" if ending == "complete" else "interrupted"):
+        if not await _finish(run, "finished" if ending == "complete" else "interrupted", around):
             ending = "stopped"
     return ending
 
 
-async def _prepare(tests: TestsRunner) -> None:
+async def _prepare(tests: TestsRunner, around: Surroundings) -> None:
     try:
-        await tests.prepare(say)
+        await tests.prepare(around.say)
     except ModelUnavailableError as error:
         raise MissingServerOrKeyError(f"the model cannot write the tests: {error}") from None
 
 
-def _begin(run: Run, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan) -> None:
+def _begin(
+    run: Run, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan, around: Surroundings
+) -> None:
     digests = {conversation.id: content_digest(conversation) for conversation in conversations}
     digests |= {source.name: source.digest() for source in tests.sources}
     datasets = list(dict.fromkeys(conversation.dataset for conversation in conversations))
@@ -108,7 +130,7 @@ def _begin(run: Run, conversations: Sequence[Conversation], tests: TestsRunner, 
     statuses = ANY_STATUS if plan.retry_errors else UNFINISHED
     run.begin_run(digests, datasets, resume=statuses if plan.resume else ())
     if tests.sources:
-        say(f"running {_count(tests.totals.total(), 'test')}, counted over all memories")
+        around.say(f"running {_count(tests.totals.total(), 'test')}, counted over all memories")
     if not conversations:
         return
     questions = sum(len(conversation.questions) for conversation in conversations)
@@ -116,10 +138,12 @@ def _begin(run: Run, conversations: Sequence[Conversation], tests: TestsRunner, 
     notes += [f"also running the {name} baseline" for name in run.implicit_baselines]
     if not plan.perceive:
         notes.append("no retrieval at ordinary turns (--perceive records it)")
-    say("; ".join(notes))
+    around.say("; ".join(notes))
 
 
-async def _play(run: Run, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan) -> Ending:
+async def _play(
+    run: Run, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan, around: Surroundings
+) -> Ending:
     asking = AskPlan(
         backends=run.backend_names,
         baselines=run.implicit_baselines,
@@ -134,24 +158,24 @@ async def _play(run: Run, conversations: Sequence[Conversation], tests: TestsRun
     task = asyncio.current_task()
     assert task is not None
     interrupted = stopped_now = False
-    with shown_progress(totals) as progress:
+    with around.progress(totals) as progress:
         runner = BatchRunner(run, progress, asking, perceive=plan.perceive)
 
         def finish_calls() -> None:
             nonlocal interrupted
             interrupted = True
-            say("finishing the calls in progress; Ctrl-C again stops at once")
+            around.say("finishing the calls in progress; Ctrl-C again stops at once")
             runner.stop()
             tests.stop()
 
         def stop_now() -> None:
             nonlocal stopped_now
             stopped_now = True
-            say("stopping at once; replies of calls in progress are lost")
+            around.say("stopping at once; replies of calls in progress are lost")
             task.cancel()
 
         try:
-            with two_step_interrupt(finish_calls, stop_now):
+            with around.interrupts(finish_calls, stop_now):
                 watch = asyncio.create_task(_watch(run, progress))
                 try:
                     await _run_all(runner, conversations, tests, progress)
@@ -163,18 +187,18 @@ async def _play(run: Run, conversations: Sequence[Conversation], tests: TestsRun
             task.uncancel()
             return "interrupted"
         except RecordingError as error:
-            say(f"memreplay: {error}")
+            around.say(f"memreplay: {error}")
             return "stopped"
     if lost := runner.asked_again:
-        say(f"{_count(lost, 'question')} had been asked without a reply on disk, and asked again")
-    say(_summary(progress))
+        around.say(f"{_count(lost, 'question')} had been asked without a reply on disk, and asked again")
+    around.say(_summary(progress))
     given_up = run.rate_limiters.unavailable
     if given_up:
         whole = progress.overall
         missing = _count(whole.total - whole.done, "question")
-        say("\n".join([*given_up.values(), f"{missing} not answered, or not graded"]))
+        around.say("\n".join([*given_up.values(), f"{missing} not answered, or not graded"]))
     if (errors := progress.overall.errors) and not runner.stopping:
-        say(
+        around.say(
             f"{_count(errors, 'answer')} ended in an error; to retry, run the same command with"
             f" --recording {run.recording_path} --resume --retry-errors"
         )
@@ -210,12 +234,12 @@ async def _run_all(
         raise error from None
 
 
-async def _finish(run: Run, status: Literal["finished", "interrupted"]) -> bool:
+async def _finish(run: Run, status: Literal["finished", "interrupted"], around: Surroundings) -> bool:
     """Whether the end of the run could be recorded too."""
     try:
         await run.finish(status)
     except RecordingError as error:
-        say(f"memreplay: {error}")
+        around.say(f"memreplay: {error}")
         return False
     return True
 

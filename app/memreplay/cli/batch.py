@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memory_backends.controls import CLOSED_BOOK, CONTROLS
+from memreplay.api.outputs import check_report_outputs
+from memreplay.api.running import Work, check_settings, implicit_baselines, perform, work_of
 from memreplay.batch.estimate import estimate_run, estimate_tests, print_estimate
-from memreplay.batch.recorded_run import Ending, RunPlan, run_recorded
-from memreplay.batch.selection import AskPlan, first_questions, sampled_questions
+from memreplay.batch.recorded_run import RunPlan
+from memreplay.batch.selection import AskPlan
 from memreplay.batch.why import reask
 from memreplay.cli.reading_progress import show_reading_progress
-from memreplay.cli.report import check_report_outputs, default_output, write_report
+from memreplay.cli.report import default_output, write_report
 from memreplay.cli.why import exit_code_of, has_errors
-from memreplay.conversations.models import Conversation
-from memreplay.conversations.registry import default_datasets, load
-from memreplay.dataset_interfaces.sources import TestSource, split_specs
-from memreplay.engine.remote.client import is_agent
 from memreplay.errors import (
     EXIT_BELOW_THRESHOLD,
     EXIT_DONE,
@@ -27,16 +24,13 @@ from memreplay.errors import (
     MemreplayError,
     UsageError,
 )
-from memreplay.llm.catalogue import is_loopback
 from memreplay.paths import new_recording_path
 from memreplay.runtime.changes import Selection
 from memreplay.runtime.models import refuse_extractive_judge
 from memreplay.runtime.run_with_tests import RunWithTests
-from memreplay.runtime.test_streams import refuse_for_tests, refuse_unknown_backends
 from memreplay.scoring import By
-from memreplay.scoring.answer_key import read_answer_key
 from memreplay.scoring.results import Results
-from memreplay.settings import Settings, without_secrets
+from memreplay.settings import Settings
 from memreplay.terminal import say
 
 
@@ -64,14 +58,12 @@ class BatchOptions:
                 yield path
 
 
-def check_options(settings: Settings, options: BatchOptions) -> None:
+def check_options(options: BatchOptions) -> None:
     """Raise UsageError for options that contradict each other."""
     wrong = {
         "--resume needs --recording, the file with the run to continue": options.plan.resume
         and options.recording is None,
         "--retry-errors needs --resume": options.plan.retry_errors and not options.plan.resume,
-        "--limit and --sample both choose the questions; use one of them": bool(settings.limit and settings.sample),
-        "--offline takes replies from the cache; remove --no-cache": settings.offline and not settings.cache,
         "--fail-under must be an accuracy from 0 to 1": options.fail_under is not None
         and not 0 <= options.fail_under <= 1,
         "--estimate starts no run; remove --resume": options.estimate and options.plan.resume,
@@ -79,9 +71,6 @@ def check_options(settings: Settings, options: BatchOptions) -> None:
     for sentence, applies in wrong.items():
         if applies:
             raise UsageError(sentence)
-    for url in (settings.redis_url, settings.qdrant_url) if settings.offline else ():
-        if url is not None and not is_loopback(url):
-            raise UsageError(f"--offline uses no network, but {without_secrets(url)} needs one")
 
 
 def without_effect_on_tests(settings: Settings, options: BatchOptions) -> str | None:
@@ -106,28 +95,29 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     Raises:
         MemreplayError: an option, a dataset, a server or a key is unusable; nothing was asked.
     """
-    check_options(settings, options)
-    refuse_unknown_backends(settings.backend)
+    check_options(options)
+    check_settings(settings)
     recording = options.recording or new_recording_path()
     outputs = tuple(dict.fromkeys(options.outputs)) or (default_output(recording),)
     # The recordings folder is created together with its first recording.
     folder_is_missing = not options.outputs and not recording.parent.exists()
     check_report_outputs(() if folder_is_missing else outputs, inputs=(recording, *options.files_read()))
-    specs, sources = split_specs(options.datasets or tuple(entry.id for entry in default_datasets()))
-    refuse_for_tests(settings, sources, specs)
-    if not specs and (warning := without_effect_on_tests(settings, options)):
+    with show_reading_progress() as opened:
+        work = work_of(
+            settings,
+            options.datasets,
+            evidence=options.evidence,
+            answer_key=options.answer_key,
+            warn=_warn,
+            on_opened=opened,
+        )
+    if not work.conversations and (warning := without_effect_on_tests(settings, options)):
         _warn(warning)
-    conversations = _chosen_conversations(settings, options, specs) if specs else []
-    if not sources and not any(conversation.questions for conversation in conversations):
-        raise UsageError("nothing to ask: the chosen datasets contain no questions")
-    if settings.judge and not sources and not _has_recall_questions(conversations):
+    if settings.judge and not work.sources and not work.has_recall_questions:
         _warn("--judge: no effect on multiple-choice questions, which need no judge")
     if options.estimate:
-        return _estimate(settings, conversations, sources, why=options.why)
-    answer_key = read_answer_key(options.answer_key) if options.answer_key else None
-    if answer_key is not None:
-        answer_key.check(conversations)
-    ending, run_id = _run(settings, options.plan, conversations, sources, recording)
+        return _estimate(settings, work, why=options.why)
+    ending, run_id = asyncio.run(perform(settings, work, recording, options.plan))
     if ending != "complete":
         say(
             f"{ending}; everything finished so far is saved. To continue, run the same command with"
@@ -137,7 +127,7 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     if options.why:
         ending = asyncio.run(reask(recording, run_id, settings, Selection()))
     try:
-        results = write_report(recording, run_id, outputs, answer_key, options.by)
+        results = write_report(recording, run_id, outputs, options.answer_key, options.by)
     except MemreplayError as error:
         say(f"memreplay: {error}\nthe run is complete; to write its results, run: memreplay report {recording}")
         return EXIT_STOPPED
@@ -148,57 +138,20 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     return _exit_code(results, options.fail_under)
 
 
-def _has_recall_questions(conversations: Sequence[Conversation]) -> bool:
-    return any(question.kind == "recall" for conversation in conversations for question in conversation.questions)
-
-
-def _run(
-    settings: Settings,
-    plan: RunPlan,
-    conversations: Sequence[Conversation],
-    sources: Sequence[TestSource],
-    recording: Path,
-) -> tuple[Ending, str | None]:
-    """Run and record; how that ended, and the run's id. The embedder is released before the results are built."""
-    baselines = _implicit_baselines(settings.backend) if conversations else ()
-    run = RunWithTests(settings, recording, implicit_baselines=baselines, warn=_warn)
-    ending = asyncio.run(run_recorded(run, conversations, sources, plan))
-    return ending, run.recorder.run_id if run.recorder is not None else None
-
-
-def _chosen_conversations(settings: Settings, options: BatchOptions, specs: Sequence[str]) -> list[Conversation]:
-    with show_reading_progress() as opened:
-        loaded = load(specs, options.evidence, _warn, opened)
-        if settings.sample is not None:
-            return sampled_questions(loaded, settings.sample, settings.seed)
-        return list(first_questions(loaded, settings.limit))
-
-
-def _implicit_baselines(backends: Sequence[str]) -> tuple[str, ...]:
-    """Every memory is compared with the closed book: without it a right answer may be a guess.
-
-    Not for an agent: no model of ours knows what it would say without its memory.
-    """
-    memories = [name for name in backends if name not in CONTROLS and not is_agent(name)]
-    return (CLOSED_BOOK,) if memories and CLOSED_BOOK not in backends else ()
-
-
-def _estimate(
-    settings: Settings, conversations: Sequence[Conversation], sources: Sequence[TestSource], *, why: bool
-) -> int:
+def _estimate(settings: Settings, work: Work, *, why: bool) -> int:
     """Runs on embedded stores, so that servers stay unchanged, and without a judge, so that no model is called."""
     refuse_extractive_judge(settings.judge)
     embedded = replace(settings, redis_url=None, qdrant_url=None, judge=None)
-    baselines = _implicit_baselines(settings.backend) if conversations else ()
+    baselines = implicit_baselines(settings.backend) if work.conversations else ()
     run = RunWithTests(embedded, new_recording_path(), implicit_baselines=baselines, warn=_warn)
     asking = AskPlan(settings.backend, run.implicit_baselines, settings.model, settings.repeats, retry_errors=False)
 
     async def estimate() -> None:
         try:
-            if conversations:
-                print_estimate(await estimate_run(run, conversations, asking, settings.judge, why=why))
-            if sources:
-                estimates, caveats = await estimate_tests(run, sources, settings.judge)
+            if work.conversations:
+                print_estimate(await estimate_run(run, work.conversations, asking, settings.judge, why=why))
+            if work.sources:
+                estimates, caveats = await estimate_tests(run, work.sources, settings.judge)
                 print_estimate(estimates, "tests", "about")
                 print("\n".join(caveats))
         finally:

@@ -14,10 +14,10 @@ import orjson
 import typer
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from memreplay.api.outputs import HTML, pages_among
 from memreplay.batch.report import results_of_run
 from memreplay.batch.writers import STANDARD_OUTPUT, check_outputs, ending_of, plain
 from memreplay.cli.options import COMMAND_OPTIONS
-from memreplay.cli.report import HTML, pages_among
 from memreplay.errors import EXIT_DONE, EXIT_QUESTION_ERRORS, EXIT_REGRESSION, UsageError
 from memreplay.files import NOT_REGULAR, is_irregular, write_whole
 from memreplay.printable import printable

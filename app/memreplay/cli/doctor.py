@@ -27,7 +27,7 @@ from memreplay.llm.rate_limiter import ModelUnavailableError
 from memreplay.paths import cache_folder, datasets_folder, recordings_folder
 from memreplay.runtime.embedders import EMBEDDED, ensure_embedder_answers, plain_embedder
 from memreplay.runtime.memories import agents_of, connections
-from memreplay.settings import Settings, config_path, read_settings, without_secrets
+from memreplay.settings import Settings, config_path, project_file, read_settings, without_secrets
 
 _NOT_REMOVED_YET = (
     "Nothing was removed. A run that is still in progress would lose its memory.\n"
@@ -76,6 +76,7 @@ def _examine(settings: Settings) -> None:
         if finding.fix:
             print(f"{'':<{width + 11}}fix: {finding.fix}")
     for subject, place in (
+        ("project file", project_file() or "none"),
         ("config file", config_path()),
         ("datasets", datasets_folder()),
         ("recordings", recordings_folder()),

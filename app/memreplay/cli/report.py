@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from memreplay.batch.report import results_of_run
-from memreplay.batch.writers import RENDERERS, STANDARD_OUTPUT, check_outputs, print_table, write_results
+from memreplay.api.outputs import check_report_outputs, pages_among, write_report_files
+from memreplay.api.recorded import open_run
+from memreplay.batch.writers import STANDARD_OUTPUT, print_table
 from memreplay.cli.options import COMMAND_OPTIONS, AnswerKeyFile, Breakdowns, Outputs, chosen_breakdowns
 from memreplay.errors import RecordingError, UsageError
-from memreplay.files import write_whole
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.recording.scores import store_scores
 from memreplay.scoring import By
-from memreplay.scoring.answer_key import AnswerKey, read_answer_key
 from memreplay.scoring.results import Results
 
 command = typer.Typer(**COMMAND_OPTIONS)
@@ -43,25 +42,7 @@ def report(
     replays = tuple(dict.fromkeys(replay or ()))
     if replays and not pages_among(outputs):
         raise UsageError("--replay needs an HTML report; add --output report.html")
-    key = read_answer_key(answer_key) if answer_key else None
-    write_report(file, run, outputs, key, chosen_breakdowns(by), replays)
-
-
-HTML = ".html"
-
-
-def check_report_outputs(outputs: Sequence[str], *, inputs: Iterable[Path]) -> None:
-    """Raise UsageError for an output that cannot be written, or an HTML report without the library it needs."""
-    check_outputs(outputs, (*RENDERERS, HTML), inputs=inputs)
-    for output in pages_among(outputs):
-        from memreplay.pages.plots import require_renderer
-
-        require_renderer(output)
-
-
-def pages_among(outputs: Iterable[str]) -> list[str]:
-    """The outputs that are HTML reports."""
-    return [output for output in outputs if output.endswith(HTML)]
+    write_report(file, run, outputs, answer_key, chosen_breakdowns(by), replays)
 
 
 def default_output(recording: Path) -> str:
@@ -74,7 +55,7 @@ def write_report(
     path: Path,
     run_id: str | None,
     outputs: Sequence[str],
-    answer_key: AnswerKey | None,
+    answer_key: Path | None,
     by: Sequence[By] = (),
     replays: Sequence[str] = (),
 ) -> Results:
@@ -82,19 +63,10 @@ def write_report(
 
     ``replays`` are the conversations that its HTML reports replay.
     """
-    pages = pages_among(outputs)
-    with closing(Recording.open(path)) as recording, reporting_damage(path):
-        run = recording.run(run_id)
-        embedded = _replays(recording, run, replays) if replays else ()
-        results = results_of_run(recording, run, answer_key)
-        write_results(results, [output for output in outputs if output not in pages])
-        if pages:
-            from memreplay.pages.questions import Source
-            from memreplay.pages.report import report_page
-
-            text = report_page(results, [Source(recording, run)], replays=embedded)
-            for output in pages:
-                write_whole(output, text)
+    with closing(open_run(path, run_id, answer_key=answer_key)) as run, reporting_damage(path):
+        embedded = _replays(run.recording, run.info, replays) if replays else ()
+        results = run.results
+        write_report_files(run.recording, run.info, results, outputs, embedded)
     try:
         store_scores(path, results.run.id, results.questions)
     except RecordingError as error:

@@ -9,11 +9,12 @@ from typing import Annotated
 
 import typer
 
+from memreplay.api.outputs import check_report_outputs
 from memreplay.batch.estimate import print_estimate
 from memreplay.batch.recorded_run import Ending
 from memreplay.batch.why import estimate_reasking, reask
 from memreplay.cli.options import COMMAND_OPTIONS, GivenSettings, Outputs, takes_settings
-from memreplay.cli.report import check_report_outputs, default_output, write_report
+from memreplay.cli.report import default_output, write_report
 from memreplay.errors import EXIT_DONE, EXIT_INTERRUPTED, EXIT_QUESTION_ERRORS, EXIT_STOPPED, UsageError
 from memreplay.runtime.changes import Selection
 from memreplay.scoring.counterfactuals import INTERVENTIONS, Intervention

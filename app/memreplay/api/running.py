@@ -1,0 +1,250 @@
+"""Runs without a screen: the one path from settings and datasets to a recorded run.
+
+``memreplay --batch`` and :func:`run` differ only in where their messages go and in how they are interrupted.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from memory_backends.base import BackendError
+from memory_backends.controls import CLOSED_BOOK, CONTROLS
+from memory_backends.plugins import hand_over
+from memreplay.api.background import BackgroundLoop
+from memreplay.api.recorded import RecordedRun, aopen_run
+from memreplay.batch.progress import BatchProgress, shown_progress
+from memreplay.batch.recorded_run import TERMINAL, Ending, RunPlan, Surroundings, run_recorded
+from memreplay.batch.selection import first_questions, sampled_questions
+from memreplay.conversations.models import Conversation
+from memreplay.conversations.registry import default_datasets, load
+from memreplay.conversations.validation_errors import SILENT, OnOpened
+from memreplay.dataset_interfaces.sources import TestSource, split_specs
+from memreplay.engine.remote.client import is_agent
+from memreplay.errors import EXIT_STOPPED, MemreplayError, UsageError
+from memreplay.llm.catalogue import is_loopback
+from memreplay.paths import new_recording_path
+from memreplay.runtime.run_with_tests import RunWithTests
+from memreplay.runtime.test_streams import refuse_for_tests, refuse_unknown_backends
+from memreplay.scoring.answer_key import AnswerKey, read_answer_key
+from memreplay.settings import Settings, read_settings, without_secrets
+
+_LOG = logging.getLogger("memreplay")
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class IncompleteRunError(MemreplayError):
+    """A run that stopped before its end, by what only its owner can fix. What was finished is in ``recording``."""
+
+    exit_code = EXIT_STOPPED
+
+    def __init__(self, reason: str, recording: Path) -> None:
+        super().__init__(f"{reason}; to continue, run it again with recording={str(recording)!r} and resume=True")
+        self.recording = recording
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a run asks: conversations with their questions, and tests."""
+
+    conversations: Sequence[Conversation]
+    sources: Sequence[TestSource]
+    answer_key: AnswerKey | None = None
+
+    @property
+    def has_recall_questions(self) -> bool:
+        return any(question.kind == "recall" for each in self.conversations for question in each.questions)
+
+
+def check_settings(settings: Settings) -> None:
+    """Raise UsageError for settings that contradict each other, or a memory that does not exist."""
+    if settings.limit and settings.sample:
+        raise UsageError("--limit and --sample both choose the questions; use one of them")
+    if settings.offline and not settings.cache:
+        raise UsageError("--offline takes replies from the cache; remove --no-cache")
+    for url in (settings.redis_url, settings.qdrant_url) if settings.offline else ():
+        if url is not None and not is_loopback(url):
+            raise UsageError(f"--offline uses no network, but {without_secrets(url)} needs one")
+    refuse_unknown_backends(settings.backend)
+
+
+def work_of(
+    settings: Settings,
+    datasets: Sequence[str | Conversation],
+    *,
+    evidence: Path | None = None,
+    answer_key: Path | None = None,
+    warn: Callable[[str], None],
+    on_opened: OnOpened = SILENT.on_opened,
+) -> Work:
+    """What the datasets ask, the shipped ones if none is named.
+
+    Raises:
+        MemreplayError: a dataset or the answer key is unusable, or there is nothing to ask.
+    """
+    given = [each for each in datasets if isinstance(each, Conversation)]
+    named = [each for each in datasets if isinstance(each, str)]
+    specs, sources = split_specs(tuple(named) if datasets else tuple(entry.id for entry in default_datasets()))
+    refuse_for_tests(settings, sources, [*specs, *(each.id for each in given)])
+    loaded = load(specs, evidence, warn, on_opened) if specs else iter(())
+    found = _chain(given, loaded)
+    if settings.sample is not None:
+        conversations = sampled_questions(found, settings.sample, settings.seed)
+    else:
+        conversations = list(first_questions(found, settings.limit))
+    if not sources and not any(conversation.questions for conversation in conversations):
+        raise UsageError("nothing to ask: the chosen datasets contain no questions")
+    key = read_answer_key(answer_key) if answer_key else None
+    if key is not None:
+        key.check(conversations)
+    return Work(conversations, sources, key)
+
+
+def _chain(given: Sequence[Conversation], loaded: Iterator[Conversation]) -> Iterator[Conversation]:
+    """The conversations in order, each id once."""
+    seen: set[str] = set()
+    for source in (given, loaded):
+        for conversation in source:
+            if conversation.id in seen:
+                raise UsageError(f"two conversations have the id {conversation.id!r}; expected unique ids")
+            seen.add(conversation.id)
+            yield conversation
+
+
+async def perform(
+    settings: Settings, work: Work, recording: Path, plan: RunPlan, around: Surroundings = TERMINAL
+) -> tuple[Ending, str | None]:
+    """Run and record; how that ended, and the run's id. The embedder is released when it returns.
+
+    Raises:
+        MemreplayError: a server, a key or the recording is unusable; nothing was asked.
+    """
+
+    def warn(sentence: str) -> None:
+        around.say(f"warning: {sentence}")
+
+    baselines = implicit_baselines(settings.backend) if work.conversations else ()
+    run = RunWithTests(settings, recording, implicit_baselines=baselines, warn=warn)
+    ending = await run_recorded(run, work.conversations, work.sources, plan, around)
+    return ending, run.recorder.run_id if run.recorder is not None else None
+
+
+def implicit_baselines(backends: Sequence[str]) -> tuple[str, ...]:
+    """Every memory is compared with the closed book: without it a right answer may be a guess.
+
+    Not for an agent: no model of ours knows what it would say without its memory.
+    """
+    memories = [name for name in backends if name not in CONTROLS and not is_agent(name)]
+    return (CLOSED_BOOK,) if memories and CLOSED_BOOK not in backends else ()
+
+
+async def arun(
+    datasets: Sequence[str | Path | Conversation] | str | Path | Conversation = (),
+    backends: Sequence[object] | str = (),
+    model: Sequence[str] | str = (),
+    *,
+    recording: str | Path | None = None,
+    resume: bool = False,
+    retry_errors: bool = False,
+    evidence: str | Path | None = None,
+    answer_key: str | Path | None = None,
+    perceive: bool = False,
+    progress: bool = False,
+    **settings: Any,
+) -> RecordedRun:
+    """Replay conversations to memories, ask the questions, score and record the answers.
+
+    ``datasets`` are ids, globs, files and folders, or conversations; the shipped ones if none is given.
+    ``backends`` are names, or memory classes and objects of your own. ``recording`` is the file to record into;
+    an existing one gains a run. ``resume``, ``retry_errors`` and ``perceive`` are the options of
+    ``memreplay --batch``; ``settings`` are its other options by name (``top_k=5``), and come from the environment
+    and the configuration files where they are not given. Messages go to the logger ``memreplay``; with
+    ``progress`` they and a progress display go to standard error.
+
+    Raises:
+        IncompleteRunError: a model was given up, or the disk is full; what was finished is on record.
+        MemreplayError: an argument, a dataset, a server or a key is unusable; nothing was asked.
+    """
+    read = settings_of(backends, model, settings)
+    if resume and recording is None:
+        raise UsageError("resume needs recording, the file with the run to continue")
+    if retry_errors and not resume:
+        raise UsageError("retry_errors needs resume=True")
+    path = Path(recording) if recording is not None else new_recording_path()
+    said: list[str] = []
+
+    def say(sentence: str) -> None:
+        said.append(sentence)
+        (TERMINAL.say if progress else _LOG.info)(sentence)
+
+    around = Surroundings(say, shown_progress if progress else _counted, lambda first, second: nullcontext())
+    specs = [datasets] if isinstance(datasets, str | Path | Conversation) else datasets
+    plan = RunPlan(perceive, resume, retry_errors)
+
+    async def do() -> tuple[Ending, str | None]:
+        work = work_of(
+            read,
+            [str(each) if isinstance(each, Path) else each for each in specs],
+            evidence=Path(evidence) if evidence is not None else None,
+            answer_key=Path(answer_key) if answer_key is not None else None,
+            warn=_LOG.warning,
+        )
+        return await perform(read, work, path, plan, around)
+
+    with BackgroundLoop() as loop:
+        ending, run_id = await loop.acall(do())
+    if ending != "complete":
+        raise IncompleteRunError("; ".join(said[-1:]) or ending, path)
+    return await aopen_run(path, run_id, answer_key=answer_key)
+
+
+def settings_of(backends: Sequence[object] | str, model: Sequence[str] | str, others: dict[str, Any]) -> Settings:
+    """The settings that these arguments give, over those of the environment and the configuration files.
+
+    Raises:
+        UsageError: one is unknown or unusable, or a memory is none.
+    """
+    known = [each.name for each in fields(Settings)]
+    for name in others:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            raise UsageError(f"{name} is not a setting" + (f"; did you mean {close[0]}?" if close else ""))
+    given = [backends] if isinstance(backends, str) or not isinstance(backends, Sequence) else backends
+    try:
+        names = tuple(each if isinstance(each, str) else hand_over(each) for each in given)
+    except BackendError as error:
+        raise UsageError(str(error)) from None
+    if len(set(names)) < len(names):
+        raise UsageError(f"two memories have one name ({', '.join(names)}); set the attribute `name` of each")
+    models = (model,) if isinstance(model, str) else tuple(model)
+    settings = read_settings(**others | {"backend": names, "model": models})
+    check_settings(settings)
+    return settings
+
+
+@contextmanager
+def _counted(totals: Any) -> Iterator[BatchProgress]:
+    """Progress that nobody sees."""
+    yield BatchProgress(totals)
+
+
+def _blocking(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:
+    """The function for callers that wait, also inside a running event loop."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        with BackgroundLoop() as loop:
+            return loop.call(function(*args, **kwargs))
+
+    return call
+
+
+run = _blocking(arun)
