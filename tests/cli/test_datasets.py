@@ -98,3 +98,19 @@ def test_an_output_that_cannot_be_written_is_wrong_usage(run_cli: RunCli, tmp_pa
 
 def test_the_schema_is_printed(run_cli: RunCli) -> None:
     assert json.loads(run_cli("datasets", "schema").out) == conversation_schema()
+
+
+def test_a_log_is_converted_and_what_it_loses_is_said(run_cli: RunCli, tmp_path: Path) -> None:
+    log = tmp_path / "chat.txt"
+    ran = run_cli("datasets", "convert", "long-01", "--to", "text", "--output", log)
+    assert ran.code == 0 and "left out of long-01: the dates of the sessions" in ran.err
+    assert log.read_text(encoding="utf-8").startswith("User: ")
+    for arguments, says in (
+        (("long-01", "--to", "cuneiform", "--output", tmp_path / "x"), "expected test-conversation, openai"),
+        ((log, "--to", "openai", "--output", log), "chat.txt"),
+        ((tmp_path / "none.txt", "--to", "openai", "--output", tmp_path / "x"), "none.txt"),
+    ):
+        refused = run_cli("datasets", "convert", *arguments)
+        assert refused.code == 2 and says in refused.err and not (tmp_path / "x").exists()
+    batch = run_cli("--batch", "--dataset", log, "--recording", tmp_path / "r.sqlite3")
+    assert batch.code == 2 and "nothing to ask" in batch.err

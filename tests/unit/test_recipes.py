@@ -95,8 +95,8 @@ def add_format(copy: Copy) -> None:
         """,
     )
     formats = "app/memreplay/conversations/formats/__init__.py"
-    copy.replace(formats, "formats import locomo,", "formats import chat_log, locomo,")
-    copy.replace(formats, "= (test_conversation, ", "= (chat_log, test_conversation, ")
+    copy.replace(formats, "formats import (\n", "formats import (\n    chat_log,\n")
+    copy.replace(formats, "= (\n    test_conversation,\n", "= (\n    chat_log,\n    test_conversation,\n")
     (copy.root / "talk.json").write_text('{"log": ["Hello.", "Hello to you."]}')
     copy.run_script(
         """

@@ -43,8 +43,11 @@ class BackgroundLoop:
     async def acall(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run it while the caller's own loop goes on."""
         outcome = self._start(coroutine)
+        future = asyncio.wrap_future(outcome)
+        # Of a cancelled call nobody asks for the outcome, which asyncio would report.
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
-            return await asyncio.shield(asyncio.wrap_future(outcome))
+            return await asyncio.shield(future)
         finally:
             if not outcome.done():
                 self._cancel_tasks()

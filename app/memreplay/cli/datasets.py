@@ -17,6 +17,7 @@ from rich.text import Text
 
 from memreplay.cli.options import COMMAND_OPTIONS, setting_option
 from memreplay.cli.reading_progress import show_reading_progress
+from memreplay.conversations.chat_logs import log_format
 from memreplay.conversations.coverage import Cell, Coverage, CoverageTable, coverage_of
 from memreplay.conversations.export import as_test_conversation_text, conversation_schema_text, lost_in_export
 from memreplay.conversations.models import Conversation
@@ -26,7 +27,7 @@ from memreplay.dataset_interfaces.dynamic import DynamicExample
 from memreplay.dataset_interfaces.loading import SHIPPED_DATASETS, ShippedDataset, shipped_dataset
 from memreplay.dataset_interfaces.sources import TestOptions, TestSource, split_specs
 from memreplay.errors import DatasetError, UsageError
-from memreplay.files import write_whole
+from memreplay.files import refuse_unusable_output, write_whole
 from memreplay.paths import datasets_folder
 from memreplay.printable import printable
 from memreplay.rich_console import terminal_console
@@ -47,7 +48,7 @@ def datasets(
         typer.Option("--coverage", help="Show coverage by topic, type, location and salience, and the gaps in it."),
     ] = False,
 ) -> None:
-    """List datasets, or show their coverage. Also: export a conversation or tests, print our format's schema."""
+    """List datasets, or show their coverage. Also: export, convert, print our format's schema."""
     if context.invoked_subcommand is None:
         show = _show_coverage if coverage else _list_datasets
         show(as_json)
@@ -77,6 +78,34 @@ def export_dataset(
         _export_conversation(dataset, conversation, output)
 
 
+@command.command("convert")
+def convert_dataset(
+    source: Annotated[str, typer.Argument(metavar="ID|PATH|-", help="Dataset or chat log; - is standard input.")],
+    to: Annotated[str, typer.Option(metavar="FORMAT", help="test-conversation, openai, sharegpt or text.")],
+    output: Annotated[Path, typer.Option(metavar="FILE", help="Where to write.")],
+    conversation: Annotated[
+        str | None, typer.Option(metavar="ID", help="Conversation to convert, if the source holds several.")
+    ] = None,
+) -> None:
+    """Convert conversations between formats, and say what the new format has no place for."""
+    wanted = log_format(to)
+    refuse_unusable_output(str(output), (Path(source),))
+    with show_reading_progress() as opened:
+        found = list(load([source], on_opened=opened))
+    chosen = [one for one in found if conversation in (None, one.id)]
+    if not chosen or (len(chosen) > 1 and not wanted.holds_several):
+        raise UsageError(_choose_one(source, found))
+    write_whole(str(output), wanted.write(chosen))
+    for one in chosen:
+        for phrase in wanted.lost(one):
+            print(printable(f"left out of {one.id}: {phrase}"), file=sys.stderr)
+
+
+def _choose_one(spec: str, found: Sequence[Conversation]) -> str:
+    ids = ", ".join(printable(one.id) for one in found[:12]) + (", …" if len(found) > 12 else "")
+    return f"{printable(spec)} holds {len(found)} conversations; choose one with --conversation: {ids}"
+
+
 @command.command("schema")
 def print_schema() -> None:
     """Print the JSON Schema of the TestConversation format."""
@@ -89,10 +118,7 @@ def _export_conversation(spec: str, conversation_id: str | None, output: Path) -
         found = list(load([spec], on_opened=opened))
     chosen = [one for one in found if conversation_id in (None, one.id)]
     if len(chosen) != 1:
-        ids = ", ".join(printable(one.id) for one in found[:12]) + (", …" if len(found) > 12 else "")
-        raise UsageError(
-            f"{printable(spec)} holds {len(found)} conversations; choose one with --conversation: {ids}"
-        )
+        raise UsageError(_choose_one(spec, found))
     write_whole(str(output), as_test_conversation_text(chosen[0]))
     for phrase in lost_in_export(chosen[0]):
         print(f"left out: {phrase}", file=sys.stderr)

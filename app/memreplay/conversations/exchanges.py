@@ -7,7 +7,8 @@ from memreplay.conversations.models import Conversation, Turn
 
 
 def message_of(conversation: Conversation, turn: Turn) -> Message:
-    """The turn as a message, with its label and the date of its session."""
+    """What the user or the assistant says as a message, with its label and the date of its session."""
+    assert turn.role != "other"
     return Message(
         turn_id=turn.id,
         turn_number=turn.number,
@@ -20,7 +21,7 @@ def message_of(conversation: Conversation, turn: Turn) -> Message:
 
 
 def exchanges_of(conversation: Conversation) -> tuple[Exchange, ...]:
-    """Split the conversation into exchanges; every turn belongs to exactly one.
+    """Split the conversation into exchanges; every turn of user and assistant belongs to exactly one.
 
     An exchange begins at the start of a session and when the user speaks after the assistant. So consecutive turns
     of one role stay together, and a leading assistant turn or trailing user turn of a session forms its own
@@ -29,6 +30,8 @@ def exchanges_of(conversation: Conversation) -> tuple[Exchange, ...]:
     groups: list[list[Message]] = []
     previous: Turn | None = None
     for turn in conversation.turns:
+        if turn.role == "other":
+            continue
         begins = (
             previous is None
             or previous.session != turn.session

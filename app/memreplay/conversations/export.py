@@ -103,12 +103,17 @@ class _Export:
     dated: bool
     speakers: Mapping[Role, str] | None
     ids: Mapping[str, str]
+    left_out: int
 
     @classmethod
-    def of(cls, conversation: Conversation) -> _Export:
+    def of(cls, written: Conversation) -> _Export:
+        said = tuple(turn for turn in written.turns if turn.role != "other")
+        conversation = written.model_copy(update={"turns": said})
         said_in = {turn.session for turn in conversation.turns}
         dated = all(session.date for session in conversation.sessions if session.number in said_in)
-        return cls(conversation, _pairs(conversation), dated, _speakers(conversation), _ids(conversation, dated))
+        left_out = len(written.turns) - len(said)
+        pairs, speakers = _pairs(conversation), _speakers(conversation)
+        return cls(conversation, pairs, dated, speakers, _ids(conversation, dated), left_out)
 
     def as_json(self) -> dict[str, Any]:
         conversation = self.conversation
@@ -123,6 +128,8 @@ class _Export:
 
     def lost(self) -> Iterator[str]:
         sessions = self.conversation.sessions
+        if self.left_out:
+            yield f"{self.left_out} turns that nobody says, such as tool calls"
         if not self.dated:
             if len(sessions) > 1:
                 yield f"the boundaries of {len(sessions)} sessions"
@@ -209,7 +216,8 @@ def _speakers(conversation: Conversation) -> dict[Role, str] | None:
     """The name of each side, if each has one and only one."""
     names: dict[Role, set[str | None]] = {"user": set(), "assistant": set()}
     for turn in conversation.turns:
-        names[turn.role].add(turn.speaker)
+        if turn.role != "other":
+            names[turn.role].add(turn.speaker)
     only = {role: next(iter(found)) for role, found in names.items() if len(found) == 1}
     named = {role: name for role, name in only.items() if name}
     return named if len(named) == len(names) else None
@@ -217,7 +225,7 @@ def _speakers(conversation: Conversation) -> dict[Role, str] | None:
 
 def _ids(conversation: Conversation, dated: bool) -> dict[str, str]:
     if not dated:
-        return {turn.id: str(turn.number) for turn in conversation.turns}
+        return {turn.id: str(number) for number, turn in enumerate(conversation.turns, start=1)}
     ids: dict[str, str] = {}
     numbers: dict[int, int] = {}
     places: Counter[int] = Counter()

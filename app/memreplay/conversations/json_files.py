@@ -115,6 +115,16 @@ def read_json(path: Path) -> Any:
         return _parsed(file.read(), Place(path))
 
 
+def read_text(path: Path) -> str:
+    """Read a text file in UTF-8, with line breaks as \\n."""
+    with _opened(path) as file:
+        data = file.read()
+    try:
+        return data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as wrong:
+        raise Place(path).error(f"is not UTF-8 (byte {wrong.start + 1})", "text in UTF-8") from None
+
+
 def read_lines(path: Path, callbacks: LoadCallbacks = SILENT) -> Entries:
     """Yield the values of a JSON Lines file with their places; skip blank lines.
 
@@ -229,12 +239,12 @@ def _broken_array(error: JSONError, place: Place) -> DatasetError:
     return place.error(f"is not valid JSON ({first_line})", "JSON")
 
 
-Container = Literal["object", "lines", "array"]
+Container = Literal["object", "lines", "array", "text"]
 
 
 @dataclass(frozen=True)
 class DatasetFile:
-    """A JSON file whose beginning was read: how it holds its values, and the fields of the first one."""
+    """A file whose beginning was read: how it holds its JSON values, and the fields of the first one; or text."""
 
     path: Path
     container: Container
@@ -245,6 +255,17 @@ class DatasetFile:
     def dataset(self) -> str:
         """The dataset's id: the file's stem."""
         return self.path.stem
+
+    @property
+    def is_one_object(self) -> bool:
+        return self.container == "object"
+
+    def values(self, callbacks: LoadCallbacks) -> Entries:
+        """The values of a JSON array or of JSON Lines; or the one value of the file."""
+        if self.is_one_object:
+            yield Place(self.path), read_json(self.path)
+        else:
+            yield from self.entries(callbacks)
 
     def entries(self, callbacks: LoadCallbacks) -> Entries:
         """The values of a JSON array or of JSON Lines. A duplicate key is an error."""

@@ -14,6 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from memory_backends.storable import StorableText
 
 Role = Literal["user", "assistant"]
+TurnRole = Role | Literal["other"]
+"""``other`` is what nobody says to the other, such as a system prompt or a tool call: it is shown to the user, and
+never given to a memory."""
 Salience = Literal["high", "medium", "low"]
 InfoLocation = Literal["early", "middle", "recent"]
 KeyInfoType = Literal["identity", "preference", "fact", "instruction"]
@@ -54,7 +57,7 @@ class Turn(Frozen):
     id: str
     number: int
     session: int
-    role: Role
+    role: TurnRole
     speaker: StorableText | None
     text: StorableText
     key_info: KeyInfo | None = None
@@ -127,4 +130,4 @@ class Conversation(Frozen):
 
     def label_of(self, turn: Turn) -> str:
         """The label of the turn in a log: the speaker's name, else ``User`` or ``AI``."""
-        return turn.speaker or ("User" if turn.role == "user" else "AI")
+        return turn.speaker or {"user": "User", "assistant": "AI", "other": "Other"}[turn.role]

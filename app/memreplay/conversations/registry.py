@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import re
+import shutil
+import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 
 from memreplay.conversations.formats import detect_format, test_conversation
@@ -26,6 +31,7 @@ _PYTHON_DATA = "data"
 _LONG_HISTORIES = "long"
 _PYTHON_DATASET = re.compile(r"\.py:[^/\\]+$")
 _LONG_FILE_BYTES = 1 << 20
+STANDARD_INPUT = "-"
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ def load(
 ) -> Iterator[Conversation]:
     """Load the conversations that the specs name, in their order; without a spec, the default ones.
 
-    A spec is the id of a shipped dataset, a glob over those ids, or the path of a file or folder. A spec that
+    A spec is the id of a shipped dataset, a glob over those ids, the path of a file or folder, or ``-``. One that
     matches nothing is rejected at once; files are read as the iterator advances. ``evidence`` is a locomo10 file
     for LoCoMo-MC10 rows; the default is one in the same folder. ``on_opened`` can monitor the progress of reading.
 
@@ -121,6 +127,8 @@ def _duplicate_id(conversation: Conversation, path: Path, other: Path) -> Datase
 def _paths_of(spec: str) -> list[Path]:
     if _PYTHON_DATASET.search(spec):
         raise UsageError(f'"{spec}" names a Python dataset, which has tests and no conversations.')
+    if spec == STANDARD_INPUT:
+        return [standard_input()]
     files_by_id = _files_by_id()
     if spec in files_by_id:
         return files_by_id[spec]
@@ -135,6 +143,25 @@ def _paths_of(spec: str) -> list[Path]:
     if any(char in spec for char in "*?["):
         return _matching(spec, files_by_id)
     raise UsageError(_not_found(spec, sorted(files_by_id)))
+
+
+@cache
+def standard_input() -> Path:
+    """What stands on standard input, as a file: formats are recognised by a first reading, and loaded by a second.
+
+    Raises:
+        UsageError: standard input is a terminal.
+    """
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError(
+            f"--dataset {STANDARD_INPUT} reads standard input, which is a terminal: redirect a file into it"
+        )
+    folder = Path(tempfile.mkdtemp(prefix="memreplay-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = folder / "stdin"
+    with path.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return path
 
 
 def _files_by_id() -> dict[str, list[Path]]:

@@ -360,7 +360,7 @@ class Timeline:
     def observed_at(self, turn_id: str) -> int | None:
         """The position at which memory ingests a turn: the end of its exchange. None for an unknown turn."""
         turn = self.conversation.turns_by_id.get(turn_id)
-        return None if turn is None else self._observed_in(turn.session)[turn_id]
+        return None if turn is None else self._observed_in(turn.session).get(turn_id)
 
     def _observed_in(self, session: int) -> dict[str, int]:
         """The position at which each turn of a session is ingested: an exchange never crosses a session."""

@@ -9,9 +9,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
-from memreplay.conversations.formats import locomo, locomo_mc10, longmemeval, test_conversation
+from memreplay.conversations.formats import (
+    chatgpt_export,
+    langfuse,
+    langsmith,
+    locomo,
+    locomo_mc10,
+    longmemeval,
+    openai_messages,
+    opentelemetry,
+    plain_text,
+    sharegpt,
+    test_conversation,
+)
 from memreplay.conversations.formats.locomo_mc10 import EvidenceIndex
-from memreplay.conversations.json_files import DatasetFile, open_dataset_file
+from memreplay.conversations.json_files import DatasetFile, first_bytes, open_dataset_file
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.validation_errors import LoadCallbacks, Place
 
@@ -36,7 +48,21 @@ class Format(Protocol):
         ...
 
 
-FORMATS: tuple[Format, ...] = (test_conversation, locomo, locomo_mc10, longmemeval)
+FORMATS: tuple[Format, ...] = (
+    test_conversation,
+    locomo,
+    locomo_mc10,
+    longmemeval,
+    openai_messages,
+    sharegpt,
+    chatgpt_export,
+    langsmith,
+    langfuse,
+    opentelemetry,
+    plain_text,
+)
+
+_LABEL_BYTES = 64
 
 _GOODAI_DEFINITION = frozenset({"script", "is_question"})
 
@@ -47,7 +73,7 @@ def detect_format(path: Path) -> tuple[Format, DatasetFile]:
     Raises:
         DatasetError: no format recognises it.
     """
-    file, place = open_dataset_file(path), Place(path)
+    file, place = _opened(path), Place(path)
     expected = ", ".join(known.SIGNATURE for known in FORMATS[:-1]) + f" or {FORMATS[-1].SIGNATURE}"
     if file.is_empty:
         raise place.error("is empty", expected)
@@ -59,3 +85,9 @@ def detect_format(path: Path) -> tuple[Format, DatasetFile]:
             "is a definition of a GoodAI test", "its folder to be named: the one that holds {dataset}/{id}.def.json"
         )
     raise place.error("is of no known format", expected)
+
+
+def _opened(path: Path) -> DatasetFile:
+    if plain_text.begins_with_label(first_bytes(path, _LABEL_BYTES).decode("utf-8", "replace")):
+        return DatasetFile(path, "text", frozenset())
+    return open_dataset_file(path)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-from memreplay.conversations.models import Conversation, Question, Role, Turn
+from memreplay.conversations.models import Conversation, Question, Turn, TurnRole
 from memreplay.engine.events import ConversationClosed
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.subjects import TurnSubject
@@ -136,7 +136,7 @@ class ConversationDocument:
         return heading
 
 
-_ROLE_TONE: Final[dict[Role, Tone]] = {"user": "key", "assistant": "value"}
+_ROLE_TONE: Final[dict[TurnRole, Tone]] = {"user": "key", "assistant": "value", "other": "dim"}
 
 
 def turn_words(turn: Turn) -> str:
