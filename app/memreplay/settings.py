@@ -129,6 +129,17 @@ class Settings:
     concurrency: Annotated[
         Positive | None, Flag("Parallel model calls.", "N", "starts at 20 and adapts to the provider")
     ] = None
+    workers: Annotated[
+        Positive, Flag("With --batch, hold memories in N processes, by Dask (memreplay[cluster]).", "N")
+    ] = 1
+    cluster: Annotated[
+        str | None,
+        Flag(
+            "With --batch, hold memories in the workers of a Dask scheduler: tcp://host:8786, or local:N.",
+            "ADDRESS",
+            "none",
+        ),
+    ] = None
     rpm: Annotated[Positive | None, Flag("Most requests per minute and model.", "N")] = None
     tpm: Annotated[Positive | None, Flag("Most tokens per minute and model.", "N")] = None
     timeout: Annotated[float, Gt(0), Flag("Time out a model call after this.", "SECONDS")] = 120.0

@@ -28,6 +28,7 @@ from memreplay.grading import Outcome
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import Reply
 from memreplay.rich_console import terminal_console
+from memreplay.runtime.workers import WorkerStatus
 from memreplay.scoring.rows import outcome_of_test
 from memreplay.scoring.statistics import wilson_interval
 from memreplay.text import dollars
@@ -163,6 +164,9 @@ class BatchProgress:
     def waiting(self, sentence: str) -> None:
         """What the run waits for, about once a second; empty while replies arrive."""
 
+    def at_work(self, workers: Sequence[WorkerStatus]) -> None:
+        """What the workers are doing, about once a second; none where memories are in this process."""
+
     @property
     def overall(self) -> Tally:
         """All backends and models together."""
@@ -218,6 +222,11 @@ class PlainProgress(BatchProgress):
     def ingested(self, conversation: str, seconds: float, kept: Sequence[str] = ()) -> None:
         self._print(_ingested(conversation, seconds, kept))
 
+    def at_work(self, workers: Sequence[WorkerStatus]) -> None:
+        if workers and monotonic() - self._last >= _SECONDS_BETWEEN_LINES:
+            self._last = monotonic()
+            self._print(f"{self._line()}; {len(workers)} workers: " + "; ".join(map(_worker_line, workers)))
+
     def _on_answer(self) -> None:
         all_done = all(tally.done >= tally.total for tally in self.tallies.values())
         if all_done or monotonic() - self._last >= _SECONDS_BETWEEN_LINES:
@@ -243,12 +252,16 @@ class TableProgress(BatchProgress):
     def __init__(self, totals: Mapping[tuple[str, str], int]) -> None:
         super().__init__(totals)
         self._note = self._waits_for = ""
+        self._workers: Sequence[WorkerStatus] = ()
 
     def ingested(self, conversation: str, seconds: float, kept: Sequence[str] = ()) -> None:
         self._note = _ingested(conversation, seconds, kept)
 
     def waiting(self, sentence: str) -> None:
         self._waits_for = sentence
+
+    def at_work(self, workers: Sequence[WorkerStatus]) -> None:
+        self._workers = workers
 
     def __rich__(self) -> RenderableType:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -265,7 +278,8 @@ class TableProgress(BatchProgress):
                 f"{tally.rate(self.seconds):.1f}/s",
                 self.time_left(tally),
             )
-        return Group(table, Text(self._note), Text(self._waits_for))
+        lines = [*map(_worker_line, self._workers), self._note, self._waits_for]
+        return Group(table, *map(Text, lines))
 
 
 @contextmanager
@@ -283,6 +297,17 @@ def shown_progress(totals: Mapping[tuple[str, str], int]) -> Iterator[BatchProgr
 def _ask(event: AskEvent) -> tuple[str, str, str, int]:
     # Conversations may use the same question ids.
     return event.backend, event.model, f"{event.conversation}/{event.question_id}", event.repeat
+
+
+_MOST_MEMORIES_SHOWN = 3
+
+
+def _worker_line(worker: WorkerStatus) -> str:
+    """A worker with the memories that it has held for longest, and since when."""
+    shown = [f"{name} {duration(seconds)}" for name, seconds in worker.memories[:_MOST_MEMORIES_SHOWN]]
+    more = len(worker.memories) - len(shown)
+    held = ", ".join(shown) + (f" and {more} more" if more else "") if shown else "idle"
+    return f"{worker.address} {held}"
 
 
 def _ingested(conversation: str, seconds: float, kept: Sequence[str]) -> str:

@@ -105,8 +105,9 @@ async def run_recorded(
         await run.check()
         tests = TestsRunner(run, sources, retry_errors=plan.retry_errors)
         await _prepare(tests, around)
-        _begin(run, conversations, tests, plan, around)
-        ending = await _play(run, conversations, tests, plan, around)
+        async with run.with_workers(len(conversations)):
+            _begin(run, conversations, tests, plan, around)
+            ending = await _play(run, conversations, tests, plan, around)
     finally:
         if not await _finish(run, "finished" if ending == "complete" else "interrupted", around):
             ending = "stopped"
@@ -215,6 +216,7 @@ async def _watch(run: Run, progress: BatchProgress) -> None:
     while True:
         await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
         progress.waiting(run.rate_limiters.silence())
+        progress.at_work(run.workers_at_work())
         if run.recorder is not None:
             with suppress(RecordingError):  # the run itself meets it at its next write
                 run.recorder.flush()

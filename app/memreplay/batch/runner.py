@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from time import monotonic
 
 from memory_backends.registry import texts_to_embed
 from memreplay.batch.progress import BatchProgress
-from memreplay.batch.resume import Ungraded, remaining_work
+from memreplay.batch.resume import RemainingWork, Ungraded, remaining_work
 from memreplay.batch.selection import AskPlan
 from memreplay.conversations.exchanges import exchanges_of
 from memreplay.conversations.models import Conversation
@@ -22,9 +22,6 @@ from memreplay.runtime.run import Run
 
 _ASKS_PER_CALL = 2
 """Asks started per parallel call: while one waits for the model, memory is read for the next."""
-
-_CONVERSATIONS_AHEAD = 2
-"""One is asked about while the next is ingested; more would only use memory, unless they are short."""
 
 _MOST_CONVERSATIONS = 32
 """Limit of conversations in memory; only many short ones reach it."""
@@ -48,6 +45,7 @@ class BatchRunner:
         self._judge = run.answer_judge
         self._judging = self._lane(self._judge.name) if self._judge is not None else None
         self._open = 0
+        self._ingesting = 0
         self._unstarted: dict[str, Counter[str]] = {}
         self._progressed = asyncio.Event()
         self.stopping = False
@@ -68,6 +66,7 @@ class BatchRunner:
                 if self.stopping or not self._usable_answerers():
                     return
                 await self._start(conversation, group)
+                await self._wait_until(lambda: self._ingesting < self._run.places)
 
     def stop(self) -> None:
         """Start nothing new; calls in progress are awaited, and their replies kept."""
@@ -96,13 +95,20 @@ class BatchRunner:
         self._open += 1
         if work.asks:
             self._unstarted[conversation.id] = Counter(_answerer_of(ask) for ask in work.asks)
+        self._ingesting += 1
+        group.create_task(self._play(conversation, session, work))
+
+    async def _play(self, conversation: Conversation, session: ReplaySession, work: RemainingWork) -> None:
         try:
             await self._ingest(conversation, session, work.backends)
         except StoppedError as error:
             # The extractor, the embedder or an agent is given up: no conversation can be ingested without it.
             self._give_up(_INGESTION, error)
             self.stop()
-        group.create_task(self._question(session, work.asks))
+        finally:
+            self._ingesting -= 1
+            self._progressed.set()
+        await self._question(session, work.asks)
 
     async def _ingest(self, conversation: Conversation, session: ReplaySession, backends: Sequence[str]) -> None:
         started = monotonic()
@@ -111,7 +117,7 @@ class BatchRunner:
         for first in range(0, len(texts), _TEXTS_PER_BATCH):
             if self.stopping:
                 return
-            await self._run.embed_ahead(texts[first : first + _TEXTS_PER_BATCH])
+            await self._run.embed_ahead(conversation, texts[first : first + _TEXTS_PER_BATCH])
         await session.open()
         while not self.stopping:
             if not await session.step():
@@ -177,17 +183,23 @@ class BatchRunner:
         self._progressed.set()
 
     async def _wait_until_short_of_asks(self) -> None:
-        while not self.stopping and not self._short_of_asks():
+        await self._wait_until(self._short_of_asks)
+
+    async def _wait_until(self, condition: Callable[[], bool]) -> None:
+        while not self.stopping and not condition():
             self._progressed.clear()
             await self._progressed.wait()
 
     def _short_of_asks(self) -> bool:
-        """Whether too few conversations are waiting to keep the models busy while the next is ingested."""
+        """Whether too few conversations are waiting to keep the models busy while the next is ingested.
+
+        One is asked about while as many are ingested as there are places; more only use memory, unless short.
+        """
         if self._open >= _MOST_CONVERSATIONS:
             return False
         asked, waiting = self._usable_answerers(), sum(self._unstarted.values(), Counter[str]())
         whole = sum(any(left[name] for name in asked) for left in self._unstarted.values())
-        return whole < _CONVERSATIONS_AHEAD or any(
+        return whole < self._run.places + 1 or any(
             waiting[name] < self._run.rate_limiters.of(name).concurrency for name in asked
         )
 

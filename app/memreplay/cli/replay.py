@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _ONLY_WITH_BATCH = (
     "resume", "retry_errors", "estimate", "perceive", "output", "fail_under", "answer_key", "by", "sample",
-    "repeats", "why",
+    "repeats", "why", "workers", "cluster",
 )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ It knows no screen, file or provider: events go to a sink, questions through an 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -62,6 +63,7 @@ class ReplayPlan:
     ``ask_only`` names backends that are asked without ingesting the conversation. If ``shuffle_seed`` is set, it
     and the question determine the order of the options. ``counter_of`` returns a model's tokenizer, with which
     memory then measures its context for that model. Without a ``judge`` the rules of the grader decide.
+    ``side_by_side`` plays a turn to all backends at the same time: for memories in other processes.
     """
 
     run_id: str
@@ -72,6 +74,7 @@ class ReplayPlan:
     shuffle_seed: int | None = None
     counter_of: Callable[[str], TokenCounter] | None = None
     judge: AnswerJudge | None = None
+    side_by_side: bool = False
     edits: tuple[tuple[int, StoreEdit], ...] = ()
 
 
@@ -143,15 +146,14 @@ class ReplaySession:
             return False
         self.position += 1
         self._emit(TurnPlayed(conversation=self.conversation.id, turn=self.position))
-        stopped: StoppedError | None = None
-        for name, memory in self._ingesting.items():
-            try:
-                async with memory.lock:
-                    await self._play_turn(name, memory)
-            except StoppedError as error:
-                stopped = error
-        if stopped is not None:
-            raise stopped
+        turns = [self._play_turn(name, memory) for name, memory in self._ingesting.items()]
+        if self._plan.side_by_side:
+            ends = await asyncio.gather(*turns)
+        else:
+            ends = [await turn for turn in turns]
+        for stopped in ends:
+            if stopped is not None:
+                raise stopped
         await self._edit_by_hand()
         return True
 
@@ -174,7 +176,16 @@ class ReplaySession:
         while await self.step():
             pass
 
-    async def _play_turn(self, name: str, memory: BackendDriver) -> None:
+    async def _play_turn(self, name: str, memory: BackendDriver) -> StoppedError | None:
+        """Play the turn to one memory; what stopped it, if a model that it needs is not called any more."""
+        try:
+            async with memory.lock:
+                await self._perceive_and_ingest(name, memory)
+        except StoppedError as error:
+            return error
+        return None
+
+    async def _perceive_and_ingest(self, name: str, memory: BackendDriver) -> None:
         """Let one memory perceive a user's turn, and ingest an exchange that the turn completes."""
         turn = self.conversation.turns[self.position - 1]
         if self._plan.perceive and turn.role == "user":

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 from memory_backends.base import MemoryBackend
-from memory_backends.controls import CLOSED_BOOK
+from memory_backends.controls import CLOSED_BOOK, CONTROLS
 from memreplay.conversations.models import Conversation
 from memreplay.engine.events import EventSink, ReplayEvent
 from memreplay.engine.probes import Probe
-from memreplay.engine.remote.client import models_asked_of
+from memreplay.engine.remote.client import is_agent, models_asked_of
 from memreplay.engine.session import ReplayPlan, ReplaySession
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.answerer import ModelAnswerer
@@ -25,12 +26,21 @@ from memreplay.recording.reader import UNFINISHED, RunStatus
 from memreplay.recording.writer import RunRecorder, fingerprint
 from memreplay.runtime.memories import RunMemories
 from memreplay.runtime.models import RunModels
+from memreplay.runtime.worker import Ports
+from memreplay.runtime.workers import (
+    Port,
+    Workers,
+    WorkerStatus,
+    refuse_unusable_cluster,
+    started_workers,
+    workers_wanted,
+)
 from memreplay.settings import AS_GIVEN, Settings
 from memreplay.timeline.annotations import Annotations, SessionAnnotations
 from memreplay.timeline.event_store import EventArchive
 
 _SETTINGS_THAT_CHANGE_NO_ANSWER = frozenset(
-    {"fresh", "concurrency", "rpm", "tpm", "timeout", "cache", "offline", "redis_ttl"}
+    {"fresh", "concurrency", "rpm", "tpm", "timeout", "cache", "offline", "redis_ttl", "workers", "cluster"}
 )
 
 
@@ -61,6 +71,7 @@ class Run:
         self._early: dict[str, SessionAnnotations] = {}
         self._kept: dict[str, Sequence[ReplayEvent]] = {}
         self._over = False
+        self._workers: Workers | None = None
         self._memories = RunMemories(settings, warn)
         self._models = RunModels(settings, lambda: self._run_id, warn)
         self._memories.use_models(self._models.extractor, self._models.chat)
@@ -85,6 +96,7 @@ class Run:
             MissingServerOrKeyError: one is missing.
             UsageError: a memory cannot be created, or not used offline, or a model has an unknown provider.
         """
+        refuse_unusable_cluster(self.settings)
         self._memories.refuse_unusable()
         if not self.settings.offline:
             for model in self._models_in_use():
@@ -105,9 +117,43 @@ class Run:
         """Load litellm and the embedder in threads before their first use."""
         await asyncio.gather(self._models.warm_up(), self._memories.warm_up())
 
-    async def embed_ahead(self, texts: Sequence[str]) -> None:
-        """Embed many texts in one batch, so that memories find the vectors cached."""
-        await self._memories.embed_ahead(texts)
+    @asynccontextmanager
+    async def with_workers(self, conversations: int) -> AsyncIterator[None]:
+        """Inside, sessions keep their memories in the workers that the settings name, if any.
+
+        Raises:
+            MissingServerOrKeyError: the scheduler does not answer, or has no worker.
+            UsageError: a worker has other versions.
+        """
+        if not workers_wanted(self.settings):
+            yield
+            return
+        extractor, chat = self._models.extractor, self._models.chat
+        ports: dict[str, Port] = {}
+        if extractor is not None:
+            ports["extractor"] = extractor.extract
+        if chat is not None:
+            ports["chat"] = chat.complete
+        names = Ports(extractor.name if extractor else None, chat.name if chat else None)
+        async with started_workers(self.settings, ports, names) as self._workers:
+            self._workers.conversations = conversations
+            yield
+
+    @property
+    def places(self) -> int:
+        """How many conversations can be ingested at a time: one, or one for each worker."""
+        return 1 if self._workers is None else len(self._workers)
+
+    def workers_at_work(self) -> Sequence[WorkerStatus]:
+        """The workers of the run, and what they are doing."""
+        return () if self._workers is None else self._workers.status()
+
+    async def embed_ahead(self, conversation: Conversation, texts: Sequence[str]) -> None:
+        """Embed many texts of a conversation in one batch, so that its memories find the vectors cached."""
+        if self._workers is None:
+            await self._memories.embed_ahead(texts)
+        else:
+            await self._workers.embed_ahead(conversation.id, texts)
 
     def begin_run(
         self,
@@ -155,6 +201,10 @@ class Run:
         if self._resumes:
             self._kept[conversation.id] = self.recorder.keep_answers(conversation.id)
         memories = self.backends_for(conversation, self.backend_names if backends is None else backends)
+        if self._workers is not None:
+            for name in memories.keys() - {*CONTROLS}:
+                if not is_agent(name):
+                    memories[name] = self._workers.memory(conversation.id, memories[name])
         plan = self.plan(self.recorder.run_id, memories, perceive=perceive)
         # What a memory perceives at a turn is what it holds then, not what it holds in the end.
         # A branch is played in the namespace of its trunk, from the beginning.
@@ -177,6 +227,7 @@ class Run:
             shuffle_seed=self.settings.seed if self.settings.shuffle_choices else None,
             counter_of=token_counter,
             judge=self.answer_judge,
+            side_by_side=self._workers is not None,
         )
 
     def kept_events(self, conversation_id: str) -> Sequence[ReplayEvent]:

@@ -1,0 +1,234 @@
+"""What runs in a Dask worker: memories, their stores and embedder. It calls no model and writes no recording."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import signal
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from itertools import count
+from pathlib import Path
+from threading import Thread
+from typing import Any, TypeVar
+
+import memory_backends
+import memreplay
+from memory_backends.base import BackendError, Exchange, ExtractedFact, MemoryBackend, TokenCounter
+from memory_backends.metering import ChatMessage, MeteredChat
+from memory_backends.registry import create_backend
+from memory_backends.stores.trace import Extraction, ModelCall, TraceEntry
+from memreplay.errors import MemreplayError
+from memreplay.runtime.memories import resources_of
+from memreplay.settings import Settings, read_settings, without_secrets
+
+T = TypeVar("T")
+
+_PACKAGES = ("pydantic", "numpy", "onnxruntime", "tokenizers", "bm25s", "PyStemmer", "qdrant-client", "fakeredis")
+"""Packages whose version can change what a memory holds or returns."""
+
+
+@dataclass(frozen=True)
+class Asks:
+    """A memory calls a model through a port of its resources. The run makes the call and sends the reply."""
+
+    number: int
+    port: str
+    arguments: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Done:
+    """A method of a memory returned, or failed with ``error``; ``entries`` are its trace."""
+
+    result: Any
+    entries: tuple[TraceEntry, ...]
+    error: str | None
+
+
+@dataclass(frozen=True)
+class Ports:
+    """The names of the models that memories may call through the run; None where it has none."""
+
+    extractor: str | None = None
+    chat: str | None = None
+
+
+def versions() -> dict[str, str]:
+    """What must be equal on every machine: code and libraries, by name."""
+    found = {"Python": ".".join(platform.python_version_tuple()[:2]), "memreplay": _code_digest()}
+    for package in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+def _code_digest() -> str:
+    digest = sha256()
+    for package in (memreplay, memory_backends):
+        folder = Path(str(package.__file__)).parent
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(str(path.relative_to(folder)).encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def dask_setup(worker: Any) -> None:
+    """Called by Dask when a local worker starts: Ctrl-C in the terminal is for the run, which ends its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+class MemoryHost:
+    """The memories in one worker, as a Dask actor.
+
+    They live on an event loop of their own, so that slow work does not hold up Dask.
+    """
+
+    def __init__(self, settings: Settings, ports: Ports) -> None:
+        self._ports = ports
+        self._resources, self._vectors = resources_of(_with_own_servers(settings))
+        self._units: dict[str, _Unit] = {}
+        self._loop = asyncio.new_event_loop()
+        Thread(target=self._loop.run_forever, daemon=True, name="memories").start()
+
+    async def check(self) -> str | None:
+        """Why the stores cannot be used from this worker, if they cannot."""
+        try:
+            await self._here(self._resources.redis.check())
+            await self._here(self._resources.qdrant.check())
+        except BackendError as error:
+            return str(error)
+        return None
+
+    async def embed(self, texts: Sequence[str]) -> None:
+        """Embed texts in one batch, so that memories find the vectors cached."""
+        with suppress(BackendError):
+            await asyncio.to_thread(self._resources.embedder.embed, texts)
+
+    async def create(self, unit: str, name: str) -> str | None:
+        """A new memory under the id ``unit``; why it cannot be created, if it cannot."""
+        try:
+            await self._here(self._create(unit, name))
+        except (BackendError, MemreplayError) as error:
+            return str(error)
+        return None
+
+    async def call(
+        self, unit: str, method: str, arguments: Sequence[Any], count_tokens: TokenCounter | None
+    ) -> Asks | Done:
+        """Call a method of a memory; its end, or the first call of a model."""
+        return await self._here(self._units[unit].call(method, arguments, count_tokens))
+
+    async def answer(self, unit: str, number: int, reply: Any) -> Asks | Done:
+        """The reply of a model; then as :meth:`call`."""
+        return await self._here(self._units[unit].answer(number, reply))
+
+    async def drop(self, unit: str) -> None:
+        """Forget a memory, and end what it is doing."""
+        held = self._units.pop(unit, None)
+        if held is not None:
+            await self._here(held.end())
+
+    async def _create(self, unit: str, name: str) -> None:
+        made = _Unit()
+        extractor, chat = self._ports.extractor, self._ports.chat
+        resources = replace(
+            self._resources,
+            extractor=_AskedExtractor(extractor, made) if extractor else None,
+            chat=MeteredChat(_AskedChat(chat, made)) if chat else None,
+        )
+        made.memory = create_backend(name, resources, {})
+        self._units[unit] = made
+
+    async def _here(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run it on the loop of the memories."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+
+@dataclass
+class _Unit:
+    """One memory, used by one call at a time."""
+
+    memory: MemoryBackend = field(init=False)
+    asks: asyncio.Queue[Asks] = field(default_factory=asyncio.Queue)
+    replies: dict[int, asyncio.Future[Any]] = field(default_factory=dict)
+    work: asyncio.Task[Done] | None = None
+    numbers: count[int] = field(default_factory=count)
+
+    async def call(self, method: str, arguments: Sequence[Any], count_tokens: TokenCounter | None) -> Asks | Done:
+        if count_tokens is not None:
+            self.memory.set_token_counter(count_tokens)
+        self.work = asyncio.create_task(self._done(method, arguments))
+        return await self._next()
+
+    async def answer(self, number: int, reply: Any) -> Asks | Done:
+        self.replies.pop(number).set_result(reply)
+        return await self._next()
+
+    async def ask(self, port: str, *arguments: Any) -> Any:
+        """Called by a memory: have the run call a model."""
+        number = next(self.numbers)
+        self.replies[number] = asyncio.get_running_loop().create_future()
+        reply = self.replies[number]
+        self.asks.put_nowait(Asks(number, port, arguments))
+        return await reply
+
+    async def end(self) -> None:
+        if self.work is not None and not self.work.done():
+            self.work.cancel()
+            with suppress(asyncio.CancelledError):
+                await self.work
+
+    async def _next(self) -> Asks | Done:
+        assert self.work is not None
+        asking = asyncio.create_task(self.asks.get())
+        await asyncio.wait({self.work, asking}, return_when=asyncio.FIRST_COMPLETED)
+        if asking.done():
+            return asking.result()
+        asking.cancel()
+        return await self.work
+
+    async def _done(self, method: str, arguments: Sequence[Any]) -> Done:
+        result, error = None, None
+        try:
+            result = await getattr(self.memory, method)(*arguments)
+        except BackendError as failure:
+            error = str(failure)
+        except Exception as failure:
+            error = f"{type(failure).__name__}: {failure}"
+        return Done(result, self.memory.trace.drain(), error)
+
+
+@dataclass
+class _AskedExtractor:
+    name: str
+    unit: _Unit
+
+    async def extract(self, exchange: Exchange) -> tuple[tuple[ExtractedFact, ...], Extraction]:
+        found: tuple[tuple[ExtractedFact, ...], Extraction] = await self.unit.ask("extractor", exchange)
+        return found
+
+
+@dataclass
+class _AskedChat:
+    name: str
+    unit: _Unit
+
+    async def complete(
+        self, messages: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any]
+    ) -> tuple[ChatMessage | None, ModelCall]:
+        reply: tuple[ChatMessage | None, ModelCall] = await self.unit.ask("chat", messages, parameters)
+        return reply
+
+
+def _with_own_servers(settings: Settings) -> Settings:
+    """The run sends addresses without passwords and keys: where this machine is configured for the same server, its
+    own are used."""
+    own = read_settings()
+    for name in ("redis_url", "qdrant_url", "api_base"):
+        address = getattr(own, name)
+        if address is not None and without_secrets(address) == getattr(settings, name):
+            settings = replace(settings, **{name: address})
+    return replace(settings, qdrant_api_key=own.qdrant_api_key)

@@ -1,0 +1,119 @@
+"""Memories in the workers of a Dask scheduler: rows, requests and exit codes are those of one machine."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from signal import SIGKILL
+
+import pytest
+
+from tests.cli.conftest import RunCli
+from tests.cli.test_interruptions import reply_to, results
+from tests.stubs.launcher import TIMEOUT_S, Launcher
+from tests.stubs.openai_server import Answer, OpenAIServer, Received
+
+pytest.importorskip("distributed")
+
+QUESTIONS = 15
+"""Five of each of three conversations, put to one memory and to closed book."""
+
+ASKED_BEFORE_THE_LOSS = 4
+
+
+@contextmanager
+def dask(command: str, *arguments: object) -> Iterator[subprocess.Popen[bytes]]:
+    """``dask scheduler`` or ``dask worker`` in a process of its own."""
+    call = [sys.executable, "-m", f"distributed.cli.dask_{command}", "--no-dashboard", *map(str, arguments)]
+    process = subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    given_up = time.monotonic() + TIMEOUT_S
+    while not condition():
+        assert time.monotonic() < given_up
+        time.sleep(0.05)
+
+
+def options(server: OpenAIServer, folder: Path, *more: object) -> tuple[object, ...]:
+    datasets = [word for name in ("identity-01", "technical-01", "multi-01") for word in ("--dataset", name)]
+    asked = (*datasets, "--backend", "rag", "--model", "openai/stub", "--api-base", server.url)
+    written = ("--recording", folder / "r.sqlite3", "--output", folder / "r.json")
+    return ("--batch", *asked, *written, "--concurrency", 1, "--no-cache", *more)
+
+
+def test_a_run_that_loses_a_worker_asks_nothing_twice_and_has_the_rows_of_one_machine(
+    tmp_path: Path, run_cli: RunCli, launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-this-test")
+    alone, spread = tmp_path / "alone", tmp_path / "spread"
+    for folder in (alone, spread):
+        folder.mkdir()
+    with OpenAIServer(reply_to) as server:
+        assert run_cli(*options(server, alone)).code == 0
+        asked_alone = sorted(request.prompt for request in server.requests)
+
+    with ExitStack() as stack:
+        address = tmp_path / "scheduler.json"
+        stack.enter_context(dask("scheduler", "--host", "127.0.0.1", "--port", 0, "--scheduler-file", address))
+        wait_for(lambda: address.exists() and address.stat().st_size)
+        first, _ = (
+            stack.enter_context(
+                dask("worker", "--scheduler-file", address, "--no-nanny", "--local-directory", tmp_path)
+            )
+            for _ in range(2)
+        )
+        log = tmp_path / "log"
+
+        def losing_a_worker(received: Received) -> Answer:
+            if len(server.requests) == ASKED_BEFORE_THE_LOSS:
+                # Both workers hold a memory with open questions by then.
+                wait_for(lambda: log.read_text().count(": ingested in ") >= 2)
+                first.send_signal(SIGKILL)
+                first.wait()
+            return reply_to(received)
+
+        server = stack.enter_context(OpenAIServer(losing_a_worker))
+        scheduler = json.loads(address.read_text())["address"]
+        code = launcher.run(log, *options(server, spread, "--cluster", scheduler))
+
+    assert code == 0, log.read_text()
+    assert first.returncode == -SIGKILL
+    assert len(server.requests) == 2 * QUESTIONS
+    assert sorted(request.prompt for request in server.requests) == asked_alone
+    assert without_where(results(spread)) == without_where(results(alone))
+
+
+def without_where(data: dict[str, object]) -> dict[str, object]:
+    """Results without the setting that says where memories were."""
+    run = data["run"]
+    assert isinstance(run, dict)
+    del run["settings"]["cluster"], run["settings"]["api_base"]
+    return data
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--cluster", "tcp://127.0.0.1:1", "--workers", "2"), "use one of them"),
+        (("--cluster", "redis://host:1"), "expected tcp://host:8786, tls://host:8786 or local:N"),
+        (("--cluster", "local:0"), "expected tcp://host:8786, tls://host:8786 or local:N"),
+    ],
+)
+def test_workers_that_cannot_be_had_are_refused_before_anything_is_asked(
+    run_cli: RunCli, tmp_path: Path, given: tuple[str, ...], said: str
+) -> None:
+    ran = run_cli("--batch", "--dataset", "identity-01", "--recording", tmp_path / "r.sqlite3", *given)
+    assert ran.code == 2
+    assert said in ran.err
+    assert not (tmp_path / "r.sqlite3").exists()
