@@ -40,6 +40,12 @@ _ONCE: Final = re.compile(
     r"\b(?:used to|previously|formerly|originally|initially|at first|no longer|earlier|until|once|antes"
     r"|al principio|inicialmente|originalmente|ya no|solia)\b"
 )
+_LONG_OVER: Final = re.compile(
+    r"\b(?:used to|formerly|no longer|before that|before then|prior to that|antes de eso|solia)\b"
+)
+_ASKS_ABOUT_NOW: Final = re.compile(
+    r"\b(?:now|current\w*|still|these days|today|at present|ahora|actual\w*|todavia|hoy)\b"
+)
 _WAS: Final = re.compile(
     r"\b(?:was|were|had been|lived|worked|played|owned|studied|rented|stayed|cost|era|eran|fue|vivia|tenia|estaba"
     r"|trabajaba|jugaba|tocaba|costaba|estudiaba)\b"
@@ -49,6 +55,10 @@ _NOW_A_NUMBER: Final = re.compile(_NOW.pattern + r"[^.;\n]{0,40}\d")
 _THEN_CHANGED: Final = re.compile(
     r"[^.\n]{0,30}\b(?:but|then|later|since|before|pero|luego|despues)\b[^.;\n]{0,20}" + _CHANGED.pattern
 )
+_THEN_REPLACED: Final = re.compile(
+    r"[^.\n]{0,60}\b(?:but|then|later|pero|luego|despues)\b[^.;\n]{0,20}\b(?:changed|switched|moved|corrected|updated"
+    r"|amended|revised|pushed|cambi\w+|correg\w+|corrig\w+) (?:it|that|this|them) (?:to|for|a|por)\b"
+)
 _ASKS_ABOUT_THE_PAST: Final = re.compile(
     r"\b(?:before|previous\w*|former\w*|original\w*|initial\w*|first|used to|old|earlier|until|once|prior|antes"
     r"|anterior\w*|primer\w*|inicial\w*|antigu\w*)\b"
@@ -56,7 +66,9 @@ _ASKS_ABOUT_THE_PAST: Final = re.compile(
 _CORRECTS_ITSELF: Final = re.compile(
     r"(?:\b(?:no wait|wait,? no|(?:oh|hmm+|ah|uh),? wait|(?:hmm+|oh|ah|uh|wait|well|sorry|perdon),? no"
     r"|(?<!and )i mean|(?<=[.,;—–-] )(?:sorry|perdon|correction|correccion)|scratch that|make that|or rather|digo"
-    r"|mejor dicho|quiero decir)\b|(?:\.\.|…|[,;.?—–-])\s*(?:no,? )?actually(?:,|\s(?:it|no|that|make)\b))"
+    r"|mejor dicho|quiero decir"
+    r"|on (?:second thoughts?|reflection)|let me correct (?:that|myself))\b"
+    r"|(?:\.\.|…|[,;.?—–-])\s*(?:no,? )?actually(?:,|\s(?:it|no|that|make)\b))"
 )
 _BEFORE_AFTERWARDS: Final = re.compile(r"[^.;,\n]{0,30}\b(?:before|until|originally|at first|antes|hasta)\b")
 _DONT_KNOW: Final = re.compile(
@@ -156,7 +168,7 @@ def _rejected(
 ) -> Rejection | None:
     if _is_denied(match, given, reply, answer, question):
         return "denied"
-    if _is_superseded(match, given, reply, question):
+    if _is_superseded(match, given, reply, question) or _is_overruled(match, given, reply, question):
         return "superseded"
     if is_passed_over(match, given, reply, question):
         return "denied"
@@ -279,14 +291,43 @@ def _is_superseded(match: Match, given: Sequence[Token], reply: str, question: s
     clause = plain[_last_break(plain, start) : start]
     if _NOW.search(clause) or _CHANGED.search(clause):
         return False
+    if _LONG_OVER.search(clause) and _ASKS_ABOUT_NOW.search(folded(question)):
+        return True
     once = _ONCE.search(clause) or _BEFORE_AFTERWARDS.match(plain, end)
     rest = plain[: start - len(clause)] + " | " + plain[end:]
     if given[match.first].kind == "number" and _HAD.search(clause) and _NOW_A_NUMBER.search(plain, end):
         return True
     return bool(
         (once and (_NOW.search(rest) or _CHANGED.search(rest)))
+        or _THEN_REPLACED.match(plain, end)
         or (_WAS.search(clause) and (_NOW.search(rest) or _THEN_CHANGED.match(plain, end)))
     )
+
+
+_ANSWERS: Final = re.compile(
+    r"\b(?:(?:the|my|final|correct|right) answer(?: is| would be|:)|answer:|(?:la )?respuesta(?: final)?(?: es|:))"
+    r"(?! (?:given|found|stated|in|from|based|clear|correct|right)\b)"
+)
+_CONCLUDES: Final = re.compile(
+    r"(?:\A|(?<=[.!?\n]))\W*(?:so|thus|therefore|hence|in conclusion|overall"
+    r"|por (?:lo )?tanto|asi que|en conclusion)\b"
+)
+
+
+def _is_overruled(match: Match, given: Sequence[Token], reply: str, question: str) -> bool:
+    """The reply states its conclusion later; what it says on the way there is not its answer."""
+    plain = folded(reply)
+    end = given[match.last].end
+    if _ANSWERS.search(plain, end):
+        return True
+    asked = [token for _, token in content_of(tokens_of(question))]
+    for found in _CONCLUDES.finditer(plain, end):
+        close = re.search(r"[.!?\n]\s|\Z", plain[found.end() :])
+        said = [token for _, token in content_of(tokens_of(plain[found.end() : found.end() + close.start()]))]  # type: ignore[union-attr]
+        known = [any(same_token(one, token) for one in asked) for token in said]
+        if any(known) and not all(known):
+            return True
+    return False
 
 
 _NEW_VERB: Final = re.compile(r"\b(?:and|y) (?=(?:is|are|am|has|have|now|es|son|esta|estan|ahora|soy|tiene)\b)")

@@ -64,7 +64,7 @@ _MONTH = any_of([*MONTHS, *(name[:3] for name in ENGLISH_MONTHS)])
 _MARKUP = r"[*_`~\"'“”‘’«»()\[\]{}$#\s]*"
 _ANSWERS = (
     r"(?:answer|respuesta(?: final)?|choice|elecci[oó]n|pick(?:ing)?|choos(?:e|ing)|select(?:ing)?|selection"
-    r"|go(?:ing)? with|opt for"
+    r"|go(?:ing)? with|opt for|(?:the )?best(?: one)? is"
     r"|going for|i(?:['’]d| would) say|elijo|escojo|elegir[ií]a|escoger[ií]a|selecciono|me quedo con|dir[ií]a"
     r"|therefore"
     r"|thus|hence|por (?:lo )?tanto)"
@@ -162,7 +162,28 @@ def parse_choice(reply: str, choices: Sequence[str]) -> ParsedChoice:
     if whole and not re.fullmatch(r"[0-9]", text.strip(_DECORATION + ".")):
         return _agree([("text", index) for index in whole], choices)
     text = _digits(text, choices)
-    return _agree(_concluded(text, choices) or list(_named(text, choices)), choices)
+    return _agree(_concluded(text, choices) or list(_named(text, choices)) or _said(text, choices), choices)
+
+
+_SHORT_SENTENCE = 12
+"""Words. A longer reply may discuss an option without choosing it."""
+_NO_CHOICE = re.compile(
+    r"\b(?:not?|never|nor|neither|without|except|or|if|maybe|perhaps|might|could|would|nunca|sin|ni|si|quiz[aá]s?)\b|n['’]t\b|\?",
+    re.IGNORECASE,
+)
+
+
+def _said(text: str, choices: Sequence[str]) -> list[_Name]:
+    """The one option that a short plain sentence says word for word ("It was blue, I believe.")."""
+    if len(text.split()) > _SHORT_SENTENCE or "\n" in text or re.search(r"[0-9]", text) or _NO_CHOICE.search(text):
+        return []
+    plain = f" {_words_of(text)} "
+    said = [index for index, choice in enumerate(choices) if (words := _words_of(choice)) and f" {words} " in plain]
+    return [("text", index) for index in said]
+
+
+def _words_of(text: str) -> str:
+    return re.sub(r"\W+", " ", text.casefold()).strip()
 
 
 def _shorter_run(run: re.Match[str]) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from memreplay.grading.tokens import Date, Token, tokens_of
+from memreplay.grading.tokens import Date, Token, folded, tokens_of
 from memreplay.grading.vocabulary import MONTH_NAMES, STOP_WORDS
 
 _SHORT_TEXT: Final = 400
@@ -214,6 +214,15 @@ def contains(answer: str, text: str) -> bool:
         return True
     items = enumeration(answer)
     return len(items) > 1 and all(next(matches(item, text), None) is not None for item in items)
+
+
+def in_full(entity: str, answer: str) -> str:
+    """An entity that is a bare number with the currency or unit that the answer writes it with."""
+    content = [token for _, token in content_of(tokens_of(entity))]
+    if len(content) != 1 or content[0].kind != "number" or content[0].extra:
+        return entity
+    full = (token for token in tokens_of(answer) if token.extra and same_token(content[0], token))
+    return next((folded(answer)[token.start : token.end] for token in full), entity)
 
 
 def enumeration(answer: str) -> tuple[str, ...]:

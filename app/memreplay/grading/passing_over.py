@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from memreplay.grading.equivalence import Match, content_of, same_token
@@ -49,7 +50,10 @@ _NOW: Final = re.compile(r"\b(?:now|currently|today|ahora|actualmente)\b")
 _ASKED_VERB: Final = (
     re.compile(r"\Awho (\w+)"),
     re.compile(r"\b(?:did|does|do)(?: the| their| his| her| my| your)? \w+ (\w+)"),
-    re.compile(r"\b(?:was|were|is|are) .*?(\w+)\W*\Z"),
+    re.compile(
+        rf"\b(?:was|were|is|are) .*?(?<!the )(?<!my )(?<!\ba )"
+        rf"(\w+(?:ed|en|ing)|born|{'|'.join(IRREGULAR_PASTS)})\W*\Z"
+    ),
     re.compile(r"\A\W*(?:en |a |de |desde )?(?:donde|cuando|que|cual|quien)(?: \w+)? (\w+)\W*\Z"),
 )
 
@@ -62,6 +66,8 @@ def is_passed_over(match: Match, given: Sequence[Token], reply: str, question: s
         (_was_only_considered(plain, start, end) and not _ASKS_WHAT_WAS_CONSIDERED.search(asked))
         or _is_missed_number(match, given, plain, start, end)
         or (_is_supposed(plain, start, end) and not (_WOULD.search(asked) or _CONDITION.search(asked)))
+        or (_ASKED_WHETHER.search(plain[:start]) and not _ASKS_WHAT_WAS_ASKED.search(asked))
+        or _belongs_to_another(match, given, plain, question)
         or _answers_something_else(match, given, plain, question)
     )
 
@@ -87,6 +93,43 @@ def _is_supposed(plain: str, start: int, end: int) -> bool:
     sentence = plain[begin : close.start() if close else len(plain)]
     has_more = bool(re.search(r"\w", plain[:begin]) or (close and re.search(r"\w", plain[close.end() :])))
     return has_more and bool(_WOULD.search(sentence) and _CONDITION.search(sentence))
+
+
+_ASKED_WHETHER: Final = re.compile(
+    r"\b(?:ask(?:ed|s)?|wonder(?:ed|s)?|pregunt\w+)\b[^.,;\n]{0,30}\b(?:whether|if|si)\b[^.,;\n]{0,40}\Z"
+)
+_ASKS_WHAT_WAS_ASKED: Final = re.compile(r"\b(?:ask|wonder|question|pregunt)\w*")
+_ABOUT_ME: Final = re.compile(r"\b(?:my|mine|i|me|mi|mis|yo)\b")
+_ABOUT_YOU: Final = re.compile(
+    r"\W*(?:(?:and|but|whereas|while|however|y|pero|mientras(?: que)?),? )*"
+    r"(?:(?P<yours>yours|your own|el tuyo|la tuya)|(?:you|tu) (?P<verb>\w+))\b"
+)
+_CLAUSE: Final = re.compile(r"[.!?](?=\s|\Z)|[;\n]|,? \b(?=(?:but|however|whereas|while|pero|mientras|aunque)\b)")
+_SAME_VERB: Final = {"have": "has", "are": "is", "were": "was", "do": "does", "tienes": "tiene"}
+
+
+def _belongs_to_another(match: Match, given: Sequence[Token], plain: str, question: str) -> bool:
+    """The user asks about themselves; the reply says this of someone else, and says of the user something else."""
+    if not _ABOUT_ME.search(folded(question)):
+        return False
+    start, end = given[match.first].start, given[match.last].end
+    bounds = [0, *(found.end() for found in _CLAUSE.finditer(plain)), len(plain)]
+    clauses = list(pairwise(bounds))
+    begin = max((first for first, _ in clauses if first <= start), default=0)
+    if _ABOUT_YOU.match(plain, begin):
+        return False
+    asked = tokens_of(question)
+    before = [token for token in given if begin <= token.start < start]
+    if not any(not any(same_token(token, one) for one in asked) for token in _words(before)):
+        return False
+    verbs = {token.text for token in before}
+    for first, last in clauses:
+        if first < end and last > start:
+            continue
+        about_you = _ABOUT_YOU.match(plain[:last], first)
+        if about_you and (about_you["yours"] or _SAME_VERB.get(about_you["verb"], about_you["verb"]) in verbs):
+            return True
+    return False
 
 
 def _answers_something_else(match: Match, given: Sequence[Token], plain: str, question: str) -> bool:

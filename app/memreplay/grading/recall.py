@@ -11,7 +11,7 @@ from memreplay.conversations.models import Question
 from memreplay.grading import DecidedBy, Outcome, Score
 from memreplay.grading.assertion import Rejection, asserted
 from memreplay.grading.choice import shortened, without_reasoning
-from memreplay.grading.equivalence import contains
+from memreplay.grading.equivalence import contains, in_full
 from memreplay.text import normalised, occurs_in
 
 _LONGEST = 40
@@ -57,6 +57,8 @@ _DENIALS = (
     r"(?:\w+ ){1,10}" + _NOT_BEING + r" " + _TOLD + r"(?: (?:in|by|anywhere|here)\b.*)?\Z",
     _SOURCE + r" " + _NOT_DOING + r" (?:" + _TELL_OR_HOLD + r")\b",
     r"(?:\w+ ){1,3}" + _NOT_DOING + r" " + _TELL + r"\b(?!.* to \w+\Z)",
+    r"(?:you|we|(?:the )?user) (?:(?:have |had )?(?:not|never)|havent|hadnt)(?: \w+ly)?"
+    r" (?:told me|said|mentioned|specified|shared)\b(?!.* to \w+\Z)",
     # Spanish
     r"(?:en )?(?:" + _SOURCE + r" )?no (?:lo |se |me )*" + _DICE + r"\b",
     r"no (?:lo |se )*(?:ha|han|fue|esta|queda|habia)(?: sido)? " + _DICHO + r"\b",
@@ -68,10 +70,14 @@ _DENIALS = (
 _LEAD_IN = (
     r"(?:(?:sorry|unfortunately|im sorry|lo siento|lamentablemente|(?:based on|according to|from|in|segun|en) "
     + _SOURCE
-    + r") )*"
+    + r"(?: (?:provided|given|above|available|shared"
+    r"|(?:that )?(?:you|i) (?:have|gave|provided|shared)(?: me)?))?) )*"
 )
 _SAYS_NOT = re.compile(_LEAD_IN + r"(?:" + "|".join(_DENIALS) + r")")
 _CONTRADICTS = re.compile(r"\b(?:but|however|although|though|except|pero|aunque|sin embargo|sino)\b")
+
+
+_STRUCK_OUT = re.compile(r"~~[^~\n]+~~")
 
 
 def is_abstention(reply: str) -> bool:
@@ -98,7 +104,7 @@ def score_recall(question: Question, text: str) -> Score:
     an answer is unparsed. ``exact_match`` is the strict figure (the expected words occur in the reply);
     ``decided_by`` names the rule that decided.
     """
-    answer = shortened(without_reasoning(text))
+    answer = _STRUCK_OUT.sub(" ", shortened(without_reasoning(text)))
     if not answer.strip():
         return score_without_answer(question, "unparsed", text)
     if question.abstain:
@@ -107,7 +113,10 @@ def score_recall(question: Question, text: str) -> Score:
         return score_without_answer(question, "wrong", text).model_copy(update={"decided_by": "abstention"})
     exact = occurs_in(question.expected, answer)
     among = len(question.expected_entities)
-    entities = [asserted(entity, answer, question.text, among) for entity in question.expected_entities]
+    entities = [
+        asserted(in_full(entity, question.expected), answer, question.text, among)
+        for entity in question.expected_entities
+    ]
     correct, decided_by = _decision(question, answer, exact, entities)
     return _judged(correct, text, decided_by).model_copy(
         update={

@@ -47,13 +47,17 @@ Date = tuple[int | None, int | None, int | None]
 
 
 _TYPOGRAPHIC: Final = {0x2018: "'", 0x2019: "'", 0x2212: "-", 0xA0: " ", 0x202F: " "}
+_NO_ACCENTS: Final = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"}
+)
+"""Letters that Unicode does not take apart into a plain letter and an accent."""
 
 
 @lru_cache(maxsize=1024)
 def folded(text: str) -> str:
     """Lower case, without accents and apostrophes; typographic signs in their plain form."""
     plain = unicodedata.normalize("NFKD", text.translate(_TYPOGRAPHIC))
-    letters = "".join(char for char in plain.casefold() if not unicodedata.combining(char))
+    letters = "".join(char for char in plain.casefold() if not unicodedata.combining(char)).translate(_NO_ACCENTS)
     return re.sub(r"'s\b", "", letters).replace("'", "")
 
 
