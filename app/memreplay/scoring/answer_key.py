@@ -7,7 +7,9 @@ A JSON file that maps a question's id to its correction::
 ``reason`` is required, and so is ``answer`` (the correct answer) or ``evidence`` (the turns that contain it) or
 both. An ``answer`` of null means that no answer is correct: the adjusted score excludes the question. It also
 excludes a multiple-choice question without the corrected answer among its options. Raw scores never change;
-adjusted scores are reported next to them.
+adjusted scores are reported next to them. A ``question``, the text of the question, is compared with the dataset's.
+
+Corrections of LoCoMo that others published (:mod:`memreplay.scoring.published_corrections`) are read as they are.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from memreplay.grading import Outcome, Score
 from memreplay.grading.recall import score_recall
 from memreplay.llm.model import Reply
 from memreplay.scoring.evidence_trail import turns_in_prompt
+from memreplay.scoring.published_corrections import as_overlay_entry
 from memreplay.text import normalised
 
 
@@ -32,6 +35,7 @@ class Correction(Frozen):
     reason: str
     answer: str | None = None
     evidence: tuple[str, ...] | None = None
+    question: str | None = None
 
     @property
     def voids(self) -> bool:
@@ -62,15 +66,21 @@ class AnswerKey:
         return {id_: correction.reason for id_, correction in self.corrections.items()}
 
     def check(self, conversations: Iterable[Conversation]) -> None:
-        """Check that the cited turns exist in the conversations whose questions are corrected.
+        """Check that the corrections are about these questions, and cite turns of their conversations.
 
         Raises:
-            DatasetErrors: a turn does not exist.
+            DatasetErrors: a question has another text, or a turn does not exist.
         """
         errors = ErrorCollector()
         for conversation in conversations:
             for question in conversation.questions:
                 correction = self.corrections.get(question.id)
+                about = correction.question if correction else None
+                if about is not None and normalised(about) != normalised(question.text):
+                    place = Place(self.path).at(question.id, "question")
+                    errors.add(
+                        place.error(f"is {shown(about)}", f"the text of the question, {shown(question.text)}")
+                    )
                 for index, turn in enumerate((correction and correction.evidence) or ()):
                     if turn not in conversation.turns_by_id:
                         place = Place(self.path).at(question.id, "evidence", index)
@@ -101,6 +111,8 @@ def read_answer_key(path: Path) -> AnswerKey:
         DatasetError: the file is missing or is not JSON, or a correction is invalid.
     """
     data, place = read_json(path), Place(path)
+    if isinstance(data, list) and data:
+        data = dict(as_overlay_entry(entry, place.at(index)) for index, entry in enumerate(data))
     if not isinstance(data, dict):
         raise place.error(f"is {shown(data)}", "an object that maps question ids to corrections")
     errors, corrections = ErrorCollector(), {}

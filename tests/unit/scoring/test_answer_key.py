@@ -136,3 +136,46 @@ def test_a_cited_turn_must_be_one_of_the_conversation(tmp_path: Path) -> None:
     with pytest.raises(DatasetError) as raised:
         read_answer_key(path).check([conversation(planted())])
     assert [one.pointer for one in individual_errors(raised.value)] == ["/q/evidence/1", "/q/evidence/2"]
+
+
+_AUDITED = {
+    "question_id": "locomo_1_qa3",
+    "question": "Where is the kite?",
+    "golden_answer": "on the roof",
+    "category": 4,
+    "error_type": "WRONG_CITATION",
+    "cited_evidence": ["D1:1"],
+    "correct_evidence": ["D1:2"],
+    "reasoning": "She says so in D1:2.",
+    "correct_answer": "On the roof.",
+}
+
+
+def test_the_published_audit_of_locomo_is_a_key(tmp_path: Path) -> None:
+    path = tmp_path / "errors_conv_1.json"
+    wrong = _AUDITED | {
+        "question_id": "locomo_1_qa4",
+        "correct_answer": "in the attic",
+        "error_type": "HALLUCINATION",
+    }
+    path.write_text(json.dumps([_AUDITED, wrong]))
+    key = read_answer_key(path)
+    assert list(key.corrections) == ["conv-30_q3", "conv-30_q4"]
+    cited, corrected = key.corrections.values()
+    assert (cited.answer, cited.voids, cited.evidence) == (None, False, ("D1:2",))
+    assert corrected.answer == "in the attic" and corrected.reason.startswith("HALLUCINATION: ")
+    asked = planted().model_copy(update={"id": "conv-30_q3", "text": "Where is the boat?"})
+    with pytest.raises(DatasetError, match="conv-30_q3/question"):
+        key.check([conversation(asked)])
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [({"question_id": "conv-26_q1"}, "/0/question_id"), ({"question_id": "locomo_10_qa1"}, "/0/question_id"),
+     ({"correct_answer": None}, "/0/correct_answer"), ({"correct_evidence": "D1:2"}, "/0/correct_evidence")],
+)  # fmt: skip
+def test_a_broken_audit_is_one_error_with_its_place(tmp_path: Path, change: dict[str, Any], says: str) -> None:
+    path = tmp_path / "errors.json"
+    path.write_text(json.dumps([_AUDITED | change]))
+    with pytest.raises(DatasetError, match=says):
+        read_answer_key(path)
