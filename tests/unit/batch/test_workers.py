@@ -1,0 +1,76 @@
+"""Which workers of a scheduler a run uses, and what it tells them."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from memreplay.errors import MissingServerOrKeyError, UsageError
+from memreplay.runtime.worker import Ports, versions
+from memreplay.runtime.workers import Workers
+from memreplay.settings import Settings
+
+SECRET = "correct-horse-battery"
+SETTINGS = Settings(
+    redis_url=f"redis://user:{SECRET}@127.0.0.1:6379/0",
+    qdrant_url="http://127.0.0.1:6333",
+    qdrant_api_key=SECRET,
+    agent_token=SECRET,
+    api_base=f"http://user:{SECRET}@127.0.0.1:8000/v1",
+)
+
+
+@dataclass
+class Host:
+    """Stands for the actor in a worker."""
+
+    problem: str | None
+
+    async def check(self) -> str | None:
+        return self.problem
+
+
+@dataclass
+class Scheduler:
+    """Stands for Dask's client: one worker with these versions, and whether its stores answer."""
+
+    theirs: dict[str, str] = field(default_factory=versions)
+    problem: str | None = None
+    sent: list[bytes] = field(default_factory=list)
+
+    async def ncores(self) -> dict[str, int]:
+        return {"tcp://worker:1": 1}
+
+    async def run(self, function: Any, workers: list[str]) -> dict[str, dict[str, str]]:
+        return {workers[0]: self.theirs}
+
+    async def submit(self, made: type, *arguments: object, **_: object) -> Host:
+        self.sent.append(pickle.dumps((made, arguments)))
+        return Host(self.problem)
+
+
+async def test_a_worker_with_other_code_or_libraries_is_refused_by_name() -> None:
+    scheduler = Scheduler(versions() | {"memreplay": "other", "numpy": "1.0"})
+    with pytest.raises(
+        UsageError, match=r"tcp://worker:1 has other versions: memreplay other, here .*; numpy 1\.0"
+    ):
+        await Workers(scheduler, SETTINGS, {}, Ports()).look()
+    assert not scheduler.sent
+
+
+async def test_a_worker_that_cannot_reach_the_stores_is_refused() -> None:
+    scheduler = Scheduler(problem="Redis at 127.0.0.1:6379/0 does not answer")
+    with pytest.raises(MissingServerOrKeyError, match=r"tcp://worker:1: Redis at .* does not answer"):
+        await Workers(scheduler, SETTINGS, {}, Ports()).look()
+
+
+async def test_no_key_and_no_password_is_sent_to_a_worker() -> None:
+    scheduler = Scheduler()
+    workers = Workers(scheduler, SETTINGS, {}, Ports())
+    await workers.look()
+    assert [worker.address for worker in workers.status()] == ["tcp://worker:1"]
+    (sent,) = scheduler.sent
+    assert SECRET.encode() in pickle.dumps(SETTINGS) and SECRET.encode() not in sent
