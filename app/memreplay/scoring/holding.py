@@ -5,18 +5,21 @@ expected answer, or all expected entities, in any spelling that the grader accep
 the evidence turns contain all entities together.
 
 Some answers say nothing by themselves ("yes", "2"): they occur in texts that have nothing to do with the question.
-For these only texts that come from the evidence turns count.
+For these only texts that come from the evidence turns count. Others are short ("Luna", "£450", "Hotel Miramar")
+and are also said of other things: a text that comes from another turn counts where it says them of what the
+question is about.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from memreplay.conversations.models import Question, Turn
 from memreplay.grading.equivalence import contains, content_of, same_token
-from memreplay.grading.tokens import tokens_of
+from memreplay.grading.tokens import Token, tokens_of
+from memreplay.grading.vocabulary import IRREGULAR_PASTS
 from memreplay.text import normalised
 
 _TOO_SHORT = 4
@@ -26,6 +29,15 @@ _UNSPECIFIC = frozenset(
     ["yes", "no", "true", "false", "none", "nothing", "both", "neither", "si", "ninguno", "nada", "ambos"]
 )
 _SMALL_NUMBER = 1000
+_SHORT_ANSWER = 2
+"""Words and figures. A longer answer is hardly said of anything else."""
+
+
+_FORMS_A_QUESTION = frozenset(
+    "what which who whom whose when where why how many much often long did do does has have had am can could will"
+    " would should me mine us que cual cuales quien quienes cuando donde como cuanto cuanta cuantos cuantas ha han"
+    " he hay tengo tiene esta".split()
+)
 
 
 @dataclass(frozen=True)
@@ -106,7 +118,7 @@ class Answerable:
             among = [piece.text for piece in linked]
             if is_specific:
                 others = [piece for piece in pieces if piece not in linked]
-                among += [self._relevant_part(piece) if _is_one_word(wanted) else piece.text for piece in others]
+                among += [self._relevant_part(piece) if _is_short(wanted) else piece.text for piece in others]
             if not is_specific:
                 # A text of unknown origin counts where it says the answer of what is asked about.
                 unlinked = (piece.text for piece in pieces if not (piece.turns or piece.verbatim))
@@ -121,9 +133,9 @@ class Answerable:
         return False
 
     def _relevant_part(self, piece: Piece) -> str:
-        """What can hold an answer of one word: it also occurs in turns that have nothing to do with the question.
+        """What can hold a short answer: it also occurs in turns that have nothing to do with the question.
 
-        Of a text from other turns than the evidence's, the lines that share a word with the question. A text of
+        Of a text from other turns than the evidence's, the lines that are about what is asked. A text of
         unknown origin counts as a whole, and so does every text where the dataset names no evidence.
         """
         if not self.evidence or not (piece.turns or piece.verbatim):
@@ -131,14 +143,33 @@ class Answerable:
         return "\n".join(said for said in piece.text.splitlines() if self._is_about(said))
 
     def _is_about(self, said: str) -> bool:
-        """Whether a text shares a word with the question."""
-        asked = [token for _, token in content_of(tokens_of(self.question.text)) if token.kind == "word"]
-        return any(same_token(token, word) for _, token in content_of(tokens_of(said)) for word in asked)
+        """Whether a text shares a word with the question that tells what it is about.
+
+        The words of the answer do not, nor those that form any question, nor the names of those who speak, which
+        stand in most texts. A question that has no other words is not told apart.
+        """
+        return not self._topic or any(
+            same_token(token, word) or IRREGULAR_PASTS.get(token.text) == word.text
+            for _, token in content_of(tokens_of(said))
+            for word in self._topic
+        )
+
+    @cached_property
+    def _topic(self) -> Sequence[Token]:
+        names = {turn.speaker for turn in self.turns.values() if turn.speaker}
+        answers = (self.question.expected, *self.question.expected_entities)
+        known = [token for text in (*answers, *names) for _, token in content_of(tokens_of(text))]
+        return [
+            token
+            for _, token in content_of(tokens_of(self.question.text))
+            if token.kind == "word"
+            and token.text not in _FORMS_A_QUESTION
+            and not any(same_token(one, token) for one in known)
+        ]
 
 
-def _is_one_word(wanted: Sequence[str]) -> bool:
-    contents = [[token for _, token in content_of(tokens_of(answer))] for answer in wanted]
-    return len(contents) == 1 and len(contents[0]) == 1 and contents[0][0].kind == "word"
+def _is_short(wanted: Sequence[str]) -> bool:
+    return sum(len(content_of(tokens_of(answer))) for answer in wanted) <= _SHORT_ANSWER
 
 
 def _is_specific(answer: str) -> bool:

@@ -1,0 +1,75 @@
+"""Whether a text from another turn than the evidence holds the answer, or the same value of something else."""
+
+from __future__ import annotations
+
+import pytest
+
+from memreplay.conversations.models import Turn
+from memreplay.scoring.holding import Answerable, Piece
+from tests.unit.scoring.planted import question
+
+SOMETHING_ELSE = [
+    ("What is my cat's name?", "Luna", "Luna from accounting sent the invoice."),
+    ("When is my dentist appointment?", "3 pm", "The shop closes at 3 pm on Sundays."),
+    ("How much did the bike cost?", "£450", "The rent went up to £450."),
+    ("Which hotel did I book for Rome?", "Hotel Miramar", "We passed Hotel Miramar on the way to the harbour."),
+    ("What did Caroline research?", "adoption agencies", "Caroline met someone who dislikes adoption agencies."),
+    ("Where did Caroline go in July?", "Oslo", "Caroline's parents came from Oslo."),
+    ("When did I start the job?", "2019", "My parents sold their house in 2019."),
+    ("Who repaired the roof?", "Tom", "Tom came over for chess."),
+    ("How many litres does the tank hold?", "60 litres", "They drank 60 litres of beer at the party."),
+    ("Which day is choir practice?", "Tuesday", "On Tuesday the plumber comes."),
+]
+THE_SAME = [
+    ("What is my cat's name?", "Luna", "The user's cat Luna is on a diet."),
+    ("When is my dentist appointment?", "3 pm", "The dentist confirmed 3 pm."),
+    ("Where do I live?", "Girona", "The user lives in Girona."),
+    ("How much did the bike cost?", "£450", "The user paid 450 pounds for the bike."),
+    (
+        "What does Caroline want to do for a living?",
+        "counselling or mental health work",
+        "Keen on a career in counselling or mental health work.",
+    ),
+]
+HELD_OUT = [
+    ("What colour is the front door?", "teal", "She wore a teal scarf to the theatre.", False),
+    ("Who is my accountant?", "Mr. Hale", "Mr. Hale coaches the under-nines.", False),
+    ("How old is Marta?", "34", "The temperature reached 34 degrees.", False),
+    ("Which airline did we fly with to Rome?", "Iberia", "Rome was lovely. Iberia sends newsletters.", False),
+    ("¿Dónde nació mi abuela?", "Burgos", "El tren paró en Burgos una hora.", False),
+    ("What colour is the front door?", "teal", "The front door was painted teal again.", True),
+    ("Who is my accountant?", "Mr. Hale", "Accountant: Mr. Hale", True),
+    ("Where did Caroline go in May?", "Oslo", "Caroline went to Oslo with her sister.", True),
+    ("¿Dónde nació mi abuela?", "Burgos", "La abuela del usuario nació en Burgos.", True),
+    ("What do I drink in the mornings?", "an oat milk latte", "Starts the day with an oat milk latte.", True),
+]
+"""Written after the rule, and nothing was changed for them."""
+
+TURNS = {
+    turn.id: turn
+    for turn in (
+        Turn(id="1", number=1, session=1, role="user", speaker="Caroline", text="I will tell you in a moment."),
+        Turn(id="7", number=7, session=1, role="user", speaker="Caroline", text="That was long ago."),
+    )
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "other", "holds"),
+    [*((*case, False) for case in SOMETHING_ELSE), *((*case, True) for case in THE_SAME)],
+)
+def test_the_same_value_in_another_turn_counts_only_where_it_is_said_of_what_was_asked(
+    text: str, expected: str, other: str, holds: bool
+) -> None:
+    assert is_held(text, expected, other) is holds
+
+
+def test_it_is_so_of_cases_that_the_rule_was_not_written_on() -> None:
+    differing = [case for case in HELD_OUT if is_held(*case[:3]) is not case[3]]
+    assert len(differing) <= 1, differing
+
+
+def is_held(text: str, expected: str, other: str) -> bool:
+    """Whether what comes from turn 7 holds an answer that turn 1 gave."""
+    answerable = Answerable(question(text, expected=expected, evidence=("1",)), TURNS)
+    return answerable.held_by([Piece(other, frozenset(["7"]))])
