@@ -68,7 +68,7 @@ def _shown(path: Path) -> None:
             for backend in source.backends:
                 list(source.timeline.events_at(backend, turn))
                 source.timeline.snapshot_at(backend, turn)
-    run = sources.newest_run(path)
+    run = sources.recorded_run(path)
     for id_ in run.conversations:
         sources.labels_in(path, run.id, id_)
 

@@ -28,6 +28,7 @@ from memreplay.tui.screens.run import RunScreen
 from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.screens.tests import TestScoresScreen
 from memreplay.tui.screens.two_whys import TwoWhysScreen
+from memreplay.tui.screens.what_if import WhatIfScreen
 from memreplay.tui.screens.why import WhyScreen
 from memreplay.tui.themes import ThemeChoice
 from memreplay.tui.widgets.lines_view import LinesView
@@ -52,6 +53,7 @@ SCREENS: dict[Place, type[Screen[Any]]] = {
     "ask": AskScreen,
     "beside": BesideScreen,
     "prompt": TypingScreen,
+    "what_if": WhatIfScreen,
 }
 
 

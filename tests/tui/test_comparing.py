@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from textual.widgets import OptionList
+from textual.widgets._footer import FooterKey
+
 from memreplay.grading import Outcome
 from memreplay.tui.launch import Launch
 from memreplay.tui.screens.overlays import BesideScreen
 from memreplay.tui.screens.regression import RegressionScreen
 from memreplay.tui.screens.replay import ReplayScreen
+from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.screens.two_whys import TwoWhysScreen
 from memreplay.tui.widgets.lines_view import LinesView
 from tests.tui.builder import record, record_changed
@@ -112,6 +116,32 @@ async def test_two_recordings_show_what_was_fixed_what_broke_and_both_explanatio
         await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen) and replay_of(pilot).cursor == 5)
         await pilot.press("escape")
         assert pilot.app.screen is screen
+
+
+async def test_two_marked_recordings_are_compared_from_the_start_screen(launch: Launch, tmp_path: Path) -> None:
+    before = record(tmp_path / "before.sqlite3")
+    after = record_changed(tmp_path / "after.sqlite3", {("q2", "hybrid"): "correct"}, top_k=20)
+    other = record(tmp_path / "other.sqlite3")
+    async with open_app(replace(launch, recordings=lambda: [after, other, before])) as pilot:
+        listed = pilot.app.screen.query_one("#recordings", OptionList)
+        await until(pilot, lambda: listed.option_count == 3 and "hybrid" in str(listed.options[2].prompt))
+        assert {"mark", "compare"} <= {key.description for key in pilot.app.screen.query(FooterKey)}
+        await pilot.press("c")
+        assert "Mark two recordings" in text_of(pilot, "#status")
+        await pilot.press("down", "space", "space", "down", "space", "home", "space")
+        assert [str(option.prompt).split()[:2] for option in listed.options] == [
+            ["2", "after"],
+            ["other", "finished"],
+            ["1", "before"],
+        ]
+        await pilot.press("down", "space")
+        assert "Two recordings are marked" in text_of(pilot, "#status")
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RegressionScreen))
+        assert "top_k 10 → 20" in " ".join(text_of(pilot, "#scores").split()), "the first marked comes first"
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen))
+        assert str(listed.options[2].prompt).split()[0] == "1", "marks stay"
 
 
 async def test_recordings_without_a_question_in_common_say_so(recorded: Launch, tmp_path: Path) -> None:

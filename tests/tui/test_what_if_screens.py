@@ -10,12 +10,15 @@ from textual.widgets import Input, OptionList
 
 from memreplay.recording.reader import Recording
 from memreplay.tui.launch import Launch
-from memreplay.tui.screens.compare import CompareScreen
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
+from memreplay.tui.screens.regression import RegressionScreen
+from memreplay.tui.screens.replay import ReplayScreen
+from memreplay.tui.screens.two_whys import TwoWhysScreen
 from memreplay.tui.screens.what_if import WhatIfScreen
 from memreplay.tui.screens.why import WhyScreen
 from tests.stubs.in_process import made_in
 from tests.tui.conftest import open_replay, replay_of, until
+from tests.tui.looking import text_of
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +54,7 @@ async def test_a_wrong_answer_is_asked_again_and_the_replies_are_kept(launch: La
     reader.close()
 
 
-async def test_a_fork_deletes_a_key_and_opens_beside_its_trunk(launch: Launch, trunk: Path) -> None:
+async def test_a_fork_shows_which_answers_changed_and_from_when_memory_differs(launch: Launch, trunk: Path) -> None:
     async with open_replay(replace(launch, recording=trunk)) as pilot:
         replay_of(pilot).move_to(8)
         await pilot.press("F")
@@ -63,7 +66,15 @@ async def test_a_fork_deletes_a_key_and_opens_beside_its_trunk(launch: Launch, t
         await until(pilot, lambda: isinstance(pilot.app.screen, TypingScreen))
         pilot.app.screen.query_one(Input).value = ""
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, RegressionScreen))
+        await until(pilot, lambda: "hybrid differs from turn" in text_of(pilot, "#scores"))
+        scores = " ".join(text_of(pilot, "#scores").split())
+        assert "fork after turn 8 shared_state/shared_data/user.city deleted" in scores
+        assert "hybrid differs from turn 8 on" in scores and "settings the same" in scores
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, TwoWhysScreen))
+        await pilot.press("escape", "]")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
     reader = Recording.open(trunk)
     (branch,) = (run.branch for run in reader.runs() if run.branch is not None)
     assert (branch.turn, branch.edit) == (8, "shared_state/shared_data/user.city deleted")

@@ -182,7 +182,7 @@ def blind_to_regressions(compared: RunComparison, alpha: float) -> list[Comparis
 
 
 _OF_THE_RUN = frozenset(
-    ["resume", "output", "recording", "estimate", "retry_errors", "backend", "closed_book_asked_along"]
+    ["resume", "output", "recording", "estimate", "retry_errors", "backend", "closed_book_asked_along", "given"]
 )
 """Settings that change no answer, or show in the comparison itself."""
 

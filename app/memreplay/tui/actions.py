@@ -328,6 +328,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("start", "to_list", ("down",), "", "From the filter, go to the list of conversations."),
     Action("start", "leave", ("escape",), "", "Leave the filter and show all conversations again."),
     Action("start", "start", ("ctrl+s",), "start", "Start a live replay of the highlighted conversation."),
+    Action("start", "mark", ("space",), "mark", "Mark the highlighted recording, to compare two of them."),
+    Action("start", "compare", ("c",), "compare", "Compare the marked recordings: what was fixed, what broke."),
     Action("start", "run", ("R",), "whole run", "List every question of the highlighted recording."),
     Action("start", "app.tour", ("T",), "tour", "Start the guided tour: ten keys on the demo."),
     Action("start", "help", ("?",), "help", "Show all keys."),

@@ -208,10 +208,10 @@ class MemreplayApp(App[None]):
         await _loaded(*_SCREENS)
         from memreplay.tui.screens.compare import CompareScreen, Opened
         from memreplay.tui.screens.regression import RegressionScreen
-        from memreplay.tui.sources import newest_run
+        from memreplay.tui.sources import recorded_run
 
         with self._reporting_errors():
-            runs = [await asyncio.to_thread(newest_run, path) for path in (left, right)]
+            runs = [await asyncio.to_thread(recorded_run, path) for path in (left, right)]
             if all(len(run.table) for run in runs):
                 self.push_screen(RegressionScreen((left, right), (runs[0], runs[1])))
                 return
@@ -301,15 +301,20 @@ class MemreplayApp(App[None]):
 
     @work(group="opening", exclusive=True)
     async def _open_branch(self, source: ReplaySource, run_id: str) -> None:
+        """Compare a branch with the same conversation of the run that it departs from."""
         await _loaded(*_SCREENS)
-        from memreplay.tui.screens.compare import CompareScreen, Opened
-        from memreplay.tui.sources import recorded
+        from memreplay.tui.screens.regression import RegressionScreen
+        from memreplay.tui.sources import recorded_run
 
         assert source.path is not None
-        with self._reporting_errors():
-            id_ = source.timeline.conversation.id
-            branch = await asyncio.to_thread(recorded, source.path, id_, run_id)
-            self.push_screen(CompareScreen(Opened("as recorded", source), Opened(f"branch {run_id}", branch)))
+        id_ = source.timeline.conversation.id
+        try:
+            trunk = await asyncio.to_thread(recorded_run, source.path, source.run_id, id_)
+            branch = await asyncio.to_thread(recorded_run, source.path, run_id, id_)
+        except MemreplayError as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
+        self.push_screen(RegressionScreen((source.path, source.path), (trunk, branch), trunk=source))
 
     def _replay_of(self, source: ReplaySource) -> ReplayScreen | None:
         from memreplay.tui.screens.replay import ReplayScreen

@@ -13,6 +13,7 @@ from memreplay.errors import RecordingError
 from memreplay.paths import demo_recordings
 from memreplay.recording.annotations import annotations_of
 from memreplay.recording.bodies import reporting_damage
+from memreplay.recording.branches import Branch
 from memreplay.recording.overview import is_being_written
 from memreplay.recording.reader import AnswerKey, Recording, RunStatus
 from memreplay.scoring.attribution import LABELS, Label
@@ -185,8 +186,9 @@ def _newest_run(recording: Recording) -> str:
 class RecordedRun:
     """A run's id, the ids of its conversations in their order, and all its questions with their answers.
 
-    ``labels`` are the failure labels that were recorded with the scores, None if the run was never scored;
-    ``datasets`` maps each conversation to its dataset.
+    It may be limited to one conversation. ``labels`` are the failure labels that were recorded with the scores,
+    None if the run was never scored; ``datasets`` maps each conversation to its dataset; ``branch`` says where it
+    departs from another run, if it does.
     """
 
     id: str
@@ -196,17 +198,20 @@ class RecordedRun:
     conversations: tuple[str, ...]
     table: AnswersTable
     labels: Labels | None
+    branch: Branch | None
 
 
-def newest_run(path: Path) -> RecordedRun:
-    """A recording's newest run. Only its questions and answers are read.
+def recorded_run(path: Path, run_id: str | None = None, conversation_id: str | None = None) -> RecordedRun:
+    """A run, by default a recording's newest, or only one of its conversations.
+
+    Only questions and answers are read.
 
     Raises:
         RecordingError: it cannot be read.
     """
     with closing(Recording.open(path)) as recording, reporting_damage(path):
-        run = recording.run(_newest_run(recording))
-        ids = tuple(recording.conversation_ids(run.id))
+        run = recording.run(run_id or _newest_run(recording))
+        ids = tuple(recording.conversation_ids(run.id)) if conversation_id is None else (conversation_id,)
         questions: list[ListedQuestion] = []
         answers: list[Answer] = []
         datasets = {}
@@ -219,7 +224,7 @@ def newest_run(path: Path) -> RecordedRun:
     backends = dict.fromkeys([*run.settings.get("backend", ()), *(answer.asked.backend for answer in answers)])
     table = AnswersTable(questions, answers, list(backends), run.settings.get("top_k"))
     labels = _labels_on_record(table, failures)
-    return RecordedRun(run.id, run.settings, datasets, run.status, ids, table, labels)
+    return RecordedRun(run.id, run.settings, datasets, run.status, ids, table, labels, run.branch)
 
 
 def rows_of(run: RecordedRun, labels: Labels) -> list[AnswerRow]:

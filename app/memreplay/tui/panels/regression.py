@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from memreplay.grading import Outcome
+from memreplay.recording.branches import Branch
 from memreplay.scoring.results import Comparison
 from memreplay.scoring.run_comparison import Change, Kind, RunComparison
 from memreplay.tui.panels.answers import LABEL_LETTERS, LABEL_WORDS, SIGNS, percent, stage_chip
@@ -109,6 +110,29 @@ def comparison_lines(compared: RunComparison, settings: Sequence[tuple[str, Any,
             line(Span(f"not compared, only in one: {one_line(', '.join(compared.unpaired))}", "warn"), most=1)
         )
     return lines
+
+
+def fork_lines(branch: Branch, differ: Mapping[str, int | None] | None) -> list[Line]:
+    """Where a branch departs and how, and from which turn on each memory holds something else than in its trunk.
+
+    ``differ`` maps a memory to that turn, None if it never does; it is None itself while this is not known.
+    """
+    departs = line(
+        Span("fork  ", "dim"),
+        Span(f"after turn {branch.turn}  ", "value"),
+        Span(one_line(branch.edit), "strong"),
+        hang=6,
+        most=2,
+    )
+    if differ is None:
+        return [departs, line(Span("memory  comparing what the memories hold …", "dim"))]
+    found: list[Span] = []
+    for backend, turn in differ.items():
+        found.append(Span(f"{one_line(backend)} ", "strong"))
+        found.append(
+            Span("is the same   ", "dim") if turn is None else Span(f"differs from turn {turn} on   ", "warn")
+        )
+    return [departs, line(Span("memory  ", "dim"), *found, hang=8, most=2)]
 
 
 def _before_and_after(found: Comparison, changed: Counter[Kind]) -> list[Span]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,19 +12,21 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Footer
 
+from memreplay.debugger.what_if.divergence import diverges_at
 from memreplay.errors import MemreplayError
+from memreplay.recording.branches import Branch
 from memreplay.scoring.run_comparison import Change, compare_runs, differing_settings
 from memreplay.timeline.timeline import Answer
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.background import in_thread
-from memreplay.tui.panels.regression import RegressionDocument, change_details, comparison_lines
+from memreplay.tui.panels.regression import RegressionDocument, change_details, comparison_lines, fork_lines
 from memreplay.tui.panels.results import letters_legend
 from memreplay.tui.requests import Evidence, VisitWanted
 from memreplay.tui.screens.listing import Listing, ListingScreen, Scores
 from memreplay.tui.screens.results import Details
 from memreplay.tui.screens.two_whys import Side, TwoWhysScreen
 from memreplay.tui.sources import RecordedRun, ReplaySource, labels_in, recorded, rows_of
-from memreplay.tui.text import Span, one_line
+from memreplay.tui.text import Line, Span, one_line, wrapped
 from memreplay.tui.widgets.bars import Bar
 
 _MOST_OF_SCORES = 9
@@ -31,28 +34,43 @@ _SHORT = 30
 
 
 class RegressionScreen(ListingScreen[None]):
-    """Compares the newest runs of two recordings, each memory with its own counterpart."""
+    """Compares the newest runs of two recordings, or a branch with its trunk, each memory with its own counterpart.
+
+    ``trunk`` is the conversation that a branch departs from, if it is open.
+    """
 
     PLACE: ClassVar[Place] = "regression"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
     VERTICAL_BREAKPOINTS = [(0, "-short"), (_SHORT, "-tall")]
     document: RegressionDocument
 
-    def __init__(self, paths: tuple[Path, Path], runs: tuple[RecordedRun, RecordedRun]) -> None:
+    def __init__(
+        self,
+        paths: tuple[Path, Path],
+        runs: tuple[RecordedRun, RecordedRun],
+        trunk: ReplaySource | None = None,
+    ) -> None:
         super().__init__()
         self._paths, self._runs = paths, runs
         same = paths[0].name == paths[1].name
+        names = [str(path) if same else path.name for path in paths]
+        if runs[1].branch is not None:
+            names = ["as recorded", f"branch {runs[1].id}"]
         self._names = tuple(
-            (str(path) if same else path.name) + ("" if run.status == "finished" else f" ({run.status})")
-            for path, run in zip(paths, runs, strict=True)
+            name + ("" if run.status == "finished" else f" ({run.status})")
+            for name, run in zip(names, runs, strict=True)
         )
         self._labels = [run.labels or {} for run in runs]
         self._opened: dict[tuple[int, str], ReplaySource] = {}
+        if trunk is not None:
+            self._opened[0, trunk.timeline.conversation.id] = trunk
+        self._differ: dict[str, int | None] | None = None
         self.document = RegressionDocument(())
 
     @property
     def picture_name(self) -> str:
-        return f"{self._paths[0].stem}-against-{self._paths[1].stem}"
+        second = self._paths[1].stem if self._runs[1].branch is None else self._runs[1].id
+        return f"{self._paths[0].stem}-against-{second}"
 
     def compose(self) -> ComposeResult:
         yield Bar(id="header")
@@ -66,16 +84,20 @@ class RegressionScreen(ListingScreen[None]):
         self._compare()
         if any(run.labels is None for run in self._runs):
             self._attribute()
+        if self._runs[1].branch is not None:
+            self._diverge(self._runs[1].branch)
 
     def _compare(self) -> None:
         """Group the answers again, with all labels known so far."""
         rows = [rows_of(run, labels) for run, labels in zip(self._runs, self._labels, strict=True)]
-        scores, listing = self.query_one("#scores", Scores), self.query_one(Listing)
+        listing = self.query_one(Listing)
+        branch = self._runs[1].branch
+        fork = fork_lines(branch, self._differ) if branch is not None else []
         settings = differing_settings(self._runs[0].settings, self._runs[1].settings)
         try:
             compared = compare_runs(rows[0], rows[1])
         except MemreplayError as error:
-            scores.show([])
+            self._show_scores(fork)
             listing.border_title = Content(one_line(str(error)))
             self.moved()
             return
@@ -84,13 +106,8 @@ class RegressionScreen(ListingScreen[None]):
         if selected is not None:
             known = [_identity(change) for change in self.document.changes]
             self.document.cursor = known.index(_identity(selected)) if _identity(selected) in known else 0
-        lines = comparison_lines(compared, settings)
-        short = self.size.height < _SHORT
-        rows_of_scores = len(lines) + (2 if len(settings) > 2 else 1) - 1
-        scores.styles.height = min(rows_of_scores, _MOST_OF_SCORES) + (1 if short else 2)
-        scores.border_title = Content("before → after")
-        scores.show(lines)
-        self.query_one(Details).styles.height = 7 if short else 9
+        self._show_scores([*fork, *comparison_lines(compared, settings)])
+        self.query_one(Details).styles.height = 7 if self.size.height < _SHORT else 9
         count = len(compared.changes)
         listing.border_title = Content(f"changed answers · {count:,} · {compared.alike:,} did not change")
         listing.show(self.document, in_view=self.document.cursor if count else None)
@@ -98,6 +115,26 @@ class RegressionScreen(ListingScreen[None]):
             Span(f" {letters_legend({**self._labels[0], **self._labels[1]})}", "dim")
         )
         self.moved()
+
+    def _show_scores(self, lines: Sequence[Line]) -> None:
+        scores = self.query_one("#scores", Scores)
+        rows = len(wrapped(lines, self.size.width - 4))
+        scores.styles.height = min(rows, _MOST_OF_SCORES) + (1 if self.size.height < _SHORT else 2)
+        scores.border_title = Content("before → after")
+        scores.show(lines)
+
+    @work(group="divergence", exclusive=True)
+    async def _diverge(self, branch: Branch) -> None:
+        """From which turn on what the memories hold differs from the trunk."""
+        trunk, other = [await self._source(side, branch.conversation) for side in (0, 1)]
+        if trunk is None or other is None:
+            return
+        self._differ = {
+            backend: await in_thread(self, diverges_at, trunk.timeline, other.timeline, backend)
+            for backend in other.timeline.backends
+            if backend in trunk.timeline.backends
+        }
+        self._compare()
 
     @work(group="attribution", exclusive=True)
     async def _attribute(self) -> None:
@@ -157,7 +194,7 @@ class RegressionScreen(ListingScreen[None]):
             return None
         answer = next((one for one in source.timeline.answers() if _is_of(one, change, of)), None)
         if answer is None:
-            self.notify("This file has a newer run now: compare again.", markup=False)
+            self.notify("This recording has changed since: compare again.", markup=False)
             return None
         return Side(self._names[side], source.timeline, answer)
 
@@ -168,7 +205,9 @@ class RegressionScreen(ListingScreen[None]):
             listing = self.query_one(Listing)
             listing.border_subtitle = Content(f"opening {one_line(conversation)} of {side + 1} …")
             try:
-                self._opened[place] = await in_thread(self, recorded, self._paths[side], conversation)
+                self._opened[place] = await in_thread(
+                    self, recorded, self._paths[side], conversation, self._runs[side].id
+                )
             except MemreplayError as error:
                 self.notify(str(error), severity="error", markup=False)
                 return None

@@ -20,7 +20,7 @@ from memreplay.tui.requests import Evidence, OtherAnswer, VisitWanted
 from memreplay.tui.screens.listing import Listing
 from memreplay.tui.screens.results import QuestionsScreen, asked_of_all
 from memreplay.tui.screens.why import WhyScreen
-from memreplay.tui.sources import RecordedRun, ReplaySource, labels_in, newest_run, recorded
+from memreplay.tui.sources import RecordedRun, ReplaySource, labels_in, recorded, recorded_run
 from memreplay.tui.text import one_line
 
 _NO_QUESTION = "This run asked no questions. To list the results of tests, open their conversation and press r."
@@ -63,7 +63,7 @@ class RunScreen(QuestionsScreen[None]):
     @work(group="reading", exclusive=True)
     async def _read(self) -> None:
         try:
-            run = await in_thread(self, newest_run, self._path)
+            run = await in_thread(self, recorded_run, self._path)
             if len(run.table):
                 self._show_run(run)
                 await self._attribute(run)

@@ -21,7 +21,7 @@ from memreplay.errors import MemreplayError
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.launch import Launch, ListedDataset
-from memreplay.tui.requests import RunWanted
+from memreplay.tui.requests import ComparisonWanted, RunWanted
 from memreplay.tui.text import Span, one_line
 from memreplay.tui.tour import was_offered
 from memreplay.tui.widgets.bars import Bar
@@ -55,10 +55,18 @@ _WHAT_IT_IS = (
     "A microscope for the memory of LLM agents: replay a conversation, see what each memory stores and finds."
 )
 
+_AFTER_MARKING = (
+    "",
+    "Marked as the first. Mark another one with space; then c compares them.",
+    "Two are marked: c compares them.",
+)
+"""What the status says with no, one or two recordings marked."""
+
 _KINDS = ("identity", "technical", "multi", "", "edge")
 _RECORDING_SUFFIX = ".sqlite3"
+_KEYS_OF_RECORDINGS = "enter plays, space marks"
 _TITLES = (
-    ("recordings", "play a recording", "enter plays"),
+    ("recordings", "play a recording", _KEYS_OF_RECORDINGS),
     ("datasets", "replay a conversation live", "enter starts"),
     ("backends", "memories", "space ticks"),
 )
@@ -92,6 +100,7 @@ class StartScreen(Screen[None]):
         self._datasets: Sequence[ListedDataset] = ()
         self._recordings: Sequence[Path] = ()
         self._seen: dict[Path, Content] = {}
+        self._marked: list[Path] = []
 
     def compose(self) -> ComposeResult:
         launch = self._launch
@@ -152,7 +161,8 @@ class StartScreen(Screen[None]):
         chosen = None if listed.highlighted is None else self._recordings[listed.highlighted]
         self._recordings, self._datasets = recordings, sorted(datasets, key=_by_kind)
         listed.clear_options()
-        listed.add_options(Option(self._seen.get(path, _unread(path))) for path in recordings)
+        self._marked = [path for path in self._marked if path in recordings]
+        listed.add_options(Option(self._prompt(path)) for path in recordings)
         if recordings:
             listed.highlighted = recordings.index(chosen) if chosen in recordings else 0
         elif first_time:
@@ -168,9 +178,20 @@ class StartScreen(Screen[None]):
             return
         listed = self.query_one("#recordings", OptionList)
         self._seen[path] = content
-        listed.replace_option_prompt_at_index(self._recordings.index(path), content)
+        self._draw(path)
         total = len(self._recordings)
-        listed.border_subtitle = Content(f"reading {number} of {total}" if number < total else "enter plays")
+        listed.border_subtitle = Content(f"reading {number} of {total}" if number < total else _KEYS_OF_RECORDINGS)
+
+    def _draw(self, path: Path) -> None:
+        listed = self.query_one("#recordings", OptionList)
+        listed.replace_option_prompt_at_index(self._recordings.index(path), self._prompt(path))
+
+    def _prompt(self, path: Path) -> Content:
+        """An entry; a marked one begins with its place in the comparison."""
+        content = self._seen.get(path, _unread(path))
+        if path not in self._marked:
+            return content
+        return Content.assemble((f" {self._marked.index(path) + 1} ", "bold reverse"), " ", content)
 
     def _list_datasets(self, wanted: str) -> None:
         listed = self.query_one("#datasets", OptionList)
@@ -239,11 +260,46 @@ class StartScreen(Screen[None]):
             self.query_one("#recordings" if self._recordings else "#datasets").focus()
 
     def action_run(self) -> None:
-        place = self.query_one("#recordings", OptionList).highlighted
-        if place is None:
+        chosen = self._highlighted_recording()
+        if chosen is None:
             self.say("There is no recording yet: start a live replay.")
         else:
-            self.post_message(RunWanted(self._recordings[place]))
+            self.post_message(RunWanted(chosen))
+
+    def action_mark(self) -> None:
+        """Mark the highlighted recording as the first or the second of a comparison, or take its mark away."""
+        chosen = self._highlighted_recording()
+        if chosen is None or not self.query_one("#recordings").has_focus:
+            self.say("Go to the list of recordings first: there space marks one to compare.")
+            return
+        if chosen in self._marked:
+            before = tuple(self._marked)
+            self._marked.remove(chosen)
+        elif len(self._marked) < 2:
+            self._marked.append(chosen)
+            before = tuple(self._marked)
+        else:
+            self.say("Two recordings are marked: c compares them, space on one of them takes its mark away.")
+            return
+        for path in before:
+            self._draw(path)
+        self.say(_AFTER_MARKING[len(self._marked)])
+
+    def action_compare(self) -> None:
+        """Compare the marked recordings; the highlighted one is the second if only one is marked."""
+        chosen = self._highlighted_recording()
+        pair = list(self._marked)
+        if len(pair) == 1 and chosen is not None and chosen not in pair:
+            pair.append(chosen)
+        if len(pair) < 2:
+            self.say("Mark two recordings with space; then c compares them.")
+        else:
+            self.say(f"comparing {pair[0].name} with {pair[1].name} …")
+            self.post_message(ComparisonWanted(*pair))
+
+    def _highlighted_recording(self) -> Path | None:
+        place = self.query_one("#recordings", OptionList).highlighted
+        return None if place is None else self._recordings[place]
 
     def action_help(self) -> None:
         from memreplay.tui.screens.overlays import HelpScreen
