@@ -22,6 +22,8 @@ MOST_MEGABYTES_ON_DISK = 300
 MOST_MS_A_SEEK = 33
 MOST_MS_A_SEEK_AT_WORST = 80
 MOST_RATIO_OF_FAR_TO_NEAR = 1.5
+MOST_MS_TO_LOAD = 2000
+MOST_MS_TO_THE_FIRST_MATCH = 1000
 
 
 def figures_of(path: Path, conversation_id: str) -> dict[str, float]:
@@ -41,6 +43,8 @@ def figures_of(path: Path, conversation_id: str) -> dict[str, float]:
 def check(figures: dict[str, float]) -> None:
     assert figures["size_mb"] < MOST_MEGABYTES_ON_DISK
     assert figures["all_mb"] < MOST_MEGABYTES_OF_MEMORY
+    assert figures["load_cpu_ms"] <= MOST_MS_TO_LOAD
+    assert figures["first_match_ms"] <= MOST_MS_TO_THE_FIRST_MATCH
     assert figures["ratio"] <= MOST_RATIO_OF_FAR_TO_NEAR
     for median in ("near_median_ms", "far_median_ms", "step_median_ms"):
         assert figures[median] <= MOST_MS_A_SEEK

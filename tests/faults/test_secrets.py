@@ -103,6 +103,8 @@ def test_no_artefact_holds_a_key(
     commands: list[tuple[object, ...]] = [
         (*batch, *agent, *model, *outputs),
         ("report", recording),
+        ("report", recording, "--output", tmp_path / "report.html"),
+        ("export", recording, "--html", tmp_path / "replay.html", "--cast", tmp_path / "replay.cast"),
         ("recordings", "show", recording),
         ("compare", recording, recording),
         (*batch, "--backend", "rag", "--qdrant-url", f"http://me:{SECRETS['OPENAI_API_KEY']}@{url[7:]}"),
@@ -124,5 +126,7 @@ def test_no_artefact_holds_a_key(
         said += ran.out + ran.err
     assert recording.exists() and (tmp_path / "out.json").exists()
     assert "You sent" in (tmp_path / "out.json").read_text(), "the model's reply is in the results"
+    for name in ("report.html", "replay.html", "replay.cast"):
+        assert (tmp_path / name).exists(), f"{name} is among what is searched"
     secrets = {**SECRETS, "redis password": REDIS_PASSWORD, "redis password, decoded": "redis/pass-word"}
     assert _leaks(tmp_path, said, secrets) == []

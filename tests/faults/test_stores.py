@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from qdrant_client.models import Distance, VectorParams
 
 from tests.cli.conftest import RunCli
 from tests.stubs.openai_server import OpenAIServer, answer
+from tests.stubs.qdrant_server import qdrant_server
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,21 @@ def impostor(what: Impostor) -> Iterator[str]:
     server.shutdown()
     server.server_close()
     thread.join()
+
+
+def test_a_collection_with_another_distance_function_is_refused(run_cli: RunCli, tmp_path: Path) -> None:
+    with qdrant_server() as server:
+        known = ("--batch", "--dataset", "identity-01", "--limit", 1, "--backend", "rag", "--recording")
+        ran = run_cli(*known, tmp_path / "a.sqlite3", "--qdrant-url", server.url)
+        assert ran.code == 0, ran.err
+        (made,) = server.client.get_collections().collections
+        old = server.client.get_collection(made.name).config.params.vectors
+        assert isinstance(old, VectorParams)
+        server.client.delete_collection(made.name)
+        server.client.create_collection(made.name, VectorParams(size=old.size, distance=Distance.DOT))
+        ran = run_cli(*known, tmp_path / "b.sqlite3", "--qdrant-url", server.url)
+        assert ran.code != 0 and "Traceback" not in ran.err
+        assert f"{made.name} compares vectors by Dot, not by cosine" in ran.out + ran.err
 
 
 @pytest.mark.parametrize("what", IMPOSTORS, ids=lambda what: what.name)

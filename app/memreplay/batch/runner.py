@@ -213,7 +213,9 @@ _INGESTION = "memory"
 """Stands for what memories call themselves, among the models that are given up."""
 
 _ROUNDS_PER_REPLY = 24
-"""Rounds of the event loop from the arrival of a reply until it is on disk, measured with LiteLLM and aiohttp."""
+"""Rounds of the event loop from the arrival of a reply until it is on disk.
+
+An estimate, not a measurement. A reply that needs more rounds is stored when ingestion next gives way."""
 
 
 async def _process_replies() -> None:

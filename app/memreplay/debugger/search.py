@@ -50,25 +50,48 @@ class SearchIndex:
         self._known_places: dict[tuple[Where, str, str], int] = {}
         self._kinds: list[tuple[Where, str, str]] = []
         self._said: dict[str, int] = {}
-        self._indexed_to = -1
+        self._start: int | None = None
+        self._ahead = self._behind = 0
+        self._read_to = -1
         self._asked: set[int] = set()
         for turn in timeline.conversation.turns:
             self._said[turn.id] = self._add(turn.text, turn.number, ("message", "", ""))
 
-    def catch_up(self, most: int | None = None) -> bool:
+    def catch_up(self, most: int | None = None, near: int = 0) -> bool:
         """Index at most this many positions (default: all). True if all positions reached so far are indexed.
 
-        The last position is indexed again on each call, since events may still be added to it.
+        The first call decides where indexing starts: at ``near``, on to the end, then from 0 up to ``near``. The
+        last position is indexed again on each call, since events may still be added to it.
         """
         last = self._timeline.reached
-        start = min(self._indexed_to + 1, last)
-        end = last if most is None else min(last, start + most - 1)
-        for turn in range(start, end + 1):
-            for backend in self._timeline.backends:
-                self._index(backend, turn)
-        self._indexed_to = end - 1 if end == last else end
+        if self._start is None:
+            self._start = self._ahead = min(near, last)
+        left = last + 2 if most is None else max(most, 1)
+        while left and self._ahead <= last:
+            self._index_position(self._ahead)
+            self._read_to = self._ahead
+            self._ahead += 1
+            left -= 1
+        is_at_end = self._ahead > last
+        while left and is_at_end and self._behind < self._start:
+            self._index_position(self._behind)
+            self._behind += 1
+            left -= 1
         self._index_answers()
-        return end == last
+        if is_at_end:
+            self._ahead = last
+        return is_at_end and self._behind >= self._start
+
+    def has_read(self, first: int, last: int) -> bool:
+        """Whether all these positions are indexed, so that nothing more can be found between them."""
+        if self._start is None:
+            return False
+        is_ahead = first >= self._start or self._behind >= self._start
+        return last <= self._read_to if is_ahead else last < self._behind
+
+    def _index_position(self, turn: int) -> None:
+        for backend in self._timeline.backends:
+            self._index(backend, turn)
 
     def _index(self, backend: str, turn: int) -> None:
         for operation in self._timeline.archive.written_at(backend, turn):
@@ -169,6 +192,14 @@ class SearchMatches:
     def first_from(self, turn: int) -> int:
         """The number of the first match at or after a position; the number of all matches if there is none."""
         return bisect_left(self._entries, turn << 32)
+
+    def number_of(self, match: Match) -> int | None:
+        """The number of a match among these; None if it is not one of them."""
+        first, end = (
+            bisect_left(self._entries, match.turn << 32),
+            bisect_left(self._entries, (match.turn + 1) << 32),
+        )
+        return next((number for number in range(first, end) if self[number] == match), None)
 
     def next_match(self, turn: int) -> Match | None:
         """The first match after this position."""

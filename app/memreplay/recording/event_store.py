@@ -56,14 +56,17 @@ class RecordedArchive:
         self.operation_at.cache_clear()
 
     def summaries(self) -> Iterator[EventSummary]:
-        """A note of every event, by position and then in recorded order.
+        """A note of every event that a timeline indexes, by position and then in recorded order.
 
-        Reads the bodies of decisions and of store commands that changed a store, and no others.
+        Reads the bodies of decisions and of store commands that changed a store, and no others. Most events of a
+        long recording are of no use to an index: they are left out, but the last position of each sort is noted.
         """
         rows = self._db.conn.execute(
             "select key, turn, backend, kind,"
             " case when kind = 'promotion_decided' or changes = 1 then body end"
-            " from events where conversation = ? order by turn, key",
+            " from events where conversation = ? and (changes = 1 or kind not in"
+            " ('store_operated', 'turn_played', 'observed', 'background_work_settled'))"
+            " order by turn, key",
             [self._conversation],
         )
         for key, turn, backend, kind, body in rows:
@@ -77,6 +80,17 @@ class RecordedArchive:
                 yield EventSummary(
                     key, turn, backend, kind, decision=summarize_decision(event["decision"], self._read)
                 )
+        for condition in ("", " and +kind = 'turn_played'"):
+            yield from self._last(condition)
+
+    def _last(self, condition: str) -> Iterator[EventSummary]:
+        """The position of the last event that meets a condition, told of no backend."""
+        rows = self._db.conn.execute(
+            f"select key, turn, kind from events where conversation = ?{condition}"
+            " order by turn desc, key desc limit 1",
+            [self._conversation],
+        )
+        return (EventSummary(key, turn, None, kind) for key, turn, kind in rows)
 
     def _read(self, value: Any) -> Any:
         """A value of an event's JSON, which may be a reference to a long text."""

@@ -107,7 +107,7 @@ class EventArchive(Protocol):
         ...
 
     def summaries(self) -> Iterator[EventSummary]:
-        """Summaries of all events so far, by position and then in order."""
+        """Summaries of all events so far that a timeline indexes, by position and then in order."""
         ...
 
 

@@ -106,7 +106,7 @@ def recorded_conversations(path: Path) -> list[str]:
         return recording.conversation_ids(_newest_run(recording))
 
 
-_EVENTS_BETWEEN_REPORTS = 20_000
+_EVENTS_BETWEEN_REPORTS = 8_000
 
 
 class _ReportingArchive(OverlayArchive):

@@ -83,3 +83,19 @@ def test_hostile_text_is_looked_for_as_it_is() -> None:
     for part in ("[bold]", "\x1b[31m", ".*(\\", "{0} %s", "日本", "FIN"):
         assert len(index.find(part)) == 1
     assert not len(index.find("a.*b"))
+
+
+def test_a_text_near_the_cursor_is_known_before_the_rest_is_read(timeline: Timeline, index: SearchIndex) -> None:
+    middle = timeline.last_turn // 2
+    outward = SearchIndex(timeline)
+    assert not outward.catch_up(2, near=middle)
+    assert outward.has_read(middle, middle + 1)
+    assert not outward.has_read(middle, middle + 2) and not outward.has_read(0, middle)
+    near = [match for match in index.find("the ") if middle <= match.turn <= middle + 1]
+    assert near and [match for match in outward.find("the ") if middle <= match.turn <= middle + 1] == near
+    while not outward.catch_up(5):
+        pass
+    assert outward.has_read(0, timeline.reached)
+    whole = outward.find("the ")
+    assert set(whole) == set(index.find("the "))
+    assert [whole[whole.number_of(match) or 0] for match in near] == near

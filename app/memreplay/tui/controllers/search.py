@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from string import ascii_lowercase
+from typing import Final, Literal
 
 from memreplay.debugger.search import Match, SearchIndex, SearchMatches
 from memreplay.timeline.annotations import Bookmark
@@ -18,9 +19,21 @@ from memreplay.tui.widgets.architectures import Architectures
 from memreplay.tui.widgets.lines_view import LinesView
 from memreplay.tui.widgets.strip import TimelineStrip
 
+_Choice = Callable[[SearchMatches], int]
+"""Chooses the number of the match to show; one beyond either end means the one at the other end."""
+
+_STRIDE: Final = 250
+"""Positions that are indexed between two looks for the text."""
+
+_FAR: Final = 1000
+"""After so many positions any match is shown: a nearer one may still be found where nothing was read yet."""
+
 
 class Search:
-    """Finds a text in messages, states, hits and prompts, and walks through its matches."""
+    """Finds a text in messages, states, hits and prompts, and walks through its matches.
+
+    The session is indexed from the cursor on. A match is shown as soon as none can come before it.
+    """
 
     def __init__(
         self,
@@ -32,14 +45,16 @@ class Search:
     ) -> None:
         self._conversation = conversation
         self._architectures = architectures
-        self._shown: int | None = None
+        self._shown: Match | None = None
         self._timeline = timeline
         self._navigation = navigation
         self._host = host
         self._index: SearchIndex | None = None
-        self._indexing = asyncio.Lock()
+        self._wanted: list[_Choice] = []
+        self._is_reading = False
         self._text = ""
         self._found: SearchMatches | None = None
+        self._told: Literal["", "some", "all"] = "all"
         self._events = 0
 
     def on_replay_event(self) -> None:
@@ -49,78 +64,114 @@ class Search:
 
     def open(self) -> None:
         """Ask for a text. The session is indexed while the user types."""
-        self._start(lambda found: None)
+        self._start()
         note = "in messages, states, hits and prompts; n and N walk through"
         self._host.open_screen(TypingScreen("search", note, value=self._text), self._typed)
 
     def _typed(self, text: str | None) -> None:
         if text:
             self._text, self._found, self._shown = text, None, None
-            self._start(self._to_nearest)
+            self._wanted.clear()
+            self._start(self._nearest)
 
     def next_match(self) -> None:
         """Jump to the next match, or to the first one if none follows."""
-        self._walk(self._to_next)
+        self._walk(self._next)
 
     def previous_match(self) -> None:
         """Jump to the previous match, or to the last one if none precedes."""
-        self._walk(self._to_previous)
+        self._walk(self._previous)
 
-    def _walk(self, then: Callable[[SearchMatches], None]) -> None:
+    def _walk(self, choice: _Choice) -> None:
         if self._text:
-            self._start(then)
+            self._start(choice)
         else:
             self.open()
 
-    def _start(self, then: Callable[[SearchMatches], None]) -> None:
-        async def find() -> None:
-            # Indexing may take seconds, and finding grows with the session: no key waits for them.
-            async with self._indexing:
-                found, events = self._found, self._events
-                if found is None:
-                    found = await asyncio.to_thread(self._find, self._text)
-                    self._found = found if events == self._events else None
-            then(found)
+    def _start(self, *wanted: _Choice) -> None:
+        """Jump to a match when it is known, and index all there is meanwhile."""
+        self._wanted += wanted
+        if not self._is_reading:
+            self._is_reading = True
+            self._host.run_worker(self._read_on(), group="search", exclusive=False)
 
-        self._host.run_worker(find(), group="search", exclusive=False)
+    async def _read_on(self) -> None:
+        # Indexing may take seconds, and finding grows with the session: no key waits for them.
+        try:
+            read = 0
+            while True:
+                text, events = self._text, self._events
+                if self._found is not None:
+                    is_whole, found = True, self._found
+                else:
+                    is_whole, found = await asyncio.to_thread(self._find, text, self._navigation.cursor)
+                    read += _STRIDE
+                    if text != self._text:
+                        continue
+                    self._found = found if is_whole and events == self._events else None
+                while self._wanted and self._is_settled(found, is_whole or read >= _FAR, is_whole):
+                    self._jump(self._wanted.pop(0)(found), found, is_whole)
+                if is_whole and not self._wanted:
+                    self._tell(found, is_whole)
+                    return
+        finally:
+            self._is_reading = False
 
-    def _find(self, text: str) -> SearchMatches:
+    def _find(self, text: str, near: int) -> tuple[bool, SearchMatches]:
         if self._index is None:
             self._index = SearchIndex(self._timeline)
-        self._index.catch_up()
-        return self._index.find(text)
+        is_whole = self._index.catch_up(_STRIDE, near)
+        return is_whole, self._index.find(text)
 
-    def _to_nearest(self, found: SearchMatches) -> None:
-        """To the first match at the cursor or after it."""
-        self._jump(found.first_from(self._navigation.cursor), found)
+    def _is_settled(self, found: SearchMatches, is_any_good: bool, is_whole: bool) -> bool:
+        """Whether the match that is wanted first is known."""
+        if is_whole or not len(found):
+            return is_whole
+        cursor, target = self._navigation.cursor, found[self._wanted[0](found) % len(found)].turn
+        assert self._index is not None
+        return is_any_good or self._index.has_read(min(cursor, target), max(cursor, target))
 
-    def _to_next(self, found: SearchMatches) -> None:
+    def _nearest(self, found: SearchMatches) -> int:
+        """The first match at the cursor or after it."""
+        return found.first_from(self._navigation.cursor)
+
+    def _next(self, found: SearchMatches) -> int:
         here = self._here(found)
-        self._jump(found.first_from(self._navigation.cursor + 1) if here is None else here + 1, found)
+        return found.first_from(self._navigation.cursor + 1) if here is None else here + 1
 
-    def _to_previous(self, found: SearchMatches) -> None:
+    def _previous(self, found: SearchMatches) -> int:
         here = self._here(found)
-        self._jump(found.first_from(self._navigation.cursor) - 1 if here is None else here - 1, found)
+        return found.first_from(self._navigation.cursor) - 1 if here is None else here - 1
 
     def _here(self, found: SearchMatches) -> int | None:
         """The number of the match that is shown, while the cursor is still at it."""
-        if self._shown is None or self._shown >= len(found):
+        if self._shown is None or self._shown.turn != self._navigation.cursor:
             return None
-        return self._shown if found[self._shown].turn == self._navigation.cursor else None
+        return found.number_of(self._shown)
 
-    def _jump(self, place: int, found: SearchMatches) -> None:
+    def _jump(self, place: int, found: SearchMatches, is_whole: bool) -> None:
         """Show a match by its number; after the last comes the first."""
         if not len(found):
             self._mark("")
             self._host.report(f"no match for {one_line(self._text)}")
             return
-        self._shown = place % len(found)
-        match = found[self._shown]
-        where = " · ".join(part for part in (match.where, match.backend, match.place) if part)
+        self._shown = match = found[place % len(found)]
         self._navigation.jump(match.turn, match.backend or None, "")
         self._mark(self._text)
         self._point_at(match)
-        self._host.announce(f"{self._shown + 1} of {len(found)} matches of “{self._text}” · in {where} · n N")
+        self._told = ""
+        self._tell(found, is_whole)
+
+    def _tell(self, found: SearchMatches, is_whole: bool) -> None:
+        """Say which match is shown, once, and again when all of them are counted."""
+        here = self._here(found)
+        if here is None or self._shown is None or not len(found) or self._told == "all":
+            return
+        self._told = "all" if is_whole else "some"
+        match = self._shown
+        where = " · ".join(part for part in (match.where, match.backend, match.place) if part)
+        number = f"{here + 1} of {len(found)} matches" if is_whole else "a match, counting the others,"
+        self._host.announce(f"{number} of “{self._text}” · in {where} · n N")
 
     def _mark(self, text: str) -> None:
         """Highlight a text in the conversation and in all panels; an empty one ends it."""
