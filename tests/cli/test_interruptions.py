@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from memreplay.engine.events import QuestionAsked, ReplyReceived
+from memreplay.engine.events import QuestionAsked, ReplyReceived, StoreOperated
 from memreplay.errors import RecordingError
 from memreplay.recording.reader import Recording
 from tests.cli.conftest import RunCli
@@ -53,6 +53,19 @@ def results(folder: Path) -> dict[str, Any]:
         for hit in row["hits"]:
             del hit["id"]
     return {key: data[key] for key in ("run", "backends", "questions")}
+
+
+def operations(folder: Path) -> Counter[tuple[str, str]]:
+    """How often each store command was recorded in each phase."""
+    reader = Recording.open(folder / "r.sqlite3")
+    run = reader.run()
+    events = (
+        event
+        for id_ in reader.conversation_ids(run.id)
+        for event in reader.events(run.id, id_, ("store_operated",))
+        if isinstance(event, StoreOperated)
+    )
+    return Counter((event.operation.phase, event.operation.command) for event in events)
 
 
 def replied_prompts(recording: Path) -> set[str]:
@@ -155,6 +168,8 @@ def test_ctrl_c_once_finishes_what_is_under_way_and_keeps_it(
         assert (ran.code, len(server.requests)) == (0, ASKS), ran.err
     expected["run"]["settings"]["cache"] = False
     assert results(tmp_path) == expected
+    found = operations(tmp_path)
+    assert found == operations(tmp_path / "undisturbed") and found.total() > 0
 
 
 @pytest.mark.parametrize("signals", [(SIGINT, SIGINT), (SIGTERM,)])
