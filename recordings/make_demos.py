@@ -81,19 +81,6 @@ def windows(history: dict[str, Any]) -> Iterator[Part]:
                 yield part
 
 
-def corrections(history: dict[str, Any]) -> Iterator[Part]:
-    """For each corrected value, the sessions that say the old value last, and that with the new one."""
-    for question in history["recallQuestions"]:
-        new = min((int(turn[1:].partition(":")[0]) for turn in question["evidence"]), default=0)
-        olds = [
-            number
-            for number, session in enumerate(history["sessions"][:new], start=1)
-            if any(value in turn["content"] for value in question.get("supersedes", ()) for turn in session["turns"])
-        ]
-        if olds:
-            yield part_of(history, sorted({*olds[-2:], new}))
-
-
 def _moved(question: dict[str, Any], numbers: Sequence[int]) -> dict[str, Any] | None:
     """A question with its evidence counted within these sessions; None if some of it lies elsewhere."""
     evidence = []
@@ -186,33 +173,6 @@ def _first(timeline: Timeline, question: dict[str, Any]) -> int:
     return min(timeline.conversation.turns_by_id[turn].number for turn in question["evidence"])
 
 
-def _corrected(question: dict[str, Any], rows: dict[str, Row]) -> bool:
-    return bool(question.get("supersedes")) and _lost(rows.get("rag"), "stale") and _is_right(rows.get("hybrid"))
-
-
-def _corrected_notes(timeline: Timeline, question: dict[str, Any], rows: dict[str, Row]) -> list[Bookmark]:
-    new = _first(timeline, question)
-    old = next(
-        (
-            turn.number
-            for turn in timeline.conversation.turns
-            if turn.number < new and any(value in turn.text for value in question["supersedes"])
-        ),
-        new,
-    )
-    asked, reply = question["question"], rows["rag"]["predicted"] or rows["rag"]["reply"]
-    notes = [
-        Bookmark(mark="1-old", turn=old, note=f"The first value. Asked later: {asked}"),
-        Bookmark(mark="2-new", turn=new, note=f"Corrected here: {question['expectedAnswer']}. Press . to see who notes it"),
-        Bookmark(
-            mark="3-stale",
-            turn=timeline.last_turn,
-            note=f"rag answers “{_short(reply)}”, the old value; hybrid is right. r, then enter, says why",
-        ),
-    ]
-    return [note for note in notes if note.mark != "1-old" or old != new]
-
-
 def _dropped(question: dict[str, Any], rows: dict[str, Row]) -> bool:
     return _lost(rows.get("hybrid"), "not_written") and _is_right(rows.get("rag"))
 
@@ -260,20 +220,7 @@ def _cut_notes(timeline: Timeline, question: dict[str, Any], rows: dict[str, Row
     ]
 
 
-def _short(text: str | None) -> str:
-    words = " ".join((text or "nothing").split())
-    return words if len(words) <= 60 else words[:59] + "…"
-
-
 STORIES = (
-    Story(
-        "corrected-value",
-        ("--backend", "hybrid", "--backend", "rag"),
-        ((4, 500), (10, 1500), (6, 800), (3, 300), (8, 1000)),
-        corrections,
-        _corrected,
-        _corrected_notes,
-    ),
     Story(
         "dropped-detail",
         ("--backend", "hybrid", "--backend", "rag", "--ablate", "verbatim"),

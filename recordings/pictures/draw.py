@@ -74,7 +74,7 @@ async def draw(recording: Path, shots: Sequence[Shot]) -> None:
 
 
 def main() -> None:
-    steps = [("conversations in", "enter"), *((f"turn {turn}/18", ".") for turn in range(1, 8))]
+    steps = [("results of all", "down"), ("results of all", "enter"), *((f"turn {turn}/18", ".") for turn in range(1, 8))]
     asyncio.run(draw(demo_recording(), [(steps, "turn 8/18", "replay", (160, 45))]))
     with tempfile.TemporaryDirectory() as folder:
         bug = Path(folder) / "bug.sqlite3"

@@ -43,6 +43,8 @@ def test_a_run_is_recorded_scored_and_written(run_cli: RunCli, tmp_path: Path) -
         "answer_key",
         "tests_written_usd",
         "fit",
+        "agreement",
+        "disagreements",
         "questions",
     ]
     assert list(results["backends"]) == ["hybrid", "rag", "full_context", "closed_book"]

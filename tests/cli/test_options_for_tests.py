@@ -10,11 +10,10 @@ from tests.stubs.tests_to_run import python_dataset, small_definitions
 
 
 def test_options_without_effect_are_reported_in_one_line(run_cli: RunCli, tmp_path: Path) -> None:
-    given = ("--shuffle-choices", "--perceive", "--answer-key", tmp_path / "missing.json")
+    given = ("--shuffle-choices", "--perceive", "--estimate")
     ran = run_cli("--batch", "--dataset", "colours", *given, "--recording", tmp_path / "r.sqlite3")
-    first, second = ran.err.splitlines()
-    assert first.startswith("warning: --shuffle-choices, --answer-key, --perceive: no effect on tests")
-    assert ran.code == 2 and "missing.json" in second
+    assert ran.code == 0, ran.err
+    assert "warning: --shuffle-choices, --perceive: no effect on tests" in ran.err
 
 
 def test_a_control_that_needs_evidence_is_refused(run_cli: RunCli, tmp_path: Path) -> None:

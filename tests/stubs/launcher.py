@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -27,6 +28,9 @@ _SLOW_TO_IMPORT = (
 
 TIMEOUT_S = 120.0
 """Seconds to wait for a run to reach an expected state."""
+
+LONGEST_RUN_S = 600.0
+"""Seconds after which a run that does not end is killed."""
 
 
 @dataclass
@@ -56,6 +60,10 @@ class Run:
         """Its exit code; minus the signal where one ended it."""
         if self.code is None:
             assert self.helper.stdout is not None
+            ended, _, _ = select.select([self.helper.stdout], [], [], LONGEST_RUN_S)
+            if not ended:
+                os.kill(self.pid, signal.SIGKILL)
+                raise AssertionError(f"still running after {LONGEST_RUN_S:g} s: {self.said}")
             self.code = int(json.loads(self.helper.stdout.readline())["code"])
         return self.code
 

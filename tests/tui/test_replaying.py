@@ -236,7 +236,7 @@ async def test_one_of_several_recorded_conversations_is_chosen(recorded: Launch,
     several = record(tmp_path / "several.sqlite3", "tiny-01", "tiny-[2]")
     async with open_app(replace(recorded, recording=several)) as pilot:
         await until(pilot, lambda: bool(pilot.app.screen.query("#pick")))
-        await pilot.press("down", "enter")
+        await pilot.press("down", "down", "enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
         assert "tiny-[2]" in header_of(pilot)
 

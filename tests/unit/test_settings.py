@@ -92,7 +92,12 @@ def given_by(*arguments: str) -> GivenSettings:
 
 
 def test_every_setting_but_secrets_and_keys_has_a_flag_of_its_name() -> None:
-    assert {each.name for each in fields(Settings)} - set(flags()) == {"qdrant_api_key", "agent_token", "keys"}
+    assert {each.name for each in fields(Settings)} - set(flags()) == {
+        "qdrant_api_key",
+        "agent_token",
+        "keys",
+        "theme",
+    }
     assert set(given_by()) == set(flags())
 
 

@@ -20,7 +20,12 @@ def m001_tables_and_views(db: Database) -> None:
 
 
 @migrations()
-def m002_judgements_and_labels(db: Database) -> None:
+def m002_labels_counterfactuals_and_branches(db: Database) -> None:
+    """Answers labelled by hand, wrong answers asked again, and runs that depart from another run.
+
+    In ``counterfactuals``, ``context`` is relative to the recorded prompt's, and ``score`` follows the reply. The
+    ``edit`` of a branch is JSON; what it changed by hand is in its events too.
+    """
     db.table("labels").create(
         {
             "conversation": int,
@@ -37,11 +42,6 @@ def m002_judgements_and_labels(db: Database) -> None:
         not_null={"label"},
     )
     db.create_view("judgements", _JUDGEMENTS)
-
-
-@migrations()
-def m003_counterfactuals(db: Database) -> None:
-    """Wrong answers asked again. ``context`` is relative to the recorded prompt's; ``score`` follows the reply."""
     db.table("counterfactuals").create(
         {
             "key": int,
@@ -62,11 +62,6 @@ def m003_counterfactuals(db: Database) -> None:
     db.table("counterfactuals").create_index(
         ["conversation", "question_id", "backend", "model", "repeat", "intervention"], unique=True
     )
-
-
-@migrations()
-def m004_branches(db: Database) -> None:
-    """Runs that depart from another run. ``edit`` is JSON; what it changed by hand is in their events too."""
     db.table("branches").create(
         {"run_id": str, "parent": str, "conversation": str, "turn": int, "edit": str},
         pk="run_id",
@@ -75,7 +70,7 @@ def m004_branches(db: Database) -> None:
     )
 
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 2
 """Number of migrations, kept in SQLite's user_version."""
 
 

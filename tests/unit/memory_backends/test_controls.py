@@ -9,6 +9,7 @@ import pytest
 from memory_backends import ARCHITECTURES
 from memory_backends.base import Recall
 from memory_backends.controls import ClosedBookBackend, NoEvidenceError, OracleBackend
+from memory_backends.plugins import PluginError
 from memory_backends.registry import (
     BACKEND_NAMES,
     UnknownBackendError,
@@ -81,7 +82,13 @@ def test_every_name_makes_the_memory_of_that_name(name):
     resources = Resources(
         RedisConnection.embedded(), QdrantConnection.embedded(), WordEmbedder(), count_words, TickingClock()
     )
-    assert create_backend(name, resources, EVIDENCE).name == name
+    try:
+        backend = create_backend(name, resources, EVIDENCE)
+    except PluginError as error:
+        if "it needs a package" in str(error):
+            pytest.skip(str(error))
+        raise
+    assert backend.name == name
 
 
 def test_an_unknown_name_is_refused_and_the_known_ones_are_named():

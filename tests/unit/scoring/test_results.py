@@ -46,7 +46,7 @@ def test_the_keys_are_the_documented_ones_in_their_order() -> None:
         " disagreements questions"
     )
     assert data["schema_version"] == 1 and data["comparisons"] == []
-    assert keys(data["run"]) == "id started_at finished_at memreplay_version settings datasets"
+    assert keys(data["run"]) == "id started_at finished_at memreplay_version settings datasets status"
     backend = data["backends"]["rag"]
     assert keys(backend) == (
         "backend model accuracy multiple_choice recall tests retrieval failures tokens cost_usd latency_ms"
