@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +25,8 @@ def set_up(patch: pytest.MonkeyPatch, folder: Path) -> None:
         if begins or ends or name in _OF_THE_USER:
             patch.delenv(name)
     patch.setattr("memreplay.llm.secrets._given", set())
+    patch.setenv("TZ", "UTC")
+    time.tzset()
     for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         patch.setenv(name, str(folder / name.lower()))
     patch.setattr("memreplay.runtime.embedders.MiniLMEmbedder", _one_embedder)

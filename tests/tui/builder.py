@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -91,6 +93,10 @@ def timeline(up_to: int | None = None) -> Timeline:
     return Timeline(known, (event for event in events(known) if up_to is None or event.turn <= up_to))
 
 
+STARTED = "2026-01-05T09:30:00.000Z"
+"""When every run of the tests began, since the lists show it."""
+
+
 def record(path: Path, *conversation_ids: str) -> Path:
     """The run as a recording, of one conversation or of several that are alike."""
     path.write_bytes(_recording(conversation_ids or (conversation().id,)))
@@ -131,6 +137,8 @@ def _recorded(
         for event in events(one):
             recorder.record(change(event))
     recorder.finish("finished")
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("update runs set started_at = ?, finished_at = ?", (STARTED, STARTED))
     return path
 
 

@@ -19,14 +19,23 @@ LONGEST = 60.0
 
 _PAUSE = 0.002
 
+_READING = {"attribution", "biography", "divergence", "list", "lists", "reading", "retrievals"}
+"""Groups of workers that read what a screen shows. The others wait for a person, a memory or a model."""
+
+LONGEST_READING = 10.0
+"""Seconds to wait for these: some tests hold one up on purpose."""
+
 
 async def rest(app: App[Any]) -> None:
-    """Until the app has nothing to do but what a thread is at, a timer waits for or a person must press."""
+    """Until the app has nothing to do but what a timer waits for, a person must press, or a thread is long at."""
     loop: Any = asyncio.get_running_loop()
-    given_up = monotonic() + LONGEST
+    given_up, read_by = monotonic() + LONGEST, monotonic() + LONGEST_READING
     while monotonic() < given_up:
         await asyncio.sleep(0)
         if loop._ready:
+            continue
+        if monotonic() < read_by and any(work.is_running and work.group in _READING for work in app.workers):
+            await asyncio.sleep(_PAUSE)
             continue
         screen = app.screen_stack[-1] if app.screen_stack else None
         if screen is None or not screen._update_timer._active.is_set():
