@@ -58,7 +58,7 @@ def start_watching() -> None:
 
 
 def call_began(id_: str) -> None:
-    """A watcher saw a call begin, in the context of whoever makes it."""
+    """A watcher saw a call begin, in the context of its caller."""
     sink = _sink.get()
     if sink is not None:
         _under_way[id_] = sink

@@ -27,7 +27,7 @@ class MemreplayError(Exception):
 def exit_code_of(error: MemreplayError | OSError) -> int | None:
     """The exit code for an error that ends a command; None for an OSError that no user can fix.
 
-    A full disk is neither wrong usage nor an interruption: whoever owns it makes room and continues.
+    A full disk is neither wrong usage nor an interruption: its owner makes room and continues.
     """
     cause = error.__cause__ if isinstance(error, MemreplayError) else error
     if isinstance(cause, OSError) and cause.errno in _FULL_DISK:

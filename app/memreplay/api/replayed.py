@@ -107,7 +107,7 @@ class ReplayedMemory:
         """What memory returns for a question after a turn, by default the last. Calls no model but the extractor.
 
         Raises:
-            MemreplayError: there is no such turn, the memory failed, or the right answer is that it was not said.
+            MemreplayError: the turn does not exist, the memory failed, or the right answer is that it was not said.
         """
         if question.abstain:
             raise UsageError(f"{question.id} asks for something that was never said: nothing can recall it")

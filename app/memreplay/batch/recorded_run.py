@@ -62,7 +62,7 @@ Ending = Literal["complete", "interrupted", "stopped"]
 
 @dataclass(frozen=True)
 class Surroundings:
-    """How a run talks with whoever started it.
+    """How a run reports to its caller.
 
     ``say`` gets its messages, ``progress`` counts its answers by backend and model, and ``interrupts`` calls its
     first argument at the first request to stop, and its second at the next.

@@ -139,7 +139,7 @@ class LiteLLMModel:
             max_retries=0,
             **request.parameters,
         )
-        with calls_noted_to(None):  # whoever asked counts the reply
+        with calls_noted_to(None):  # the caller counts the reply
             response = await with_answer_kept(asyncio.wait_for(call, self._timeout))
         elapsed = (time.perf_counter() - started) * 1000
         return _reply(self._litellm, request, response, elapsed)

@@ -138,7 +138,7 @@ _MOST_PLACES = 12
 
 
 def _places_in(state: Mapping[str, Any], pointer: str) -> list[str]:
-    """Pointers to the values at a place in a state; none if there is no such place."""
+    """Pointers to the values at a place in a state; none if the place does not exist."""
     try:
         found = JsonPointer(pointer).resolve(state)
     except JsonPointerException:

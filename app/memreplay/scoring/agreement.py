@@ -22,7 +22,7 @@ PAIRS: Final = (_Pair(a="grader", b="judge"), _Pair(a="grader", b="hand"), _Pair
 
 
 def verdict_of_grader(row: QuestionRow) -> Verdict:
-    """What the rules say, whoever decided; None for an error."""
+    """What the rules say, even if a judge decided; None for an error."""
     outcome = row.grader.outcome if row.grader is not None else row.outcome
     return None if outcome == "error" or row.kind == "test" else outcome == "correct"
 
