@@ -55,11 +55,11 @@ class PersonalMemoryState(Record):
 class SharedWorkspaceState(Record):
     """DD-01: the whiteboard of one event. Redis, a JSON string at ``shared_state:{event_id}``.
 
-    Unless they are given, ``event_id`` is a new UUID and both times are the real time.
+    Unless they are given, ``event_id`` is a new UUID, an event is ``active``, and both times are the real time.
     """
 
     event_id: str = Field(default_factory=lambda: str(uuid4()))
-    status: WorkspaceStatus
+    status: WorkspaceStatus = "active"
     shared_data: dict[str, Any] = Field(default_factory=dict)
     participating_agents: list[str] = Field(default_factory=list)
     created_at: Timestamp = Field(default_factory=_now)

@@ -89,8 +89,13 @@ _TWENTIES = _numbered(
     "veintiuno veintidos veintitres veinticuatro veinticinco veintiseis veintisiete veintiocho veintinueve",
     start=21,
 )
-_SMALL = NUMBERS | _TWENTIES | _HUNDREDS | {"cien": 100, "ciento": 100, "un": 1, "una": 1}
-_SCALES = {"hundred": 100, "thousand": 1000, "mil": 1000}
+SPELLED = NUMBERS | _TWENTIES | _HUNDREDS | {"cien": 100, "ciento": 100}
+"""Name → value of every number below 1000 that is one word, Spanish hundreds included."""
+
+SCALES = {"hundred": 100, "thousand": 1000, "mil": 1000, "million": 10**6, "millon": 10**6, "millones": 10**6}
+"""Name → what it multiplies the number before it by."""
+
+_SMALL = SPELLED | {"un": 1, "una": 1}
 _OFTEN_NO_NUMBER = frozenset({"one", "once", "uno", "un", "una", "zero", "cero"})
 _WRITTEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+")
 _GROUPED = re.compile(r"\d{1,3}(?:[.,]\d{3})+")
@@ -103,12 +108,13 @@ def numbers_in(text: str) -> frozenset[str]:
     """
     found: set[str] = set()
     total, current, spelled = 0, 0, 0
-    for word in [*_WRITTEN.findall(folded(text)), ""]:
+    words = _in_full(_WRITTEN.findall(folded(text)))
+    for word in [*words, ""]:
         if word in _SMALL and not 0 < current < 10:
             current, spelled = current + _SMALL[word], spelled + (word not in _OFTEN_NO_NUMBER)
-        elif word in _SCALES:
-            current, spelled = max(current, 1) * _SCALES[word], spelled + 1
-            if _SCALES[word] > 100:
+        elif word in SCALES:
+            current, spelled = max(current, 1) * SCALES[word], spelled + 1
+            if SCALES[word] > 100:
                 total, current = total + current, 0
         elif not (word in ("and", "y") and spelled):
             if spelled:
@@ -119,6 +125,18 @@ def numbers_in(text: str) -> frozenset[str]:
             elif word[:1].isdigit():
                 found.add(_figure(word))
     return frozenset(found)
+
+
+def _in_full(words: Iterable[str]) -> list[str]:
+    """The words of a text, with figures before a scale written out: ``1.5 million`` is 1500000."""
+    result: list[str] = []
+    for word in words:
+        before = result[-1] if result else ""
+        if word in SCALES and before[:1].isdigit() and ":" not in before:
+            result[-1] = str(round(float(_figure(before)) * SCALES[word]))
+        else:
+            result.append(word)
+    return result
 
 
 def _figure(written: str) -> str:

@@ -67,9 +67,10 @@ async def test_hybrid_numbers_its_exchanges_as_rag_does(make):
 
 def test_states_fill_the_fields_that_the_dictionary_sets_automatically():
     personal = PersonalMemoryState(agent_id="planner")
-    first, second = SharedWorkspaceState(status="active"), SharedWorkspaceState(status="active")
+    first, second = SharedWorkspaceState(), SharedWorkspaceState()
     assert datetime.now(UTC) - personal.last_updated < timedelta(minutes=1)
     assert UUID(first.event_id) != UUID(second.event_id)
+    assert SharedWorkspaceState(event_id="x").status == "active"
     assert first.created_at <= first.last_updated <= datetime.now(UTC)
 
 

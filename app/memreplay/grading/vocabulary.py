@@ -4,29 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from memory_backends.text import MONTHS, NUMBERS
+from memory_backends.text import MONTHS, SCALES, SPELLED
 
-SMALL: Final[dict[str, int]] = (
-    dict(NUMBERS)
-    | {
-        word: value
-        for value, word in enumerate(
-            "veintiuno veintidos veintitres veinticuatro veinticinco veintiseis veintisiete veintiocho"
-            " veintinueve".split(),
-            start=21,
-        )
-    }
-    | {
-        word: 100 * value
-        for value, word in enumerate(
-            "doscientos trescientos cuatrocientos quinientos seiscientos setecientos ochocientos"
-            " novecientos".split(),
-            start=2,
-        )
-    }
-    | {"cien": 100, "ciento": 100, "doscientas": 200, "trescientas": 300, "dozen": 12, "docena": 12}
-)
-SCALE: Final = {"hundred": 100, "thousand": 1000, "mil": 1000, "million": 10**6, "millon": 10**6}
+SMALL: Final[dict[str, int]] = SPELLED | {"dozen": 12, "docena": 12}
+SCALE: Final = SCALES
 ORDINALS: Final[dict[str, int]] = {
     word: value
     for value, word in enumerate(
