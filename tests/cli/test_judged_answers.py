@@ -139,6 +139,41 @@ def test_an_estimate_counts_the_calls_of_the_judge_and_makes_none(run_cli: RunCl
     assert line.split()[2:4] == [str(2 * QUESTIONS), "0"], "replies that are paid for are not asked for again"
 
 
+def judge_calls(text: str) -> int:
+    return int(next(line for line in text.splitlines() if "(judge)" in line).split()[3])
+
+
+def test_an_estimate_counts_the_judging_of_what_is_asked_again(run_cli: RunCli, tmp_path: Path) -> None:
+    def reply(received: Received) -> Answer:
+        return answer("No.") if is_judging(received) else answer(f"Reply {hash(received.prompt)}.")
+
+    recording = tmp_path / "r.sqlite3"
+    with OpenAIServer(reply) as server:
+        asked = options(server, tmp_path, "--no-cache", "--limit", 2)
+        plain = judge_calls(run_cli(*asked, "--estimate").out)
+        both = judge_calls(run_cli(*asked, "--estimate", "--why").out)
+        assert run_cli(*asked).code == 0
+        why = ("why", recording, "--api-base", server.url, "--no-cache")
+        expected = judge_calls(run_cli(*why, "--estimate").out)
+        server.requests.clear()
+        ran = run_cli(*why)
+        made = sum(map(is_judging, server.requests))
+    assert ran.code == 0, ran.err
+    assert 0 < made <= expected == both - plain
+    assert f" {made} judged" in ran.err
+
+
+def test_bisecting_by_answer_takes_the_word_of_the_judge(run_cli: RunCli, tmp_path: Path) -> None:
+    with OpenAIServer(lenient) as server:
+        assert run_cli(*options(server, tmp_path)).code == 0
+        bisect = ("bisect", tmp_path / "r.sqlite3", "--by", "answer", "--api-base", server.url, "--question")
+        found = run_cli(*bisect, "q1")
+    assert found.code == 0, found.err
+    # By the rules, no reply of this reader is right; the judge accepts them from the first turn on.
+    assert "known from the start, known to the end" in found.out
+    assert JUDGE in found.out
+
+
 @pytest.mark.parametrize(
     ("rubric", "code", "said"),
     [("longmemeval", 0, "longmemeval"), ("strict", 2, "judge_rubric"), (None, 0, "plain")],

@@ -20,14 +20,14 @@ from memory_backends.base import BackendError, MemoryBackend, Recall
 from memory_backends.registry import texts_to_embed
 from memreplay.batch.selection import AskPlan, chosen_tests
 from memreplay.conversations.exchanges import exchanges_of
-from memreplay.conversations.models import Conversation
+from memreplay.conversations.models import Conversation, Question
 from memreplay.dataset_interfaces.definitions import Benchmark
 from memreplay.dataset_interfaces.dynamic import DynamicExample
 from memreplay.dataset_interfaces.sources import TestSource
 from memreplay.engine.answers import is_for_a_judge
 from memreplay.engine.events import ReplayEvent, ReplyReceived
 from memreplay.engine.remote.client import is_agent, models_asked_of
-from memreplay.engine.session import Ask, ReplaySession
+from memreplay.engine.session import ReplaySession
 from memreplay.errors import UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.caching import ReplyCache, request_key
@@ -37,7 +37,7 @@ from memreplay.llm.model import AnswerRequest, Reply
 from memreplay.llm.question_kinds import KINDS
 from memreplay.llm.tokens import token_counter
 from memreplay.rich_console import terminal_console
-from memreplay.runtime.changes import Selection, WrongAnswers, changes_of
+from memreplay.runtime.changes import Change, Selection, WrongAnswers, changes_of
 from memreplay.runtime.models import Judge
 from memreplay.runtime.run import Run
 from memreplay.runtime.run_with_tests import RunWithTests
@@ -105,21 +105,20 @@ class EstimatingModel:
         return self._tokens(request.model, self._stand_in.text)
 
 
-class _EstimatedJudging:
+class EstimatedJudging:
     """Counts the calls of a judge. A reply that is not known yet is assumed to be as long as it may be."""
 
-    def __init__(self, run: Run, judge: str) -> None:
-        settings = run.settings
-        self._model = EstimatingModel(run.reply_cache)
+    def __init__(self, judge: str, cache: ReplyCache | None, settings: Settings) -> None:
+        self._model = EstimatingModel(cache)
         self._judge = ModelJudge(judge, self._model, settings.api_base, settings.judge_rubric)
 
-    async def add(self, ask: Ask, known: Reply) -> None:
+    async def add(self, question: Question, known: Reply, *asked: object) -> None:
+        """Count the judging of a reply. ``asked`` tells unknown replies apart, so that no two count as the same."""
         unknown = known.error is not None
-        # No two unknown replies are taken for the same.
-        text = f"{ask.backend} {ask.model} {ask.repeat}" + " word" * _LONGEST_REPLY if unknown else known.text or ""
-        if is_for_a_judge(ask.question, known.model_copy(update={"text": text, "error": None})):
+        text = " ".join(map(str, asked)) + " word" * _LONGEST_REPLY if unknown else known.text or ""
+        if is_for_a_judge(question, known.model_copy(update={"text": text, "error": None})):
             self._model.current.asked += 1
-            await self._judge.judge(ask.question, text)
+            await self._judge.judge(question, text)
 
     @property
     def estimate(self) -> Estimate:
@@ -139,7 +138,7 @@ async def estimate_run(
     With ``why``, as many calls more as if each answer without a cached reply were wrong.
     """
     model = EstimatingModel(run.reply_cache)
-    judging = _EstimatedJudging(run, judge) if judge else None
+    judging = EstimatedJudging(judge, run.reply_cache, run.settings) if judge else None
     replies: list[Reply] = []
 
     backends = (*asking.backends, *asking.baselines)
@@ -170,12 +169,12 @@ async def estimate_run(
                 await session.ask(ask.question, ask.backend, ask.model, repeat=ask.repeat)
                 reply = replies.pop()
             if judging is not None:
-                await judging.add(ask, reply)
+                await judging.add(ask.question, reply, ask.backend, ask.model, ask.repeat)
         if why:
-            await _ask_why(model, estimates, timeline, memories, run.settings)
+            await _ask_why(model, estimates, timeline, memories, run.settings, judging)
         await session.close("cancelled")
     if judging is not None and judge is not None:
-        estimates[_JUDGING_ANSWERS, judge] = judging.estimate
+        estimates[JUDGING_ANSWERS, judge] = judging.estimate
     return estimates
 
 
@@ -185,21 +184,31 @@ async def _ask_why(
     timeline: Timeline,
     memories: Mapping[str, MemoryBackend],
     settings: Settings,
+    judging: EstimatedJudging | None,
 ) -> None:
-    wrong = WrongAnswers(timeline, Selection(), _may_be_wrong)
+    def may_be_wrong(answer: Answer) -> bool:
+        """Not if its reply is known to be right. A reply that is not cached may be wrong; a judge may think so."""
+        is_right = answer.scored is not None and answer.scored.score.outcome == "correct"
+        return answer.scored is not None and not (is_right and judging is None)
+
+    wrong = WrongAnswers(timeline, Selection(), may_be_wrong)
     for answer in wrong.chosen:
         model.current = estimates[answer.asked.backend, answer.asked.model]
         changes = await changes_of(
             wrong.case(answer), INTERVENTIONS, lambda name: _Played(memories[name]), settings
         )
         for change in changes:
-            if change.request is not None:
-                await model.answer(change.request)
+            await estimate_change(change, model, judging)
 
 
-def _may_be_wrong(answer: Answer) -> bool:
-    """Whether an answer is not known to be right: a reply that is not cached may be wrong."""
-    return answer.scored is not None and answer.scored.score.outcome != "correct"
+async def estimate_change(change: Change, model: EstimatingModel, judging: EstimatedJudging | None) -> None:
+    """Count the call of a change, and that which judges its reply."""
+    if change.request is None:
+        return
+    reply, asked = await model.answer(change.request), change.case.asked
+    if judging is not None:
+        question = change.case.question
+        await judging.add(question, reply, asked.backend, asked.model, asked.repeat, change.intervention)
 
 
 @dataclass(frozen=True)
@@ -244,7 +253,7 @@ def print_estimate(
 JUDGING = "(judge, at least)"
 """Takes the place of the backend in the row of the judge of tests."""
 
-_JUDGING_ANSWERS = "(judge)"
+JUDGING_ANSWERS = "(judge)"
 """The same for the judge of answers."""
 
 _SHORT_REPLY = "Thank you for telling me. I will keep it in mind, and come back to it whenever you want me to."

@@ -8,7 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 
-from memreplay.batch.estimate import Estimate, EstimatingModel
+from memreplay.batch.estimate import (
+    JUDGING_ANSWERS,
+    Estimate,
+    EstimatedJudging,
+    Estimates,
+    EstimatingModel,
+    estimate_change,
+)
 from memreplay.batch.progress import duration
 from memreplay.batch.recorded_run import Ending, two_step_interrupt
 from memreplay.errors import RecordingError, UsageError
@@ -125,8 +132,9 @@ def _shown(progress: Progress) -> Iterator[Callable[[], None]]:
 
 def _summary(progress: Progress) -> str:
     paid = "unknown" if progress.unpriced and not progress.paid_usd else dollars(progress.paid_usd)
+    judged = f" {progress.judged} judged," if progress.judged else ""
     return (
-        f"{progress.answers} of {_count(progress.wrong, 'wrong answer')} done: {progress.asked} asked,"
+        f"{progress.answers} of {_count(progress.wrong, 'wrong answer')} done: {progress.asked} asked,{judged}"
         f" {progress.reused} replies reused, {progress.recorded} changes asked before, {progress.errors} errors;"
         f" paid {paid}{'+' if progress.unpriced and progress.paid_usd else ''}"
     )
@@ -135,10 +143,10 @@ def _summary(progress: Progress) -> str:
 # ---- estimates -------------------------------------------------------------------------------------------------
 
 
-async def estimate_reasking(
-    path: Path, run_id: str | None, given: Settings, selection: Selection
-) -> dict[tuple[str, str], Estimate]:
+async def estimate_reasking(path: Path, run_id: str | None, given: Settings, selection: Selection) -> Estimates:
     """The calls that asking a finished run's wrong answers again would take, without those already recorded.
+
+    Those of the run's judge come last.
 
     Raises:
         RecordingError: the file cannot be read.
@@ -146,19 +154,21 @@ async def estimate_reasking(
     recording = Recording.open(path)
     run = _finished(recording, run_id)
     reasking = Reasking(settings_of_run(run.settings, given), run.id, _say_warning)
-    model = EstimatingModel(reasking.reply_cache)
-    estimates: dict[tuple[str, str], Estimate] = {}
+    model, judge = EstimatingModel(reasking.reply_cache), reasking.settings.judge
+    judging = EstimatedJudging(judge, reasking.reply_cache, reasking.settings) if judge else None
+    estimates: Estimates = {}
     left = selection.limit
     try:
         for conversation in recording.conversation_ids(run.id):
             wrong = WrongAnswers(recording.timeline(run.id, conversation), selection)
             chosen = wrong.chosen[:left]
             left = None if left is None else left - len(chosen)
-            done = {
-                reask.key
-                for reask in reasks_in(recording, run.id, conversation, wrong.asked)
-                if reask.reply.error is None
-            }
+            recorded = reasks_in(recording, run.id, conversation, wrong.asked)
+            done = {reask.key for reask in recorded if reask.reply.error is None}
+            if judging is not None:
+                for reask in recorded:
+                    if reask.score is None and reask.reply.error is None:
+                        await judging.add(wrong.question(reask.question_id), reask.reply)
             paid = paid_replies(wrong.timeline, reasking.settings.api_base)
             async with reasking.rebuilding(wrong.conversation) as memory_of:
                 for answer in chosen:
@@ -167,11 +177,16 @@ async def estimate_reasking(
                     model.current.asked += 1
                     wanted = [name for name in selection.interventions if (*ask_of(asked), name) not in done]
                     for change in await changes_of(wrong.case(answer), wanted, memory_of, reasking.settings):
-                        if change.request is not None and request_key(change.request) not in paid:
-                            await model.answer(change.request)
+                        known = paid.get(request_key(change.request)) if change.request is not None else None
+                        if known is None:
+                            await estimate_change(change, model, judging)
+                        elif judging is not None:
+                            await judging.add(wrong.question(asked.question_id), known)
     finally:
         await reasking.close()
         recording.close()
+    if judging is not None and judge is not None:
+        estimates[JUDGING_ANSWERS, judge] = judging.estimate
     return estimates
 
 

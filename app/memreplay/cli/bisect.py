@@ -66,12 +66,18 @@ def bisect(
         timeline, found = _question(recording, info, question)
         result = asyncio.run(_bisect(timeline, found, known, info, settings))
     print(f"{found.id}: {printable(found.text)}")
-    print(f"known: {_MEANINGS[known]}")
+    print(f"known: {_MEANINGS[known]}{_asked(info) if known == 'answer' else ''}")
     width = max(map(len, result))
     for name, life in result.items():
         print(f"{name:<{width}}  {bar(life, timeline.last_turn, _WIDEST_BAR)}  {in_words(life)}")
     turns = len({turn for life in result.values() for turn in life.probed})
     print(f"looked at {turns} of {timeline.last_turn + 1} positions", file=sys.stderr)
+
+
+def _asked(run: RunInfo) -> str:
+    """Which model answers, and who says whether it is right."""
+    model, judge = next(iter(run.settings["model"])), run.settings.get("judge")
+    return f" ({printable(model)}{f', by the judge {printable(judge)}' if judge else ''})"
 
 
 async def _bisect(

@@ -9,7 +9,7 @@ from memory_backends.base import Recall
 from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import Conversation, Question
 from memreplay.debugger.what_if.lifetime import IsKnown, Lifetime, given_holds, heard_at, lifetime, stored_at
-from memreplay.engine.answers import choice_order, score_reply, with_order
+from memreplay.engine.answers import choice_order, is_for_a_judge, score_reply, with_order
 from memreplay.errors import MemreplayError
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.prompts import build_request
@@ -81,7 +81,7 @@ class _Probe:
         return given_holds(self._timeline, self._question, recall)
 
     async def is_answered(self, turn: int) -> bool:
-        """Whether the model answers correctly after a turn."""
+        """Whether the model answers correctly after a turn, by the run's judge if it had one."""
         settings = self._reasking.settings
         order = choice_order(self._question, settings.seed if settings.shuffle_choices else None)
         shown = with_order(self._question, order)
@@ -89,7 +89,13 @@ class _Probe:
         reply = await self._reasking.reply(build_request(shown, recall.context, self._model, settings.api_base))
         if reply.error is not None:
             raise BisectError(f"after turn {turn}: {reply.error}")
-        return score_reply(shown, reply).outcome == "correct"
+        judge = self._reasking.judge
+        if judge is None or not is_for_a_judge(shown, reply):
+            return score_reply(shown, reply).outcome == "correct"
+        judgement = await judge.judge(shown, reply.text or "")
+        if judgement.verdict is None:
+            raise BisectError(f"after turn {turn}: {judgement.problem}")
+        return judgement.verdict == "right"
 
     async def _recall(self, turn: int) -> Recall:
         settings = self._reasking.settings

@@ -11,7 +11,7 @@ from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import Conversation, Question
 from memreplay.debugger.what_if.interventions import Case, changed_prompt, recalled_prompt, wants_memory
 from memreplay.engine.answers import AnswerJudge, grade, with_order
-from memreplay.engine.events import QuestionAsked
+from memreplay.engine.events import EventSink, QuestionAsked
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.caching import request_key
 from memreplay.llm.model import AnswerRequest, PromptMessage, Reply
@@ -85,14 +85,17 @@ class WrongAnswers:
             count_tokens=token_counter(asked.model),
         )
 
-    async def graded(self, reask: Reask, judge: AnswerJudge | None) -> Reask:
-        """The re-ask with its score, graded as the answer was.
+    def question(self, question_id: str) -> Question:
+        return self._questions[question_id]
+
+    async def graded(self, reask: Reask, judge: AnswerJudge | None, emit: EventSink) -> Reask:
+        """The re-ask with its score, graded as the answer was; ``emit`` gets what the judge said.
 
         Raises:
             StoppedError: the judge cannot be called.
         """
         asked = self.asked[reask.ask]
-        scored = await grade(self._questions[reask.question_id], asked, reask.reply, judge, lambda event: None)
+        scored = await grade(self._questions[reask.question_id], asked, reask.reply, judge, emit)
         return reask.model_copy(update={"score": scored.score})
 
 

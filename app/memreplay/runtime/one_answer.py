@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,8 @@ from memreplay.runtime.changes import (
     selectable,
 )
 from memreplay.runtime.reasking import Reasking
-from memreplay.scoring.counterfactuals import FROM_MEMORY, INTERVENTIONS, Intervention
+from memreplay.scoring.counterfactuals import FROM_MEMORY, INTERVENTIONS, Counterfactual, Intervention
+from memreplay.scoring.what_if import Given, GivenAnswers, given_answer
 from memreplay.settings import Settings
 from memreplay.timeline.timeline import Answer, Timeline
 
@@ -90,6 +92,26 @@ class OneAnswer:
         with closing(Recording.open(self._path)) as recording:
             found = reasks_in(recording, self._run_id, self._timeline.conversation.id, asked)
         return {reask.intervention: reask for reask in found if reask.score is not None}
+
+    def agreement(self) -> Callable[[Sequence[Counterfactual]], bool]:
+        """Whether independent others gave the same answer in this conversation, by the re-asks there are."""
+        conversation = self._timeline.conversation
+        questions = {question.id: question for question in conversation.questions}
+
+        def given(answer: Answer) -> Given | None:
+            asked, scored = answer.asked, answer.scored
+            question = questions.get(asked.question_id)
+            if scored is None or question is None or asked.by_hand:
+                return None
+            return given_answer(conversation.id, question, (asked.backend, asked.model), scored.score, asked.hits)
+
+        this = given(self.answer)
+        answers = GivenAnswers(found for each in self._timeline.answers() if (found := given(each)) is not None)
+
+        def others_agree(asked: Sequence[Counterfactual]) -> bool:
+            return this is not None and answers.others_agree(this, asked, abstain=self._question.abstain)
+
+        return others_agree
 
     async def memory_changes(self) -> list[Change]:
         """The changes for which the memory is rebuilt, which may take long."""

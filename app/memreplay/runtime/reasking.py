@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memreplay.conversations.models import Conversation
+from memreplay.engine.events import AnswerJudged, ReplayEvent
 from memreplay.errors import UsageError
 from memreplay.llm.caching import request_key
 from memreplay.llm.catalogue import ensure_reachable
@@ -34,7 +35,10 @@ _ANSWERS_AT_ONCE = 4
 
 @dataclass
 class Progress:
-    """``answers`` of ``wrong`` ones are done; ``asked`` calls were made, ``reused`` replies found."""
+    """``answers`` of ``wrong`` ones are done; ``asked`` calls were made, ``reused`` replies found.
+
+    ``judged`` are the calls of a judge.
+    """
 
     wrong: int = 0
     answers: int = 0
@@ -43,6 +47,7 @@ class Progress:
     recorded: int = 0
     errors: int = 0
     repaired: int = 0
+    judged: int = 0
     paid_usd: float = 0.0
     unpriced: int = 0
 
@@ -52,6 +57,15 @@ class Progress:
         self.asked += not reply.reused
         self.errors += reply.error is not None
         self.repaired += repaired
+        self._pay(reply)
+
+    def count_judgement(self, event: ReplayEvent) -> None:
+        """Count what a judge's call cost."""
+        if isinstance(event, AnswerJudged):
+            self.judged += not event.judgement.reply.reused
+            self._pay(event.judgement.reply)
+
+    def _pay(self, reply: Reply) -> None:
         if reply.error is None and not reply.reused:
             self.paid_usd += reply.cost_usd or 0.0
             self.unpriced += reply.cost_usd is None
@@ -213,7 +227,7 @@ class _Answering:
     async def _grade(self, reask: Reask) -> Reask:
         """The re-ask with its score; without one if the judge cannot be called, so that it is graded next time."""
         try:
-            graded = await self.wrong.graded(reask, self.reasking.judge)
+            graded = await self.wrong.graded(reask, self.reasking.judge, self.progress.count_judgement)
         except StoppedError:
             return reask
         self.new.append(graded)

@@ -54,7 +54,7 @@ CURE_MEANINGS: Final[Mapping[Cure, str]] = {
     "compound": "only a change that mends more than the blamed stage repairs the answer",
     "reader_limit": "not even the evidence alone gets a right answer from this model",
     "noise": "the same prompt, asked again, gets a right answer",
-    "key_in_doubt": "nothing repairs it, and closed book or several memories agree on another answer",
+    "key_in_doubt": "nothing repairs it, and others who did not read the same words agree on another answer",
 }
 
 _ADDED: Final[frozenset[Intervention]] = frozenset({"evidence_added", "evidence_replacing"})
@@ -113,8 +113,8 @@ def cure_of(
     """What the re-asks of one wrong answer say of its diagnosis; None where they do not decide it.
 
     Nothing is decided without the control. ``abstain``: the right answer is that it was never said, so that the
-    model without any memory takes the place of the evidence alone. ``others_agree``: closed book or several other
-    memories gave the same answer.
+    model without any memory takes the place of the evidence alone. ``others_agree``: closed book or several others
+    gave the same answer, independently of this one.
     """
     repaired = {each.intervention: each.repaired for each in asked}
     if repaired.get("unchanged") is None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
+from typing import Protocol
 
-from memory_backends.controls import CLOSED_BOOK, CONTROLS
+from memory_backends.controls import CLOSED_BOOK, CONTROLS, ORACLE
+from memreplay.conversations.models import Question
+from memreplay.grading import Score
 from memreplay.grading.recall import is_abstention
 from memreplay.scoring.attribution import LABELS
 from memreplay.scoring.counterfactuals import (
@@ -38,65 +42,135 @@ RowKey = tuple[str, str, str, str, int]
 """Conversation, backend, model, question id and repeat."""
 
 
+@dataclass(frozen=True)
+class Given:
+    """An answer that was given to a question of a run.
+
+    ``said`` is its words in a form that can be compared, ``form`` what a reader that does not read repeats: these
+    words, or the number of an option. ``turns`` are those that its prompt shows or was made from.
+    """
+
+    place: tuple[str, str]
+    backend: str
+    model: str
+    said: str
+    form: str
+    turns: frozenset[str]
+    is_choice: bool
+
+
+class ShownHit(Protocol):
+    """What is read of a hit."""
+
+    @property
+    def turns(self) -> Sequence[str]: ...
+
+    @property
+    def sources(self) -> Sequence[str]: ...
+
+    @property
+    def in_prompt(self) -> bool: ...
+
+
+def given_answer(
+    conversation: str,
+    question: Question | QuestionRow,
+    answered_by: tuple[str, str],
+    answered: Score | QuestionRow,
+    hits: Iterable[ShownHit],
+) -> Given:
+    """An answer of a backend and a model, ``answered_by``, to a question."""
+    said = _said(answered.predicted, question.abstain)
+    index = answered.predicted_index
+    return Given(
+        (conversation, question.id if isinstance(question, Question) else question.question_id),
+        *answered_by,
+        said=said,
+        form=said if index is None else f"option {index}",
+        turns=frozenset(turn for hit in hits if hit.in_prompt for turn in (*hit.turns, *hit.sources)),
+        is_choice=question.kind == "choice",
+    )
+
+
 def with_cures(rows: Rows, asked: Mapping[RowKey, Sequence[Counterfactual]]) -> list[QuestionRow]:
     """The rows with their re-asks, and what these say."""
     if not asked:
         return list(rows)
-    given = _Given(rows)
-    return [_with_cure(row, asked.get(_key(row), ()), given) for row in rows]
+    answers = GivenAnswers(map(_given, rows))
+    return [_with_cure(row, asked.get(_key(row), ()), answers) for row in rows]
 
 
 def _key(row: QuestionRow) -> RowKey:
     return (row.conversation, row.backend, row.model, row.question_id, row.repeat)
 
 
-def _with_cure(row: QuestionRow, asked: Sequence[Counterfactual], given: _Given) -> QuestionRow:
+def _given(row: QuestionRow) -> Given:
+    return given_answer(row.conversation, row, (row.backend, row.model), row, row.hits)
+
+
+def _with_cure(row: QuestionRow, asked: Sequence[Counterfactual], answers: GivenAnswers) -> QuestionRow:
     if not asked or row.outcome not in _WRONG:
         return row
     ordered = tuple(sorted(asked, key=lambda each: INTERVENTIONS.index(each.intervention)))
-    unaided = next((each.predicted for each in ordered if each.intervention == CLOSED_BOOK), None)
-    cure = cure_of(row.failure, ordered, abstain=row.abstain, others_agree=given.others_agree(row, unaided))
+    others_agree = answers.others_agree(_given(row), ordered, abstain=row.abstain)
+    cure = cure_of(row.failure, ordered, abstain=row.abstain, others_agree=others_agree)
     return row.model_copy(update={"counterfactuals": ordered, "cure": cure, "cured_by": least_repair(ordered)})
 
 
-class _Given:
-    """Which backends gave which answer to a question, and how usual an answer is for its model."""
+class GivenAnswers:
+    """All answers of a run, to see who agrees with one of them independently of it, and how usual it is."""
 
-    def __init__(self, rows: Rows) -> None:
-        self._by_question: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-        self._by_model: dict[str, dict[str, set[tuple[str, str]]]] = defaultdict(lambda: defaultdict(set))
-        self._questions: dict[str, set[tuple[str, str]]] = defaultdict(set)
-        for row in rows:
-            place = (row.conversation, row.question_id)
-            self._questions[row.model].add(place)
-            if said := _said(row.predicted, row):
-                self._by_question[place][said].add(row.backend)
-                self._by_model[row.model][_form(said, row)].add(place)
+    def __init__(self, answers: Iterable[Given]) -> None:
+        self._by_place: dict[tuple[str, str], list[Given]] = defaultdict(list)
+        self._by_form: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
+        self._asked_of: dict[str, set[tuple[str, str]]] = defaultdict(set)
+        for given in answers:
+            self._asked_of[given.model].add(given.place)
+            if given.said:
+                self._by_place[given.place].append(given)
+                self._by_form[given.model, given.form].add(given.place)
 
-    def others_agree(self, row: QuestionRow, unaided: str | None) -> bool:
-        """Whether closed book, or several other memories, give the same answer, which is not one for everything."""
-        said, place = _said(row.predicted, row), (row.conversation, row.question_id)
-        others = self._by_question[place].get(said, set()) - {row.backend}
-        agree = CLOSED_BOOK in others or len(others - CONTROLS) >= _SEVERAL or _said(unaided, row) == said
-        return bool(said) and agree and not self._is_usual(row, said)
+    def others_agree(self, given: Given, asked: Iterable[Counterfactual], *, abstain: bool) -> bool:
+        """Whether independent others give the same answer, which is not one for everything.
 
-    def _is_usual(self, row: QuestionRow, said: str) -> bool:
+        These are the same model without any memory; each other model, once; and the same model with another memory
+        whose prompt shares no turn with this one: it would misread the same words in the same way. Two have to
+        agree, since an option is also hit by chance; of free words, closed book alone is enough.
+        """
+        if not given.said or self._is_usual(given):
+            return False
+        alike = [each for each in self._by_place[given.place] if each.said == given.said]
+        unaided = next((each.predicted for each in asked if each.intervention == CLOSED_BOOK), None)
+        closed_book = _said(unaided, abstain) == given.said or any(
+            each.backend == CLOSED_BOOK and each.model == given.model for each in alike
+        )
+        if closed_book and not given.is_choice:
+            return True
+        models = {each.model for each in alike if each.backend != ORACLE} - {given.model}
+        return len(models) + closed_book + _of_other_words(given, alike) >= _SEVERAL
+
+    def _is_usual(self, given: Given) -> bool:
         """Whether the model gives the same answer to most other questions: it says nothing of this one then."""
-        place = (row.conversation, row.question_id)
-        others = self._questions[row.model] - {place}
-        alike = self._by_model[row.model][_form(said, row)] - {place}
-        return len(others) < _SEVERAL or len(alike) * 2 > len(others)
+        others = self._asked_of[given.model] - {given.place}
+        same = self._by_form[given.model, given.form] - {given.place}
+        return len(others) < _SEVERAL or len(same) * 2 > len(others)
 
 
-def _form(said: str, row: QuestionRow) -> str:
-    """What a reader that does not read repeats: its words, or the number of an option."""
-    return f"option {row.predicted_index}" if row.predicted_index is not None else said
+def _of_other_words(given: Given, alike: Iterable[Given]) -> int:
+    """How many prompts of the same model share no turn with that of an answer, nor with each other."""
+    seen, found = set(given.turns), 0
+    for each in alike:
+        is_memory = each.model == given.model and each.backend not in CONTROLS and each.backend != given.backend
+        if is_memory and seen and each.turns and seen.isdisjoint(each.turns):
+            seen |= each.turns
+            found += 1
+    return found
 
 
-def _said(predicted: str | None, row: QuestionRow) -> str:
+def _said(predicted: str | None, abstain: bool) -> str:
     """An answer in a form that can be compared; empty for none, and for saying that it was never said."""
     said = predicted or ""
-    return "" if is_abstention(said) and not row.abstain else normalised(said)
+    return "" if is_abstention(said) and not abstain else normalised(said)
 
 
 def what_if_of(rows: Rows) -> WhatIfResults | None:

@@ -9,7 +9,7 @@ import pytest
 
 from memreplay.scoring.attribution import Label
 from memreplay.scoring.counterfactuals import Counterfactual, Cure, Intervention, cure_of, least_repair
-from memreplay.scoring.results import QuestionRow
+from memreplay.scoring.results import HitRow, QuestionRow
 from memreplay.scoring.what_if import what_if_of, with_cures
 from tests.unit.scoring.samples import MODEL
 
@@ -129,13 +129,45 @@ def test_shares_are_of_graded_replies_and_the_steps_lead_to_one() -> None:
     assert found.waterfall[-1].accuracy == 1.0
 
 
-def test_several_memories_with_the_same_other_answer_put_the_key_in_doubt_unless_it_answers_everything() -> None:
-    def cure(predicted: str, elsewhere: str) -> Cure | None:
-        rows = [row(1, "wrong", failure="misread", backend=name, predicted=predicted) for name in ("a", "b", "c")]
-        rows += [row(number, "wrong", failure="misread", backend="a", predicted=elsewhere) for number in (2, 3, 4)]
-        again = {("c", "a", MODEL, "q1", 0): asked({"unchanged": False, "evidence_only": False})}
-        return with_cures(rows, again)[0].cure
+def shown(*turns: str) -> HitRow:
+    return HitRow(id="1", store="qdrant", rank=1, score=1.0, turns=turns, sources=(), in_prompt=True, tokens=5)
 
-    assert cure("a pear", "a plum") == "key_in_doubt"
-    assert cure("a pear", "a pear") == "reader_limit"
-    assert cure("The conversation does not say.", "a plum") == "reader_limit"
+
+def cure_beside(*others: QuestionRow, said: str = "a pear", elsewhere: str = "a plum", kind: str = "recall") -> Any:
+    """What is said of an answer that nothing repairs, beside other answers to the same question."""
+    first = row(1, "wrong", failure="misread", backend="a", predicted=said, hits=(shown("t1", "t2"),), kind=kind)
+    rest = [row(number, "wrong", failure="misread", backend="a", predicted=elsewhere) for number in (2, 3, 4)]
+    again = {("c", "a", MODEL, "q1", 0): asked({"unchanged": False, "evidence_only": False})}
+    return with_cures([first, *others, *rest], again)[0].cure
+
+
+def other(backend: str, *turns: str, model: str = MODEL, said: str = "a pear") -> QuestionRow:
+    return row(1, "wrong", backend=backend, model=model, predicted=said, hits=(shown(*turns),))
+
+
+def test_memories_that_showed_the_same_words_to_the_same_reader_do_not_put_the_key_in_doubt() -> None:
+    assert cure_beside(other("b", "t1"), other("c", "t2", "t3"), other("d", "t1", "t2")) == "reader_limit"
+
+
+def test_memories_that_showed_other_words_or_had_other_readers_do() -> None:
+    assert cure_beside(other("b", "t3"), other("c", "t4")) == "key_in_doubt"
+    assert cure_beside(other("b", "t3"), other("c", "t3")) == "reader_limit"
+    assert cure_beside(other("a", "t1", model="m2"), other("a", "t1", model="m3")) == "key_in_doubt"
+    assert cure_beside(other("a", "t1", model="m2"), other("b", "t1", model="m2")) == "reader_limit"
+    assert cure_beside(other("a", "t1", model="m2"), other("b", "t3")) == "key_in_doubt"
+    assert cure_beside(other("b"), other("c")) == "reader_limit"
+
+
+def test_an_answer_to_everything_and_an_abstention_say_nothing_of_the_key() -> None:
+    others = (other("b", "t3"), other("c", "t4"))
+    assert cure_beside(*others, elsewhere="a pear") == "reader_limit"
+    silent = [each.model_copy(update={"predicted": "The conversation does not say."}) for each in others]
+    assert cure_beside(*silent, said="The conversation does not say.") == "reader_limit"
+
+
+def test_closed_book_is_enough_for_free_words_and_not_for_an_option_that_is_also_hit_by_chance() -> None:
+    assert cure_beside(other("closed_book")) == "key_in_doubt"
+    assert cure_beside(other("closed_book", model="m2")) == "reader_limit"
+    assert cure_beside(other("closed_book"), kind="choice") == "reader_limit"
+    assert cure_beside(other("closed_book"), other("b", "t3"), kind="choice") == "key_in_doubt"
+    assert cure_beside(other("closed_book", said="a plum"), other("oracle", "t3", model="m2")) == "reader_limit"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,6 +16,7 @@ from memreplay.scoring.counterfactuals import (
     FROM_MEMORY,
     INTERVENTIONS,
     MEANINGS,
+    Counterfactual,
     Intervention,
     cure_of,
     least_repair,
@@ -26,6 +27,9 @@ from memreplay.tui.panels.answers import LABEL_WORDS, label_tone, sign_of
 from memreplay.tui.text import Line, Span, line, one_line, paragraphs
 
 State = Literal["open", "asking", "no effect"]
+
+Agreement = Callable[[Sequence[Counterfactual]], bool]
+"""Whether independent others gave the same answer, by the re-asks there are."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +44,18 @@ class Row:
 
 
 def what_if_lines(
-    question: Question, answer: Answer, label: Label | None, rows: Sequence[Row], selected: int
+    question: Question,
+    answer: Answer,
+    label: Label | None,
+    rows: Sequence[Row],
+    selected: int,
+    agreement: Agreement,
 ) -> list[Line]:
     """The whole page; ``selected`` is the index of a row."""
     return [
         *_answer_lines(question, answer, label),
         line(""),
-        *_verdict_lines(question, label, rows),
+        *_verdict_lines(question, label, rows, agreement),
         line(""),
         line(Span("changes", "title"), Span("  enter asks the selected one, A all that are open", "dim")),
         *(made for place, row in enumerate(rows) for made in _row_lines(row, place == selected)),
@@ -63,9 +72,11 @@ def _answer_lines(question: Question, answer: Answer, label: Label | None) -> It
         yield line(Span("verdict   ", "dim"), Span(LABEL_WORDS[label], label_tone(label)), hang=10)
 
 
-def _verdict_lines(question: Question, label: Label | None, rows: Sequence[Row]) -> Iterator[Line]:
+def _verdict_lines(
+    question: Question, label: Label | None, rows: Sequence[Row], agreement: Agreement
+) -> Iterator[Line]:
     asked = [found for row in rows if row.reask is not None and (found := row.reask.counterfactual) is not None]
-    cure = cure_of(label, asked, abstain=question.abstain, others_agree=False)
+    cure = cure_of(label, asked, abstain=question.abstain, others_agree=agreement(asked))
     yield line(Span("what the changes say", "title"))
     if cure is None:
         yield line(Span("Not decided yet: it takes the control (unchanged) and the evidence alone.", "dim"))

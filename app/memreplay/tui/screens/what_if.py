@@ -28,7 +28,7 @@ from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.background import in_thread
 from memreplay.tui.panels.prompt import PROMPT_LEGEND, prompt_view
-from memreplay.tui.panels.what_if import Row, rows_of, what_if_lines
+from memreplay.tui.panels.what_if import Agreement, Row, rows_of, what_if_lines
 from memreplay.tui.screens.dialogs import export_screen
 from memreplay.tui.screens.overlays import HelpScreen
 from memreplay.tui.text import Line, Span, line, one_line
@@ -61,6 +61,7 @@ class WhatIfScreen(Screen[None]):
         self._one: OneAnswer | None = None
         self._rows: list[Row] = []
         self._label: Label | None = None
+        self._agreement: Agreement = lambda asked: False
         self._place = 0
         self._rebuilt = False
 
@@ -94,14 +95,14 @@ class WhatIfScreen(Screen[None]):
     @work(group="what-if", exclusive=True)
     async def _prepare(self) -> None:
         try:
-            self._rows, self._label = await in_thread(self, self._read)
+            self._rows, self._label, self._agreement = await in_thread(self, self._read)
         except MemreplayError as error:
             self.notify(str(error), severity="error", markup=False)
             return
         self._paint()
 
-    def _read(self) -> tuple[list[Row], Label | None]:
-        """The changes with their costs, the recorded replies, and the verdict; in a thread."""
+    def _read(self) -> tuple[list[Row], Label | None, Agreement]:
+        """The changes with their costs, the recorded replies, the verdict, and who else says so; in a thread."""
         one_answer = import_module("memreplay.runtime.one_answer")
         self._one = self._open_answer()
         changes = {
@@ -110,7 +111,8 @@ class WhatIfScreen(Screen[None]):
             if change.request is not None
         }
         attribution = Attributor(self._timeline).attribute(self._answer)
-        return rows_of(changes, self._one.known()), attribution.label if attribution is not None else None
+        label = attribution.label if attribution is not None else None
+        return rows_of(changes, self._one.known()), label, self._one.agreement()
 
     # ---- what the user does --------------------------------------------------------------------------------
 
@@ -210,7 +212,7 @@ class WhatIfScreen(Screen[None]):
     def _paint(self) -> None:
         if not self.is_mounted or not self._rows:
             return
-        lines = what_if_lines(self._question, self._answer, self._label, self._rows, self._place)
+        lines = what_if_lines(self._question, self._answer, self._label, self._rows, self._place, self._agreement)
         marked = next((place for place, made in enumerate(lines) if _is_selected(made)), None)
         self.query_one("#changes", ChangesView).show(lines, in_view=marked)
         row = self._rows[self._place]
