@@ -1,4 +1,4 @@
-"""Whole-word matching of normalised text, and how prices are printed."""
+"""Whole-word matching of normalised text; how counts and prices are printed."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ def occurs_in(phrase: str, text: str) -> bool:
     if words:
         return f" {words} " in f" {normalised(text)} "
     return bool(phrase.strip()) and phrase.strip() in text
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 part``, ``2,000 parts``."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 UNKNOWN = "–"

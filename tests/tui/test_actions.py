@@ -24,6 +24,7 @@ from memreplay.tui.screens.overlays import BesideScreen, HelpScreen
 from memreplay.tui.screens.regression import RegressionScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.results import ResultsScreen
+from memreplay.tui.screens.review import ReviewScreen
 from memreplay.tui.screens.run import RunScreen
 from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.screens.tests import TestScoresScreen
@@ -54,6 +55,7 @@ SCREENS: dict[Place, type[Screen[Any]]] = {
     "beside": BesideScreen,
     "prompt": TypingScreen,
     "what_if": WhatIfScreen,
+    "review": ReviewScreen,
 }
 
 

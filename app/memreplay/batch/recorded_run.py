@@ -22,6 +22,7 @@ from memreplay.recording.reader import ANY_STATUS, UNFINISHED
 from memreplay.runtime.run import Run, content_digest
 from memreplay.runtime.run_with_tests import RunWithTests
 from memreplay.terminal import say
+from memreplay.text import counted
 
 
 def requests_to_end() -> list[signal.Signals]:
@@ -131,11 +132,11 @@ def _begin(
     statuses = ANY_STATUS if plan.retry_errors else UNFINISHED
     run.begin_run(digests, datasets, resume=statuses if plan.resume else ())
     if tests.sources:
-        around.say(f"running {_count(tests.totals.total(), 'test')}, counted over all memories")
+        around.say(f"running {counted(tests.totals.total(), 'test')}, counted over all memories")
     if not conversations:
         return
     questions = sum(len(conversation.questions) for conversation in conversations)
-    notes = [f"asking {_count(questions, 'question')} of {_count(len(conversations), 'conversation')}"]
+    notes = [f"asking {counted(questions, 'question')} of {counted(len(conversations), 'conversation')}"]
     notes += [f"also running the {name} baseline" for name in run.implicit_baselines]
     if not plan.perceive:
         notes.append("no retrieval at ordinary turns (--perceive records it)")
@@ -191,16 +192,16 @@ async def _play(
             around.say(f"memreplay: {error}")
             return "stopped"
     if lost := runner.asked_again:
-        around.say(f"{_count(lost, 'question')} had been asked without a reply on disk, and asked again")
+        around.say(f"{counted(lost, 'question')} had been asked without a reply on disk, and asked again")
     around.say(_summary(progress))
     given_up = run.rate_limiters.unavailable
     if given_up:
         whole = progress.overall
-        missing = _count(whole.total - whole.done, "question")
+        missing = counted(whole.total - whole.done, "question")
         around.say("\n".join([*given_up.values(), f"{missing} not answered, or not graded"]))
     if (errors := progress.overall.errors) and not runner.stopping:
         around.say(
-            f"{_count(errors, 'answer')} ended in an error; to retry, run the same command with"
+            f"{counted(errors, 'answer')} ended in an error; to retry, run the same command with"
             f" --recording {run.recording_path} --resume --retry-errors"
         )
     if interrupted:
@@ -258,7 +259,3 @@ def _summary(progress: BatchProgress) -> str:
         f"{whole.asked} asked, {whole.reused} replies reused from other runs,"
         f" {whole.resumed} answers resumed; paid {whole.cost}{judged}"
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"

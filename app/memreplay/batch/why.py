@@ -27,7 +27,7 @@ from memreplay.runtime.reasking import Progress, Reasking
 from memreplay.runtime.recorded import settings_of_run
 from memreplay.settings import Settings
 from memreplay.terminal import say
-from memreplay.text import dollars
+from memreplay.text import counted, dollars
 
 _SECONDS_BETWEEN_LINES = 10.0
 
@@ -45,8 +45,8 @@ async def reask(path: Path, run_id: str | None, given: Settings, selection: Sele
             progress = Progress(wrong=_count_wrong(store.recording, run, selection))
             await reasking.check(run.settings["model"] if progress.wrong else ())
             say(
-                f"asking {_count(progress.wrong, 'wrong answer')} again, each under at most"
-                f" {_count(len(selection.interventions), 'change')}"
+                f"asking {counted(progress.wrong, 'wrong answer')} again, each under at most"
+                f" {counted(len(selection.interventions), 'change')}"
             )
             ending = await _ask_all(store, run, reasking, selection, progress)
         finally:
@@ -134,7 +134,7 @@ def _summary(progress: Progress) -> str:
     paid = "unknown" if progress.unpriced and not progress.paid_usd else dollars(progress.paid_usd)
     judged = f" {progress.judged} judged," if progress.judged else ""
     return (
-        f"{progress.answers} of {_count(progress.wrong, 'wrong answer')} done: {progress.asked} asked,{judged}"
+        f"{progress.answers} of {counted(progress.wrong, 'wrong answer')} done: {progress.asked} asked,{judged}"
         f" {progress.reused} replies reused, {progress.recorded} changes asked before, {progress.errors} errors;"
         f" paid {paid}{'+' if progress.unpriced and progress.paid_usd else ''}"
     )
@@ -192,7 +192,3 @@ async def estimate_reasking(path: Path, run_id: str | None, given: Settings, sel
 
 def _say_warning(sentence: str) -> None:
     say(f"warning: {sentence}")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"

@@ -1,4 +1,4 @@
-"""``memreplay datasets``: list datasets, show their coverage, export conversations and tests."""
+"""``memreplay datasets``: list datasets, show their coverage, export, convert, draft questions."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from memreplay.cli.draft import draft
 from memreplay.cli.options import COMMAND_OPTIONS, setting_option
-from memreplay.cli.reading_progress import show_reading_progress
+from memreplay.cli.reading_progress import read_conversations, show_reading_progress
 from memreplay.conversations.chat_logs import log_format
 from memreplay.conversations.coverage import Cell, Coverage, CoverageTable, coverage_of
 from memreplay.conversations.export import as_test_conversation_text, conversation_schema_text, lost_in_export
@@ -48,7 +49,7 @@ def datasets(
         typer.Option("--coverage", help="Show coverage by topic, type, location and salience, and the gaps in it."),
     ] = False,
 ) -> None:
-    """List datasets, or show their coverage. Also: export, convert, print our format's schema."""
+    """List datasets, or show their coverage. Also: export, convert, draft questions, print our format's schema."""
     if context.invoked_subcommand is None:
         show = _show_coverage if coverage else _list_datasets
         show(as_json)
@@ -90,20 +91,14 @@ def convert_dataset(
     """Convert conversations between formats, and say what the new format has no place for."""
     wanted = log_format(to)
     refuse_unusable_output(str(output), (Path(source),))
-    with show_reading_progress() as opened:
-        found = list(load([source], on_opened=opened))
-    chosen = [one for one in found if conversation in (None, one.id)]
-    if not chosen or (len(chosen) > 1 and not wanted.holds_several):
-        raise UsageError(_choose_one(source, found))
+    chosen = read_conversations(source, conversation, several=wanted.holds_several)
     write_whole(str(output), wanted.write(chosen))
     for one in chosen:
         for phrase in wanted.lost(one):
             print(printable(f"left out of {one.id}: {phrase}"), file=sys.stderr)
 
 
-def _choose_one(spec: str, found: Sequence[Conversation]) -> str:
-    ids = ", ".join(printable(one.id) for one in found[:12]) + (", …" if len(found) > 12 else "")
-    return f"{printable(spec)} holds {len(found)} conversations; choose one with --conversation: {ids}"
+command.command("draft")(draft)
 
 
 @command.command("schema")
@@ -114,13 +109,9 @@ def print_schema() -> None:
 
 def _export_conversation(spec: str, conversation_id: str | None, output: Path) -> None:
     """What the format cannot hold is reported on standard error."""
-    with show_reading_progress() as opened:
-        found = list(load([spec], on_opened=opened))
-    chosen = [one for one in found if conversation_id in (None, one.id)]
-    if len(chosen) != 1:
-        raise UsageError(_choose_one(spec, found))
-    write_whole(str(output), as_test_conversation_text(chosen[0]))
-    for phrase in lost_in_export(chosen[0]):
+    (chosen,) = read_conversations(spec, conversation_id)
+    write_whole(str(output), as_test_conversation_text(chosen))
+    for phrase in lost_in_export(chosen):
         print(f"left out: {phrase}", file=sys.stderr)
 
 

@@ -24,7 +24,7 @@ COMMANDS = {
     "check-backend": "Test a memory against the contract, one line per rule.",
     "serve-backend": "Serve a memory over HTTP, as an agent for benchmark runners.",
     "recordings": "List recordings, show one, import a run of another program.",
-    "datasets": "List datasets, show their coverage, export conversations and tests.",
+    "datasets": "List datasets, show their coverage; export, convert, draft questions about a chat log.",
 }
 """Name and help of each command; its module in this package has a ``command``."""
 

@@ -1,16 +1,20 @@
-"""Progress bars while reading big files, on standard error if that is a terminal."""
+"""Reads datasets that commands are given, with progress bars on standard error if that is a terminal."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
+from memreplay.conversations.models import Conversation
+from memreplay.conversations.registry import load
 from memreplay.conversations.validation_errors import SILENT, OnBytesRead, OnOpened
+from memreplay.errors import UsageError
+from memreplay.printable import printable
 from memreplay.rich_console import terminal_console
 
 BIG_FILE_BYTES = 8_000_000
@@ -30,6 +34,25 @@ def show_reading_progress() -> Iterator[OnOpened]:
     )
     with bars:
         yield lambda path: _watch(path, bars)
+
+
+def read_conversations(spec: str, conversation_id: str | None, *, several: bool = False) -> list[Conversation]:
+    """The conversations of a dataset, or the one with an id.
+
+    Raises:
+        UsageError: there is none, or more than one where ``several`` is false.
+    """
+    with show_reading_progress() as opened:
+        found = list(load([spec], on_opened=opened))
+    chosen = [one for one in found if conversation_id in (None, one.id)]
+    if not chosen or (len(chosen) > 1 and not several):
+        raise UsageError(_choose_one(spec, found))
+    return chosen
+
+
+def _choose_one(spec: str, found: Sequence[Conversation]) -> str:
+    ids = ", ".join(printable(one.id) for one in found[:12]) + (", …" if len(found) > 12 else "")
+    return f"{printable(spec)} holds {len(found)} conversations; choose one with --conversation: {ids}"
 
 
 def _watch(path: Path, bars: Progress) -> OnBytesRead:

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 
 Place = Literal[
     "start", "replay", "panel", "results", "run", "tests", "why", "what_if", "biography", "browser",
-    "compare", "regression", "two_whys", "duel", "ask", "beside", "help", "pick", "prompt",
+    "compare", "regression", "two_whys", "duel", "ask", "beside", "help", "pick", "prompt", "review",
 ]  # fmt: skip
 
 PLACES: Final[dict[Place, str]] = {
@@ -31,6 +31,7 @@ PLACES: Final[dict[Place, str]] = {
     "beside": "Before and after",
     "compare": "Tests of two recordings",
     "start": "Start",
+    "review": "Drafted questions",
     "pick": "Choosing",
     "prompt": "Typing",
     "help": "Help",
@@ -334,6 +335,16 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("start", "app.tour", ("T",), "tour", "Start the guided tour: ten keys on the demo."),
     Action("start", "help", ("?",), "help", "Show all keys."),
     Action("start", "app.quit", ("q",), "quit", "Quit."),
+    *_moves("review", "draft"),
+    Action("review", "accept", ("y",), "accept", "Accept the selected draft, and go to the next open one."),
+    Action("review", "reject", ("n",), "reject", "Reject the selected draft, and go to the next open one."),
+    Action("review", "reopen", ("u",), "undo", "Leave the selected draft open again."),
+    Action("review", "answer", ("a", "enter"), "edit answer", "Edit the expected answer of the selected draft."),
+    Action("review", "question", ("c",), "edit question", "Edit the question of the selected draft."),
+    Action("review", "next_open", ("o", "tab"), "next open", "Select the next draft without a decision."),
+    Action("review", "scroll_down", ("J",), "", "Scroll down in the evidence."),
+    Action("review", "scroll_up", ("K",), "", "Scroll up in the evidence."),
+    *_common("review", export="", quit="save and quit"),
     Action("beside", "leave", ("escape", "q", "?"), "back", "Go back."),
     Action("ask", "leave", ("escape",), "back", "Ask nothing."),
     Action("pick", "leave", ("escape",), "back", "Cancel."),

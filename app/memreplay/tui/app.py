@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sqlite3
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
-from rich.text import Text
 from textual import on, work
 from textual.actions import ActionParseResult
-from textual.app import App, SystemCommand
-from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
-from textual.screen import Screen
-from textual.theme import Theme
 
-from memreplay.errors import MemreplayError, RecordingError
-from memreplay.printable import printable
-from memreplay.tui.actions import actions_of, shown_key
-from memreplay.tui.keys import keys_of, sentence_on_lost_keys, without_key
+from memreplay.errors import MemreplayError
 from memreplay.tui.launch import Launch, RunHandle
 from memreplay.tui.requests import (
     BranchWanted,
@@ -40,7 +29,7 @@ from memreplay.tui.requests import (
 )
 from memreplay.tui.screens.dialogs import PickScreen
 from memreplay.tui.screens.start import StartScreen
-from memreplay.tui.themes import FEW_COLOURS
+from memreplay.tui.terminal_app import TerminalApp
 from memreplay.tui.tour import Tour
 
 if TYPE_CHECKING:
@@ -52,22 +41,15 @@ if TYPE_CHECKING:
     from memreplay.tui.sources import ReplaySource
 
 _SECONDS_PER_TURN = 0.8
-INTERRUPTED = 130
 _SECONDS_OF_A_STEP = 3600.0
-_FEW_COLOURS = ("standard", "windows")
-"""Rich's names of colour systems with 16 colours."""
 _SCREENS = ("memreplay.recording.reader", "memreplay.tui.screens.replay", "memreplay.tui.screens.regression")
 
 
-class MemreplayApp(App[None]):
+class MemreplayApp(TerminalApp):
     """memreplay in a terminal. ``seconds_a_turn`` is how long autoplay stays at a turn."""
 
-    TITLE = "memreplay"
-    CSS_PATH = "memreplay.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "quit", "Quit", show=False, priority=True)]
-
     def __init__(self, launch: Launch, seconds_a_turn: float = _SECONDS_PER_TURN) -> None:
-        super().__init__()
+        super().__init__(launch.keys, launch.theme)
         self._launch = launch
         self._start = StartScreen(launch)
         self._seconds_per_turn = seconds_a_turn
@@ -79,11 +61,8 @@ class MemreplayApp(App[None]):
 
     def on_mount(self) -> None:
         """Open the start screen, and over it what the command line asked for."""
-        self.set_keymap(dict(self._launch.keys))
-        self._choose_theme()
+        self.use_keys_and_theme()
         self.push_screen(self._start)
-        if lost := without_key(self._launch.keys):
-            self.notify(sentence_on_lost_keys(lost), severity="warning", markup=False, timeout=20)
         if self._launch.recording is not None and self._launch.against is not None:
             self._open_compared(self._launch.recording, self._launch.against)
         elif self._launch.recording is not None:
@@ -92,43 +71,6 @@ class MemreplayApp(App[None]):
             self._open_conversation(self._launch.conversation, self._launch.backends, self._launch.model)
         elif self._launch.one_of:
             self._open_launched(self._launch.one_of)
-
-    @property
-    def rebound(self) -> Mapping[str, str]:
-        """The user's own keys, by action."""
-        return self._launch.keys
-
-    def get_key_display(self, binding: Binding) -> str:
-        return binding.key_display or shown_key(binding.key)
-
-    def _choose_theme(self) -> None:
-        """The user's theme; in a terminal of 16 colours its own colours, since the nearest ones are mostly grey."""
-        theme = self._launch.theme.theme()
-        if theme in self.available_themes:
-            self.theme = theme
-        elif not self.is_headless and self.console.color_system in _FEW_COLOURS:
-            self.theme = FEW_COLOURS
-        self._theme_to_remember = self.theme
-        self.theme_changed_signal.subscribe(self, self._remember_theme)
-
-    def _remember_theme(self, theme: Theme) -> None:
-        if theme.name != self._theme_to_remember:
-            self._theme_to_remember = theme.name
-            self._launch.theme.remember(theme.name)
-
-    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Every action of the screen, and the themes."""
-        place = getattr(screen, "PLACE", None)
-        keys = keys_of(place, self.rebound) if place else {}
-        for action in actions_of(place) if place else ():
-            if action.is_count:
-                continue
-            run = partial(screen.run_action, action.call)
-            shown = " ".join(map(shown_key, keys[action.id]))
-            yield SystemCommand(
-                action.title, f"{action.description}  ({shown})" if shown else action.description, run
-            )
-        yield SystemCommand("Theme: change the colours, dark or light", "Remembered", self.action_change_theme)
 
     # ---- the tour ------------------------------------------------------------------------------------------
 
@@ -431,22 +373,6 @@ class MemreplayApp(App[None]):
             self._by_hand = source, self._launch.assemble(source.backends, self._launch.model)
         return self._by_hand[1]
 
-    def _fatal_error(self) -> None:
-        """As Textual's, but without local variables: they may hold a key or what a conversation says."""
-        from traceback import format_exception
-
-        from memreplay.llm.secrets import redact_secrets
-
-        self.bell()
-        error = self._exception or sys.exc_info()[1]
-        if isinstance(error, RecordingError | sqlite3.Error):
-            # Damage that shows only while a recording is stepped through.
-            said = f"memreplay: {error}"
-        else:
-            said = "".join(format_exception(error)) if error is not None else "an unknown error"
-        self._exit_renderables.append(Text(printable(redact_secrets(said), keep="\n")))
-        self._close_messages_no_wait()
-
     # ---- leaving -------------------------------------------------------------------------------------------
 
     def _replay_closed(self, _: None) -> None:
@@ -459,22 +385,9 @@ class MemreplayApp(App[None]):
         if run is not None and run.handle.recording_path is not None:
             self._start.say(f"The interrupted run is saved: {run.handle.recording_path}")
 
-    async def action_quit(self) -> None:
-        """Quit; a live run is recorded as interrupted."""
+    async def close_work(self) -> None:
+        """Record a live run as interrupted."""
         await self._interrupt()
-        self.exit()
-
-    @work(group="leaving")
-    async def leave(self) -> None:
-        """Quit because of a signal."""
-        await self._interrupt()
-        self.exit(return_code=INTERRUPTED)
-
-    @work(group="leaving")
-    async def leave_without_terminal(self) -> None:
-        """Exit without restoring the terminal, which is gone."""
-        await self._interrupt()
-        os._exit(INTERRUPTED)
 
     async def _interrupt(self) -> LiveRun | None:
         """Interrupt the live run and return it, if there is one. Concurrent calls wait until this is done."""
