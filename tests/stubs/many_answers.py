@@ -12,7 +12,8 @@ from memreplay.llm.model import PromptMessage
 from memreplay.recording.reader import RunInfo
 from memreplay.scoring.aggregates import build_results
 from memreplay.scoring.equal_tokens import HeldAt
-from memreplay.scoring.results import HitRow, QuestionRow, Results, RunFacts, Tokens
+from memreplay.scoring.question_row import HitRow, QuestionRow, Tokens
+from memreplay.scoring.results import Results, RunFacts
 from memreplay.timeline.timeline import Answer
 
 BACKENDS = ("hybrid", "rag", "full_context")

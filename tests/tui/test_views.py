@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,13 +11,13 @@ from hypothesis import strategies as st
 
 from memreplay.engine.events import ConversationOpened
 from memreplay.timeline.fold import MISSING
-from memreplay.timeline.timeline import Timeline
+from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.document import Layout, LinesDocument
-from memreplay.tui.panels.answers import LABEL_LETTERS, AnswersTable, answers_view, reader_label
+from memreplay.tui.panels.answers import LABEL_LETTERS, AnswersTable, ListedQuestion, answers_view, reader_label
 from memreplay.tui.panels.architectures import panels_of
 from memreplay.tui.panels.conversation import ConversationDocument
 from memreplay.tui.panels.results import Matrix, MatrixDocument, ResultsChoice, labels_of, question_details
-from memreplay.tui.panels.scores import breakdowns, scores_lines
+from memreplay.tui.panels.scores import breakdowns, scores_lines, title_of
 from memreplay.tui.panels.state_lines import state_lines
 from memreplay.tui.text import Row, line, visible
 from tests.tui.builder import BACKENDS, HOSTILE, conversation, events, timeline
@@ -275,15 +276,24 @@ def test_an_error_is_no_wrong_answer_and_nothing_divided_by_nothing_is_a_dash() 
     assert (rag.correct, rag.graded, rag.errors, rag.accuracy) == (1, 2, 1, 0.5)
     assert full.recall_at_10 is None
     shown = text_of(LinesDocument(scores_lines(Matrix(table), None, 100)), 100).splitlines()
-    assert shown[0].split() == ["architecture", "right", "acc", "evidence", "recall@10", "errors", "unparsed"]
-    assert shown[2].split() == ["2", "rag", "1/2", "50%", "100%", "100%", "1", "1"]
+    assert shown[0].split() == [
+        "architecture",
+        "right",
+        "acc",
+        "evidence",
+        "tokens",
+        "recall@10",
+        "errors",
+        "unparsed",
+    ]
+    assert shown[2].split() == ["2", "rag", "1/2", "50%", "100%", "80", "100%", "1", "1"]
 
 
 def test_recall_is_labelled_with_the_number_of_hits_that_was_really_used() -> None:
     headings = [
         text_of(LinesDocument(scores_lines(Matrix(AnswersTable.until(timeline(), 8, top_k)), None, 118)), 118)
         .splitlines()[0]
-        .split()[4]
+        .split()[5]
         for top_k in (None, 3, 10, 50)
     ]
     assert headings == ["recall@10", "recall@3", "recall@10", "recall@10"]
@@ -355,8 +365,38 @@ def test_scores_are_broken_down_by_the_fields_that_questions_have() -> None:
     assert [row.split()[:2] for row in shown] == [["location", "n"], ["early", "2"], ["recent", "1"]]
     assert shown[1].split()[2:5] == ["50%", "R1", "g1"]
     by_system = text_of(LinesDocument(scores_lines(broken, None, 118)), 118).splitlines()
-    assert by_system[0].split()[5:] == ["!", "?", "R", "g"]
-    assert by_system[1].split() == ["1", "hybrid", "2/3", "67%", "67%", "100%", "·", "·", "1", "2"]
+    assert by_system[0].split()[6:] == ["!", "?", "R", "g"]
+    assert by_system[1].split() == ["1", "hybrid", "2/3", "67%", "67%", "80", "100%", "·", "·", "1", "2"]
+
+
+def test_the_options_that_a_memory_chose_are_counted_by_the_right_one() -> None:
+    table = AnswersTable.until(timeline(), 8)
+    with_options = [
+        ListedQuestion(
+            listed.conversation,
+            listed.question.model_copy(update={"choices": ("Vic", "Olot", "Ripoll"), "correct_index": 1}),
+        )
+        for listed in table.questions
+    ]
+    chosen = {"q1": 1, "q2": 2, "q3": None}
+
+    def choosing(answer: Answer) -> Answer:
+        assert answer.scored is not None
+        predicted = chosen[answer.asked.question_id]
+        score = answer.scored.score.model_copy(update={"outcome": "wrong", "predicted_index": predicted})
+        return replace(answer, scored=answer.scored.model_copy(update={"score": score}))
+
+    answers = [choosing(answer) for answer in table.all_answers() if answer.asked.backend == "rag"]
+    known = Matrix(AnswersTable(with_options, answers, ["rag"]))
+    (*_, last) = breakdowns(known)
+    assert title_of(known, last) == "options chosen by rag"
+    shown = [row.split() for row in text_of(LinesDocument(scores_lines(known, last, 78)), 78).splitlines()]
+    assert shown == [
+        ["right", "\\", "chosen", "0", "1", "2", "none"],
+        ["0", "·", "·", "·", "·"],
+        ["1", "·", "1", "1", "1"],
+        ["2", "·", "·", "·", "·"],
+    ]
 
 
 def test_the_embedded_reader_is_named_for_what_it_is() -> None:

@@ -163,7 +163,7 @@ def add_panel(copy: Copy) -> None:
 
 def add_metric(copy: Copy) -> None:
     copy.replace(
-        "app/memreplay/scoring/results.py",
+        "app/memreplay/scoring/question_row.py",
         "    earlier_questions: int = 0\n",
         "    words_in_reply: int | None = None\n    earlier_questions: int = 0\n",
     )

@@ -18,7 +18,8 @@ from memreplay.errors import RecordingError, UsageError
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording, RunStatus
 from memreplay.scoring.answer_key import AnswerKey, read_answer_key
-from memreplay.scoring.results import BackendResults, QuestionRow, Results
+from memreplay.scoring.question_row import QuestionRow
+from memreplay.scoring.results import BackendResults, Results
 
 if TYPE_CHECKING:
     import pandas

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from memreplay.scoring import BREAKDOWNS, By
+from memreplay.scoring.comparisons import contestants_of
 from memreplay.scoring.results import Group, Results
 from memreplay.text import UNKNOWN
 
@@ -13,6 +15,7 @@ Cells = Sequence[Sequence[str]]
 """The heading, then the rows."""
 
 CONFUSION = "right option, chosen option"
+NO_OPTION = "none"
 
 
 def breakdowns_in(results: Results) -> list[By]:
@@ -30,18 +33,36 @@ def breakdown_table(results: Results, by: By) -> Cells:
 
 
 def confusion_tables(results: Results) -> list[tuple[str, Cells]]:
-    """For each backend with multiple-choice questions: how often which option was chosen, by the right one."""
+    """For each backend with multiple-choice questions: how often which option was chosen, by the right one.
+
+    The last column counts replies without a readable choice, so that a row adds up to the graded answers.
+    """
     tables: list[tuple[str, Cells]] = []
+    unread = _unread(results)
     for name, part in results.backends.items():
         if part.multiple_choice is not None:
             matrix = part.multiple_choice.confusion_matrix
-            rows = [[str(right), *(str(number or "") for number in row)] for right, row in enumerate(matrix)]
-            tables.append((name, [["right \\ chosen", *map(str, range(len(matrix)))], *rows]))
+            rows = [
+                [str(right), *(str(number or "") for number in (*row, unread[name, right]))]
+                for right, row in enumerate(matrix)
+            ]
+            tables.append((name, [["right \\ chosen", *map(str, range(len(matrix))), NO_OPTION], *rows]))
     return tables
+
+
+def _unread(results: Results) -> Counter[tuple[str, int | None]]:
+    """Graded replies without a readable choice, by backend and right option."""
+    return Counter(
+        (name, row.correct_index)
+        for name, rows in contestants_of(results.questions).items()
+        for row in rows
+        if row.kind == "choice" and row.predicted_index is None and row.outcome != "error"
+    )
 
 
 def breakdown_csv_rows(results: Results) -> Iterator[Sequence[Cell]]:
     """The heading, then each backend's groups and the cells of its confusion matrix that are not 0."""
+    unread = _unread(results)
     yield ("backend", "by", "group", "total", "graded", "correct", "accuracy", "ci95_low", "ci95_high")
     for name, part in results.backends.items():
         for by, groups in part.breakdown.items():
@@ -51,7 +72,7 @@ def breakdown_csv_rows(results: Results) -> Iterator[Sequence[Cell]]:
                 yield (name, by, group, *counts, found.accuracy, low, high)
         matrix = part.multiple_choice.confusion_matrix if part.multiple_choice else ()
         for right, row in enumerate(matrix):
-            for chosen, number in enumerate(row):
+            for chosen, number in (*enumerate(row), (NO_OPTION, unread[name, right])):
                 if number:
                     yield (name, CONFUSION, f"{right}, {chosen}", number, None, None, None, None, None)
 

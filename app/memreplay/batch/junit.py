@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
 from memreplay.scoring.comparisons import contestants_of
-from memreplay.scoring.results import BackendResults, QuestionRow, Results
+from memreplay.scoring.question_row import QuestionRow
+from memreplay.scoring.results import BackendResults, Results
 
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot hold, not even escaped."""

@@ -29,7 +29,8 @@ from memreplay.scoring.aggregates import build_results
 from memreplay.scoring.answer_key import AnswerKey
 from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.counterfactuals import Counterfactual
-from memreplay.scoring.results import KeyFacts, QuestionRow, Results, RunFacts
+from memreplay.scoring.question_row import QuestionRow
+from memreplay.scoring.results import KeyFacts, Results, RunFacts
 from memreplay.scoring.rows import TEST_KINDS, cost_of_writing, question_row, rows_of_tests
 from memreplay.scoring.what_if import RowKey, with_cures
 from memreplay.scoring.writing import Writing

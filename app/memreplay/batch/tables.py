@@ -1,36 +1,23 @@
-"""The tables of results: scores, what they rest on and cost, where facts were lost, points of tests."""
+"""The tables of results: scores, what they rest on and cost, where facts were lost."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from memreplay.batch.cells import NOTHING, Column, Columns, number, share, shortened
-from memreplay.batch.judge_tables import JUDGING, judge_sentences
-from memreplay.conversations.option_style import OptionStyle
-from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.batch.cells import NOTHING, Column, Columns, number, share
+from memreplay.batch.judge_tables import JUDGING
 from memreplay.scoring.attribution import LABELS, Label
-from memreplay.scoring.comparisons import NEARLY_ALL
 from memreplay.scoring.equal_tokens import HEADLINE_TOKENS, TOKEN_BUDGETS
+from memreplay.scoring.question_row import Interval
 from memreplay.scoring.results import (
     BackendResults,
-    Interval,
     MultipleChoiceResults,
-    QuestionRow,
     RecallResults,
     Results,
-    TestGroup,
     TestResults,
 )
 from memreplay.text import dollars
-
-_REASONS = 3
 
 
 def titled_tables(results: Results) -> list[tuple[str, Columns]]:
@@ -41,8 +28,8 @@ def titled_tables(results: Results) -> list[tuple[str, Columns]]:
         ("Evidence at equal tokens", _columns(results, _RETRIEVAL)),
         ("Recall at equally many hits", _columns(results, _recall_at(_cutoffs(results)))),
         ("Accuracy against tokens", _columns(results, _AGAINST_TOKENS)),
-        ("Writing and reading", _columns(results, _WORK)),
-        ("Abstention", _columns(results, _ABSTENTION) if _should_abstain(results) else {}),
+        ("Writing and reading", _work_columns(results)),
+        ("Abstention", _columns(results, _ABSTENTION) if _is_about_abstention(results) else {}),
         ("Judge and grader", _columns(results, JUDGING)),
         ("Where each fact was lost", failure_columns(results)),
     ]
@@ -58,8 +45,15 @@ def support_columns(results: Results) -> Columns:
     return _columns(results, _SUPPORT)
 
 
-def _should_abstain(results: Results) -> bool:
-    return any(row.abstain for row in results.questions)
+def _is_about_abstention(results: Results) -> bool:
+    """Whether any question was never answered in the conversation, or any reply says so."""
+    return any(row.abstain or row.abstained for row in results.questions)
+
+
+def _work_columns(results: Results) -> Columns:
+    """With columns of which nothing is known: that the cost of writing is unknown is worth a dash."""
+    known = any(backend.writing is not None for backend in results.backends.values())
+    return _all_columns(results, _WORK) if known else _columns(results, _WORK)
 
 
 def _cutoffs(results: Results) -> list[str]:
@@ -79,117 +73,17 @@ def failure_columns(results: Results) -> Columns:
     }
 
 
-def remarks(results: Results) -> list[str]:
-    """The sentences below the tables: each comparison, and caveats."""
-    sentences = []
-    if results.run.status != "finished":
-        sentences.append(f"partial: the run is {results.run.status}, and these are the answers that it has so far.")
-    sentences += _fit_sentences(results)
-    sentences += [f"{comparison.words}." for comparison in results.comparisons]
-    if any(comparison.detectable is not None for comparison in results.comparisons):
-        family = max(comparison.family for comparison in results.comparisons)
-        sentences.append(
-            (
-                f"comparisons: adjusted for {family} pairs of memories, p by Holm and intervals by Bonferroni; "
-                if family > 1
-                else "comparisons: "
-            )
-            + "detectable is the smallest difference that McNemar's test at .05 finds with a power of 80 %."
-        )
-    sentences += judge_sentences(results)
-    sentences += _error_sentences(results)
-    sentences += [
-        f"extraction: {read.model} failed on {read.errors} of {read.calls} exchanges of {name}, which knows less of"
-        f" them; most common reason: {shortened(read.error)}."
-        for name, backend in results.backends.items()
-        if (read := backend.extraction) is not None and read.error is not None
-    ]
-    sentences += [_style_sentence(dataset, style) for dataset, style in results.option_style.items()]
-    if unnamed := len({_question_of(row) for row in results.questions if row.failure == "no_evidence"}):
-        sentences.append(
-            f"no evidence: for {unnamed} of the questions the dataset names no evidence, so it is unknown where the"
-            " fact was lost (--evidence joins LoCoMo's to an MC10 file)."
-        )
-    if any(row.failure == "guessed" and row.closed_book_correct is None for row in results.questions):
-        sentences.append("guessed: or lucky; without a closed_book answer the two cannot be told apart.")
-    if results.answer_key is not None:
-        key = results.answer_key
-        sentences.append(
-            f"adjusted: by {key.file}, which corrects {key.questions} of the questions asked"
-            f" ({key.corrections} corrections in all)."
-        )
-    sentences += [
-        f"LoCoMo F1 (its own metric): {name} {100 * scored.f1:.1f} over {scored.questions} questions; "
-        + ", ".join(f"{each} {100 * found.f1:.1f}" for each, found in scored.by_category.items())
-        + "."
-        for name, backend in results.backends.items()
-        if backend.recall is not None and (scored := backend.recall.locomo_f1) is not None
-    ]
-    sentences += [
-        f"LongMemEval accuracy by question type: {name} "
-        + ", ".join(
-            f"{each} {share(group.accuracy)} of {group.graded}" for each, group in published.by_type.items()
-        )
-        + "."
-        for name, backend in results.backends.items()
-        if backend.recall is not None and (published := backend.recall.longmemeval) is not None
-    ]
-    if any(backend.model == EXTRACTIVE_MODEL for backend in results.backends.values()):
-        sentences.append(f"{EXTRACTIVE_MODEL} is an embedded reader that picks words; it is not a language model.")
-    return sentences
-
-
-def _fit_sentences(results: Results) -> list[str]:
-    """That memories cannot differ, or hardly, where nearly everything is in every prompt."""
-    fit = results.fit
-    if fit is None or fit.in_every_prompt < NEARLY_ALL * fit.questions:
-        return []
-    what_to_change = "To tell them apart, give a smaller --context-tokens or --top-k, or longer histories."
-    if fit.in_every_prompt == fit.questions:
-        return [
-            f"everything fits: every prompt of every memory held the answer to all {fit.questions} questions with"
-            f" evidence, so that these architectures cannot differ here. {what_to_change}"
-        ]
-    return [
-        f"nearly everything fits: every memory's prompts held the answer to {fit.in_every_prompt} of"
-        f" {fit.questions} questions with evidence, so that these architectures can differ on only"
-        f" {fit.questions - fit.in_every_prompt}. {what_to_change}"
-    ]
-
-
 def _columns(results: Results, wanted: Mapping[str, Column]) -> Columns:
     """Without columns that are empty for every backend."""
-    columns = {
-        heading: {name: cell(backend) for name, backend in results.backends.items()}
-        for heading, (cell, _) in wanted.items()
-    }
+    columns = _all_columns(results, wanted)
     return {heading: column for heading, column in columns.items() if set(column.values()) - {NOTHING}}
 
 
-def _question_of(row: QuestionRow) -> tuple[str, str, str]:
-    return row.dataset, row.conversation, row.question_id
-
-
-def _error_sentences(results: Results) -> list[str]:
-    """The number of answers that ended in an error, and the most common reasons."""
-    reasons = Counter(row.error or "no reason given" for row in results.questions if row.outcome == "error")
-    if not reasons:
-        return []
-    listed = [f"{shortened(reason)} ({number})" for reason, number in reasons.most_common(_REASONS)]
-    others = len(reasons) - _REASONS
-    rest = f"; and {others} other reason{'s' * (others > 1)}" if others > 0 else ""
-    return [
-        f"errors: {reasons.total()} of {len(results.questions)} answers ended in one, which is neither right nor"
-        f" wrong: {'; '.join(listed)}{rest}. To retry, run the same command with --resume --retry-errors."
-    ]
-
-
-def _style_sentence(dataset: str, style: OptionStyle) -> str:
-    return (
-        f"{dataset}: a single option differs in case or full stop in {style.odd_one_out} of {style.questions}"
-        f" questions, and is the right one in {style.leaks}; a blind guesser that sees only the options"
-        f" gets {share(style.blind_guesser)} (chance {share(style.chance)})."
-    )
+def _all_columns(results: Results, wanted: Mapping[str, Column]) -> Columns:
+    return {
+        heading: {name: cell(backend) for name, backend in results.backends.items()}
+        for heading, (cell, _) in wanted.items()
+    }
 
 
 def _parts(backend: BackendResults) -> list[MultipleChoiceResults | RecallResults | TestResults]:
@@ -428,80 +322,3 @@ def meaning_of_failures(headings: Iterable[str]) -> list[tuple[str, str]]:
     """The same for the table of failures, whose cells are numbers of answers."""
     by_heading = {label.replace("_", " "): meaning for label, meaning in _LABELS.items()}
     return [(heading, by_heading[heading]) for heading in headings]
-
-
-Rows = Mapping[str, Sequence[str]]
-"""A cell for each memory, by heading."""
-
-HEADING = "tests, points of most points"
-
-
-def print_tests(console: Console, results: Results) -> None:
-    """Points by dataset and in all; then remarks."""
-    names, by_dataset, totals = _points_parts(results), *point_rows(results)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(HEADING)
-    for name in names:
-        table.add_column(Text(name), justify="right")
-    for dataset, cells in by_dataset.items():
-        table.add_row(Text(dataset), *cells)
-    table.add_section()
-    for heading, cells in totals.items():
-        table.add_row(heading, *cells)
-    console.print(table)
-    for sentence in test_remarks(results):
-        console.print(Text(sentence))
-
-
-def point_rows(results: Results) -> tuple[Rows, Rows]:
-    """The rows by dataset, and the totals; a cell for each of :func:`contestants_in_tests`."""
-    tests = _points_parts(results)
-    datasets = dict.fromkeys(dataset for part in tests.values() for dataset in part.by_dataset)
-    by_dataset = {name: [_points(part.by_dataset.get(name)) for part in tests.values()] for name in datasets}
-    totals = {heading: [cell(part) for part in tests.values()] for heading, cell in _TOTALS.items()}
-    return by_dataset, {
-        heading: [text or NOTHING for text in cells] for heading, cells in totals.items() if any(cells)
-    }
-
-
-def contestants_in_tests(results: Results) -> list[str]:
-    """The memories that ran tests, in order."""
-    return list(_points_parts(results))
-
-
-def test_remarks(results: Results) -> list[str]:
-    """Remarks on an imported run, and on the cost of writing the tests."""
-    sentences = []
-    for part in _points_parts(results).values():
-        if part.differing:
-            sentences.append(f"score differs from the recorded one: {', '.join(part.differing)}")
-        if part.not_recomputed:
-            sentences.append(f"not rescored, the recorded score counts: {', '.join(part.not_recomputed)}")
-    if results.tests_written_usd is not None:
-        sentences.append(f"writing the tests cost {dollars(results.tests_written_usd)}, paid once for all memories")
-    return sentences
-
-
-def _points_parts(results: Results) -> dict[str, TestResults]:
-    return {name: backend.tests for name, backend in results.backends.items() if backend.tests is not None}
-
-
-def _points(group: TestGroup | None) -> str:
-    if group is None or not group.total:
-        return NOTHING
-    ungraded = f" ({group.errors} ungraded)" if group.errors else ""
-    return f"{group.score:.3g}/{group.max_score:g}{ungraded}" if group.graded else f"ungraded: {group.errors}"
-
-
-def _all_recorded(part: TestResults) -> str:
-    return "" if part.recorded_score is None else f"{part.recorded_score:.3g}"
-
-
-_TOTALS: dict[str, Callable[[TestResults], str]] = {
-    "all": _points,
-    "recorded": _all_recorded,
-    "LTM score, tokens": lambda part: "" if part.ltm_score is None else f"{part.ltm_score:.0f}",
-    "cost of the benchmark": lambda part: (
-        "" if part.benchmark_cost_usd is None else dollars(part.benchmark_cost_usd)
-    ),
-}

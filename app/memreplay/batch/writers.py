@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rich import box
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -17,26 +18,18 @@ from memreplay.batch.breakdowns import Cell, breakdown_csv_rows, breakdown_table
 from memreplay.batch.cells import Columns
 from memreplay.batch.judge_tables import disagreement_sentence
 from memreplay.batch.junit import as_junit
-from memreplay.batch.tables import (
-    HEADING,
-    contestants_in_tests,
-    failure_columns,
-    meaning_of_failures,
-    meaning_of_scores,
-    point_rows,
-    print_tests,
-    remarks,
-    test_remarks,
-    titled_tables,
-)
+from memreplay.batch.points import HEADING, contestants_in_tests, point_rows, print_tests, test_remarks
+from memreplay.batch.remarks import remarks
+from memreplay.batch.tables import failure_columns, meaning_of_failures, meaning_of_scores, titled_tables
 from memreplay.batch.what_if_tables import meaning_of_cures, what_if_remarks, what_if_tables
 from memreplay.errors import UsageError
 from memreplay.files import refuse_unusable_output, write_whole
 from memreplay.printable import printable
 from memreplay.rich_console import terminal_console
-from memreplay.scoring import By
+from memreplay.scoring import Shown
 from memreplay.scoring.equal_tokens import TOKEN_BUDGETS
-from memreplay.scoring.results import QuestionRow, Results
+from memreplay.scoring.question_row import QuestionRow
+from memreplay.scoring.results import Results
 
 _STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """What a spreadsheet may evaluate as a formula (OWASP, "CSV Injection")."""
@@ -279,7 +272,7 @@ def write_results(results: Results, outputs: Sequence[str]) -> None:
             write_whole(output, RENDERERS[ending_of(output, RENDERERS) or ".md"](results))
 
 
-def print_table(results: Results, by: Sequence[By] = ()) -> None:
+def print_table(results: Results, by: Sequence[Shown] = ()) -> None:
     """Print all tables, the breakdowns that are asked for, and remarks."""
     console = terminal_console(width=_WIDTH_WITHOUT_TERMINAL)
     for title, columns in titled_tables(results):
@@ -287,6 +280,9 @@ def print_table(results: Results, by: Sequence[By] = ()) -> None:
             console.print(Text(title, style="bold"))
         console.print(_table(columns, results.backends))
     for each in by:
+        if each == "options":
+            _print_options(console, results)
+            continue
         console.print(Text(f"By {each}", style="bold"))
         cells = breakdown_table(results, each)
         console.print(_breakdown(cells) if len(cells) > 1 else f"no question names a {each}")
@@ -297,6 +293,16 @@ def print_table(results: Results, by: Sequence[By] = ()) -> None:
         console.print(_breakdown(cells))
     for sentence in (*remarks(results), *what_if_remarks(results)):
         console.print(Text(sentence), soft_wrap=True)
+
+
+def _print_options(console: Console, results: Results) -> None:
+    """Which options were chosen, by the right one: a table for each backend."""
+    tables = confusion_tables(results)
+    if not tables:
+        console.print("no question has options")
+    for name, cells in tables:
+        console.print(Text(f"Options chosen: {name}", style="bold"))
+        console.print(_breakdown(cells))
 
 
 def _breakdown(cells: Sequence[Sequence[str]]) -> Table:

@@ -28,7 +28,7 @@ from memreplay.paths import new_recording_path
 from memreplay.runtime.changes import Selection
 from memreplay.runtime.models import refuse_extractive_judge
 from memreplay.runtime.run_with_tests import RunWithTests
-from memreplay.scoring import By
+from memreplay.scoring import Shown
 from memreplay.scoring.results import Results
 from memreplay.settings import Settings
 from memreplay.terminal import say
@@ -46,7 +46,7 @@ class BatchOptions:
     outputs: tuple[str, ...]
     fail_under: float | None
     answer_key: Path | None = None
-    by: tuple[By, ...] = ()
+    by: tuple[Shown, ...] = ()
     why: bool = False
 
     def files_read(self) -> Iterator[Path]:

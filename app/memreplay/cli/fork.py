@@ -25,7 +25,7 @@ from memreplay.recording.reader import Recording, RunInfo
 from memreplay.runtime.branching import BranchRun, existing_branch
 from memreplay.runtime.branching import fork as prepared
 from memreplay.runtime.edits import FORMS, Edits
-from memreplay.scoring.results import QuestionRow
+from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.run_comparison import AnswerRow, compare_runs
 from memreplay.settings import read_settings
 from memreplay.terminal import say

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_origin, get_type_hints
 import typer
 
 from memreplay.errors import UsageError
-from memreplay.scoring import BREAKDOWNS, By
+from memreplay.scoring import SHOWN, Shown
 from memreplay.settings import Names, Settings, flags
 
 GivenSettings = dict[str, Any]
@@ -108,18 +108,19 @@ Breakdowns = Annotated[
     list[str] | None,
     typer.Option(
         "--by",
-        metavar="type|category|location|salience",
-        help="Print the results by this too; Markdown and .breakdown.csv have all. Repeatable.",
+        metavar="type|category|location|salience|options",
+        help="Print the results by this too, or which options were chosen; Markdown and .breakdown.csv have all."
+        " Repeatable.",
     ),
 ]
 
 
-def chosen_breakdowns(names: Sequence[str] | None) -> tuple[By, ...]:
+def chosen_breakdowns(names: Sequence[str] | None) -> tuple[Shown, ...]:
     """The values of ``--by``. Raises UsageError for any other."""
     for name in names or ():
-        if name not in BREAKDOWNS:
-            raise UsageError(f"--by {name}: expected {', '.join(BREAKDOWNS)}")
-    return tuple(by for by in BREAKDOWNS if by in (names or ()))
+        if name not in SHOWN:
+            raise UsageError(f"--by {name}: expected {', '.join(SHOWN)}")
+    return tuple(by for by in SHOWN if by in (names or ()))
 
 
 AnswerKeyFile = Annotated[

@@ -18,7 +18,7 @@ from memreplay.errors import RecordingError, UsageError
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.recording.scores import store_scores
-from memreplay.scoring import By
+from memreplay.scoring import Shown
 from memreplay.scoring.results import Results
 
 command = typer.Typer(**COMMAND_OPTIONS)
@@ -56,7 +56,7 @@ def write_report(
     run_id: str | None,
     outputs: Sequence[str],
     answer_key: Path | None,
-    by: Sequence[By] = (),
+    by: Sequence[Shown] = (),
     replays: Sequence[str] = (),
 ) -> Results:
     """Write the results of a recorded run, the newest by default, and print its tables and these breakdowns.

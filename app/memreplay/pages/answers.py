@@ -9,7 +9,8 @@ from memory_backends.controls import CONTROLS
 from memreplay.pages.plots import Spec
 from memreplay.pages.two_runs import without_prefix
 from memreplay.scoring.comparisons import contestants_of
-from memreplay.scoring.results import Interval, QuestionRow, Results
+from memreplay.scoring.question_row import Interval, QuestionRow
+from memreplay.scoring.results import Results
 from memreplay.text import UNKNOWN
 
 Cells = Sequence[str]

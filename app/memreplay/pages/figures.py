@@ -11,8 +11,9 @@ from memreplay.pages.plots import PATTERNS, WIDTH, percent_axis, series
 from memreplay.scoring.aggregates import group_of
 from memreplay.scoring.attribution import LABELS, Label
 from memreplay.scoring.equal_tokens import TOKEN_BUDGETS
+from memreplay.scoring.question_row import Interval, QuestionRow
 from memreplay.scoring.repeats import by_conversation, shares_right
-from memreplay.scoring.results import Group, Interval, QuestionRow
+from memreplay.scoring.results import Group
 from memreplay.scoring.statistics import clustered_interval
 from memreplay.text import UNKNOWN, dollars
 

@@ -15,7 +15,8 @@ from memreplay.pages.prompts import PromptTable
 from memreplay.pages.two_runs import without_prefix
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.scoring.comparisons import contestants_of
-from memreplay.scoring.results import HitRow, QuestionRow, Results
+from memreplay.scoring.question_row import HitRow, QuestionRow
+from memreplay.scoring.results import Results
 from memreplay.timeline.timeline import Answer, AnswerIndex, Timeline
 
 Asks = Mapping[tuple[str, str, str, int], Answer]

@@ -7,14 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memreplay.batch.tables import (
-    failure_columns,
-    meaning_of_failures,
-    meaning_of_scores,
-    remarks,
-    test_remarks,
-    titled_tables,
-)
+from memreplay.batch.points import test_remarks
+from memreplay.batch.remarks import remarks
+from memreplay.batch.tables import failure_columns, meaning_of_failures, meaning_of_scores, titled_tables
 from memreplay.pages.answers import Answers, Figure
 from memreplay.pages.document import SCRIPTS, STYLES, Data, page
 from memreplay.pages.figures import figures_of

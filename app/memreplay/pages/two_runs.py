@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from memreplay.scoring.aggregates import build_results
-from memreplay.scoring.results import BackendResults, Comparison, QuestionRow, Results
+from memreplay.scoring.question_row import QuestionRow
+from memreplay.scoring.results import BackendResults, Comparison, Results
 
 PREFIXES = ("A ", "B ")
 """What stands before the name of a backend of the first and of the second run."""

@@ -11,7 +11,7 @@ from sqlite_utils import Database
 
 from memreplay.recording.connection import connect_read_only, leave_wal, open_exclusively
 from memreplay.recording.run_rows import reporting_write_errors
-from memreplay.scoring.results import QuestionRow
+from memreplay.scoring.question_row import QuestionRow
 
 
 def store_scores(path: Path, run_id: str, rows: Sequence[QuestionRow]) -> None:
@@ -72,7 +72,7 @@ _SAME_NAMES = (
     "recall_ms",
     "error",
 )
-"""Columns that are named and filled as in :class:`~memreplay.scoring.results.QuestionRow`."""
+"""Columns that are named and filled as in :class:`~memreplay.scoring.question_row.QuestionRow`."""
 
 
 def _score(run_id: str, row: QuestionRow) -> dict[str, Any]:

@@ -11,3 +11,8 @@ By = Literal["type", "category", "location", "salience"]
 """A field of a question by which results are broken down."""
 
 BREAKDOWNS: tuple[By, ...] = get_args(By)
+
+Shown = By | Literal["options"]
+"""A breakdown to print; ``options`` is which options were chosen instead of which."""
+
+SHOWN: tuple[Shown, ...] = (*BREAKDOWNS, "options")

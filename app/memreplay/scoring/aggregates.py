@@ -19,9 +19,9 @@ from memreplay.scoring.answer_key import Adjusted
 from memreplay.scoring.attribution import LABELS
 from memreplay.scoring.comparisons import compare_pairs, contestants_of, pairs_within
 from memreplay.scoring.published import locomo_f1_of, longmemeval_of
+from memreplay.scoring.question_row import ANSWER_METRICS, Interval, QuestionRow, RowKind, Tokens, recall_field
 from memreplay.scoring.repeats import Key, by_conversation, key_of, shares_right
 from memreplay.scoring.results import (
-    ANSWER_METRICS,
     AbstentionResults,
     AdjustedResults,
     BackendResults,
@@ -29,21 +29,16 @@ from memreplay.scoring.results import (
     Fit,
     Group,
     Headline,
-    Interval,
     KeyFacts,
     Latency,
     MultipleChoiceResults,
-    QuestionRow,
     RecallResults,
     Results,
     RetrievalResults,
     RetrievedAt,
-    RowKind,
     RunFacts,
     TestGroup,
     TestResults,
-    Tokens,
-    recall_field,
 )
 from memreplay.scoring.statistics import clustered_interval, mean, percentile, wilson_interval
 from memreplay.scoring.what_if import what_if_of

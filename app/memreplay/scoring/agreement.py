@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 from memreplay.conversations.models import Frozen
-from memreplay.scoring.results import Agreement, Disagreement, JudgeResults, QuestionRow, Rater, Tokens
+from memreplay.scoring.question_row import QuestionRow, Tokens
+from memreplay.scoring.results import Agreement, Disagreement, JudgeResults, Rater
 from memreplay.scoring.statistics import cohens_kappa
 
 Verdict = bool | None

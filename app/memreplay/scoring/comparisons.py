@@ -27,14 +27,17 @@ from typing import Any, Protocol, TypeVar
 from memory_backends.controls import CONTROLS
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.tokens import UNKNOWN_WINDOW_BUDGET, context_window
+from memreplay.scoring.question_row import Interval, QuestionRow
 from memreplay.scoring.repeats import Graded, Key, key_of, shares_right
-from memreplay.scoring.results import Comparison, Interval, QuestionRow
+from memreplay.scoring.results import Comparison
 from memreplay.scoring.statistics import (
     clustered_difference_interval,
     detectable_difference,
     holm,
+    jackknife_variance,
     mcnemar_exact,
     paired_interval,
+    paired_variance,
     sign_flip_exact,
 )
 
@@ -210,6 +213,19 @@ def _interval(table: _Table, confidence: float = 0.95) -> Interval | None:
     return max(over_questions, over_conversations, key=lambda interval: interval[1] - interval[0])
 
 
+def _detectable(table: _Table, family: int) -> float | None:
+    """The smallest difference that this comparison could have detected, at the level of each of ``family`` pairs.
+
+    Questions of one conversation are alike: where the test is over conversations, their effective number counts.
+    """
+    effect = 1.0
+    over_questions = paired_variance(table.only_a, table.only_b, table.n) if table.n else 0.0
+    if over_questions and _is_enough_for_a_claim(table):
+        effect = max(1.0, jackknife_variance(table.by_conversation) / over_questions)
+    level = SIGNIFICANCE_LEVEL / family
+    return detectable_difference((table.only_a + table.only_b) / effect, table.n / effect, 1 - level)
+
+
 def _is_decided_by_default_limit(table: _Table) -> bool:
     """Whether the lead is no larger than what an assumed limit may have cost the loser."""
     lead = table.only_a - table.only_b
@@ -243,7 +259,7 @@ def _comparison(pair: Pair, table: _Table, p_holm: float | None, family: int) ->
         words="",
         family=family if is_adjusted else 0,
         ci95_adjusted=_interval(table, 1 - SIGNIFICANCE_LEVEL / family) if is_adjusted else None,
-        detectable=detectable_difference(table.only_a + table.only_b, table.n),
+        detectable=_detectable(table, family if is_adjusted else 1),
         decided_by_default_limit=is_limited,
     )
     return comparison.model_copy(update={"words": _words(pair, table, comparison)})

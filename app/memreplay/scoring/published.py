@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from memreplay.conversations.formats.locomo import CATEGORIES
 from memreplay.conversations.formats.longmemeval import ABSTENTION_SUFFIX
 from memreplay.grading.published import locomo_f1
-from memreplay.scoring.results import Group, LocomoCategory, LocomoF1, LongMemEvalResults, QuestionRow
+from memreplay.scoring.question_row import QuestionRow
+from memreplay.scoring.results import Group, LocomoCategory, LocomoF1, LongMemEvalResults
 from memreplay.scoring.statistics import mean
 
 _LONGMEMEVAL_TYPES = (

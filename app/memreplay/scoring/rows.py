@@ -29,7 +29,7 @@ from memreplay.scoring.answer_key import Adjusted
 from memreplay.scoring.attribution import Attribution
 from memreplay.scoring.equal_tokens import held_at_tokens, piece_of
 from memreplay.scoring.holding import Answerable
-from memreplay.scoring.results import ANSWER_METRICS, HitRow, JudgeRow, QuestionRow, Tokens, recall_field
+from memreplay.scoring.question_row import ANSWER_METRICS, HitRow, JudgeRow, QuestionRow, Tokens, recall_field
 from memreplay.scoring.statistics import mean
 
 MAX_SCORE = 1.0

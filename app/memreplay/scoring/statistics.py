@@ -215,14 +215,22 @@ def cohens_kappa(both: int, only_a: int, only_b: int, neither: int) -> float | N
     return None if by_chance == 1 else ((both + neither) / n - by_chance) / (1 - by_chance)
 
 
-def detectable_difference(discordant: int, n: int, confidence: float = 0.95, power: float = 0.8) -> float | None:
+def paired_variance(b: int, c: int, n: int) -> float:
+    """The variance of the difference of two rates over ``n`` questions, where ``b`` and ``c`` differ."""
+    return (b + c - (b - c) ** 2 / n) / n**2
+
+
+def detectable_difference(
+    discordant: float, n: float, confidence: float = 0.95, power: float = 0.8
+) -> float | None:
     """The smallest difference of two rates that McNemar's test over ``n`` questions finds with this power.
 
     Connor, R. J. (1987), "Sample size for testing differences in proportions for the paired-sample design",
     Biometrics 43, 207–211: ``n = (z₁ √ψ + z₂ √(ψ − δ²))² / δ²``, solved for the difference δ, where ψ is the share
     of ``discordant`` questions, which only one of the two has right, z₁ the quantile of the two-sided test and z₂
     that of the power. No difference exceeds ψ: where none up to it is found, ψ grows with δ. None if not even the
-    difference of 1 is found. It assumes independent questions, and one test.
+    difference of 1 is found. For dependent questions pass their effective numbers, for one of several tests its
+    own confidence.
     """
     z_test, z_power = normal_quantile(confidence), NormalDist().inv_cdf(power)
 

@@ -29,7 +29,7 @@ from memreplay.scoring.counterfactuals import (
     cure_of,
     least_repair,
 )
-from memreplay.scoring.results import QuestionRow
+from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.statistics import paired_interval, wilson_interval
 from memreplay.text import normalised
 

@@ -10,7 +10,8 @@ from typing import Any
 from memory_backends.registry import BACKEND_NAMES
 from memory_backends.stores.trace import Extraction, ModelCall, Phase
 from memreplay.engine.events import BackgroundWorkSettled, Observed
-from memreplay.scoring.results import ExtractionResults, Tokens, WritingResults
+from memreplay.scoring.question_row import Tokens
+from memreplay.scoring.results import ExtractionResults, WritingResults
 
 _REMOTE_EMBEDDER = "litellm:"
 

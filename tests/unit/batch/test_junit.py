@@ -8,7 +8,8 @@ import pytest
 
 from memreplay.batch.junit import as_junit
 from memreplay.scoring.aggregates import build_results
-from memreplay.scoring.results import QuestionRow, RunFacts
+from memreplay.scoring.question_row import QuestionRow
+from memreplay.scoring.results import RunFacts
 from tests.unit.scoring.samples import choice, hit, recall, reply, row
 
 junitparser = pytest.importorskip("junitparser")

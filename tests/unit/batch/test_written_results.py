@@ -8,21 +8,24 @@ import io
 import pytest
 
 from memory_backends.stores.trace import Extraction
+from memreplay.batch.remarks import remarks
 from memreplay.batch.tables import (
     HEADINGS,
     meaning_of_failures,
     meaning_of_scores,
-    remarks,
     score_columns,
     support_columns,
+    titled_tables,
 )
-from memreplay.batch.writers import as_breakdown_csv, as_csv, as_markdown
+from memreplay.batch.writers import as_breakdown_csv, as_csv, as_markdown, print_table
 from memreplay.conversations.option_style import option_style
+from memreplay.engine.events import Observed
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.model import Reply
 from memreplay.scoring.aggregates import build_results
 from memreplay.scoring.attribution import LABELS
-from memreplay.scoring.results import KeyFacts, QuestionRow, Results, RunFacts
+from memreplay.scoring.question_row import QuestionRow
+from memreplay.scoring.results import KeyFacts, Results, RunFacts
 from memreplay.scoring.writing import Writing
 from tests.unit.scoring.samples import choice, hit, recall, reply, row
 
@@ -201,3 +204,37 @@ def test_breakdowns_and_chosen_options_are_in_markdown_and_in_a_csv_file() -> No
         ("right option, chosen option", "3, 0", "2", ""),
         ("right option, chosen option", "3, 3", "1", ""),
     ]
+
+
+def test_a_reply_without_a_readable_choice_stands_in_the_row_of_the_right_option() -> None:
+    unread = row(choice(id="d"), reply("either, or neither"))
+    assert unread.outcome == "unparsed"
+    results = results_of(row(choice(id="a"), reply("3")), unread, row(choice(id="e"), reply(None, error="down")))
+    text = as_markdown(results)
+    assert "| 7 | 8 | 9 | none |" in text and "| 3 |  |  |  | 1 |  |  |  |  |  |  | 1 |" in text
+    assert 'rag,"right option, chosen option","3, none",1' in as_breakdown_csv(results)
+
+
+def test_the_chosen_options_are_printed_where_they_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    results = results_of(row(choice(), reply("3")))
+    print_table(results)
+    assert "Options chosen" not in capsys.readouterr().out
+    print_table(results, ["options"])
+    assert "Options chosen: rag" in capsys.readouterr().out
+    print_table(results_of(row(recall(), reply("Ida"))), ["options"])
+    assert "no question has options" in capsys.readouterr().out
+
+
+def test_what_writing_took_is_a_column_even_where_it_is_unknown() -> None:
+    rows = [row(choice(), reply("3"), backend="own.module:Memory")]
+    writing = Writing()
+    writing.add(Observed(conversation="c", turn=2, backend="own.module:Memory", ms=5.0, turns=("1", "2")))
+    columns = dict(titled_tables(build_results(RUN, rows, writing={"own.module:Memory": writing})))
+    assert columns["Writing and reading"]["cost of writing"] == {"own.module:Memory": "–"}
+
+
+def test_abstention_has_a_table_where_a_reply_abstains_from_what_was_said() -> None:
+    assert "Abstention" not in dict(titled_tables(results_of(row(recall(), reply("Ida and Bo")))))
+    columns = dict(titled_tables(results_of(row(recall(), reply("It was not mentioned.")))))["Abstention"]
+    assert (columns["never said"]["rag"], columns["abstained"]["rag"]) == ("0", "1")
+    assert (columns["precision"]["rag"]) == "0.0 %"

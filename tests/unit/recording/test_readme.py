@@ -15,7 +15,8 @@ from memreplay.paths import demo_recording
 from memreplay.scoring.attribution import LABELS
 from memreplay.scoring.comparisons import Comparison
 from memreplay.scoring.evidence_trail import Loss
-from memreplay.scoring.results import BackendResults, Headline, QuestionRow, Results
+from memreplay.scoring.question_row import QuestionRow
+from memreplay.scoring.results import BackendResults, Headline, Results
 from tests.conftest import REPOSITORY
 
 README = (REPOSITORY / "recordings" / "README.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from memreplay.conversations.models import Conversation, Question
 from memreplay.engine.answers import UNRANKED_BACKENDS, score_reply, score_retrieval
 from memreplay.engine.events import AnswerScored, QuestionAsked, ReplyReceived
 from memreplay.llm.model import PromptMessage, Reply, TokenUsage
-from memreplay.scoring.results import QuestionRow
+from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.rows import question_row
 
 MODEL = "stub/model"

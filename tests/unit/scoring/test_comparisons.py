@@ -8,7 +8,9 @@ from dataclasses import replace
 import pytest
 
 from memreplay.scoring.comparisons import Pair, compare_pairs, pairs_within, verdicts_of
-from memreplay.scoring.results import Comparison, QuestionRow
+from memreplay.scoring.question_row import QuestionRow
+from memreplay.scoring.results import Comparison
+from memreplay.scoring.statistics import detectable_difference
 from tests.unit.scoring.samples import choice, reply, row
 
 RIGHT, WRONG, ERROR = reply("3"), reply("0"), reply(None, error="timed out")
@@ -68,6 +70,29 @@ def test_the_sentence_names_the_better_backend_first() -> None:
 
 def test_equals_are_called_equal() -> None:
     assert "equally many right on these 2 questions" in compared((1, True, False), (1, False, True)).words
+
+
+def test_the_detectable_difference_is_that_of_the_level_at_which_the_pair_is_judged() -> None:
+    cells = [(1, True, False)] * 30 + [(1, False, True)] * 20 + [(1, True, True)] * 150
+    (alone,), family = compare_pairs([pair(*cells)]), compare_pairs([pair(*cells)] * 3)
+    assert alone.detectable is not None and alone.detectable == detectable_difference(50, 200)
+    assert {found.detectable for found in family} == {detectable_difference(50, 200, 1 - 0.05 / 3)}
+    assert all(found.detectable > alone.detectable for found in family if found.detectable)
+
+
+def test_where_questions_of_a_conversation_are_alike_only_a_larger_difference_is_detected() -> None:
+    def ten_conversations(are_alike: bool) -> Comparison:
+        return compared(
+            *(
+                (conversation, (conversation % 2 == 0) == (are_alike or place % 2 == 0), place % 5 > 0)
+                for conversation in range(10)
+                for place in range(20)
+            )
+        )
+
+    alike, mixed = ten_conversations(True), ten_conversations(False)
+    assert alike.n == mixed.n and alike.detectable is not None and mixed.detectable is not None
+    assert alike.detectable > 1.5 * mixed.detectable
 
 
 def test_p_values_are_adjusted_for_the_number_of_pairs() -> None:

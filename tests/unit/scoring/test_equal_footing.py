@@ -12,7 +12,8 @@ from memreplay.engine.events import BackgroundWorkSettled, Observed
 from memreplay.scoring.aggregates import abstention_of, breakdown_of, build_results, fit_of, retrieval_of
 from memreplay.scoring.equal_tokens import held_at_tokens
 from memreplay.scoring.holding import Answerable
-from memreplay.scoring.results import QuestionRow, Results, RunFacts
+from memreplay.scoring.question_row import QuestionRow
+from memreplay.scoring.results import Results, RunFacts
 from memreplay.scoring.statistics import detectable_difference, normal_quantile, t_quantile
 from memreplay.scoring.writing import Writing, writing_of
 from tests.unit.scoring.samples import choice, hit, recall, reply, row

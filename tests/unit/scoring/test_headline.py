@@ -8,7 +8,7 @@ import pytest
 
 from memreplay.llm.model import TokenUsage
 from memreplay.scoring.aggregates import headline_of
-from memreplay.scoring.results import QuestionRow
+from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.statistics import clustered_interval, wilson_interval
 from tests.unit.scoring.samples import choice, hit, recall, reply, row
 

@@ -11,7 +11,8 @@ from memreplay.engine.answers import CUTOFFS
 from memreplay.grading import Score
 from memreplay.llm.model import TokenUsage
 from memreplay.scoring.aggregates import build_results
-from memreplay.scoring.results import ANSWER_METRICS, QuestionRow, RecallResults, Results, RunFacts, recall_field
+from memreplay.scoring.question_row import ANSWER_METRICS, QuestionRow, recall_field
+from memreplay.scoring.results import RecallResults, Results, RunFacts
 from memreplay.scoring.statistics import wilson_interval
 from tests.unit.scoring.samples import MODEL, choice, hit, recall, reply, row
 

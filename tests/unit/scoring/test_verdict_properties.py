@@ -15,7 +15,8 @@ from memreplay.engine.events import AnswerScored, QuestionAsked, ReplyReceived
 from memreplay.llm.model import Reply
 from memreplay.scoring.aggregates import build_results
 from memreplay.scoring.attribution import WRONG, Attribution, Attributor
-from memreplay.scoring.results import QuestionRow, RunFacts
+from memreplay.scoring.question_row import QuestionRow
+from memreplay.scoring.results import RunFacts
 from memreplay.scoring.rows import question_row
 from memreplay.timeline.timeline import Timeline
 from tests.stubs.rewriting_memory import Links, Shape, Write, rewriting

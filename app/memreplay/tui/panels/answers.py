@@ -113,7 +113,10 @@ Labels = Mapping[tuple[str, AskKey], Label]
 
 @dataclass(frozen=True)
 class Summary:
-    """The scores of one system. Accuracies and shares are None if there was nothing to divide by."""
+    """The scores of one system. Accuracies, shares and means are None if there was nothing to divide by.
+
+    ``context_tokens`` is the mean number of tokens of memory in a prompt.
+    """
 
     system: System
     total: int
@@ -123,6 +126,7 @@ class Summary:
     accuracy: float | None
     evidence_in_prompt: float | None
     recall_at_10: float | None
+    context_tokens: float | None
 
     @property
     def graded(self) -> int:
@@ -199,6 +203,7 @@ class AnswersTable:
             accuracy=outcomes.count("correct") / graded if graded else None,
             evidence_in_prompt=_mean(one.evidence_in_prompt for one in found if one.evidence_in_prompt is not None),
             recall_at_10=_mean(one.recall_at[10] for one in found if one.recall_at),
+            context_tokens=_mean(answer.asked.context_tokens for answer in given if answer.asked.prompt),
         )
 
 

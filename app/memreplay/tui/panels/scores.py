@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 from memreplay.scoring import By
 from memreplay.scoring.attribution import LABELS, Label
+from memreplay.text import UNKNOWN
 from memreplay.tui.panels.answers import LABEL_LETTERS, ListedQuestion, System, percent, stage_chip
 from memreplay.tui.panels.results import Matrix, field_of, rank_of_value
 from memreplay.tui.text import Line, Span, cells, line, one_line, pad
 
 _ROOM_FOR_RECALL = 100
-"""Cells of the width from which on recall at k has a column."""
+"""Cells of the width from which on recall at k and the tokens of memory in a prompt have a column."""
+RIGHT_BY_CHOSEN = "right \\ chosen"
 RIGHT = frozenset(label for label in LABELS if LABEL_LETTERS[label] == "✓")
 
 
@@ -56,17 +58,68 @@ def tally(matrix: Matrix, questions: Iterable[ListedQuestion], system: System) -
     )
 
 
-def breakdowns(matrix: Matrix) -> list[By | None]:
-    """The tables to go through: per system (None), then by each field with several values."""
+def _rounded(tokens: float | None) -> str:
+    return UNKNOWN if tokens is None else f"{tokens:,.0f}"
+
+
+Breakdown = By | System | None
+"""Scores per system (None), by a field of the questions, or which options a system chose."""
+
+
+def title_of(matrix: Matrix, by: Breakdown) -> str:
+    """What a breakdown shows."""
+    if isinstance(by, System):
+        return f"options chosen by {matrix.table.name_of(by)}"
+    return f"scores by {by or 'architecture'}"
+
+
+def breakdowns(matrix: Matrix) -> list[Breakdown]:
+    """The tables to go through: per system, by each field with several values, then the options that each chose."""
     several = [
         name for name in matrix.fields if len({field_of(listed, name) for listed in matrix.table.questions}) > 1
     ]
-    return [None, *several]
+    chosen = [system for system in matrix.table.systems if _choices(matrix, system)] if _has_options(matrix) else []
+    return [None, *several, *chosen]
 
 
-def scores_lines(matrix: Matrix, by: By | None, width: int) -> list[Line]:
-    """The scores of each system, or of each group of questions."""
+def scores_lines(matrix: Matrix, by: Breakdown, width: int) -> list[Line]:
+    """The scores of each system or of each group of questions, or how often a system chose which option."""
+    if isinstance(by, System):
+        return _options_chosen(matrix, by)
     return _by_system(matrix, width) if by is None else _by_group(matrix, by, width)
+
+
+def _has_options(matrix: Matrix) -> bool:
+    return any(listed.question.choices for listed in matrix.table.questions)
+
+
+def _choices(matrix: Matrix, system: System) -> Counter[tuple[int, int | None]]:
+    """How often which option was chosen, by the right one; None for a reply without a readable choice."""
+    given = (
+        (listed.question.correct_index, matrix.table.answer(listed, system))
+        for listed in matrix.table.questions
+        if listed.question.choices
+    )
+    return Counter(
+        (right, answer.scored.score.predicted_index)
+        for right, answer in given
+        if right is not None and answer is not None and answer.scored and answer.scored.score.outcome != "error"
+    )
+
+
+def _options_chosen(matrix: Matrix, system: System) -> list[Line]:
+    """A row for each right option, a column for each chosen one, and one for replies without a readable choice."""
+    counts = _choices(matrix, system)
+    size = max(len(listed.question.choices) for listed in matrix.table.questions)
+    lines = [line(Span(f"{RIGHT_BY_CHOSEN}{''.join(f'{index:>5}' for index in range(size))} none", "dim"), most=1)]
+    for right in range(size):
+        row = [counts[right, chosen] for chosen in (*range(size), None)]
+        cells_of_row = [
+            Span(f"{count or '·':>5}", "dim" if not count else "good" if chosen == right else "bad")
+            for chosen, count in enumerate(row)
+        ]
+        lines.append(line(Span(f"{right:>{len(RIGHT_BY_CHOSEN)}}", "strong"), *cells_of_row, most=1))
+    return lines
 
 
 def _by_system(matrix: Matrix, width: int) -> list[Line]:
@@ -77,8 +130,10 @@ def _by_system(matrix: Matrix, width: int) -> list[Line]:
     names = max([len("architecture"), *(cells(table.name_of(system)) for system in table.systems)])
     names = min(names, max(12, width - 34 - 6 * len(used)))
     unscored = any(each.unparsed for _, each in tallies) and not used
+    # Hits differ in size: what a prompt holds and recall at k are read beside the tokens that they took.
+    tokens = "  tokens" if width >= _ROOM_FOR_RECALL else ""
     recall = f"  recall@{table.cutoff}" if width >= _ROOM_FOR_RECALL else ""
-    head = f"   {pad('architecture', names)}   right       acc  evidence{recall}"
+    head = f"   {pad('architecture', names)}   right       acc  evidence{tokens}{recall}"
     lines = [
         line(
             Span(head, "dim"),
@@ -103,6 +158,7 @@ def _by_system(matrix: Matrix, width: int) -> list[Line]:
                 Span(f"  {f'{each.correct}/{each.graded}':>8}"),
                 Span(f"  {percent(each.accuracy):>6}", "value"),
                 Span(f"  {percent(summary.evidence_in_prompt):>8}"),
+                Span(f"{_rounded(summary.context_tokens):>{len(tokens)}}" if tokens else ""),
                 Span(f"{percent(summary.recall_at_10):>{len(recall)}}" if recall else ""),
                 *(stages if used else without),
                 most=1,

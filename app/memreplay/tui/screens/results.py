@@ -28,7 +28,7 @@ from memreplay.tui.panels.results import (
     letters_legend,
     question_details,
 )
-from memreplay.tui.panels.scores import breakdowns, scores_lines
+from memreplay.tui.panels.scores import breakdowns, scores_lines, title_of
 from memreplay.tui.requests import Destination, Evidence, OtherAnswer, WholeRun
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.screens.listing import Listing, ListingScreen, Scores
@@ -39,7 +39,7 @@ from memreplay.tui.widgets.lines_view import LinesView
 
 _ROOMY = 30
 """Rows of a screen from which on panels have borders and replies two rows."""
-_MOST_OF_SCORES = 10
+_MOST_OF_SCORES = 11
 
 
 class Details(LinesView, can_focus=False):
@@ -117,7 +117,7 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
         rows = min(len(lines), _MOST_OF_SCORES, max(3, self.size.height // 3))
         scores.styles.height = rows + (1 if self._is_short else 2)
         readers = ", ".join(reader_label(model) for model in self._matrix.table.models)
-        scores.border_title = Content(f"scores by {by or 'architecture'}")
+        scores.border_title = Content(title_of(self._matrix, by))
         scores.border_subtitle = Content(f"read by {readers}" if readers else "")
         scores.show(lines)
 

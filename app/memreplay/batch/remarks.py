@@ -1,0 +1,120 @@
+"""The sentences below the tables of results: what each comparison says, and caveats."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from memreplay.batch.cells import share, shortened
+from memreplay.batch.judge_tables import judge_sentences
+from memreplay.conversations.option_style import OptionStyle
+from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.scoring.comparisons import NEARLY_ALL
+from memreplay.scoring.question_row import QuestionRow
+from memreplay.scoring.results import Results
+
+_REASONS = 3
+
+
+def remarks(results: Results) -> list[str]:
+    """The sentences below the tables: each comparison, and caveats."""
+    sentences = []
+    if results.run.status != "finished":
+        sentences.append(f"partial: the run is {results.run.status}, and these are the answers that it has so far.")
+    sentences += _fit_sentences(results)
+    sentences += [f"{comparison.words}." for comparison in results.comparisons]
+    if any(comparison.detectable is not None for comparison in results.comparisons):
+        family = max(comparison.family for comparison in results.comparisons)
+        level = f".05/{family}" if family > 1 else ".05"
+        sentences.append(
+            (
+                f"comparisons: adjusted for {family} pairs of memories, p by Holm and intervals by Bonferroni; "
+                if family > 1
+                else "comparisons: "
+            )
+            + f"detectable is the smallest difference that McNemar's test at {level} finds with a power of 80 %."
+        )
+    sentences += judge_sentences(results)
+    sentences += _error_sentences(results)
+    sentences += [
+        f"extraction: {read.model} failed on {read.errors} of {read.calls} exchanges of {name}, which knows less of"
+        f" them; most common reason: {shortened(read.error)}."
+        for name, backend in results.backends.items()
+        if (read := backend.extraction) is not None and read.error is not None
+    ]
+    sentences += [_style_sentence(dataset, style) for dataset, style in results.option_style.items()]
+    if unnamed := len({_question_of(row) for row in results.questions if row.failure == "no_evidence"}):
+        sentences.append(
+            f"no evidence: for {unnamed} of the questions the dataset names no evidence, so it is unknown where the"
+            " fact was lost (--evidence joins LoCoMo's to an MC10 file)."
+        )
+    if any(row.failure == "guessed" and row.closed_book_correct is None for row in results.questions):
+        sentences.append("guessed: or lucky; without a closed_book answer the two cannot be told apart.")
+    if results.answer_key is not None:
+        key = results.answer_key
+        sentences.append(
+            f"adjusted: by {key.file}, which corrects {key.questions} of the questions asked"
+            f" ({key.corrections} corrections in all)."
+        )
+    sentences += [
+        f"LoCoMo F1 (its own metric): {name} {100 * scored.f1:.1f} over {scored.questions} questions; "
+        + ", ".join(f"{each} {100 * found.f1:.1f}" for each, found in scored.by_category.items())
+        + "."
+        for name, backend in results.backends.items()
+        if backend.recall is not None and (scored := backend.recall.locomo_f1) is not None
+    ]
+    sentences += [
+        f"LongMemEval accuracy by question type: {name} "
+        + ", ".join(
+            f"{each} {share(group.accuracy)} of {group.graded}" for each, group in published.by_type.items()
+        )
+        + "."
+        for name, backend in results.backends.items()
+        if backend.recall is not None and (published := backend.recall.longmemeval) is not None
+    ]
+    if any(backend.model == EXTRACTIVE_MODEL for backend in results.backends.values()):
+        sentences.append(f"{EXTRACTIVE_MODEL} is an embedded reader that picks words; it is not a language model.")
+    return sentences
+
+
+def _fit_sentences(results: Results) -> list[str]:
+    """That memories cannot differ, or hardly, where nearly everything is in every prompt."""
+    fit = results.fit
+    if fit is None or fit.in_every_prompt < NEARLY_ALL * fit.questions:
+        return []
+    what_to_change = "To tell them apart, give a smaller --context-tokens or --top-k, or longer histories."
+    if fit.in_every_prompt == fit.questions:
+        return [
+            f"everything fits: every prompt of every memory held the answer to all {fit.questions} questions with"
+            f" evidence, so that these architectures cannot differ here. {what_to_change}"
+        ]
+    return [
+        f"nearly everything fits: every memory's prompts held the answer to {fit.in_every_prompt} of"
+        f" {fit.questions} questions with evidence, so that these architectures can differ on only"
+        f" {fit.questions - fit.in_every_prompt}. {what_to_change}"
+    ]
+
+
+def _question_of(row: QuestionRow) -> tuple[str, str, str]:
+    return row.dataset, row.conversation, row.question_id
+
+
+def _error_sentences(results: Results) -> list[str]:
+    """The number of answers that ended in an error, and the most common reasons."""
+    reasons = Counter(row.error or "no reason given" for row in results.questions if row.outcome == "error")
+    if not reasons:
+        return []
+    listed = [f"{shortened(reason)} ({number})" for reason, number in reasons.most_common(_REASONS)]
+    others = len(reasons) - _REASONS
+    rest = f"; and {others} other reason{'s' * (others > 1)}" if others > 0 else ""
+    return [
+        f"errors: {reasons.total()} of {len(results.questions)} answers ended in one, which is neither right nor"
+        f" wrong: {'; '.join(listed)}{rest}. To retry, run the same command with --resume --retry-errors."
+    ]
+
+
+def _style_sentence(dataset: str, style: OptionStyle) -> str:
+    return (
+        f"{dataset}: a single option differs in case or full stop in {style.odd_one_out} of {style.questions}"
+        f" questions, and is the right one in {style.leaks}; a blind guesser that sees only the options"
+        f" gets {share(style.blind_guesser)} (chance {share(style.chance)})."
+    )
