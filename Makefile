@@ -68,7 +68,7 @@ bench: $(VENV)/.dev
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
 
-# The shipped recordings: a small budget for long conversations, so that the architectures disagree; then two stories.
+# The shipped recordings: a small budget for long conversations, so that the architectures disagree; then three stories.
 demo: $(VENV)/.run
 	rm -f recordings/demo.sqlite3
 	$(BIN)/memreplay --batch --perceive --no-cache --top-k 3 --context-tokens 500 \

@@ -27,7 +27,7 @@ DEMOS = Path(__file__).resolve().parent / "demos"
 SESSIONS = (2, 3)
 """Sessions in a part: few, so that the recording stays small."""
 QUESTIONS = 6
-LARGEST = 1_500_000
+LARGEST = 2_500_000
 """Bytes of a demo."""
 
 Row = dict[str, Any]
@@ -79,6 +79,25 @@ def windows(history: dict[str, Any]) -> Iterator[Part]:
             part = part_of(history, range(first, first + count))
             if part.data["recallQuestions"]:
                 yield part
+
+
+def corrections(history: dict[str, Any]) -> Iterator[Part]:
+    """For each corrected value, the one or two sessions that say the old value last, and that with the new one."""
+    for question in history["recallQuestions"]:
+        new = min((int(turn[1:].partition(":")[0]) for turn in question["evidence"]), default=0)
+        olds = [
+            number
+            for number, session in enumerate(history["sessions"][:new], start=1)
+            if any(_says_old(question, turn["content"]) for turn in session["turns"])
+        ]
+        for few in {len(olds[-count:]): olds[-count:] for count in (1, 2)}.values():
+            if few:
+                yield part_of(history, sorted({*few, new}))
+
+
+def _says_old(question: dict[str, Any], text: str) -> bool:
+    """Whether a text holds one of the values that a question knows to be out of date."""
+    return any(value.casefold() in text.casefold() for value in question.get("supersedes", ()))
 
 
 def _moved(question: dict[str, Any], numbers: Sequence[int]) -> dict[str, Any] | None:
@@ -220,7 +239,45 @@ def _cut_notes(timeline: Timeline, question: dict[str, Any], rows: dict[str, Row
     ]
 
 
+def _corrected(question: dict[str, Any], rows: dict[str, Row]) -> bool:
+    return bool(question.get("supersedes")) and _lost(rows.get("rag"), "stale") and _is_right(rows.get("hybrid"))
+
+
+def _corrected_notes(timeline: Timeline, question: dict[str, Any], rows: dict[str, Row]) -> list[Bookmark]:
+    new = _first(timeline, question)
+    reply = rows["rag"]["predicted"] or rows["rag"]["reply"] or ""
+    places = {value: reply.casefold().find(value.casefold()) for value in question["supersedes"]}
+    given = min((value for value in places if places[value] >= 0), key=places.__getitem__, default=None)
+    told = {"supersedes": [given] if given else question["supersedes"]}
+    old = next((turn.number for turn in timeline.conversation.turns if _says_old(told, turn.text)), new)
+    if old >= new:
+        return []
+    return [
+        Bookmark(mark="1-old", turn=old, note=f"The old value. Asked later: {question['question']}"),
+        Bookmark(mark="2-new", turn=new, note=f"Corrected here: {question['expectedAnswer']}. . shows who notes it"),
+        Bookmark(
+            mark="3-stale",
+            turn=timeline.last_turn,
+            note=f"rag answers “{_short(reply)}”, the old value; hybrid is right. r, then enter, says why",
+        ),
+    ]
+
+
+def _short(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= 60 else words[:59] + "…"
+
+
 STORIES = (
+    Story(
+        "corrected-value",
+        ("--backend", "hybrid", "--backend", "rag"),
+        # With room for several hits, rag nearly always finds the correction too.
+        ((1, 1000), (2, 1000), (3, 300)),
+        corrections,
+        _corrected,
+        _corrected_notes,
+    ),
     Story(
         "dropped-detail",
         ("--backend", "hybrid", "--backend", "rag", "--ablate", "verbatim"),

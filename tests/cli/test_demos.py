@@ -18,7 +18,7 @@ from memreplay.recording.annotations import annotations_of
 from memreplay.recording.reader import Recording
 from tests.conftest import REPOSITORY
 
-STORIES = ("dropped-detail", "cut-context")
+STORIES = ("corrected-value", "dropped-detail", "cut-context")
 
 
 @pytest.fixture(scope="module")

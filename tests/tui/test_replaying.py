@@ -18,7 +18,7 @@ from memreplay.tui.text import visible
 from memreplay.tui.widgets.lines_view import LinesView
 from tests.tui.builder import record
 from tests.tui.conftest import open_app, open_replay, replay_of, until
-from tests.tui.looking import header_of
+from tests.tui.looking import header_of, text_of
 
 
 @pytest.fixture
@@ -248,3 +248,11 @@ async def test_a_file_that_is_no_recording_gives_a_sentence(recorded: Launch, tm
         status = pilot.app.screen_stack[-1].query_one("#status", LinesView)
         await until(pilot, lambda: "notes.txt" in status.text)
         assert isinstance(pilot.app.screen, StartScreen)
+
+
+async def test_what_a_search_of_the_help_finds_stands_below_its_heading(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        await pilot.press("?", "slash", *"diff", "space", *"against", "enter")
+        rows = [row.strip() for row in text_of(pilot, "#help").split("\n") if row.strip()]
+        assert rows[0] == "Replay" and rows[1].startswith("d "), "the same key, with what it does on each screen"
+        assert rows[rows.index("Memory browser") + 1].startswith("d ")

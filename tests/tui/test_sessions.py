@@ -196,3 +196,11 @@ def test_the_command_line_has_what_differs_from_the_defaults() -> None:
         "--no-cache",
     ]
     assert command_line(Settings().public()) == []
+
+
+async def test_the_browser_says_where_an_interrupted_run_left_the_memory(stopped: Launch) -> None:
+    async with open_replay(stopped, (120, 36)) as pilot:
+        await pilot.press("G", "M")
+        await until(pilot, lambda: "1 item" in text_of(pilot, "#header"))
+        assert "as the interrupted run left it after turn 3" in text_of(pilot, "#header")
+        assert "after turn 8" not in text_of(pilot, "#header")

@@ -9,16 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memreplay.debugger.biography import biographies
+from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.engine.events import ConversationOpened
 from memreplay.timeline.fold import MISSING
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.document import Layout, LinesDocument
 from memreplay.tui.panels.answers import LABEL_LETTERS, AnswersTable, ListedQuestion, answers_view, reader_label
 from memreplay.tui.panels.architectures import panels_of
+from memreplay.tui.panels.biography import biography_lines
 from memreplay.tui.panels.conversation import ConversationDocument
 from memreplay.tui.panels.results import Matrix, MatrixDocument, ResultsChoice, labels_of, question_details
 from memreplay.tui.panels.scores import breakdowns, scores_lines, title_of
 from memreplay.tui.panels.state_lines import state_lines
+from memreplay.tui.panels.why import waiting_lines
 from memreplay.tui.text import Row, line, visible
 from tests.tui.builder import BACKENDS, HOSTILE, conversation, events, timeline
 
@@ -46,6 +50,38 @@ def panel_text(known: Timeline, backend: str, name: str, cursor: int) -> str:
     panel = next(panel for panel in panels_of(known, backend) if panel.name == name)
     view = panel.at(cursor)
     return f"{view.title}\n{text_of(view.document)}\n{view.note}"
+
+
+def test_a_category_with_two_names_is_called_by_both_wherever_it_is_shown() -> None:
+    named = conversation().model_copy(
+        update={
+            "questions": tuple(
+                question.model_copy(update={"type": "temporal_reasoning", "other_type": "open-domain"})
+                if question.id == "q1"
+                else question
+                for question in conversation().questions
+            )
+        }
+    )
+    known = Timeline(named, events(named))
+    table = AnswersTable.until(known, known.reached)
+    matrix, first, both = Matrix(table), table.questions[0], "temporal_reasoning (open-domain)"
+    assert both in text_of(LinesDocument(question_details(matrix, first, 0, roomy=True)))
+    assert both in text_of(LinesDocument(scores_lines(matrix, "type", 78)), 78)
+    answer = next(iter(known.answers()))
+    assert both in text_of(LinesDocument(waiting_lines(first.question, answer)))
+    for words in ("open-domain", "temporal_reasoning"):
+        assert matrix.select(ResultsChoice(words=words)) == (first,), "a search finds either name"
+
+
+def test_a_biography_quotes_the_whole_turn() -> None:
+    known = conversation()
+    text = "\n".join(f"Line {number} of a long message." for number in range(1, 10))
+    turns = (known.turns[0].model_copy(update={"text": text}), *known.turns[1:])
+    long = Timeline(known.model_copy(update={"turns": turns}), events(known))
+    told = biographies(long, RetrievalIndex(long), "hybrid", long.conversation.questions[0])
+    shown = text_of(LinesDocument(biography_lines(long.conversation, told, None)))
+    assert "Line 9 of a long message." in shown
 
 
 # ---- states ----------------------------------------------------------------------------------------------------
@@ -121,7 +157,7 @@ def test_rag_shows_what_was_written_at_the_turn() -> None:
     shown = panel_text(known, "rag", "written", 4)
     assert "+ goodai_ltm_full_history  point-4" in shown
     assert "content: User: A billing service." in shown
-    assert "goodai_ltm_full_history: 2" in shown
+    assert "2 points stored · in goodai_ltm_full_history" in shown
     assert "nothing was written" in panel_text(known, "rag", "written", 5)
 
 
@@ -261,7 +297,7 @@ def test_answers_carry_a_sign_for_each_architecture_once_they_were_asked() -> No
     known = timeline()
     assert "asked after the last turn" in text_of(answers_view(known, 7).document)
     view = answers_view(known, 8)
-    assert view.title == "answers · hybrid rag full_context"
+    assert (view.title, view.note) == ("answers", "hybrid rag full_context")
     assert text_of(view.document).splitlines() == [
         "✓ ! ✗ 1. What is the user's full name?",
         "✗ ✓ ✓ 2. Which port does the database listen on?",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from memreplay.scoring import BREAKDOWNS, By
+from memreplay.scoring import BREAKDOWNS, By, type_words
 from memreplay.scoring.comparisons import contestants_of
 from memreplay.scoring.results import Group, Results
 from memreplay.text import UNKNOWN
@@ -25,8 +25,12 @@ def breakdowns_in(results: Results) -> list[By]:
 
 def breakdown_table(results: Results, by: By) -> Cells:
     """A row for each group with right answers of graded ones, and accuracy, for each backend."""
+    names = {row.type: type_words(row.type, row.other_type) for row in results.questions} if by == "type" else {}
     rows = [
-        [group, *(_cell(part.breakdown.get(by, {}).get(group)) for part in results.backends.values())]
+        [
+            names.get(group, group),
+            *(_cell(part.breakdown.get(by, {}).get(group)) for part in results.backends.values()),
+        ]
         for group in _groups_in(results, by)
     ]
     return [[by, *results.backends], *rows]

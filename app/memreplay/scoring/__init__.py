@@ -16,3 +16,11 @@ Shown = By | Literal["options"]
 """A breakdown to print; ``options`` is which options were chosen instead of which."""
 
 SHOWN: tuple[Shown, ...] = (*BREAKDOWNS, "options")
+
+
+def type_words(name: str, other: str | None) -> str:
+    """The type of a question for people: the dataset's own name, and in brackets a second one if there is one.
+
+    LoCoMo and LoCoMo-MC10 name the same categories differently, and use some names for different ones.
+    """
+    return name if other in (None, name) else f"{name} ({other})"

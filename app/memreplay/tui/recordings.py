@@ -11,7 +11,7 @@ from textual.content import Content
 
 from memreplay.errors import MemreplayError
 from memreplay.recording.overview import Progress, RecordingOverview, overview_of
-from memreplay.tui.text import one_line
+from memreplay.tui.text import cells, one_line
 
 _STYLES: Final[dict[Progress, str]] = {
     "finished": "$text-success",
@@ -19,10 +19,11 @@ _STYLES: Final[dict[Progress, str]] = {
     "running": "$text-error bold",
 }
 _MOST_DATASETS = 3
+_WIDTH_OF_SCORES = 34
 
 
 def described(path: Path) -> Content:
-    """Three rows: name, state and date; what was replayed; the score of each memory. Reads the file."""
+    """Rows for the name; state and date; what was replayed; the score of each memory. Reads the file."""
     try:
         overview = overview_of(path)
     except MemreplayError as error:
@@ -34,11 +35,11 @@ def described(path: Path) -> Content:
     where = f" {overview.stopped_at}" if state != "finished" else ""
     return Content.assemble(
         (one_line(path.stem), "bold"),
-        "  ",
+        "\n  ",
         (f"{state}{where}", _STYLES[state]),
         (f"  {_date(overview.started_at)}", "dim"),
         f"\n  {_few(overview.datasets)}",
-        (f"\n  {_scores(overview)}", "dim"),
+        *((f"\n  {row}", "dim") for row in _scores(overview)),
     )
 
 
@@ -56,9 +57,13 @@ def _few(datasets: Sequence[str]) -> str:
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 
-def _scores(overview: RecordingOverview) -> str:
-    names = dict.fromkeys([*overview.backends, *overview.scores])
-    words = [
-        f"{one_line(name)} {overview.scores[name]}" if name in overview.scores else one_line(name) for name in names
-    ]
-    return " · ".join(words)
+def _scores(overview: RecordingOverview) -> list[str]:
+    """The memories with their scores, as many in a row as the list has room for on a small screen."""
+    rows: list[str] = []
+    for name in dict.fromkeys([*overview.backends, *overview.scores]):
+        words = f"{one_line(name)} {overview.scores[name]}" if name in overview.scores else one_line(name)
+        if rows and cells(rows[-1]) + cells(words) + 3 <= _WIDTH_OF_SCORES:
+            rows[-1] += f" · {words}"
+        else:
+            rows.append(words)
+    return rows

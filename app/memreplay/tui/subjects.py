@@ -124,11 +124,22 @@ def _append_of(timeline: Timeline, backend: str, key: str, number: int, turn: in
     return Origin(backend, at, ref, event.operation) if isinstance(event, StoreOperated) else None
 
 
-def origin_words(origin: Origin) -> str:
-    """A write as a sentence: turn, actor, source turns, command, key and duration."""
+def is_end(timeline: Timeline, position: int) -> bool:
+    """Whether a position comes after all turns: there a conversation is closed."""
+    return position > timeline.last_turn and not timeline.conversation.conversing
+
+
+def write_words(timeline: Timeline, position: int) -> str:
+    """When something was written."""
+    return "when the conversation was closed" if is_end(timeline, position) else f"at turn {position}"
+
+
+def origin_words(origin: Origin, timeline: Timeline | None = None) -> str:
+    """A write as a sentence: when, actor, source turns, command, key and duration."""
     operation = origin.operation
+    when = f"at turn {origin.turn}" if timeline is None else write_words(timeline, origin.turn)
     because = f" because of turn {', '.join(operation.turns)}" if operation.turns else ""
     return (
-        f"written at turn {origin.turn} by {operation.actor}{because} · {operation.store} {operation.command}"
+        f"written {when} by {operation.actor}{because} · {operation.store} {operation.command}"
         f" {operation.key} · {operation.ms:.1f} ms · ⌫ returns"
     )

@@ -45,6 +45,7 @@ Tone = Literal[
 ]
 TONES: Final[tuple[Tone, ...]] = get_args(Tone)
 
+_DOT = " · "
 _TAB = "    "
 _CONTROL = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
@@ -172,6 +173,29 @@ def clip(text: str, width: int) -> str:
     if width <= 1:
         return "…" if width == 1 else ""
     return chop_cells(text, width - 1)[0] + "…"
+
+
+def joined_within(parts: Sequence[str], width: int, order: Sequence[int]) -> str:
+    """The parts joined by dots, in at most a width: those later in ``order`` are left out first, whole.
+
+    The first of ``order`` always stays; it is clipped if it does not fit alone.
+    """
+    kept: list[int] = []
+    for place in order:
+        tried = sorted([*kept, place])
+        if kept and cells(_DOT.join(parts[each] for each in tried)) > width:
+            break
+        kept = tried
+    return clip(_DOT.join(parts[each] for each in kept), width)
+
+
+def shortened(names: Sequence[str], width: int) -> str:
+    """Names side by side in at most a width: the longest lose their ends first, and equally much."""
+    room = width - max(0, len(names) - 1)
+    most = max((cells(name) for name in names), default=0)
+    while most > 1 and sum(min(cells(name), most) for name in names) > room:
+        most -= 1
+    return clip(" ".join(clip(name, most) for name in names), width)
 
 
 def pad(text: str, width: int) -> str:

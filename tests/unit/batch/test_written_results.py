@@ -195,7 +195,9 @@ def test_breakdowns_and_chosen_options_are_in_markdown_and_in_a_csv_file() -> No
     ]
     text = as_markdown(results_of(*rows))
     assert "<summary>By type</summary>\n\n| type | rag |\n| --- | ---: |" in text
-    assert "| single\\_hop | 1/2 50.0 % |" in text and "By salience" not in text
+    assert "| single\\_hop (multi-hop) | 1/2 50.0 % |" in text, (
+        "both names of a category" and "By salience" not in text
+    )
     assert "<summary>Options chosen: rag</summary>" in text and "| 3 | 2 |  |  | 1 |" in text
     lines = list(csv.DictReader(io.StringIO(as_breakdown_csv(results_of(*rows)), newline="")))
     assert [(line["by"], line["group"], line["total"], line["correct"]) for line in lines] == [

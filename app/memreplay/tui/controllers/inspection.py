@@ -162,7 +162,7 @@ class Inspection:
         if origin is None:
             self._host.report("No write of this is recorded up to this position.")
         else:
-            self._navigation.jump(origin.turn, origin.backend, origin_words(origin))
+            self._navigation.jump(origin.turn, origin.backend, origin_words(origin, self._timeline))
 
     def _to_decision(self, subject: DecisionSubject, note: str) -> None:
         """To the turn that judged a promotion candidate, and to its line in the panel."""

@@ -243,8 +243,7 @@ def answers_view(timeline: Timeline, cursor: int) -> View:
         asked = [answer for system in table.systems if (answer := table.answer(listed, system)) is not None]
         signs = [sign_of(table.answer(listed, system)) for system in table.systems]
         lines.append(_answered(signs, Span(f"{number}. ", "dim"), listed.question.text, asked))
-    names = " ".join(table.name_of(system) for system in table.systems)
-    return lines_view(f"answers · {names}", [*lines, *by_hand])
+    return lines_view("answers", [*lines, *by_hand], note=" ".join(map(table.name_of, table.systems)))
 
 
 def _by_hand_lines(timeline: Timeline, cursor: int) -> list[Line]:

@@ -20,7 +20,6 @@ from memreplay.tui.subjects import DecisionSubject, PositionSubject, TurnSubject
 from memreplay.tui.text import Line, Span, Tone, line, one_line, paragraphs
 
 _MOST_SIGHTINGS: Final = 8
-_ROWS_OF_TEXT = 4
 _INDENT = 6
 _REACH: Final[dict[Reach, tuple[str, Tone]]] = {
     "in_prompt": ("✓ in the prompt", "good"),
@@ -63,7 +62,7 @@ def _life_lines(conversation: Conversation, life: Biography) -> Iterator[Line]:
     yield _step(
         life.said_at, "said", Span(f"by {who}, turn {one_line(turn.id)}", "key"), about=TurnSubject(turn.id)
     )
-    yield from paragraphs(turn.text, indent=_INDENT, most=_ROWS_OF_TEXT)
+    yield from paragraphs(turn.text, indent=_INDENT)
     if life.is_recorded:
         yield _step(life.observed_at, "observed", "memory receives its exchange", about=_at(life.observed_at, life))
     for candidate in life.staged:
@@ -90,7 +89,7 @@ def _judged_lines(judged: JudgedCandidate, life: Biography) -> Iterator[Line]:
     yield _step(
         judged.turn, "promoted" if kept else "judged", verdict, f"  {one_line(decision.content)}", about=about
     )
-    yield line(" " * _INDENT, Span(one_line(decision.justification), "dim"), hang=_INDENT, most=2)
+    yield line(" " * _INDENT, Span(one_line(decision.justification), "dim"), hang=_INDENT)
 
 
 def _stored_lines(stored: StoredItem, life: Biography) -> Iterator[Line]:
@@ -113,6 +112,11 @@ def _sighting_lines(seen: RetrievalHistory, life: Biography) -> Iterator[Line]:
         Span("retrieved ", "title"),
         Span(f"at {found} of {seen.read_paths} ordinary turns", "plain" if found else "dim"),
     )
+    if len(seen.ranks) > _MOST_SIGHTINGS:
+        earlier = (
+            f"{len(seen.ranks) - _MOST_SIGHTINGS:,} earlier ranks are not listed: the replay has them at each turn"
+        )
+        yield line(" " * _INDENT, Span(earlier, "dim"), hang=_INDENT)
     for turn, rank, below in seen.ranks[-_MOST_SIGHTINGS:]:
         place = Span(f"rank {rank}{', below the cut' if below else ''}", "dim" if below else "plain")
         yield _step(turn, "", place, about=_at(turn, life))
@@ -124,7 +128,7 @@ def _asked_lines(asked: AskedAbout, life: Biography) -> Iterator[Line]:
     question = Span(f"{one_line(asked.question_id)}  ", "key")
     yield _step(retrieval.turn, "asked", question, *_placed(retrieval), by_hand, about=_at(retrieval.turn, life))
     sign, tone = SIGNS[asked.outcome] if asked.outcome is not None else ("…", "dim")
-    yield line(" " * _INDENT, Span(f"{sign} ", tone), Span(one_line(asked.reply or ""), tone), hang=8, most=2)
+    yield line(" " * _INDENT, Span(f"{sign} ", tone), Span(one_line(asked.reply or ""), tone), hang=8)
 
 
 def _placed(placing: RetrievalOutcome) -> list[Span]:

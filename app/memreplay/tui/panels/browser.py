@@ -24,6 +24,8 @@ from memreplay.tui.subjects import (
     TurnSubject,
     ValueSubject,
     WrittenSubject,
+    is_end,
+    write_words,
 )
 from memreplay.tui.text import Line, Row, Span, Tone, clip, line, one_line, pad, paragraphs, visible
 
@@ -161,7 +163,7 @@ class BrowserDocument:
         spans = [
             Span("▶" if here else " ", "accent"),
             Span(f"{entry.sign or ' '} ", _TONES[entry.sign] if entry.sign else "plain"),
-            Span(pad(written_words(item), _TURN), "strong"),
+            Span(pad(written_words(self._timeline, item), _TURN), "strong"),
             Span(pad(retrieved, _RETRIEVED), "value"),
             Span(pad(sources, _SOURCES), "accent"),
             Span(pad(place, place_width - 1) + " ", "dim"),
@@ -203,9 +205,10 @@ def column_titles(width: int) -> list[Span]:
     return [Span("".join(pad(name, size) for name, size in names) + "what it says", "dim")]
 
 
-def written_words(item: HeldItem) -> str:
+def written_words(timeline: Timeline, item: HeldItem) -> str:
     """The turn of the first write; an asterisk says that it was written again."""
-    return f"{item.since}*" if item.turn != item.since else f"{item.since}"
+    first = "end" if is_end(timeline, item.since) else f"{item.since}"
+    return f"{first}*" if item.turn != item.since else first
 
 
 def few_turns(conversation: Conversation, turns: Sequence[str]) -> str:
@@ -218,8 +221,10 @@ def few_turns(conversation: Conversation, turns: Sequence[str]) -> str:
 
 
 def position_words(timeline: Timeline, position: int) -> str:
-    """A position of the cursor: a turn, or what comes before the first and after the last one."""
-    if position > timeline.last_turn and not timeline.conversation.conversing:
+    """A position of the cursor: a turn, what comes after the last one, or where an interrupted run stopped."""
+    if not timeline.was_heard(position):
+        return f"as the interrupted run left it after turn {timeline.played}"
+    if is_end(timeline, position):
         return f"after turn {timeline.last_turn}"
     return f"turn {position}"
 
@@ -288,11 +293,12 @@ class ItemDetails:
             yield _fact("key", one_line(item.place))
         actor = short_key(operation.actor, self._timeline.conversation.id, backend)
         command = f"{one_line(operation.store)} {one_line(operation.command)}"
-        first = "first at turn" if item.turn != item.since else "at turn"
-        yield _fact("written", f"{first} {item.since}", about=PositionSubject(item.since, backend))
+        first = "first " if item.turn != item.since else ""
+        since, last = (write_words(self._timeline, position) for position in (item.since, item.turn))
+        yield _fact("written", f"{first}{since}", about=PositionSubject(item.since, backend))
         yield _fact(
             "last write",
-            f"turn {item.turn} by {actor} · {command} · {operation.ms:.1f} ms",
+            f"{last} by {actor} · {command} · {operation.ms:.1f} ms",
             about=PositionSubject(item.turn, backend),
         )
 
@@ -302,8 +308,9 @@ class ItemDetails:
         yield from self._written(entry)
         for source in point.sources:
             yield from _source_lines(conversation, source)
-        count, until = contents.retrieved(item, turn), position_words(self._timeline, turn)
-        yield _fact("retrieved", f"by {count:,} messages and questions until {until}")
+        heard = self._timeline.was_heard(turn)
+        until = position_words(self._timeline, turn if heard else self._timeline.played)
+        yield _fact("retrieved", f"by {contents.retrieved(item, turn):,} messages and questions until {until}")
         if point.superseded_by is not None:
             yield from self._successor(contents, item.place, point.superseded_by, turn)
         yield line("")
@@ -316,7 +323,7 @@ class ItemDetails:
     def _successor(self, contents: MemoryContents, place: str, id_: str, turn: int) -> Iterator[Line]:
         about = StoredSubject(contents.backend, place, id_, ())
         writes = self._timeline.collection(contents.backend, place).writes_of(id_, turn)
-        when = f" · written at turn {writes[0][0]}" if writes else ""
+        when = f" · written {write_words(self._timeline, writes[0][0])}" if writes else ""
         yield _fact("superseded", f"by {one_line(id_)}{when}", tone="removed", about=about)
         if writes:
             yield from paragraphs(main_text(writes[-1][2].payload), indent=12)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from memory_backends.stores.trace import (
     AppendChange,
@@ -21,7 +22,7 @@ from memory_backends.stores.trace import (
 from memreplay.engine.events import ReplayEvent
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.document import LazyDocument
-from memreplay.tui.panels.panel import View, lines_view, placeholder, waiting
+from memreplay.tui.panels.panel import View, lines_view, placeholder, short_key, waiting
 from memreplay.tui.text import Line, Span, line, one_line
 
 _MOST_TIMED = 100
@@ -37,17 +38,19 @@ def operations_view(timeline: Timeline, backend: str, cursor: int) -> View:
     note = f"{len(operations):,}"
     if len(operations) <= _MOST_TIMED:
         note += f" · {sum(operation.ms for operation in operations):.1f} ms"
-    document = LazyDocument(len(operations), lambda place: [_operation_line(operations[place])], guessed=2)
+    short = partial(short_key, conversation_id=timeline.conversation.id, backend=backend)
+    document = LazyDocument(len(operations), lambda place: [_operation_line(operations[place], short)], guessed=2)
     return View("operations", document, note)
 
 
-def _operation_line(operation: MemoryOperation) -> Line:
-    """A store command: store, command, key, effect, duration and actor."""
+def _operation_line(operation: MemoryOperation, short: Callable[[str], str]) -> Line:
+    """A store command: store, command, key, effect, duration and actor. Raw events hold key and actor in full."""
+    effect = _effect(operation.change)
     spans = [
         Span(f"{operation.store:<7}", "dim"),
         Span(f"{one_line(operation.command)} ", "strong"),
-        Span(one_line(operation.key)),
-        Span(f"  {_effect(operation.change)}  {operation.ms:.1f} ms · {one_line(operation.actor)}", "dim"),
+        Span(short(operation.key)),
+        Span(f"{f'  {effect}' if effect else ''}  {operation.ms:.1f} ms · {short(operation.actor)}", "dim"),
     ]
     if operation.error is not None:
         spans.append(Span(f"  ! {one_line(operation.error)}", "bad"))

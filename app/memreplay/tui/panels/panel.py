@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from memreplay.tui.document import Document, LinesDocument
-from memreplay.tui.text import Line, Span, one_line
+from memreplay.tui.text import Line, Span, joined_within, one_line
 
 if TYPE_CHECKING:
     from memreplay.timeline.annotations import Bookmark
@@ -73,12 +73,27 @@ PAGES: Final[tuple[Page, ...]] = get_args(Page)
 
 @dataclass(frozen=True)
 class View:
-    """A panel at a position: title, document, a note for the lower border, and the block to scroll into view."""
+    """A panel at a position: title, document, a note for the lower border, and the block to scroll into view.
+
+    Title and note are parts joined by dots, the most important first: what a border has no room for is left out.
+    """
 
     title: str
     document: Document
     note: str = ""
     in_view: int | None = None
+
+    def borders(self, width: int, *, lower: bool) -> tuple[str, str]:
+        """The texts in the upper and the lower border, in at most ``width`` cells each.
+
+        Without a ``lower`` one the note joins the title, and is more important than all but the title's beginning.
+        """
+        title, note = (text.split(" · ") if text else [] for text in (self.title, self.note))
+        if lower:
+            upper = joined_within(title, width, range(len(title)))
+            return upper, joined_within(note, width, range(len(note)))
+        parts = [*title, *note]
+        return joined_within(parts, width, [0, *range(len(title), len(parts)), *range(1, len(title))]), ""
 
 
 @dataclass(frozen=True)

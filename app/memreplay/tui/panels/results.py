@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 
 from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import InfoLocation, Question, Salience
-from memreplay.scoring import BREAKDOWNS, By
+from memreplay.scoring import BREAKDOWNS, By, type_words
 from memreplay.scoring.attribution import LABELS, Attributor, Label
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.panels.answers import (
@@ -217,7 +217,7 @@ class Matrix:
 
 
 _FIELDS: Final[Mapping[By, Callable[[Question], str | None]]] = {
-    "type": lambda question: question.type,
+    "type": lambda question: type_words(question.type, question.other_type),
     "category": lambda question: question.category,
     "location": lambda question: question.info_location,
     "salience": lambda question: question.salience,
@@ -392,7 +392,7 @@ def question_details(matrix: Matrix, listed: ListedQuestion, column: int, *, roo
     question = listed.question
     whose = f"{one_line(listed.conversation)} · " if len(matrix.conversations) > 1 else ""
     fields = [one_line(field_of(listed, name)) for name in BREAKDOWNS[1:] if field_of(listed, name)]
-    kind = " · ".join([one_line(question.type), *fields])
+    kind = " · ".join([one_line(field_of(listed, "type")), *fields])
     lines = [
         line(
             Span(f"{matrix.numbers[listed]}. {whose}{kind}  ", "dim"),

@@ -167,6 +167,10 @@ def _by_system(matrix: Matrix, width: int) -> list[Line]:
     return lines
 
 
+_WIDEST_GROUP = 34
+"""Cells for the name of a group: room for both names of every LoCoMo category."""
+
+
 def _by_group(matrix: Matrix, by: By, width: int) -> list[Line]:
     """One line per group: the accuracy of each system, and the stages at which it lost most."""
     table = matrix.table
@@ -174,7 +178,7 @@ def _by_group(matrix: Matrix, by: By, width: int) -> list[Line]:
     for listed in table.questions:
         groups.setdefault(field_of(listed, by) or "–", []).append(listed)
     order = sorted(groups, key=rank_of_value)
-    names = min(max(cells(one_line(name)) for name in (by, *order)), 20)
+    names = min(max(cells(one_line(name)) for name in (by, *order)), _WIDEST_GROUP)
     column = max(8, (width - names - 8) // max(len(table.systems), 1))
     heads = [
         Span(f" {pad(f'{number} {table.name_of(system)}', column - 1)}", "strong")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -64,14 +64,25 @@ def _with_subjects(state: StateLines, backend: str, key: str) -> list[Line]:
 def written_view(timeline: Timeline, backend: str, cursor: int) -> View:
     """The points written to the collections at exactly this position, and how many points they hold."""
     lines: list[Line] = []
-    counts: list[str] = []
+    counts: dict[str, int] = {}
     for name in timeline.collections(backend):
         history = timeline.collection(backend, name)
-        counts.append(f"{one_line(name)}: {history.count_at(cursor):,}")
+        counts[name] = history.count_at(cursor)
         for point in history.written_at(cursor):
             lines += _point_lines(backend, name, point)
     shown = lines or placeholder(waiting(cursor, "nothing was written at this turn"))
-    return lines_view("written at this turn", shown, note=" · ".join(counts))
+    return lines_view("written at this turn", shown, note=_points_words(counts))
+
+
+def _points_words(counts: Mapping[str, int]) -> str:
+    """How many points the collections hold, all together and each."""
+    if not counts:
+        return ""
+    total = sum(counts.values())
+    words = f"{total:,} {'point' if total == 1 else 'points'} stored"
+    if len(counts) == 1:
+        return f"{words} · in {one_line(next(iter(counts)))}"
+    return " · ".join([words, *(f"{one_line(name)}: {count:,}" for name, count in counts.items())])
 
 
 def _point_lines(backend: str, collection: str, point: StoredPoint) -> Iterator[Line]:

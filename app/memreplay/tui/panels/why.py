@@ -9,6 +9,7 @@ from typing import Final
 from memreplay.conversations.models import Conversation, Question
 from memreplay.grading import GradedByRules
 from memreplay.llm.judging import Verdict
+from memreplay.scoring import type_words
 from memreplay.scoring.attribution import Attribution, Attributor
 from memreplay.scoring.evidence_trail import LostAt, Trail
 from memreplay.text import dollars
@@ -88,7 +89,10 @@ def waiting_lines(question: Question, answer: Answer, label: Verdict | None = No
 
 
 def _question_lines(question: Question, answer: Answer) -> Iterator[Line]:
-    yield line(Span(f"{one_line(question.type)}  ", "dim"), Span(one_line(question.text), "strong"))
+    yield line(
+        Span(f"{one_line(type_words(question.type, question.other_type))}  ", "dim"),
+        Span(one_line(question.text), "strong"),
+    )
     yield line(Span("expected  ", "dim"), Span(one_line(question.expected), "value"), hang=10)
     predicted = answer.scored.score.predicted if answer.scored is not None else None
     sign = sign_of(answer)

@@ -278,7 +278,7 @@ class BrowserScreen(Screen[Destination | None]):
         if origin is None:
             self.notify("No write of this is recorded up to this position.", markup=False)
         else:
-            self.dismiss(Position(origin.turn, origin.backend, origin_words(origin)))
+            self.dismiss(Position(origin.turn, origin.backend, origin_words(origin, self._timeline)))
 
     # ---- what the user does --------------------------------------------------------------------------------
 

@@ -90,7 +90,7 @@ class HelpScreen(ModalScreen[None]):
 
     def _show(self, wanted: str) -> None:
         words = wanted.casefold().split()
-        matching = [each for each in self._lines if _holds(each, words)]
+        matching = list(_holding(self._lines, words)) if words else self._lines
         self.query_one("#help", LinesView).show(matching or [line(Span(f"no match for {wanted}", "warn"))])
 
     @on(Input.Changed)
@@ -113,9 +113,23 @@ class HelpScreen(ModalScreen[None]):
             self.dismiss()
 
 
-def _holds(each: Line, words: Sequence[str]) -> bool:
-    text = "".join(span.text for span in each.spans).casefold()
-    return all(word in text for word in words)
+def _holding(lines: Sequence[Line], words: Sequence[str]) -> Iterator[Line]:
+    """The lines with all words, each below its heading: the same key does something else on another screen."""
+    heading: Line | None = None
+    for each in lines:
+        if each.spans and each.spans[0].tone == "title":
+            heading = each
+        elif _text(each):
+            of_heading = "" if heading is None else _text(heading)
+            if all(word in _text(each) or word in of_heading for word in words):
+                if heading is not None:
+                    yield heading
+                    heading = None
+                yield each
+
+
+def _text(each: Line) -> str:
+    return "".join(span.text for span in each.spans).casefold()
 
 
 def help_lines(place: Place | None, rebound: Rebound) -> Iterator[Line]:

@@ -290,15 +290,14 @@ class ReplayScreen(Screen[None]):
         if self.player is None or self.player.run.over:
             self.dismiss()
             return
-        played = f"turn {self.player.run.position} of {self.timeline.last_turn}"
-        title = f"Leave this live run? It is saved as interrupted at {played}."
-        stay, leave = "stay", "leave; the recording can be continued with L"
+        stay = "stay"
+        leave = f"leave: interrupted at {self.player.run.position} of {self.timeline.last_turn}, L continues it"
 
         def chosen(index: int | None) -> None:
             if index == 1:
                 self.dismiss()
 
-        self.open_screen(PickScreen(title, [stay, leave]), chosen)
+        self.open_screen(PickScreen("leave this live run?", [stay, leave]), chosen)
 
     def action_legend(self) -> None:
         """Explain the signs on the screen, and the channels that each memory searches through."""

@@ -246,7 +246,7 @@ class WhyScreen(Screen[Destination | None]):
             self.notify("The recording does not say who wrote this.", markup=False)
         else:
             origin = found.written
-            self.dismiss(Position(origin.turn, origin.backend, origin_words(origin)))
+            self.dismiss(Position(origin.turn, origin.backend, origin_words(origin, self._timeline)))
 
     def _look_at(self, place: int) -> None:
         self._place = max(0, min(place, len(self._answers) - 1))

@@ -13,10 +13,10 @@ from textual.content import Content
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.document import LinesDocument
 from memreplay.tui.panels.architectures import panels_of
-from memreplay.tui.panels.panel import MARKED, PAGES, DiffBase, Page, Panel, lines_view, placeholder
+from memreplay.tui.panels.panel import MARKED, PAGES, DiffBase, Page, Panel, View, lines_view, placeholder
 from memreplay.tui.text import Span, one_line
 from memreplay.tui.widgets.bars import ArchitectureTabs, Bar
-from memreplay.tui.widgets.lines_view import LinesView
+from memreplay.tui.widgets.lines_view import AROUND_A_TITLE, LinesView
 
 _NEVER_HEARD = "memory never heard this turn: the run was interrupted before it"
 
@@ -27,25 +27,35 @@ class PanelView(LinesView):
     def __init__(self, panel: Panel) -> None:
         super().__init__(classes="panel")
         self.panel = panel
+        self._view: View | None = None
         self._titles = "", ""
         self.styles.height = f"{panel.weight}fr"
 
     def move_to(self, cursor: int, base: DiffBase, *, heard: bool) -> None:
         """Show the panel at a position, compared with a base; ``heard``: the memory got that far."""
         view = self.panel.at(cursor, base) if heard else lines_view(self.panel.name, placeholder(_NEVER_HEARD))
-        titles = view.title, view.note
-        if self.screen.has_class("-short"):
-            # There the panels have no lower border: the note joins the title.
-            titles = " · ".join(filter(None, titles)), ""
-        if titles != self._titles:
-            self._titles = titles
-            self.border_title = Content(titles[0])
-            self.border_subtitle = Content(titles[1]) if titles[1] else None
+        self._view = view
+        self._title()
         document = view.document
         if self.is_maximized and isinstance(document, LinesDocument):
             # There is room for texts in full.
             document = LinesDocument([replace(line, most=None) for line in document.lines])
         self.show(document, in_view=view.in_view)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._title()
+
+    def _title(self) -> None:
+        """Name the panel in its borders, as far as there is room."""
+        width = self.outer_size.width
+        if self._view is None or not width:
+            return
+        # Low panels have no lower border.
+        titles = self._view.borders(width - AROUND_A_TITLE, lower=not self.screen.has_class("-short"))
+        if titles != self._titles:
+            self._titles = titles
+            self.border_title = Content(titles[0])
+            self.border_subtitle = Content(titles[1]) if titles[1] else None
 
 
 class ArchitecturePane(Vertical):
@@ -135,6 +145,9 @@ class Architectures(Vertical):
     def __init__(self, timeline: Timeline, backends: Sequence[str], *, id: str) -> None:
         super().__init__(id=id)
         self.panes = [ArchitecturePane(timeline, name) for name in backends]
+        for pane in self.panes:
+            # How many fit is known after the first layout.
+            pane.display = False
         self._first = 0
         self._cursor = 0
         self._base = MARKED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+from textual import events
 from textual.content import Content
 
 from memreplay.engine.events import (
@@ -17,7 +18,8 @@ from memreplay.timeline.timeline import Timeline
 from memreplay.tui.panels.answers import answers_view
 from memreplay.tui.panels.conversation import closing_of
 from memreplay.tui.panels.tests import document_of, first_turn_of, scores_view
-from memreplay.tui.widgets.lines_view import LinesView
+from memreplay.tui.text import cells, shortened
+from memreplay.tui.widgets.lines_view import AROUND_A_TITLE, LinesView
 
 _NOTHING_SAID = "step: a first message"
 
@@ -73,6 +75,7 @@ class AnswersView(LinesView):
         self._timeline = timeline
         self._conversing = timeline.conversation.conversing
         self._shown: int | None = None
+        self._title, self._names = "answers", list[str]()
         self.display = False
 
     def on_replay_event(self, event: ReplayEvent) -> None:
@@ -90,9 +93,23 @@ class AnswersView(LinesView):
         self.display = self._conversing or (first is not None and first <= cursor)
         if self.display and last != self._shown:
             view = (scores_view if self._conversing else answers_view)(self._timeline, cursor)
-            self.border_title = Content(view.title)
+            self._names = view.note.split()
+            self._title = view.title
+            self._name_columns()
             self.show(view.document, in_view=view.in_view)
             self._shown = last
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._name_columns()
+
+    def _name_columns(self) -> None:
+        """The title names the memory of each column; without room for all, it says nothing else."""
+        whole = " ".join(self._names)
+        words = " · ".join(filter(None, (self._title, whole)))
+        width = self.outer_size.width - AROUND_A_TITLE
+        if self._names and 0 < width < cells(words):
+            words = shortened(self._names, width)
+        self.border_title = Content(words)
 
     def first_turn_of(self, line: int) -> int | None:
         """The first turn of the test in a line; None if the lines are questions."""

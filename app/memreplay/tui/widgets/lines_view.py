@@ -17,6 +17,8 @@ from memreplay.tui.document import Document, LinesDocument
 from memreplay.tui.text import Line, visible
 from memreplay.tui.widgets.document_view import DocumentView
 
+AROUND_A_TITLE = 4
+"""Cells of a border that its title cannot use."""
 _MOST_SEARCHED = 2000
 
 
