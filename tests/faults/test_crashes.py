@@ -27,7 +27,7 @@ from tests.cli.test_interruptions import (
     status,
     undisturbed,
 )
-from tests.faults.effort import TORTURE, examples
+from tests.faults.effort import TORTURE
 from tests.stubs.launcher import Launcher
 from tests.stubs.openai_server import OpenAIServer
 
@@ -63,8 +63,13 @@ def storage(monkeypatch: pytest.MonkeyPatch) -> type[FailingConnection]:
     return FailingConnection
 
 
+_SLICES = 10 if TORTURE > 1 else 1
+"""A long test is split, so that its parts run side by side, or one after another on a machine with little time."""
+
+
+@pytest.mark.parametrize("part", range(_SLICES))
 def test_storage_that_fails_at_any_write_costs_at_most_what_was_under_way(
-    run_cli: RunCli, tmp_path: Path, storage: type[FailingConnection]
+    run_cli: RunCli, tmp_path: Path, storage: type[FailingConnection], part: int
 ) -> None:
     with OpenAIServer(reply_to) as server:
         alone = ("--no-cache", "--concurrency", 1)
@@ -72,7 +77,7 @@ def test_storage_that_fails_at_any_write_costs_at_most_what_was_under_way(
         expected = undisturbed(run_cli, server, tmp_path / "undisturbed")
         writes = storage.made
         assert writes > 40
-        positions = range(writes) if TORTURE > 1 else sorted(Random(7).sample(range(writes), 5))
+        positions = range(part, writes, _SLICES) if TORTURE > 1 else sorted(Random(7).sample(range(writes), 3))
         for position in positions:
             folder = tmp_path / "now"
             shutil.rmtree(folder, ignore_errors=True)
@@ -95,18 +100,24 @@ def test_storage_that_fails_at_any_write_costs_at_most_what_was_under_way(
             found = results(folder)
             expected["run"]["settings"] |= {"cache": False, "concurrency": 1}
             assert found == expected, position
+    print(f"{len(positions)} of {writes} writes failed, 0 stored replies lost")
 
 
+_KILLS = 20 if TORTURE > 1 else 3
+"""In each part."""
+
+
+@pytest.mark.parametrize("part", range(_SLICES))
 def test_a_process_killed_at_any_moment_loses_no_stored_reply(
-    run_cli: RunCli, launcher: Launcher, tmp_path: Path
+    run_cli: RunCli, launcher: Launcher, tmp_path: Path, part: int
 ) -> None:
     """Run after run, each killed until it ends by itself; two hundred kills in ``make torture``."""
-    random, kills, recording = Random(11), 0, tmp_path / "now" / "r.sqlite3"
+    random, kills, recording = Random(11 + part), 0, tmp_path / "now" / "r.sqlite3"
     safe: dict[str, int] = {}
     with OpenAIServer(reply_to) as server:
         expected = undisturbed(run_cli, server, tmp_path / "undisturbed")
         expected["run"]["settings"]["cache"] = False
-        while kills < examples(4) or status(recording) != "finished":
+        while kills < _KILLS or status(recording) != "finished":
             if status(recording) == "finished":
                 shutil.rmtree(recording.parent)
                 server.requests.clear()
@@ -114,7 +125,7 @@ def test_a_process_killed_at_any_moment_loses_no_stored_reply(
             recording.parent.mkdir(exist_ok=True)
             resume = ("--resume",) if status(recording) else ()
             run = launcher.start(tmp_path / "log", *options(server, recording.parent, "--no-cache", *resume))
-            if kills < examples(4):
+            if kills < _KILLS:
                 wanted = len(server.requests) + random.randrange(1, AT_ONCE + 1)
                 run.wait_until(lambda wanted=wanted, run=run: run.is_over or len(server.requests) >= wanted)
                 time.sleep(random.uniform(0.0, 0.05))

@@ -54,9 +54,9 @@ class RecordedHistory:
         for event in events:
             self._add(event)
 
-    def events_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
-        """Events of a backend at exactly this position, in order, without asks and extractor calls."""
-        return self._at.get((backend, turn), ())
+    def kept_until(self, backend: str, turn: int) -> Iterator[ReplayEvent]:
+        """What a backend heard, decided and changed up to a position, with its opening, in order."""
+        return (event for position in range(turn + 1) for event in self._at.get((backend, position), ()))
 
     def answers(self) -> Iterator[Answer]:
         """All asks, in the order of asking."""

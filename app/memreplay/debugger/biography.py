@@ -161,10 +161,8 @@ class Biography(Frozen):
 
 
 def memory_at_last(timeline: Timeline, backend: str) -> StoredMemory:
-    """What a memory held after all that was played. Slow: it reads every event of this memory."""
-    return StoredMemory(
-        event for position in range(timeline.reached + 1) for event in timeline.events_at(backend, position)
-    )
+    """What a memory held after all that was played. Takes seconds in a long conversation."""
+    return StoredMemory(timeline.kept_until(backend, timeline.reached))
 
 
 def biography(
@@ -273,8 +271,9 @@ def _staged(
 
 
 def _asked(timeline: Timeline, backend: str, turn: Turn) -> Iterable[AskedAbout]:
+    questions = {question.id: question for question in timeline.conversation.questions}
     for answer in timeline.answers():
-        question = timeline.question(answer.asked.question_id)
+        question = questions.get(answer.asked.question_id)
         if answer.asked.backend == backend and question is not None and turn.id in question.evidence:
             yield _about(answer, turn.id)
 

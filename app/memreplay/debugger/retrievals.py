@@ -45,15 +45,17 @@ class RetrievalIndex:
         backends = self._timeline.backends
         return sum(len(self._timeline.perceived_index(name)) - self._indexed[name] for name in backends)
 
-    def catch_up(self, most: int | None = None) -> bool:
-        """Index at most this many read paths (default: all). True if none is left. It is safe to call from
-        threads."""
-        with self._lock:
-            return self._catch_up(most)
+    def catch_up(self, most: int | None = None, backend: str | None = None) -> bool:
+        """Index at most this many read paths (default: all), of one backend or of all. True if none is left.
 
-    def _catch_up(self, most: int | None) -> bool:
+        It is safe to call from threads.
+        """
+        with self._lock:
+            return self._catch_up(most, self._timeline.backends if backend is None else [backend])
+
+    def _catch_up(self, most: int | None, backends: Sequence[str]) -> bool:
         left = self.behind if most is None else most
-        for backend in self._timeline.backends:
+        for backend in backends:
             index = self._timeline.perceived_index(backend)
             start = self._indexed[backend]
             for place in range(start, min(len(index), start + left)):

@@ -197,7 +197,38 @@ def _keys(text: str) -> Mapping[object, Sequence[int]]:
     return dict(keys)
 
 
+_LETTERS_KEPT: Final = 3
+"""At the beginning of a word, by any other spelling or form of it."""
+
+
+@lru_cache(maxsize=1024)
+def _beginnings(answer: str) -> tuple[tuple[str, ...], ...]:
+    """Of each word of an answer, the beginnings of what can be equal to it; nothing for what has other spellings.
+
+    A stem ends otherwise than its word ("tie" and "tying", "gray" and "grey"), but begins alike.
+    """
+    words = (
+        token
+        for token in _wanted(answer)
+        if token.kind == "word" and token.text not in MONTH_NAMES and token.text not in ("and", "y")
+    )
+    return tuple(
+        tuple({stem[: max(1, min(_LETTERS_KEPT, len(stem) - 2))] for stem in word.value})  # type: ignore[attr-defined]
+        for word in words
+    )
+
+
+def has_the_letters_of(answer: str, text: str) -> bool:
+    """Whether a text may contain an answer, by the first letters of its words. Neither is read for it: this takes a
+    hundredth of the time of :func:`contains`.
+    """
+    plain = folded(text)
+    return all(any(beginning in plain for beginning in word) for word in _beginnings(answer))
+
+
 def _may_contain(answer: str, text: str) -> bool:
+    if not has_the_letters_of(answer, text):
+        return False
     keys = _keys(text)
     return all(
         any(key in keys for key in _wanted_keys(token))

@@ -56,6 +56,8 @@ _NO_ACCENTS: Final = str.maketrans(
 @lru_cache(maxsize=1024)
 def folded(text: str) -> str:
     """Lower case, without accents and apostrophes; typographic signs in their plain form."""
+    if text.isascii():
+        return re.sub(r"'s\b", "", text.casefold()).replace("'", "")
     plain = unicodedata.normalize("NFKD", text.translate(_TYPOGRAPHIC))
     letters = "".join(char for char in plain.casefold() if not unicodedata.combining(char)).translate(_NO_ACCENTS)
     return re.sub(r"'s\b", "", letters).replace("'", "")

@@ -123,6 +123,15 @@ class RecordedArchive:
         )
         return [operation_of(event_from_json(body, self._look_up)) for (body,) in rows]
 
+    def kept_until(self, backend: str, turn: int) -> Iterator[ReplayEvent]:
+        """What one backend heard, decided and changed up to a position. Other events are most of a recording."""
+        rows = self._db.conn.execute(
+            "select key from events where conversation = ? and turn <= ? and backend = ? and (changes = 1"
+            " or kind in ('conversation_opened', 'observed', 'promotion_decided')) order by turn, key",
+            [self._conversation, turn, backend],
+        )
+        return (self._event(key) for (key,) in rows.fetchall())
+
     def candidates(self, ref: int) -> list[RankedItem]:
         """The hits and missed candidates of an event, without reading their texts or validating the event."""
         (body,) = self._db.conn.execute("select body from events where key = ?", [ref]).fetchone()
@@ -194,6 +203,11 @@ class LiveArchive:
     def written_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
         """Store commands at a position that changed a store."""
         return self._archive_of(turn).written_at(backend, turn)
+
+    def kept_until(self, backend: str, turn: int) -> Iterator[ReplayEvent]:
+        """What one backend heard, decided and changed up to a position."""
+        self._recorder.flush()
+        return self._recorded.kept_until(backend, turn)
 
     def candidates(self, ref: int) -> list[RankedItem]:
         return ranked_items_of(self.event(ref))

@@ -246,12 +246,7 @@ class Attributor:
         """Stored items are folded once per position: what happened before a question does not change."""
         place = (asked.backend, asked.turn)
         if place not in self._memories:
-            events = (
-                event
-                for position in range(asked.turn + 1)
-                for event in self._history.events_at(asked.backend, position)
-            )
-            self._memories[place] = StoredMemory(events)
+            self._memories[place] = StoredMemory(self._history.kept_until(asked.backend, asked.turn))
         return Stages(asked, self._memories[place], self._history.conversation.turns_by_id)
 
     def _trails(self, question: Question, stages: Stages) -> list[Trail]:

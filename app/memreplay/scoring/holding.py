@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from memreplay.conversations.models import Question, Turn
-from memreplay.grading.equivalence import contains, content_of, same_token
+from memreplay.grading.equivalence import contains, content_of, has_the_letters_of, same_token
 from memreplay.grading.tokens import Token, tokens_of
 from memreplay.grading.vocabulary import IRREGULAR_PASTS
 from memreplay.text import normalised
@@ -56,6 +56,9 @@ class Answerable:
     question: Question
     turns: Mapping[str, Turn]
     evidence: tuple[str, ...] = field(init=False)
+    _contributions: dict[str, tuple[tuple[str, ...], frozenset[str]]] = field(
+        init=False, default_factory=dict, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         named = self.question.evidence if self.question.evidence_role == "supports" else ()
@@ -75,13 +78,20 @@ class Answerable:
         """
         if self.is_verbatim(turn, pieces):
             return True
-        said = self.turns[turn].text if turn in self.turns else ""
-        part = tuple(answer for answer in self._wanted() if contains(answer, said))
+        part, about = self._contribution_of(turn)
         if part:
             return self._contain([part], pieces)
-        about = self._said_about_the_question(said)
         linked = [piece.text for piece in pieces if turn in piece.turns]
         return bool(about) and all(any(contains(word, text) for text in linked) for word in about)
+
+    def _contribution_of(self, turn: str) -> tuple[tuple[str, ...], frozenset[str]]:
+        """What is wanted and a turn says; where it says nothing of it, what it says about the question."""
+        if turn not in self._contributions:
+            said = self.turns[turn].text if turn in self.turns else ""
+            part = tuple(answer for answer in self._wanted() if contains(answer, said))
+            about = frozenset() if part else self._said_about_the_question(said)
+            self._contributions[turn] = part, about
+        return self._contributions[turn]
 
     def _said_about_the_question(self, said: str) -> frozenset[str]:
         """The figures and dates of a turn, and the words that it shares with the question."""
@@ -117,7 +127,12 @@ class Answerable:
             is_specific = any(map(_is_specific, wanted))
             among = [piece.text for piece in linked]
             if is_specific:
-                others = [piece for piece in pieces if piece not in linked]
+                others = [
+                    piece
+                    for piece in pieces
+                    if evidence.isdisjoint(piece.turns | piece.verbatim)
+                    and all(has_the_letters_of(answer, piece.text) for answer in wanted)
+                ]
                 among += [self._relevant_part(piece) if _is_short(wanted) else piece.text for piece in others]
             if not is_specific:
                 # A text of unknown origin counts where it says the answer of what is asked about.

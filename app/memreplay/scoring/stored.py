@@ -43,8 +43,8 @@ class MemoryHistory(Protocol):
     conversation: Conversation
     backends: list[str]
 
-    def events_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
-        """Everything that one backend did at exactly this position, in order."""
+    def kept_until(self, backend: str, turn: int) -> Iterator[ReplayEvent]:
+        """What one backend heard, decided and changed up to a position, with its opening, in order."""
         ...
 
     def answers(self) -> Iterator[Answer]:
@@ -109,6 +109,8 @@ class StoredMemory:
         self._points: dict[tuple[str, str], Item] = {}
         self._values: dict[tuple[str, str], str] = {}
         self._pieces: dict[str, list[Item]] = defaultdict(list)
+        self._removed: dict[str, int] = {}
+        """The position at which each log was last removed."""
         self._states: dict[str, _State] = {}
         self._gone: list[Item] = []
         self._memory = MemoryDescription()
@@ -210,7 +212,7 @@ class StoredMemory:
     def _append(self, key: str, text: str, since: Mapping[str, int], now: int) -> None:
         """Add to a log. One that was just removed is written anew: it keeps the turns of lines that it had."""
         lines = [line for line in text.splitlines() if line]
-        before = [piece for piece in self._pieces[key] if piece.removed and piece.ended_at == now]
+        before = self._removed_at(key, now)
         had = [line for piece in before for line in piece.text.splitlines() if line]
         kept = {turn: at for piece in before for turn, at in piece.since.items()}
         if had:
@@ -221,13 +223,19 @@ class StoredMemory:
         is_kept = not set(had).isdisjoint(lines)
         self._pieces[key].append(Item(text, {**since, **(kept if is_kept else {})}, key, key, now))
 
+    def _removed_at(self, key: str, now: int) -> list[Item]:
+        """The pieces of a log that were removed at this position."""
+        if self._removed.get(key) != now:
+            return []
+        return [piece for piece in self._pieces[key] if piece.removed and piece.ended_at == now]
+
     def _write_point(self, key: str, point: StoredPoint, since: Mapping[str, int], at: int) -> None:
         payload, place = point.payload, (key, point.id)
         before = self._points.get(place)
         if before is not None and not before.removed:
             since = {**since, **before.since}
         named = payload.get("sources")
-        if isinstance(named, list) and not (self.observed | since.keys()).isdisjoint(map(str, named)):
+        if isinstance(named, list) and any(turn in self.observed or turn in since for turn in map(str, named)):
             since = {str(turn): since.get(str(turn), at) for turn in named}
         marked = self._memory.store_of(key).superseded_field
         successor = payload.get(marked) if marked is not None else None
@@ -261,6 +269,7 @@ class StoredMemory:
             if place[0] == key and not item.removed and (not ids or place[1] in ids):
                 self._points[place] = replace(item, removed=True, ended_at=at)
         if not ids:
+            self._removed[key] = at
             self._pieces[key] = [
                 piece if piece.removed else replace(piece, removed=True, ended_at=at) for piece in self._pieces[key]
             ]

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, Protocol
 from memory_backends.stores.trace import MemoryOperation
 from memreplay.engine.events import (
     BackendEvent,
+    ConversationOpened,
+    Observed,
     Perceived,
     PromotionDecided,
     QuestionAsked,
@@ -102,6 +104,10 @@ class EventArchive(Protocol):
         """The operations of a position that changed a store."""
         ...
 
+    def kept_until(self, backend: str, turn: int) -> Iterator[ReplayEvent]:
+        """What one backend heard, decided and changed up to a position, with its opening, in order."""
+        ...
+
     def candidates(self, ref: int) -> list[RankedItem]:
         """What the read path with this reference found; cheaper than loading the event."""
         ...
@@ -139,6 +145,10 @@ class MemoryArchive:
         return [
             operation for operation in map(operation_of, self.operation_at(backend, turn)) if changes(operation)
         ]
+
+    def kept_until(self, backend: str, turn: int) -> Iterator[ReplayEvent]:
+        at = (event for position in range(turn + 1) for event in self.at(backend, position))
+        return (event for event in at if tells_what_is_kept(event))
 
     def candidates(self, ref: int) -> list[RankedItem]:
         return ranked_items_of(self._events[ref])
@@ -187,6 +197,13 @@ def operation_of(event: ReplayEvent) -> MemoryOperation:
 def changes(operation: MemoryOperation) -> bool:
     """Whether an operation modified its store."""
     return operation.error is None and operation.change is not None and operation.change.kind in _WRITES
+
+
+def tells_what_is_kept(event: ReplayEvent) -> bool:
+    """Whether an event tells what its backend stores, or why not: it heard, decided or changed something."""
+    if isinstance(event, StoreOperated):
+        return changes(event.operation)
+    return isinstance(event, ConversationOpened | Observed | PromotionDecided)
 
 
 def summarize_decision(decision: Mapping[str, Any], read: Read) -> DecisionSummary:
@@ -240,6 +257,9 @@ class OverlayArchive:
 
     def written_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
         return self._below.written_at(backend, turn)
+
+    def kept_until(self, backend: str, turn: int) -> Iterator[ReplayEvent]:
+        return self._below.kept_until(backend, turn)
 
     def candidates(self, ref: int) -> list[RankedItem]:
         return self._below.candidates(ref)

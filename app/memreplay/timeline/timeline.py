@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,6 +43,20 @@ from memreplay.timeline.event_store import (
 from memreplay.timeline.fold import MISSING, CollectionHistory, LazySequence, LogHistory, Piece, StateHistory
 from memreplay.timeline.ledger import Ledger, PositionIndex
 from memreplay.timeline.markers import Markers
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Pause the garbage collector: an index is many small objects, none of which is garbage, and it reads them all
+    again and again.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 @dataclass(frozen=True)
@@ -129,8 +145,9 @@ class Timeline:
         self._answers = AnswerIndex()
         self.tests: list[TestBegan | TestScored] = []
         self._observed: dict[int, dict[str, int]] = {}
-        for summary in self.archive.summaries():
-            self._index(summary)
+        with _without_collection():
+            for summary in self.archive.summaries():
+                self._index(summary)
         for event in events:
             self.append(event)
 
@@ -249,6 +266,10 @@ class Timeline:
     def events_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
         """All events of one backend at exactly this position, in order."""
         return self.archive.at(backend, turn)
+
+    def kept_until(self, backend: str, turn: int) -> Iterator[ReplayEvent]:
+        """What one backend heard, decided and changed up to a position, with its opening, in order."""
+        return self.archive.kept_until(backend, turn)
 
     def operations_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
         """The store operations of one backend at exactly this position, in order, loaded on access."""

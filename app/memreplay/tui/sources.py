@@ -141,11 +141,11 @@ def recorded(
     try:
         run = recording.run(run_id or _newest_run(recording))
         with reporting_damage(path):
-            _refuse_lost_questions(recording, run.id, conversation_id)
             conversation = recording.conversation(run.id, conversation_id)
             events = recording.archive(run.id, conversation_id)
             archive = _ReportingArchive(events, len(conversation.turns), progress)
             timeline = Timeline(conversation, archive=archive)
+            _refuse_lost_questions(path, conversation, timeline)
         annotations = annotations_of(path, run.id, conversation_id, shipped=demo_recordings())
     except BaseException:
         recording.close()
@@ -163,13 +163,13 @@ def recorded(
     )
 
 
-def _refuse_lost_questions(recording: Recording, run_id: str, conversation_id: str) -> None:
+def _refuse_lost_questions(path: Path, conversation: Conversation, timeline: Timeline) -> None:
     """Raise RecordingError for an answer to a question that the conversation does not have."""
-    questions = {question.id for question in recording.conversation(run_id, conversation_id).questions}
-    for answer in recording.asks(run_id, conversation_id):
+    questions = {question.id for question in conversation.questions}
+    for answer in timeline.answers():
         if answer.asked.question_id not in questions and not answer.asked.by_hand:
             raise RecordingError(
-                f"{recording.path}: damaged: {conversation_id} has no question {answer.asked.question_id}, which"
+                f"{path}: damaged: {conversation.id} has no question {answer.asked.question_id}, which"
                 " was asked; expected what memreplay writes"
             )
 

@@ -9,6 +9,7 @@ from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.debugger.search import SearchIndex
 from memreplay.engine.events import ReplayEvent, TurnPlayed
 from memreplay.recording.writer import RunRecorder
+from memreplay.scoring.stored import StoredMemory
 from memreplay.timeline.timeline import Timeline
 from tests.unit.conftest import Played
 
@@ -18,6 +19,7 @@ def seen(timeline: Timeline, backend: str, turn: int) -> dict[str, Any]:
     return {
         "events": list(timeline.events_at(backend, turn)),
         "operations": list(timeline.operations_at(backend, turn)),
+        "kept": list(timeline.kept_until(backend, turn)),
         "written": list(timeline.archive.written_at(backend, turn)),
         "failures": timeline.failures_at(backend, turn),
         "snapshot": timeline.snapshot_at(backend, turn),
@@ -70,6 +72,14 @@ def test_a_timeline_that_grows_shows_at_each_step_what_it_shows_in_the_end(playe
     assert everything(live) == everything(in_memory)
     recorder.finish("finished")
     assert everything(live) == everything(in_memory)
+
+
+def test_what_a_memory_keeps_is_told_by_few_of_its_events(timeline: Timeline) -> None:
+    for backend in timeline.backends:
+        all_of_it = [event for turn in range(timeline.reached + 1) for event in timeline.events_at(backend, turn)]
+        kept = list(timeline.kept_until(backend, timeline.reached))
+        assert 0 < len(kept) < len(all_of_it)
+        assert StoredMemory(kept).items == StoredMemory(all_of_it).items
 
 
 def test_a_live_timeline_reads_back_what_it_no_longer_holds(played: Played, tmp_path: Path) -> None:

@@ -86,8 +86,7 @@ def heard_at(question: Question, timeline: Timeline) -> int:
 
 def stored_at(timeline: Timeline, backend: str, question: Question, turn: int) -> bool:
     """Whether what a memory stores after a turn holds the answer, from the recording alone."""
-    events = (event for position in range(turn + 1) for event in timeline.events_at(backend, position))
-    memory = StoredMemory(events)
+    memory = StoredMemory(timeline.kept_until(backend, turn))
     pieces = [piece_of(item) for item in memory.items if item.is_current]
     return Answerable(question, timeline.conversation.turns_by_id).held_by(pieces)
 

@@ -51,7 +51,7 @@ class BiographyScreen(Screen[Destination | None]):
         yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
-        """Index all retrievals first; in a long conversation that takes a moment."""
+        """Index the retrievals of this memory first; in a long conversation that takes a moment."""
         life = self.query_one("#life", LinesView)
         life.border_title = Content("fact biography")
         life.show([line(Span("indexing retrievals …", "dim"))])
@@ -60,7 +60,7 @@ class BiographyScreen(Screen[Destination | None]):
 
     @work(group="biography", exclusive=True)
     async def _read(self) -> None:
-        await in_thread(self, self._retrievals.catch_up)
+        await in_thread(self, self._retrievals.catch_up, None, self._backends[self._place])
         await self._paint()
 
     async def _paint(self) -> None:

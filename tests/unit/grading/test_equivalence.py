@@ -1,0 +1,37 @@
+"""Whether a text contains an answer, whatever its spelling."""
+
+from __future__ import annotations
+
+import pytest
+
+from memreplay.grading.equivalence import contains
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ("dying", "He dies."),
+        ("tie", "She was tying a knot."),
+        ("sky", "under grey skies"),
+        ("grey", "The sky is gray."),
+        ("colours", "My favorite color"),
+        ("organisation", "We organize it."),
+        ("centre", "in the center of town"),
+        ("canción", "dos canciones"),
+        ("O'Brien", "obrien"),
+        ("May", "on 2023-05-07"),
+        ("2023", "on 7 May 2023"),
+        ("four hundred and fifty", "It costs £450."),
+        ("a, b and c", "It was c, b and a."),
+        ("x", "The letter X."),
+    ],
+)
+def test_an_answer_is_found_in_another_form_that_shares_few_letters_with_it(answer: str, text: str) -> None:
+    assert contains(answer, text)
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"), [("Girona", "I moved to Gijón."), ("tie", "a tin"), ("May", "2023-06")]
+)
+def test_an_answer_is_not_found_where_only_its_beginning_is(answer: str, text: str) -> None:
+    assert not contains(answer, text)
