@@ -275,7 +275,7 @@ class MemoryTrace:
                 command=command,
                 key=key,
                 change=change,
-                ms=ms,
+                ms=round(ms, 3),
                 phase=cause.phase,
                 actor=cause.actor,
                 turns=cause.turns,

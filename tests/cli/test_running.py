@@ -43,8 +43,12 @@ def mc10(path: Path, conversations: int = 1, questions: int = 2) -> Path:
 
 def bodies(recording: Path, kind: str) -> list[dict[str, Any]]:
     with sqlite3.connect(recording) as db:
-        found = db.execute("select backend, body from events where kind = ? order by key", [kind]).fetchall()
-    return [{**json.loads(body), "backend": backend} for backend, body in found]
+        query = (
+            "select c.id, e.backend, e.body from events e join conversations c on c.key = e.conversation"
+            " where e.kind = ? order by e.key"
+        )
+        found = db.execute(query, [kind]).fetchall()
+    return [{**json.loads(body), "conversation": id_, "backend": backend} for id_, backend, body in found]
 
 
 def run_of(dataset: object, folder: Path, *more: object) -> tuple[object, ...]:

@@ -41,12 +41,17 @@ CONTRADICTIONS = {
     "a status that does not exist": "update runs set status = 'odd'",
     "a number for a memory": "update events set backend = 5",
     "an event of another kind": "update events set kind = 'turn_played'",
-    "an event of no kind": "update events set body = json_remove(body, '$.kind')",
+    "an event of no kind": "update events set kind = ''",
+    "no parts": "delete from parts",
+    "a part that is a number": "update parts set body = '5'",
+    "a part of another shape": "update parts set body = json_remove(body, '$.id', '$.store')",
+    "a part that is no number": "update events set body = replace(body, '\"part\":', '\"part\":null,\"x\":')",
+    "ranks of fewer hits": "update events set body = json_set(body, '$.hits.score', json('[]'))",
     "a conversation without turns": "update conversations set body = json_set(body, '$.turns', json('[]'))",
     "a conversation of another name": "update conversations set id = 'other'",
     "a text that is a number": "update texts set body = 5",
     "a text that is null": "pragma writable_schema = on; update texts set body = x'ff'",
-    "an endless number": "update events set body = replace(body, '\"turn\":1', '\"turn\":1e999')",
+    "an endless number": "update events set body = replace(body, '\"ms\":', '\"ms\":1e999,\"x\":')",
     "events are a view": (
         "alter table events rename to other; create view events as with recursive n(i) as (select 1 union all"
         " select i + 1 from n) select i as key, 1 as conversation, 'x' as backend, 1 as turn, 'observed' as kind,"
@@ -152,7 +157,13 @@ def test_a_recording_without_some_rows_is_a_sentence(run_cli: RunCli, tmp_path: 
     path = _alone(tmp_path)
     shutil.copy(FORMATS[-1], path)
     with sqlite3.connect(path) as db:
-        for table, key in (("events", "key"), ("texts", "rowid"), ("conversations", "key"), ("scores", "rowid")):
+        for table, key in (
+            ("events", "key"),
+            ("texts", "rowid"),
+            ("parts", "key"),
+            ("conversations", "key"),
+            ("scores", "rowid"),
+        ):
             keys = [row[0] for row in db.execute(f"select {key} from {table}")]
             gone = data.draw(st.lists(st.sampled_from(keys), max_size=4) if keys else st.just([]), label=table)
             db.executemany(f"delete from {table} where {key} = ?", [(each,) for each in gone])

@@ -156,7 +156,7 @@ async def estimate_run(
 
         session = ReplaySession(conversation, memories, run.answerer(model), plan, keep)
         texts = texts_to_embed(tuple(memories), exchanges_of(conversation))
-        await run.embed_ahead(conversation, texts + [question.text for question in conversation.questions])
+        await run.embed(texts + [question.text for question in conversation.questions])
         await session.open()
         await session.play()
         for ask in asking.asks_of(conversation):

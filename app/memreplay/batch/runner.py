@@ -8,11 +8,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from time import monotonic
 
-from memory_backends.registry import texts_to_embed
+from memreplay.batch.embedding_ahead import TEXTS_PER_CALL, EmbeddingAhead, texts_of
 from memreplay.batch.progress import BatchProgress
 from memreplay.batch.resume import RemainingWork, Ungraded, remaining_work
 from memreplay.batch.selection import AskPlan
-from memreplay.conversations.exchanges import exchanges_of
 from memreplay.conversations.models import Conversation
 from memreplay.engine.answers import grade
 from memreplay.engine.session import Ask, ReplaySession
@@ -25,9 +24,6 @@ _ASKS_PER_CALL = 2
 
 _MOST_CONVERSATIONS = 32
 """Limit of conversations in memory; only many short ones reach it."""
-
-_TEXTS_PER_BATCH = 64
-"""Batch size of embedding ahead; other tasks run between batches."""
 
 
 class BatchRunner:
@@ -44,6 +40,8 @@ class BatchRunner:
         self._lanes = {name: self._lane(name) for name in asking.answerers}
         self._judge = run.answer_judge
         self._judging = self._lane(self._judge.name) if self._judge is not None else None
+        self._ahead: EmbeddingAhead | None = None
+        self._work: dict[str, RemainingWork] = {}
         self._open = 0
         self._ingesting = 0
         self._unstarted: dict[str, Counter[str]] = {}
@@ -60,13 +58,18 @@ class BatchRunner:
         Raises:
             RecordingError: the recording cannot be written.
         """
-        async with asyncio.TaskGroup() as group:
-            for conversation in conversations:
-                await self._wait_until_short_of_asks()
-                if self.stopping or not self._usable_answerers():
-                    return
-                await self._start(conversation, group)
-                await self._wait_until(lambda: self._ingesting < self._run.places)
+        backends = self._asking.backends
+        self._ahead = EmbeddingAhead(conversations, backends, self._run.embed, self._will_be_ingested)
+        try:
+            async with asyncio.TaskGroup() as group:
+                for conversation in conversations:
+                    await self._wait_until_short_of_asks()
+                    if self.stopping or not self._usable_answerers():
+                        return
+                    await self._start(conversation, group)
+                    await self._wait_until(lambda: self._ingesting < self._run.places)
+        finally:
+            await self._ahead.end()
 
     def stop(self) -> None:
         """Start nothing new; calls in progress are awaited, and their replies kept."""
@@ -74,11 +77,20 @@ class BatchRunner:
         self._run.rate_limiters.stop()
         for lane in (*self._lanes.values(), *([self._judging] if self._judging is not None else [])):
             lane.close()
+        if self._ahead is not None:
+            self._ahead.stop()
         self._progressed.set()
+
+    def _will_be_ingested(self, conversation: Conversation) -> bool:
+        self._work[conversation.id] = self._remaining(conversation)
+        return bool(self._work[conversation.id].backends)
+
+    def _remaining(self, conversation: Conversation) -> RemainingWork:
+        return remaining_work(conversation, self._recorder, self._asking, has_judge=self._judge is not None)
 
     async def _start(self, conversation: Conversation, group: asyncio.TaskGroup) -> None:
         self._recorder.add_conversation(conversation)
-        work = remaining_work(conversation, self._recorder, self._asking, has_judge=self._judge is not None)
+        work = self._work.pop(conversation.id, None) or self._remaining(conversation)
         self.asked_again += work.lost
         for received, scored in work.answered:
             self._progress.add_recorded(received, scored)
@@ -112,12 +124,9 @@ class BatchRunner:
 
     async def _ingest(self, conversation: Conversation, session: ReplaySession, backends: Sequence[str]) -> None:
         started = monotonic()
-        texts = list(texts_to_embed(backends, exchanges_of(conversation)))
-        texts += [question.text for question in conversation.questions] if texts else []
-        for first in range(0, len(texts), _TEXTS_PER_BATCH):
-            if self.stopping:
-                return
-            await self._run.embed_ahead(conversation, texts[first : first + _TEXTS_PER_BATCH])
+        await self._embed_ahead(conversation, backends)
+        if self.stopping:
+            return
         await session.open()
         while not self.stopping:
             if not await session.step():
@@ -126,6 +135,17 @@ class BatchRunner:
         await session.keep()
         if session.finished:
             self._progress.ingested(conversation.id, monotonic() - started, session.kept)
+
+    async def _embed_ahead(self, conversation: Conversation, backends: Sequence[str]) -> None:
+        """Embed the texts of a conversation, on the worker that will hold its memories if there are workers."""
+        if not self._run.has_workers:
+            assert self._ahead is not None
+            await self._ahead.of(conversation)
+            return
+        texts = texts_of(conversation, backends)
+        for first in range(0, len(texts), TEXTS_PER_CALL):
+            if not self.stopping:
+                await self._run.embed_on_worker(conversation, texts[first : first + TEXTS_PER_CALL])
 
     async def _question(self, session: ReplaySession, asks: Sequence[Ask]) -> None:
         asked = 0

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 from pydantic import ValidationError
 
 from memory_backends.storable import storable_value
-from memreplay.engine.events import REPLAY_EVENT, ReplayEvent
+from memreplay.engine.events import REPLAY_EVENT, AnswerScored, AskEvent, ReplayEvent, ReplyReceived
 from memreplay.errors import RecordingError
+from memreplay.recording.packing import Share, packed, unpacked
 
 UNREADABLE = (sqlite3.Error, orjson.JSONDecodeError, ValidationError)
 """Errors that a damaged recording causes."""
@@ -84,10 +85,12 @@ def intern(value: Any, store: Callable[[str, str], None]) -> Any:
 
 
 def resolve(value: Any, look_up: Callable[[str], str]) -> Any:
-    """Replace references by their texts."""
+    """Replace references by their texts. ``{"$": [piece, …]}`` is a text in pieces, which may be references."""
     match value:
         case {"$": str(digest)} if len(value) == 1:
             return look_up(digest)
+        case {"$": list(pieces)} if len(value) == 1:
+            return "".join(resolve(piece, look_up) for piece in pieces)
         case dict():
             resolved = {key: resolve(item, look_up) for key, item in value.items()}
             return {_unescaped(key): item for key, item in resolved.items()} if len(resolved) == 1 else resolved
@@ -117,44 +120,125 @@ def to_json(value: Any, option: int | None = None) -> bytes:
         return orjson.dumps(storable_value(value), option=option)
 
 
-def event_to_json(event: ReplayEvent, store: Callable[[str, str], None]) -> str:
-    """The body of an event's row. Long texts go to ``store`` as (hash, text)."""
-    fields = event.model_dump(mode="json")
+def event_to_json(event: ReplayEvent, store: Callable[[str, str], None], share: Share) -> str:
+    """The body of an event's row. Long texts go to ``store`` as (hash, text), and what recurs to ``share``.
+
+    What its row has in columns is not in it, nor what is empty or unset.
+    """
+    fields = _fields(event)
     try:
-        return orjson.dumps(intern(fields, store)).decode()
+        return orjson.dumps(_body(fields, store, share)).decode()
     except (TypeError, UnicodeEncodeError):
-        # What is stored before the error stays in the table of texts, which does no harm.
-        return orjson.dumps(intern(storable_value(fields), store)).decode()
+        # What is stored before the error stays in its table, which does no harm.
+        return orjson.dumps(_body(storable_value(fields), store, share)).decode()
 
 
-def event_from_json(body: str, look_up: Callable[[str], str]) -> ReplayEvent:
+def _fields(event: ReplayEvent) -> dict[str, Any]:
+    if isinstance(event, ReplyReceived | AnswerScored):
+        ask = event.model_dump(include=set(AskEvent.model_fields))
+        return ask | event.model_dump(mode="json", exclude_defaults=True)
+    fields = event.model_dump(mode="json")
+    declared = type(event).model_fields
+    empty = [name for name, value in fields.items() if value in (None, []) and declared[name].default in (None, ())]
+    return {name: value for name, value in fields.items() if name not in empty}
+
+
+def _body(fields: dict[str, Any], store: Callable[[str, str], None], share: Share) -> dict[str, Any]:
+    asked = [text for name in _CANDIDATES for hit in fields.get(name, ()) if (text := hit["text"])]
+    body = packed(fields, share)
+    prompt = body.pop("prompt", None) if asked else None
+    body = {name: intern(value, store) for name, value in body.items()}
+    if prompt is not None:
+        body["prompt"] = [_interned_message(message, asked, store) for message in prompt]
+    return body
+
+
+_CANDIDATES = ("hits", "missed")
+
+
+def _interned_message(
+    message: dict[str, Any], hits: Sequence[str], store: Callable[[str, str], None]
+) -> dict[str, Any]:
+    """A message whose context is made of the texts of hits, which are stored anyway."""
+    segments = []
+    for segment in message["segments"]:
+        pieces = _split(segment, hits) if len(segment) >= LONG_TEXT else [segment]
+        whole = intern(pieces if len(pieces) > 1 else segment, store)
+        segments.append({_REFERENCE: whole} if len(pieces) > 1 else whole)
+    return {**message, "segments": segments}
+
+
+def _split(text: str, known: Sequence[str]) -> list[str]:
+    """Pieces that make up a text, as many as possible of them known. Known texts that overlap are not all found."""
+    places = sorted((place, -len(each)) for each in dict.fromkeys(known) if (place := text.find(each)) >= 0)
+    pieces, end = [], 0
+    for place, negative_length in places:
+        if place < end:
+            continue
+        if place > end:
+            pieces.append(text[end:place])
+        end = place - negative_length
+        pieces.append(text[place:end])
+    return [*pieces, text[end:]] if end < len(text) else pieces
+
+
+class Shelf(Protocol):
+    """What bodies of events refer to."""
+
+    def text(self, digest: str, /) -> str:
+        """The text with a hash."""
+        ...
+
+    def part(self, number: int, /) -> Mapping[str, Any]:
+        """The part with a number, with its texts."""
+        ...
+
+    def raw_part(self, number: int, /) -> Mapping[str, Any]:
+        """The same with references in place of long texts."""
+        ...
+
+
+class EventRow(NamedTuple):
+    """A row of the table of events; ``conversation`` is its id."""
+
+    conversation: str
+    backend: str | None
+    turn: int
+    kind: str
+    body: str
+
+
+def event_from_row(row: EventRow, shelf: Shelf) -> ReplayEvent:
     """The event of a row.
 
     Raises:
-        DamagedEventError: the body is not an event's.
+        DamagedEventError: the row is not an event's.
     """
     with reporting_damaged_event():
-        return _validated(orjson.loads(body), body, look_up)
+        return _validated(row, orjson.loads(row.body), shelf, with_candidates=True)
 
 
-def ask_from_json(body: str, look_up: Callable[[str], str]) -> ReplayEvent:
+def ask_from_row(row: EventRow, shelf: Shelf) -> ReplayEvent:
     """The event of an ask without hits, cuts and the prompt's text, which are most of it and its slowest part.
 
     Raises:
-        DamagedEventError: the body is not an event's.
+        DamagedEventError: the row is not an event's.
     """
     with reporting_damaged_event():
-        fields: dict[str, Any] = orjson.loads(body)
-        fields.update((name, ()) for name in ("hits", "missed", "cut") if name in fields)
-        judgement = fields.get("judgement", {})
-        for message in (*fields.get("prompt", ()), *judgement.get("prompt", ())):
+        body: dict[str, Any] = orjson.loads(row.body)
+        judgement = body.get("judgement", {})
+        for message in (*body.get("prompt", ()), *judgement.get("prompt", ())):
             message["segments"] = ()
-        return _validated(fields, body, look_up)
+        return _validated(row, body, shelf, with_candidates=False)
 
 
-def _validated(fields: dict[str, Any], body: str, look_up: Callable[[str], str]) -> ReplayEvent:
-    has_references = f'{{"{_REFERENCE}' in body
-    return REPLAY_EVENT.validate_python(resolve(fields, look_up) if has_references else fields)
+def _validated(row: EventRow, body: dict[str, Any], shelf: Shelf, *, with_candidates: bool) -> ReplayEvent:
+    columns = {"conversation": row.conversation, "turn": row.turn, "kind": row.kind}
+    if row.backend is not None:
+        columns["backend"] = row.backend
+    if f'{{"{_REFERENCE}' in row.body:
+        body = resolve(body, shelf.text)
+    return REPLAY_EVENT.validate_python(unpacked(body, columns, shelf.part, with_candidates=with_candidates))
 
 
 @contextmanager

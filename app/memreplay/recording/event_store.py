@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,8 @@ from sqlite_utils import Database
 
 from memory_backends.stores.trace import MemoryOperation
 from memreplay.engine.events import ReplayEvent
-from memreplay.recording.bodies import event_from_json, reporting_damaged_event, resolve
+from memreplay.recording.bodies import EventRow, Shelf, event_from_row, reporting_damaged_event, resolve
+from memreplay.recording.packing import parts_and_ranks, with_part
 from memreplay.timeline.event_store import (
     EventArchive,
     EventSummary,
@@ -28,16 +29,18 @@ if TYPE_CHECKING:
     from memreplay.recording.writer import RunRecorder
 
 _EVENTS_CACHED = 2048
+_CANDIDATES_CACHED = 4096
 _POSITIONS_CACHED = 64
 
 
 class RecordedArchive:
     """The events of a recorded conversation. A reference is the key of an event's row."""
 
-    def __init__(self, db: Database, conversation: int, look_up: Callable[[str], str]) -> None:
+    def __init__(self, db: Database, conversation: int, conversation_id: str, shelf: Shelf) -> None:
         self._db = db
-        self._conversation = conversation
-        self._look_up = look_up
+        self._conversation, self._id = conversation, conversation_id
+        self._shelf = shelf
+        self._candidate = lru_cache(maxsize=_CANDIDATES_CACHED)(self._read_candidate)
         self.event = lru_cache(maxsize=_EVENTS_CACHED)(self._event)
         self.at = lru_cache(maxsize=_POSITIONS_CACHED)(self._at)
         self.operation_at = lru_cache(maxsize=_POSITIONS_CACHED)(self._operated_at)
@@ -75,7 +78,8 @@ class RecordedArchive:
                 continue
             event = orjson.loads(body)
             if kind == "store_operated":
-                yield EventSummary(key, turn, backend, kind, write=summarize_write(event["operation"], self._read))
+                operation = with_part(event["operation"], self._shelf.part)
+                yield EventSummary(key, turn, backend, kind, write=summarize_write(operation, self._read))
             else:
                 yield EventSummary(
                     key, turn, backend, kind, decision=summarize_decision(event["decision"], self._read)
@@ -94,11 +98,11 @@ class RecordedArchive:
 
     def _read(self, value: Any) -> Any:
         """A value of an event's JSON, which may be a reference to a long text."""
-        return resolve(value, self._look_up) if isinstance(value, dict) else value
+        return resolve(value, self._shelf.text) if isinstance(value, dict) else value
 
     def _event(self, ref: int) -> ReplayEvent:
-        row = self._db.conn.execute("select body from events where key = ?", [ref]).fetchone()
-        return event_from_json(row[0], self._look_up)
+        row = self._db.conn.execute("select backend, turn, kind, body from events where key = ?", [ref]).fetchone()
+        return event_from_row(EventRow(self._id, *row), self._shelf)
 
     def _at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
         return self._events(backend, turn, "")
@@ -117,11 +121,11 @@ class RecordedArchive:
     def written_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
         """Store commands at a position that changed a store."""
         rows = self._db.conn.execute(
-            "select body from events where conversation = ? and turn = ? and +backend = ?"
+            "select backend, turn, kind, body from events where conversation = ? and turn = ? and +backend = ?"
             " and changes = 1 order by key",
             [self._conversation, turn, backend],
         )
-        return [operation_of(event_from_json(body, self._look_up)) for (body,) in rows]
+        return [operation_of(event_from_row(EventRow(self._id, *row), self._shelf)) for row in rows.fetchall()]
 
     def kept_until(self, backend: str, turn: int) -> Iterator[ReplayEvent]:
         """What one backend heard, decided and changed up to a position. Other events are most of a recording."""
@@ -140,17 +144,26 @@ class RecordedArchive:
 
     def _candidates_in(self, event: dict[str, Any]) -> list[RankedItem]:
         return [
-            RankedItem(
-                self._read(hit["id"]),
-                tuple(map(self._read, hit["turns"])),
-                tuple(map(self._read, hit["sources"])),
-                hit["rank"],
-                is_missed,
-                bool(hit["text"]),
+            (self._candidate(part) if isinstance(part, int) else self._item(part))._replace(
+                rank=rank, missed=is_missed
             )
-            for is_missed, hits in ((False, event["hits"]), (True, event.get("missed", ())))
-            for hit in hits
+            for is_missed, hits in ((False, event.get("hits", ())), (True, event.get("missed", ())))
+            for part, rank in parts_and_ranks(hits)
         ]
+
+    def _read_candidate(self, part: int) -> RankedItem:
+        return self._item(self._shelf.raw_part(part))
+
+    def _item(self, hit: Mapping[str, Any]) -> RankedItem:
+        """A candidate, but for its rank and whether it was missed."""
+        return RankedItem(
+            self._read(hit["id"]),
+            tuple(map(self._read, hit["turns"])),
+            tuple(map(self._read, hit["sources"])),
+            0,
+            False,
+            bool(hit["text"]),
+        )
 
 
 class LiveArchive:

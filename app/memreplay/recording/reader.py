@@ -21,7 +21,7 @@ from memreplay.engine.events import (
 )
 from memreplay.errors import RecordingError
 from memreplay.llm.judging import Verdict
-from memreplay.recording.bodies import ask_from_json, event_from_json, reporting_damage, resolve
+from memreplay.recording.bodies import EventRow, ask_from_row, event_from_row, reporting_damage, resolve
 from memreplay.recording.branches import Branch, branches_in
 from memreplay.recording.connection import connect_read_only
 from memreplay.recording.event_store import RecordedArchive
@@ -74,6 +74,7 @@ class Recording:
         self._db = db
         self.path = path
         self.text = lru_cache(maxsize=4096)(self._read_text)
+        self.part = lru_cache(maxsize=4096)(self._read_part)
 
     @classmethod
     def open(cls, path: Path) -> Recording:
@@ -131,8 +132,8 @@ class Recording:
         asks = AnswerIndex()
         condition = f" and e.kind in {placeholders(ASK_KINDS)}"
         with reporting_damage(self.path):
-            for body in self._bodies(run_id, conversation_id, condition, ASK_KINDS):
-                event = ask_from_json(body, self.text)
+            for row in self._rows(run_id, conversation_id, condition, ASK_KINDS):
+                event = ask_from_row(row, self)
                 if isinstance(event, QuestionAsked | ReplyReceived | AnswerJudged | AnswerScored):
                     asks.apply(event)
         return asks
@@ -184,16 +185,18 @@ class Recording:
     def _events(
         self, run_id: str, conversation_id: str, condition: str, values: tuple[str, ...]
     ) -> Iterator[ReplayEvent]:
-        for body in self._bodies(run_id, conversation_id, condition, values):
-            yield event_from_json(body, self.text)
+        for row in self._rows(run_id, conversation_id, condition, values):
+            yield event_from_row(row, self)
 
-    def _bodies(self, run_id: str, conversation_id: str, condition: str, values: tuple[str, ...]) -> Iterator[str]:
+    def _rows(
+        self, run_id: str, conversation_id: str, condition: str, values: tuple[str, ...]
+    ) -> Iterator[EventRow]:
         query = (
-            "select e.body from events e join conversations c on c.key = e.conversation"
+            "select c.id, e.backend, e.turn, e.kind, e.body from events e"
+            " join conversations c on c.key = e.conversation"
             f" where c.run_id = ? and c.id = ?{condition} order by e.turn, e.key"
         )
-        for (body,) in self._db.execute(query, [run_id, conversation_id, *values]):
-            yield body
+        yield from map(EventRow._make, self._db.execute(query, [run_id, conversation_id, *values]))
 
     def archive(self, run_id: str, conversation_id: str) -> RecordedArchive:
         """The events of a conversation, read on demand while the recording is open.
@@ -204,7 +207,7 @@ class Recording:
         key = self.conversation_key(run_id, conversation_id)
         with reporting_damage(self.path):
             self._refuse_impossible_turns(key, conversation_id)
-        return RecordedArchive(self._db, key, self.text)
+        return RecordedArchive(self._db, key, conversation_id, self)
 
     def _refuse_impossible_turns(self, key: int, conversation_id: str) -> None:
         """Raise RecordingError for an event before the first turn, or after the end of the conversation."""
@@ -261,6 +264,17 @@ class Recording:
         for (body,) in self._db.conn.execute("select body from texts where hash = ?", [digest]):
             return str(body)
         raise RecordingError(f"{self.path}: damaged: the text {digest} is missing")
+
+    def raw_part(self, number: int) -> dict[str, Any]:
+        """A part of events, with references in place of its long texts."""
+        for (body,) in self._db.conn.execute("select body from parts where key = ?", [number]):
+            part: dict[str, Any] = orjson.loads(body)
+            return part
+        raise RecordingError(f"{self.path}: damaged: the part {number} is missing")
+
+    def _read_part(self, number: int) -> dict[str, Any]:
+        part: dict[str, Any] = resolve(self.raw_part(number), self.text)
+        return part
 
 
 def placeholders(values: Collection[str]) -> str:

@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import chain
+from hashlib import blake2b
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 from uuid import uuid4
 
 import orjson
@@ -28,10 +29,10 @@ from memreplay.engine.events import (
     StoreOperated,
 )
 from memreplay.errors import RecordingError
-from memreplay.recording.bodies import event_from_json, event_to_json, intern, to_json
+from memreplay.recording.bodies import EventRow, event_from_row, event_to_json, intern, to_json
 from memreplay.recording.branches import Branch, insert_branch
 from memreplay.recording.reader import Recording, placeholders
-from memreplay.timeline.event_store import summarize
+from memreplay.timeline.event_store import changes
 
 _PAID_KINDS = (*ASK_KINDS, "agent_replied", "benchmark_model_asked")
 """Kinds of events that cost money: an interrupted run keeps them."""
@@ -54,8 +55,8 @@ class RunRows:
             row["id"]: row["key"]
             for row in db.query("select key, id from conversations where run_id = ?", [run_id])
         }
-        self._stored_texts: set[str] = set()
-        self._new_texts: set[str] = set()
+        self._texts = _Latest[str, bool]()
+        self._parts = _Latest[bytes, int]()
 
     def key_of(self, conversation_id: str) -> int:
         return self._keys[conversation_id]
@@ -107,11 +108,18 @@ class RunRows:
 
     def keyed_events(self, conversation_id: str) -> list[tuple[int, ReplayEvent]]:
         """All events of a conversation with their keys, by position and then in recorded order."""
-        texts = Recording(self._db, self._path).text
+        return self._keyed_events(conversation_id, "", ())
+
+    def _keyed_events(
+        self, conversation_id: str, condition: str, values: Sequence[Any]
+    ) -> list[tuple[int, ReplayEvent]]:
+        shelf = Recording(self._db, self._path)
         rows = self._db.execute(
-            "select key, body from events where conversation = ? order by turn, key", [self._keys[conversation_id]]
+            "select key, backend, turn, kind, body from events"
+            f" where conversation = ?{condition} order by turn, key",
+            [self._keys[conversation_id], *values],
         )
-        return [(key, event_from_json(body, texts)) for key, body in rows.fetchall()]
+        return [(key, event_from_row(EventRow(conversation_id, *row), shelf)) for key, *row in rows.fetchall()]
 
     def forget_asks(
         self, conversation_id: str, asks: Collection[AskEvent], kinds: Sequence[str] = ASK_KINDS
@@ -139,8 +147,11 @@ class RunRows:
     def _reads_of_asks(self, conversation: int) -> dict[int, list[int]]:
         """The store commands of each ask's recall, by the key of its event: they directly precede it."""
         rows = self._db.execute(
-            "select key, backend, kind from events where conversation = ? and (kind = 'question_asked' or"
-            " kind = 'store_operated' and json_extract(body, '$.operation.phase') = 'recall') order by key",
+            "select e.key, e.backend, e.kind from events e"
+            " left join parts p on p.key = json_extract(e.body, '$.operation.part')"
+            " where e.conversation = ? and (e.kind = 'question_asked' or e.kind = 'store_operated' and"
+            " coalesce(json_extract(p.body, '$.phase'), json_extract(e.body, '$.operation.phase')) = 'recall')"
+            " order by e.key",
             [conversation],
         )
         reads: dict[int, list[int]] = {}
@@ -154,12 +165,8 @@ class RunRows:
 
     def replace(self, event: PaidByTests, other: PaidByTests | None) -> None:
         """Replace a recorded event by another of the same conversation and kind; delete it if ``other`` is None."""
-        texts = Recording(self._db, self._path).text
-        rows = self._db.execute(
-            "select key, body from events where conversation = ? and turn = ? and kind = ? order by key",
-            [self._keys[event.conversation], event.turn, event.kind],
-        )
-        key = next((key for key, body in rows.fetchall() if event_from_json(body, texts) == event), None)
+        alike = self._keyed_events(event.conversation, " and turn = ? and kind = ?", (event.turn, event.kind))
+        key = next((key for key, recorded in alike if recorded == event), None)
         with self._atomically():
             if other is None:
                 self._db.execute("delete from events where key = ?", [key])
@@ -192,22 +199,67 @@ class RunRows:
             "backend": event.backend if isinstance(event, BackendEvent) else None,
             "turn": event.turn,
             "kind": event.kind,
-            "changes": int(summarize(0, event).write is not None) if isinstance(event, StoreOperated) else None,
-            "body": event_to_json(event, self._store_text),
+            "changes": int(changes(event.operation)) if isinstance(event, StoreOperated) else None,
+            "body": event_to_json(event, self._store_text, self._share),
         }
 
     def _store_text(self, digest: str, text: str) -> None:
-        if digest not in self._stored_texts and digest not in self._new_texts:
-            self._db.execute("insert or ignore into texts (hash, body) values (?, ?)", [digest, text])
-            self._new_texts.add(digest)
+        if self._texts.get(digest) is None:
+            self._db.conn.execute("insert or ignore into texts (hash, body) values (?, ?)", [digest, text])
+            self._texts.add(digest, True)
+
+    def _share(self, part: dict[str, Any]) -> int:
+        """The key of a part's row. One that has not been used for long may be stored again."""
+        digest = blake2b(orjson.dumps(part), digest_size=16).digest()
+        key = self._parts.get(digest)
+        if key is None:
+            body = orjson.dumps(intern(part, self._store_text)).decode()
+            key = self._db.conn.execute("insert into parts (body) values (?)", [body]).lastrowid
+            assert key is not None
+            self._parts.add(digest, key)
+        return key
 
     @contextmanager
     def _atomically(self) -> Iterator[None]:
-        """One transaction. Texts count as stored only once it is committed."""
-        self._new_texts = set()
+        """One transaction. Texts and parts count as stored only once it is committed."""
+        self._texts.begin()
+        self._parts.begin()
         with reporting_write_errors(self._path), self._db.atomic():
             yield
-        self._stored_texts |= self._new_texts
+        self._texts.commit()
+        self._parts.commit()
+
+
+_MOST_REMEMBERED = 100_000
+"""Texts and parts that are remembered as stored: those of the latest conversations."""
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+class _Latest(Generic[_K, _V]):
+    """What was stored last, by key. What a transaction adds counts only once it is committed."""
+
+    def __init__(self) -> None:
+        self._committed: dict[_K, _V] = {}
+        self._new: dict[_K, _V] = {}
+
+    def get(self, key: _K) -> _V | None:
+        return self._new.get(key) or self._committed.get(key)
+
+    def add(self, key: _K, value: _V) -> None:
+        self._new[key] = value
+
+    def begin(self) -> None:
+        self._new = {}
+
+    def commit(self) -> None:
+        self._committed |= self._new
+        self._new = {}
+        excess = len(self._committed) - _MOST_REMEMBERED
+        if excess > 0:
+            # Half of them at a time: a dictionary keeps the room of what is removed from its front.
+            self._committed = dict(islice(self._committed.items(), excess + _MOST_REMEMBERED // 2, None))
 
 
 def insert_run(

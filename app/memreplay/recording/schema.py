@@ -15,8 +15,6 @@ def m001_tables_and_views(db: Database) -> None:
     _create_run_tables(db)
     _create_annotation_tables(db)
     _create_scores(db)
-    for name, query in _VIEWS.items():
-        db.create_view(name, query)
 
 
 @migrations()
@@ -70,7 +68,18 @@ def m002_labels_counterfactuals_and_branches(db: Database) -> None:
     )
 
 
-SCHEMA_VERSION = 2
+@migrations()
+def m003_parts_of_events(db: Database) -> None:
+    """What many events repeat is a row of ``parts``, and no body repeats the columns of its row.
+
+    Events of earlier runs keep the bodies that they have. The views read both.
+    """
+    db.table("parts").create({"key": int, "body": str}, pk="key", not_null={"body"})
+    for name, query in _VIEWS.items():
+        db.create_view(name, query, replace=True)
+
+
+SCHEMA_VERSION = 3
 """Number of migrations, kept in SQLite's user_version."""
 
 
@@ -180,9 +189,9 @@ from scores
 _MEMORY_WRITES = """
 select
   e.key as event, c.run_id, c.id as conversation, e.backend, e.turn,
-  json_extract(e.body, '$.operation.store') as store,
-  json_extract(e.body, '$.operation.command') as command,
-  json_extract(e.body, '$.operation.key') as place,
+  coalesce(json_extract(p.body, '$.store'), json_extract(e.body, '$.operation.store')) as store,
+  coalesce(json_extract(p.body, '$.command'), json_extract(e.body, '$.operation.command')) as command,
+  coalesce(json_extract(p.body, '$.key'), json_extract(e.body, '$.operation.key')) as place,
   json_extract(e.body, '$.operation.change.kind') as change,
   json_extract(point.value, '$.id') as point,
   coalesce(
@@ -195,11 +204,12 @@ select
     json_extract(e.body, '$.operation.change.ids')
   ) as written,
   json_extract(e.body, '$.operation.turns') as turns,
-  json_extract(e.body, '$.operation.phase') as phase,
-  json_extract(e.body, '$.operation.actor') as actor,
+  coalesce(json_extract(p.body, '$.phase'), json_extract(e.body, '$.operation.phase')) as phase,
+  coalesce(json_extract(p.body, '$.actor'), json_extract(e.body, '$.operation.actor')) as actor,
   json_extract(e.body, '$.operation.ms') as ms
 from events e
 join conversations c on c.key = e.conversation
+left join parts p on p.key = json_extract(e.body, '$.operation.part')
 left join json_each(e.body, '$.operation.change.points') point
 left join texts t on t.hash = coalesce(
   json_extract(point.value, '$.payload.content."$"'),
@@ -209,6 +219,24 @@ left join texts t on t.hash = coalesce(
 where e.kind = 'store_operated' and e.changes = 1
 """
 
+
+def _candidate(name: str, hits: str) -> str:
+    """The SQL of a candidate's field: in a column of the table of hits, or in the hit of an older format."""
+    column = f"'$.{hits}.{name}'"
+    return (
+        f"case json_type(e.body, {column}) when 'array'"
+        f" then json_extract(e.body, {column[:-1]}[' || hit.key || ']')"
+        f" else coalesce(json_extract(e.body, {column}), json_extract(hit.value, '$.{name}')) end"
+    )
+
+
+def _recurring(name: str) -> str:
+    """The SQL of a field that is in a candidate's part, or in the hit of an older format."""
+    return f"coalesce(json_extract(p.body, '$.{name}'), json_extract(hit.value, '$.{name}'))"
+
+
+_TEXT_REFERENCE = 'text."$"'
+
 _RETRIEVALS = " union all ".join(
     f"""
 select
@@ -217,20 +245,21 @@ select
   json_extract(e.body, '$.model') as model,
   json_extract(e.body, '$.repeat') as repeat,
   {missed} as missed,
-  json_extract(hit.value, '$.rank') as rank,
-  json_extract(hit.value, '$.id') as id,
-  json_extract(hit.value, '$.store') as store,
-  json_extract(hit.value, '$.place') as place,
-  json_extract(hit.value, '$.score') as score,
-  json_extract(hit.value, '$.in_prompt') as in_prompt,
-  json_extract(hit.value, '$.tokens') as tokens,
-  json_extract(hit.value, '$.turns') as turns,
-  json_extract(hit.value, '$.sources') as sources,
-  coalesce(t.body, json_extract(hit.value, '$.text')) as text
+  coalesce(json_extract(e.body, '$.{hits}.first') + hit.key, {_candidate("rank", hits)}) as rank,
+  {_recurring("id")} as id,
+  {_recurring("store")} as store,
+  {_recurring("place")} as place,
+  {_candidate("score", hits)} as score,
+  {_candidate("in_prompt", hits)} as in_prompt,
+  {_candidate("tokens", hits)} as tokens,
+  {_recurring("turns")} as turns,
+  {_recurring("sources")} as sources,
+  coalesce(t.body, {_recurring("text")}) as text
 from events e
 join conversations c on c.key = e.conversation
-join json_each(e.body, '$.{hits}') hit
-left join texts t on t.hash = json_extract(hit.value, '$.text."$"')
+join json_each(coalesce(json_extract(e.body, '$.{hits}.part'), json_extract(e.body, '$.{hits}'))) hit
+left join parts p on p.key = case hit.type when 'integer' then hit.value end
+left join texts t on t.hash = {_recurring(_TEXT_REFERENCE)}
 where e.kind in ('perceived', 'question_asked')
 """
     for missed, hits in ((0, "hits"), (1, "missed"))

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlite_utils import Database
 
+from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.connection import connect_read_only, leave_wal, open_exclusively
 from memreplay.recording.run_rows import reporting_write_errors
 from memreplay.scoring.question_row import QuestionRow
@@ -21,7 +22,7 @@ def store_scores(path: Path, run_id: str, rows: Sequence[QuestionRow]) -> None:
         RecordingError: the file is read-only, in use, or cannot be written.
     """
     scores = [_score(run_id, row) for row in rows]
-    with closing(connect_read_only(path)) as db:
+    with closing(connect_read_only(path)) as db, reporting_damage(path):
         if _stored_scores(db, run_id) == scores:
             return
     with open_exclusively(path) as (db, lock):
@@ -36,7 +37,9 @@ def store_scores(path: Path, run_id: str, rows: Sequence[QuestionRow]) -> None:
 
 
 def _stored_scores(db: Database, run_id: str) -> list[dict[str, Any]]:
-    return list(db.query("select * from scores where run_id = ? order by rowid", [run_id]))
+    rows = db.conn.execute("select * from scores where run_id = ? order by rowid", [run_id])
+    names = [name for name, *_ in rows.description]
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 _SAME_NAMES = (

@@ -148,12 +148,19 @@ class Run:
         """The workers of the run, and what they are doing."""
         return () if self._workers is None else self._workers.status()
 
-    async def embed_ahead(self, conversation: Conversation, texts: Sequence[str]) -> None:
-        """Embed many texts of a conversation in one batch, so that its memories find the vectors cached."""
-        if self._workers is None:
-            await self._memories.embed_ahead(texts)
-        else:
-            await self._workers.embed_ahead(conversation.id, texts)
+    @property
+    def has_workers(self) -> bool:
+        """Whether memories are held in workers."""
+        return self._workers is not None
+
+    async def embed(self, texts: Sequence[str]) -> None:
+        """Embed many texts in one call, so that memories here find the vectors cached."""
+        await self._memories.embed_ahead(texts)
+
+    async def embed_on_worker(self, conversation: Conversation, texts: Sequence[str]) -> None:
+        """The same on the worker that will hold the memories of a conversation."""
+        assert self._workers is not None
+        await self._workers.embed_ahead(conversation.id, texts)
 
     def begin_run(
         self,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from memreplay.recording.reader import Recording
 from memreplay.recording.reply_store import SqliteReplyCache
 from memreplay.recording.schema import APPLICATION_ID, SCHEMA_VERSION
 from memreplay.recording.writer import RunRecorder, fingerprint
+from tests.conftest import REPOSITORY
 
 SETTINGS = {"backend": ["full_context"], "model": ["m"]}
 
@@ -146,6 +149,36 @@ def test_a_file_of_something_else_or_of_a_newer_version_is_refused(tmp_path: Pat
     with pytest.raises(RecordingError, match="no such recording"):
         Recording.open(tmp_path / "absent.sqlite3")
     assert not (tmp_path / "absent.sqlite3").exists()
+
+
+_READ_BY_VIEWS = {
+    "retrievals": "select count(*) from retrievals where run_id = ? and missed = 0"
+    " and min(length(id), length(store), length(place), length(text)) > 0 and rank > 0 and in_prompt is not null",
+    "memory_writes": "select count(*) from memory_writes where run_id = ?"
+    " and min(length(store), length(command), length(place), length(phase), length(actor), length(written)) > 0",
+}
+
+
+@pytest.mark.parametrize("number", range(1, SCHEMA_VERSION + 1))
+def test_a_recording_of_any_format_takes_another_run_and_its_views_read_both(
+    tmp_path: Path, conversation: Conversation, events: list[ReplayEvent], number: int
+) -> None:
+    older = REPOSITORY / "tests" / "fixtures" / "recordings" / f"format-{number}.sqlite3"
+    path = Path(shutil.copy(older, tmp_path / "r.sqlite3"))
+    before = Recording.open(path).run()
+    known = [list(Recording.open(path).events(before.id, id_)) for id_ in before.datasets]
+    recorder = start(path)
+    recorder.add_conversation(conversation)
+    for event in events:
+        recorder.record(event)
+    recorder.finish("finished")
+    recording = Recording.open(path)
+    assert [list(recording.events(before.id, id_)) for id_ in before.datasets] == known
+    assert list(recording.events(recorder.run_id, "tiny-01")) == events
+    with closing(sqlite3.connect(path)) as db:
+        for query in _READ_BY_VIEWS.values():
+            assert db.execute(query, [before.id]).fetchone()[0] > 1
+            assert db.execute(query, [recorder.run_id]).fetchone() == (1,)
 
 
 def test_a_recording_in_a_folder_that_cannot_be_written_can_be_read(tmp_path: Path) -> None:
