@@ -9,10 +9,12 @@ Everything works on the form of the text, in English and Spanish. Nothing here k
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from typing import Final
 
 from memreplay.grading.tokens import Date, Token, folded, tokens_of
@@ -33,11 +35,29 @@ class Match:
 def content_of(found: Sequence[Token]) -> list[tuple[int, Token]]:
     """Tokens that carry meaning, with their indexes; all but marks where nothing else is left."""
     kept = [
-        (index, token)
-        for index, token in enumerate(found)
-        if token.kind != "mark" and not (token.kind == "word" and token.text in STOP_WORDS)
+        (index, token) for index, token in enumerate(found) if token.kind != "mark" and not _is_stop_word(token)
     ]
     return kept or [(index, token) for index, token in enumerate(found) if token.kind != "mark"]
+
+
+def _is_stop_word(token: Token) -> bool:
+    return token.kind == "word" and token.text in STOP_WORDS
+
+
+def stem_keys(word: Token) -> frozenset[tuple[int, str]]:
+    """The stems of a word, each with its language. Two words are the same token if they share one."""
+    return frozenset(enumerate(word.value))  # type: ignore[arg-type]
+
+
+_STOP_STEMS: Final = frozenset(
+    key for word in STOP_WORDS for token in tokens_of(word) if token.kind == "word" for key in stem_keys(token)
+)
+
+
+@lru_cache(maxsize=4096)
+def _content_with_marks(text: str) -> Sequence[tuple[int, Token]]:
+    """The tokens of a text but for stop words, with their indexes."""
+    return [(index, token) for index, token in enumerate(tokens_of(text)) if not _is_stop_word(token)]
 
 
 def same_token(wanted: Token, given: Token) -> bool:
@@ -101,14 +121,15 @@ def matches(answer: str, text: str) -> Iterator[Match]:
     most two other words between them ("the latrine of the friary" for "friary latrine").
     """
     wanted = _wanted(answer)
-    given = tokens_of(text)
     if not wanted:
         return
-    content = [
-        (index, token)
-        for index, token in enumerate(given)
-        if not (token.kind == "word" and token.text in STOP_WORDS and not any(same_token(w, token) for w in wanted))
-    ]
+    content = _content_with_marks(text)
+    if any(w.kind == "word" and not _STOP_STEMS.isdisjoint(stem_keys(w)) for w in wanted):
+        content = [
+            (index, token)
+            for index, token in enumerate(tokens_of(text))
+            if not _is_stop_word(token) or any(same_token(w, token) for w in wanted)
+        ]
     ends = set(".;!?\n") - {token.text for token in tokens_of(answer)}
     width = len(wanted) + (2 if len(wanted) > 1 else 0)
     last = -1
@@ -134,11 +155,10 @@ def _starts(wanted: Sequence[Token], content: Sequence[tuple[int, Token]], text:
         return (at for at, (_, token) in enumerate(content) if any(same_token(w, token) for w in wanted))
     places = [_places(text, key) for key in map(_wanted_keys, wanted)]
     rarest = min(places, key=len)
-    index_of = {index: at for at, (index, _) in enumerate(content)} if rarest else {}
     near = {
         start
         for index in rarest
-        if (at := index_of.get(index)) is not None
+        if (at := bisect_left(content, index, key=itemgetter(0))) < len(content) and content[at][0] == index
         for start in range(max(0, at - width + 1), at + 1)
     }
     return sorted(at for at in near if any(same_token(w, content[at][1]) for w in wanted))

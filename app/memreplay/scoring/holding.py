@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from memreplay.conversations.models import Question, Turn
-from memreplay.grading.equivalence import contains, content_of, has_the_letters_of, same_token
-from memreplay.grading.tokens import Token, tokens_of
+from memreplay.grading.equivalence import contains, content_of, has_the_letters_of, same_token, stem_keys
+from memreplay.grading.tokens import tokens_of
 from memreplay.grading.vocabulary import IRREGULAR_PASTS
 from memreplay.text import normalised
 
@@ -38,6 +38,10 @@ _FORMS_A_QUESTION = frozenset(
     " would should me mine us que cual cuales quien quienes cuando donde como cuanto cuanta cuantos cuantas ha han"
     " he hay tengo tiene esta".split()
 )
+
+
+_Word = str | tuple[int, str]
+"""A word as written, or a stem of it with its language."""
 
 
 @dataclass(frozen=True)
@@ -163,24 +167,29 @@ class Answerable:
         The words of the answer do not, nor those that form any question, nor the names of those who speak, which
         stand in most texts. A question that has no other words is not told apart.
         """
-        return not self._topic or any(
-            same_token(token, word) or IRREGULAR_PASTS.get(token.text) == word.text
-            for _, token in content_of(tokens_of(said))
-            for word in self._topic
-        )
+        return not self._topic or not self._topic.isdisjoint(_words_of(said))
 
     @cached_property
-    def _topic(self) -> Sequence[Token]:
+    def _topic(self) -> frozenset[_Word]:
         names = {turn.speaker for turn in self.turns.values() if turn.speaker}
         answers = (self.question.expected, *self.question.expected_entities)
         known = [token for text in (*answers, *names) for _, token in content_of(tokens_of(text))]
-        return [
-            token
+        return frozenset(
+            key
             for _, token in content_of(tokens_of(self.question.text))
             if token.kind == "word"
             and token.text not in _FORMS_A_QUESTION
             and not any(same_token(one, token) for one in known)
-        ]
+            for key in stem_keys(token) | {token.text}
+        )
+
+
+@lru_cache(maxsize=16384)
+def _words_of(said: str) -> frozenset[_Word]:
+    """What the words of a text can be recognised by, and the present tense of irregular pasts."""
+    words = [token for _, token in content_of(tokens_of(said)) if token.kind == "word"]
+    pasts = (IRREGULAR_PASTS.get(token.text) for token in words)
+    return frozenset([*(key for token in words for key in stem_keys(token)), *(past for past in pasts if past)])
 
 
 def _is_short(wanted: Sequence[str]) -> bool:
