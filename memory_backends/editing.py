@@ -16,7 +16,9 @@ BY_HAND = "you"
 
 
 class KeyEdit(Frozen):
-    """Set or remove a value inside a state. ``key`` is its key, or the part before the first colon.
+    """Set or remove a value inside a state.
+
+    ``key`` is its key, or a part of it before a colon or slash: ``shared_state``, ``personal_state:planner_agent``.
 
     ``pointer`` is a JSON pointer (RFC 6901), such as ``/shared_data/deadline``.
     """
@@ -29,7 +31,7 @@ class KeyEdit(Frozen):
 
     def fits(self, key: str) -> bool:
         """Whether it is meant for a key."""
-        return key == self.key or key.startswith(f"{self.key}:")
+        return key == self.key or key.startswith((f"{self.key}:", f"{self.key}/"))
 
 
 class PointEdit(Frozen):

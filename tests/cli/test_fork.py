@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from memreplay.engine.events import StoreOperated
+from memreplay.engine.events import QuestionAsked, StoreOperated
 from memreplay.recording.reader import Recording, RunInfo
 from tests.cli.conftest import Ran, RunCli
 from tests.stubs.in_process import made_in
@@ -131,6 +131,27 @@ def test_an_edit_that_does_not_fit_is_refused_and_leaves_nothing(
     ran = run_cli("fork", trunk, "--at", 8, *options)
     assert ran.code == 2 and expected in ran.err and "Traceback" not in ran.err
     assert len(runs(trunk)) == 1
+
+
+def test_limits_change_after_the_turn_and_a_state_of_an_agent_is_named(run_cli: RunCli, tmp_path: Path) -> None:
+    recording = tmp_path / "r.sqlite3"
+    asked = ("--dataset", "identity-02", "--ablate", "verbatim", "--backend", "hybrid", "--perceive")
+    assert run_cli("--batch", *asked, "--recording", recording).code == 0
+    # The agent keeps what it retrieved at turn 9, which top-k 2 would lessen, in its personal state.
+    ran = run_cli("fork", recording, "--at", 10, "--set", "top-k=2")
+    branch = branch_in(ran)
+    differs = re.search(r"hybrid: memory differs from turn (\d+) on", ran.out)
+    assert "hybrid: memory is the same" in ran.out or (differs and int(differs[1]) > 10), ran.out
+    reader = Recording.open(recording)
+    asks = [event for event in reader.events(branch, "identity-02") if isinstance(event, QuestionAsked)]
+    assert 0 < max(len(event.hits) for event in asks if event.backend == "hybrid") <= 2
+    reader.close()
+    unclear = run_cli("fork", recording, "--at", 9, "--set", 'key:personal_state/scratchpad/status="lost"')
+    assert unclear.code == 2 and "key:personal_state:planner_agent/scratchpad/status" in unclear.err
+    named = run_cli(
+        "fork", recording, "--at", 9, "--set", 'key:personal_state:planner_agent/scratchpad/status="lost"'
+    )
+    assert "hybrid: memory differs from turn 9 on" in named.out
 
 
 def test_an_interrupted_branch_continues_with_the_same_command_and_asks_nothing_twice(

@@ -81,6 +81,14 @@ class StubAssembly:
         self.answerer = TableAnswerer(self.answers, self.budget)
         self._recorder: RunRecorder | None = None
 
+    @property
+    def recorder(self) -> RunRecorder | None:
+        return self._recorder
+
+    @property
+    def is_over(self) -> bool:
+        return self.status != "not finished"
+
     def _memories(self, conversation: Conversation, names: Sequence[str]) -> dict[str, MemoryBackend]:
         resources = Resources(
             redis=RedisConnection.embedded(),

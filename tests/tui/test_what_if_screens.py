@@ -6,9 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
+from memreplay.conversations.registry import load
 from memreplay.recording.reader import Recording
+from memreplay.runtime.run import Run
+from memreplay.settings import Settings
 from memreplay.tui.launch import Launch
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.screens.regression import RegressionScreen
@@ -54,18 +58,23 @@ async def test_a_wrong_answer_is_asked_again_and_the_replies_are_kept(launch: La
     reader.close()
 
 
+async def delete_city(pilot: Pilot[None]) -> None:
+    """Fork at the cursor, without the city in the shared state."""
+    await pilot.press("F")
+    await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
+    options = pilot.app.screen.query_one(OptionList)
+    names = [str(options.get_option_at_index(place).prompt) for place in range(options.option_count)]
+    options.highlighted = next(place for place, name in enumerate(names) if "shared_data/user.city" in name)
+    await pilot.press("enter")
+    await until(pilot, lambda: isinstance(pilot.app.screen, TypingScreen))
+    pilot.app.screen.query_one(Input).value = ""
+    await pilot.press("enter")
+
+
 async def test_a_fork_shows_which_answers_changed_and_from_when_memory_differs(launch: Launch, trunk: Path) -> None:
     async with open_replay(replace(launch, recording=trunk)) as pilot:
         replay_of(pilot).move_to(8)
-        await pilot.press("F")
-        await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
-        options = pilot.app.screen.query_one(OptionList)
-        names = [str(options.get_option_at_index(place).prompt) for place in range(options.option_count)]
-        options.highlighted = next(place for place, name in enumerate(names) if "shared_data/user.city" in name)
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, TypingScreen))
-        pilot.app.screen.query_one(Input).value = ""
-        await pilot.press("enter")
+        await delete_city(pilot)
         await until(pilot, lambda: isinstance(pilot.app.screen, RegressionScreen))
         await until(pilot, lambda: "hybrid differs from turn" in text_of(pilot, "#scores"))
         scores = " ".join(text_of(pilot, "#scores").split())
@@ -78,6 +87,39 @@ async def test_a_fork_shows_which_answers_changed_and_from_when_memory_differs(l
     reader = Recording.open(trunk)
     (branch,) = (run.branch for run in reader.runs() if run.branch is not None)
     assert (branch.turn, branch.edit) == (8, "shared_state/shared_data/user.city deleted")
+    reader.close()
+
+
+async def test_a_live_run_is_forked_and_goes_on(launch: Launch, tmp_path: Path) -> None:
+    path = tmp_path / "live.sqlite3"
+    settings = Settings(backend=("hybrid",), ablate=("verbatim",))
+    (conversation,) = load(["identity-02"])
+    live = replace(launch, conversation=conversation, settings=settings, assemble=lambda *_: Run(settings, path))
+    async with open_replay(live) as pilot:
+        replay = replay_of(pilot)
+        await pilot.press("9", "space")
+        await until(pilot, lambda: replay.cursor == 9)
+        replay.move_to(8)
+        await delete_city(pilot)
+        await until(pilot, lambda: isinstance(pilot.app.screen, RegressionScreen))
+        await until(pilot, lambda: "hybrid differs from turn 8" in " ".join(text_of(pilot, "#scores").split()))
+        assert "no answers yet" in str(pilot.app.screen.query_one("#questions").border_title)
+        await pilot.press("escape")
+        await until(pilot, lambda: pilot.app.screen is replay)
+        await pilot.press("G")
+        await until(pilot, lambda: replay.player is not None and replay.player.run.over)
+        await until(pilot, lambda: pilot.app.screen is not replay)
+        await pilot.press("escape", "F")
+        await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
+        assert "user.city deleted" in str(pilot.app.screen.query_one(OptionList).get_option_at_index(0).prompt)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RegressionScreen))
+        await until(pilot, lambda: "did not change" in str(pilot.app.screen.query_one("#questions").border_title))
+    reader = Recording.open(path)
+    trunk, branch = reader.runs()
+    assert (trunk.status, branch.status) == ("finished", "finished")
+    assert branch.branch is not None and (branch.branch.parent, branch.branch.turn) == (trunk.id, 8)
+    assert len(list(reader.asks(trunk.id, "identity-02"))) == len(list(reader.asks(branch.id, "identity-02")))
     reader.close()
 
 

@@ -56,10 +56,20 @@ class Ask:
 
 
 @dataclass(frozen=True)
+class EarlierLimits:
+    """How much a memory returned at turns up to ``until``, before a branch changed it."""
+
+    until: int
+    top_k: int
+    context_budget: Callable[[str, bool], int]
+
+
+@dataclass(frozen=True)
 class ReplayPlan:
     """The settings of a replay: the models that it asks, the most hits of memory, and so on.
 
     ``edits`` are made by hand in every memory that holds what they edit, once this many turns were played.
+    ``earlier`` limits, the earliest first, hold at the turns before other ones were chosen.
     ``ask_only`` names backends that are asked without ingesting the conversation. If ``shuffle_seed`` is set, it
     and the question determine the order of the options. ``counter_of`` returns a model's tokenizer, with which
     memory then measures its context for that model. Without a ``judge`` the rules of the grader decide.
@@ -76,6 +86,7 @@ class ReplayPlan:
     judge: AnswerJudge | None = None
     side_by_side: bool = False
     edits: tuple[tuple[int, StoreEdit], ...] = ()
+    earlier: tuple[EarlierLimits, ...] = ()
 
 
 class EditError(UsageError):
@@ -190,8 +201,8 @@ class ReplaySession:
         turn = self.conversation.turns[self.position - 1]
         if self._plan.perceive and turn.role == "user":
             message = message_of(self.conversation, turn)
-            context_tokens = self._context_tokens_for(name, self._plan.models[0])
-            await memory.perceive(message, self._plan.top_k, context_tokens, self.position)
+            top_k, context_tokens = self._limits_of_perceiving(name, self._plan.models[0])
+            await memory.perceive(message, top_k, context_tokens, self.position)
         exchange = self._exchange_ending_at.get(self.position)
         if exchange is not None:
             await memory.ingest(exchange, self.position)
@@ -248,6 +259,14 @@ class ReplaySession:
         if self._plan.counter_of is not None and model != AGENT_MODEL:
             self._backends[name].set_token_counter(self._plan.counter_of(model))
         return self._answerer_of(name).context_budget(model, self._backends[name].limited_by_top_k)
+
+    def _limits_of_perceiving(self, name: str, model: str) -> tuple[int, int]:
+        """Hits and tokens at this turn."""
+        now = self._plan.top_k, self._context_tokens_for(name, model)
+        earlier = next((each for each in self._plan.earlier if self.position <= each.until), None)
+        if earlier is None:
+            return now
+        return earlier.top_k, earlier.context_budget(model, self._backends[name].limited_by_top_k)
 
     def asks(self) -> list[Ask]:
         """All questions of the conversation for each backend and model; agents answer without a model."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
@@ -27,7 +28,7 @@ from memreplay.errors import RecordingError
 from memreplay.recording.annotations import RecordedAnnotations, live_annotations
 from memreplay.recording.bodies import to_json
 from memreplay.recording.branches import Branch
-from memreplay.recording.connection import WriterLock, leave_wal, open_exclusively
+from memreplay.recording.connection import WriterLock, connect, leave_wal, open_exclusively
 from memreplay.recording.event_store import LiveArchive
 from memreplay.recording.reader import UNFINISHED, Recording, RunStatus
 from memreplay.recording.run_rows import PaidByTests, RunRows, insert_run
@@ -41,14 +42,32 @@ def fingerprint(settings: dict[str, Any]) -> str:
     return sha256(to_json(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
+@contextmanager
+def _opened(path: Path, beside: RunRecorder | None) -> Iterator[tuple[Database, WriterLock | None]]:
+    """The file for writing: for this recorder alone, or for one more of the same process, which holds its lock."""
+    if beside is None:
+        with open_exclusively(path) as opened:
+            yield opened
+        return
+    beside.flush()
+    db = connect(path)
+    try:
+        yield db, None
+    except BaseException:
+        db.close()
+        raise
+
+
 class RunRecorder:
     """Records one run, new or resumed. No other process can write the file meanwhile.
+
+    A branch may be recorded ``beside`` its trunk, which this process is recording: the file is the trunk's then.
 
     Events are committed in groups; :meth:`record` commits a reply, and all events before it, before it returns.
     Every method that writes raises :class:`~memreplay.errors.RecordingError` if it cannot, as on a full disk.
     """
 
-    def __init__(self, db: Database, path: Path, rows: RunRows, lock: WriterLock) -> None:
+    def __init__(self, db: Database, path: Path, rows: RunRows, lock: WriterLock | None) -> None:
         self._db = db
         self._rows = rows
         self._lock = lock
@@ -67,24 +86,31 @@ class RunRecorder:
         datasets: Sequence[str],
         identity: str,
         branch: Branch | None = None,
+        beside: RunRecorder | None = None,
     ) -> RunRecorder:
         """Start a new run. ``settings`` must hold no secrets; ``identity`` is their :func:`fingerprint`.
 
         Raises:
             RecordingError: the file is not a recording, is of another format, is in use, or cannot be written.
         """
-        with open_exclusively(path) as (db, lock):
+        with _opened(path, beside) as (db, lock):
             return cls(db, path, insert_run(db, path, settings, datasets, identity, branch), lock)
 
     @classmethod
-    def resume(cls, path: Path, identity: str, statuses: Collection[RunStatus] = UNFINISHED) -> RunRecorder:
+    def resume(
+        cls,
+        path: Path,
+        identity: str,
+        statuses: Collection[RunStatus] = UNFINISHED,
+        beside: RunRecorder | None = None,
+    ) -> RunRecorder:
         """Resume the newest run with this fingerprint and one of these statuses. Its scores are deleted.
 
         Raises:
             RecordingError: there is none, or the file is in use.
         """
         Recording.open(path).close()
-        with open_exclusively(path) as (db, lock):
+        with _opened(path, beside) as (db, lock):
             runs = [run for run in Recording(db, path).runs() if run.fingerprint == identity]
             fit = [run for run in runs if run.status in statuses]
             if not fit:
@@ -183,7 +209,8 @@ class RunRecorder:
             leave_wal(self._db)
         finally:
             self._db.close()
-            self._lock.release()
+            if self._lock is not None:
+                self._lock.release()
         for conversation_id, archive in self._live.items():
             archive.read_from(Recording.open(self.path).archive(self.run_id, conversation_id))
 

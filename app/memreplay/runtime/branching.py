@@ -16,10 +16,11 @@ from memreplay.conversations.editing import edited_conversation
 from memreplay.conversations.models import Conversation
 from memreplay.engine.agent_session import AgentSession
 from memreplay.engine.events import EventSink
-from memreplay.engine.session import ReplayPlan, ReplaySession
+from memreplay.engine.session import EarlierLimits, ReplayPlan, ReplaySession
 from memreplay.errors import UsageError
 from memreplay.llm.caching import CachedModel
 from memreplay.llm.model import Reply
+from memreplay.llm.tokens import context_budget
 from memreplay.recording.branches import Branch
 from memreplay.recording.reader import UNFINISHED, Recording, RunInfo, RunStatus
 from memreplay.recording.writer import RunRecorder, fingerprint
@@ -39,7 +40,8 @@ class Fork:
 
     ``edits`` are those of the branches that it descends from, and its own, each with its turn. ``root`` is the id
     of the trunk, in whose namespace memory is rebuilt, so that keys and ids are the same. ``paid`` are the parent's
-    replies by request.
+    replies by request. ``parents`` are the settings of the runs that were departed from, the trunk's first, each
+    with the turn.
     """
 
     branch: Branch
@@ -47,6 +49,7 @@ class Fork:
     settings: Settings
     root: str
     edits: tuple[tuple[int, KeyEdit | PointEdit], ...]
+    parents: tuple[tuple[int, Mapping[str, Any]], ...]
     paid: Mapping[str, Reply]
     perceives: bool
     baselines: tuple[str, ...]
@@ -78,6 +81,8 @@ def fork(recording: Recording, branch: Branch, given: Settings) -> Fork:
     lineage = [*_ancestors(recording, parent), branch]
     settings = settings_of_run(parent.settings, given)
     timeline = recording.timeline(parent.id, branch.conversation)
+    if 0 < timeline.played < branch.turn:
+        raise UsageError(f"--at {branch.turn}: run {parent.id} was played up to turn {timeline.played} only")
     for edit in branch.stores:
         _refuse_unknown(edit, timeline, branch.turn)
     made = Fork(
@@ -86,6 +91,7 @@ def fork(recording: Recording, branch: Branch, given: Settings) -> Fork:
         settings=replace(settings, **branch.settings),
         root=lineage[0].parent,
         edits=tuple((each.turn, edit) for each in lineage for edit in each.stores),
+        parents=tuple((each.turn, recording.run(each.parent).settings) for each in lineage),
         paid=paid_replies(timeline, settings.api_base),
         perceives=_has_perceived(recording, parent, branch.conversation),
         baselines=(CLOSED_BOOK,) if parent.settings.get("closed_book_asked_along") else (),
@@ -123,6 +129,8 @@ def _refuse_unknown(edit: KeyEdit | PointEdit, timeline: Timeline, turn: int) ->
     states = {
         key: value for snapshot in held for values in snapshot.values.values() for key, value in values.items()
     }
+    for snapshot in held:
+        _refuse_ambiguous(edit, [key for values in snapshot.values.values() for key in values], states)
     fitting = {key: value for key, value in states.items() if edit.fits(key) and isinstance(value, Mapping)}
     if not fitting:
         known = ", ".join(dict.fromkeys(key.partition(":")[0] for key in states)) or "no key"
@@ -132,6 +140,18 @@ def _refuse_unknown(edit: KeyEdit | PointEdit, timeline: Timeline, turn: int) ->
         nearby = [place for value in fitting.values() for place in _places_in(value, parts)]
         hint = f"; there were {', '.join(nearby[:_MOST_PLACES])}" if nearby else ""
         raise UsageError(f"key:{edit.key}{edit.pointer}: no such place after turn {turn}{hint}")
+
+
+def _refuse_ambiguous(edit: KeyEdit, held: Sequence[str], states: Mapping[str, Any]) -> None:
+    """Raise UsageError if several states of one memory have the place: which of them is meant?"""
+    found = [
+        key
+        for key in held
+        if edit.fits(key) and isinstance(states[key], Mapping) and edited_state(states[key], edit) is not None
+    ]
+    if len(found) > 1:
+        names = ", ".join(f"key:{key.partition('/')[0]}{edit.pointer}" for key in found)
+        raise UsageError(f"key:{edit.key}{edit.pointer}: several states have this place; name one: {names}")
 
 
 _MOST_PLACES = 12
@@ -167,10 +187,21 @@ def existing_branch(recording: Recording, made: Fork) -> RunInfo | None:
 class BranchRun(RunWithTests):
     """Plays a branch, and records it as a run of its own in the trunk's recording."""
 
-    def __init__(self, made: Fork, path: Path, warn: Callable[[str], None], *, resumes: bool = False) -> None:
-        """``resumes`` an interrupted one, where :meth:`begin_run` does not say so."""
+    def __init__(
+        self,
+        made: Fork,
+        path: Path,
+        warn: Callable[[str], None],
+        *,
+        resumes: bool = False,
+        beside: RunRecorder | None = None,
+    ) -> None:
+        """``resumes`` an interrupted one, where :meth:`begin_run` does not say so.
+
+        ``beside`` is what records the trunk, if this process is recording it.
+        """
         super().__init__(made.settings, path, implicit_baselines=made.baselines, warn=warn)
-        self._made, self._continues = made, resumes
+        self._made, self._continues, self._beside = made, resumes, beside
         self.answer_model = CachedModel(self.answer_model, _Paid(made.paid))
         self._answerer = self.answerer(self.answer_model)
 
@@ -179,11 +210,11 @@ class BranchRun(RunWithTests):
     ) -> None:
         """Start recording the branch, or resume it if it was interrupted."""
         if resume or self._continues:
-            self.recorder = RunRecorder.resume(self.recording_path, self._made.identity, UNFINISHED)
+            self.recorder = RunRecorder.resume(self.recording_path, self._made.identity, UNFINISHED, self._beside)
             return
         settings = self._recorded_settings()
         self.recorder = RunRecorder.start(
-            self.recording_path, settings, datasets, self._made.identity, self._made.branch
+            self.recording_path, settings, datasets, self._made.identity, self._made.branch, self._beside
         )
 
     def start_session(  # type: ignore[override]  # as in RunWithTests
@@ -207,7 +238,12 @@ class BranchRun(RunWithTests):
 
     def plan(self, run_id: str, memories: Mapping[str, MemoryBackend], *, perceive: bool) -> ReplayPlan:
         plan = super().plan(self._made.root, memories, perceive=perceive)
-        return replace(plan, edits=self._made.edits)
+        return replace(plan, edits=self._made.edits, earlier=tuple(_earlier(*each) for each in self._made.parents))
+
+
+def _earlier(until: int, settings: Mapping[str, Any]) -> EarlierLimits:
+    tokens = settings.get("context_tokens")
+    return EarlierLimits(until, settings["top_k"], lambda model, limited: context_budget(model, tokens, limited))
 
 
 class _Paid:

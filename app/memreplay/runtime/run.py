@@ -85,6 +85,11 @@ class Run:
         return self._models.answerer(model)
 
     @property
+    def is_over(self) -> bool:
+        """Whether the run has ended, so that its recorder writes no more."""
+        return self._over
+
+    @property
     def _run_id(self) -> str:
         assert self.recorder is not None
         return self.recorder.run_id

@@ -248,15 +248,18 @@ class MemreplayApp(TerminalApp):
         from memreplay.tui.screens.regression import RegressionScreen
         from memreplay.tui.sources import recorded_run
 
-        assert source.path is not None
+        assert source.recorded_in is not None
+        path, parent = source.recorded_in
         id_ = source.timeline.conversation.id
         try:
-            trunk = await asyncio.to_thread(recorded_run, source.path, source.run_id, id_)
-            branch = await asyncio.to_thread(recorded_run, source.path, run_id, id_)
+            trunk = await asyncio.to_thread(recorded_run, path, parent, id_)
+            branch = await asyncio.to_thread(recorded_run, path, run_id, id_)
         except MemreplayError as error:
             self.notify(str(error), severity="error", markup=False)
             return
-        self.push_screen(RegressionScreen((source.path, source.path), (trunk, branch), trunk=source))
+        # Another replay of a live trunk would play it too: what is recorded of it so far is shown instead.
+        opened = source if source.handle is None else None
+        self.push_screen(RegressionScreen((path, path), (trunk, branch), trunk=opened))
 
     def _replay_of(self, source: ReplaySource) -> ReplayScreen | None:
         from memreplay.tui.screens.replay import ReplayScreen

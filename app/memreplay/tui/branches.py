@@ -24,15 +24,18 @@ async def play_branch(wanted: ForkWanted, given: Settings, progress: Callable[[s
         MemreplayError: an edit does not fit, or the recording, a server or a key is unusable.
     """
     source = wanted.source
-    assert source.path is not None
-    with closing(Recording.open(source.path)) as recording:
+    assert source.recorded_in is not None
+    path, run_id = source.recorded_in
+    # A trunk that is still live goes on: the branch is recorded beside it.
+    trunk = source.handle.recorder if source.handle is not None and not source.handle.is_over else None
+    with closing(Recording.open(path) if trunk is None else trunk.reader()) as recording:
         edits = Edits(wanted.changed, wanted.deleted, wanted.inserted)
-        branch = edits.branch(source.run_id, source.timeline.conversation.id, wanted.turn)
+        branch = edits.branch(run_id, source.timeline.conversation.id, wanted.turn)
         made = await asyncio.to_thread(fork, recording, branch, given)
         before = existing_branch(recording, made)
     if before is not None and before.status == "finished":
         return before.id
-    run = BranchRun(made, source.path, lambda sentence: None, resumes=before is not None)
+    run = BranchRun(made, path, lambda sentence: None, resumes=before is not None, beside=trunk)
     timeline = Timeline(made.conversation)
     last = len(made.conversation.turns)
 

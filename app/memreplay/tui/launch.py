@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from memreplay.engine.events import ReplayEvent
     from memreplay.engine.probes import Probe
     from memreplay.engine.session import ReplaySession
+    from memreplay.recording.writer import RunRecorder
     from memreplay.timeline.annotations import Annotations
     from memreplay.timeline.event_store import EventArchive
 
@@ -46,6 +47,14 @@ class RunHandle(Protocol):
 
     @property
     def recording_path(self) -> Path | None: ...
+
+    @property
+    def recorder(self) -> RunRecorder | None:
+        """What records the run; None before its first turn."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run has ended, so that its recorder writes no more."""
 
     def start_session(
         self, conversation: Conversation, emit: Callable[[ReplayEvent], None]

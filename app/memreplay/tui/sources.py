@@ -68,6 +68,14 @@ class ReplaySource:
         )
 
     @property
+    def recorded_in(self) -> tuple[Path, str] | None:
+        """The file and the id of the run; None for a live one that has not begun."""
+        if self.handle is None:
+            return None if self.path is None else (self.path, self.run_id)
+        recorder = self.handle.recorder
+        return None if recorder is None else (recorder.path, recorder.run_id)
+
+    @property
     def annotations(self) -> Annotations:
         """Current bookmarks and breakpoints."""
         return self.load_annotations()
@@ -296,12 +304,13 @@ def branches_of(source: ReplaySource) -> list[KnownBranch]:
     Raises:
         RecordingError: the recording cannot be read.
     """
-    assert source.path is not None
-    with closing(Recording.open(source.path)) as recording:
+    assert source.recorded_in is not None
+    path, run_id = source.recorded_in
+    with closing(Recording.open(path)) as recording:
         return [
             KnownBranch(run.id, run.branch.turn, run.branch.edit)
             for run in recording.runs()
             if run.branch is not None
             and run.status == "finished"
-            and (run.branch.parent, run.branch.conversation) == (source.run_id, source.timeline.conversation.id)
+            and (run.branch.parent, run.branch.conversation) == (run_id, source.timeline.conversation.id)
         ]

@@ -12,8 +12,12 @@ _WALL_CLOCK = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)
 
 
 def diverges_at(trunk: Timeline, branch: Timeline, backend: str) -> int | None:
-    """The first turn at which a memory wrote something else than in the other run; None if there is none."""
-    end = max(trunk.last_turn, branch.last_turn)
+    """The first turn at which a memory wrote something else than in the other run; None if there is none.
+
+    Turns that an unfinished run has not played are not compared.
+    """
+    unfinished = [each.played for each in (trunk, branch) if each.played < each.last_turn]
+    end = min(unfinished, default=max(trunk.last_turn, branch.last_turn))
     for turn in range(end + 1):
         if _written(trunk, backend, turn) != _written(branch, backend, turn):
             return turn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,8 +45,8 @@ class Forking:
 
     def fork(self) -> None:
         """List what can be changed at the cursor, after the branches that there are."""
-        if self._source.path is None:
-            self._host.report("Finish this run first (G), or leave it: a branch is saved in its recording.")
+        if self._source.recorded_in is None:
+            self._host.report("Nothing is played yet: space plays a turn, then F forks there.")
             return
         if self._timeline.conversation.conversing or not self._source.shows_memory:
             self._host.report("This run cannot be forked: its memories cannot be rebuilt.")
@@ -96,8 +97,11 @@ class Forking:
         for backend in self._timeline.backends:
             held = self._timeline.snapshot_at(backend, turn)
             for states in held.values.values():
+                kinds = Counter(key.partition(":")[0] for key in states)
                 for key, state in states.items():
-                    yield from _state_choices(backend, key, state)
+                    kind = key.partition(":")[0]
+                    # Each agent has a personal state of its own; a shared state is alone.
+                    yield from _state_choices(backend, kind if kinds[kind] == 1 else key.partition("/")[0], state)
             for collections in held.points.values():
                 for points in collections.values():
                     yield from _point_choices(backend, points, seen)
@@ -111,13 +115,13 @@ class Forking:
             )
 
 
-def _state_choices(backend: str, key: str, state: Any) -> Iterator[_Choice]:
+def _state_choices(backend: str, name_of_state: str, state: Any) -> Iterator[_Choice]:
     """The values in the parts of a state, such as the slots of a workspace."""
     for part, held in state.items() if isinstance(state, Mapping) else ():
         if part in _NOT_SHOWN or not isinstance(held, Mapping):
             continue
         for name, value in held.items():
-            place = f"key:{key.partition(':')[0]}/{_escaped(part)}/{_escaped(name)}"
+            place = f"key:{name_of_state}/{_escaped(part)}/{_escaped(name)}"
             text = json.dumps(value, ensure_ascii=False)
             yield _Choice(
                 f"{backend}  {place.removeprefix('key:')} = {one_line(_short(text))}",

@@ -31,6 +31,7 @@ from memreplay.tui.widgets.bars import Bar
 
 _MOST_OF_SCORES = 9
 _SHORT = 30
+_NO_ANSWERS = "the run that this departs from has no answers yet: play it to its end, and F lists this branch again"
 
 
 class RegressionScreen(ListingScreen[None]):
@@ -98,7 +99,7 @@ class RegressionScreen(ListingScreen[None]):
             compared = compare_runs(rows[0], rows[1])
         except MemreplayError as error:
             self._show_scores(fork)
-            listing.border_title = Content(one_line(str(error)))
+            listing.border_title = Content(_NO_ANSWERS if branch and not rows[0] else one_line(str(error)))
             self.moved()
             return
         selected = self.document.selected
