@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from memory_backends.adapters.library import Found, LibraryMemory, library, require
-from memory_backends.base import Exchange, Namespace, Recall, Snapshot
+from memory_backends.base import Exchange, Namespace, Recall
 from memory_backends.resources import Resources
 
 
@@ -26,6 +25,7 @@ class ChromaMemory(LibraryMemory):
         self._collection: Any = None
 
     async def open(self, namespace: Namespace) -> None:
+        self.forget_all()
         self._name = f"memreplay-{namespace.point_id('chroma')}"
         await asyncio.to_thread(self._open)
 
@@ -38,7 +38,7 @@ class ChromaMemory(LibraryMemory):
             self._name, metadata={"hnsw:space": "cosine"}, embedding_function=None
         )
 
-    async def observe(self, exchange: Exchange) -> None:
+    async def add(self, exchange: Exchange) -> None:
         texts, sources = [exchange.text], [exchange.turn_ids]
         extractor = self.resources.extractor
         if extractor is not None:
@@ -84,24 +84,22 @@ class ChromaMemory(LibraryMemory):
             for id_, text, distance, noted in rows
         ]
 
-    async def snapshot(self) -> Snapshot:
+    async def items(self) -> Mapping[str, Mapping[str, Any]] | None:
         if self._collection is None:
-            return Snapshot()
+            return None
         held = await asyncio.to_thread(self._collection.get)
-        points = {
+        return {
             id_: {"document": text, "sources": [*_named(noted, "turns"), *_named(noted, "sources")]}
             for id_, text, noted in zip(held["ids"], held["documents"], held["metadatas"], strict=True)
         }
-        return Snapshot(points={self.store: {self.place: points}})
 
     async def save(self, path: Path) -> None:
         held = await asyncio.to_thread(self._collection.get, include=["documents", "embeddings", "metadatas"])
         kept = {name: held[name] for name in ("ids", "documents", "metadatas")}
-        kept["embeddings"] = [list(map(float, vector)) for vector in held["embeddings"]]
-        (path / "chroma.json").write_text(json.dumps(kept), encoding="utf-8", errors="surrogatepass")
+        self.keep(path, **kept, embeddings=[list(map(float, vector)) for vector in held["embeddings"]])
 
     async def load(self, path: Path) -> None:
-        kept = json.loads((path / "chroma.json").read_text(encoding="utf-8", errors="surrogatepass"))
+        kept = self.kept(path)
         if kept["ids"]:
             await asyncio.to_thread(lambda: self._collection.upsert(**kept))
 

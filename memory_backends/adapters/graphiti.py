@@ -6,20 +6,15 @@ that Graphiti's search by words and vectors is tried alone.
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
-import warnings
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from memory_backends.adapters.graphiti_library import GROUP, graphiti_graph
 from memory_backends.adapters.library import LibraryMemory, library, require
-from memory_backends.base import ClosingStatus, Exchange, Namespace, Recall, Snapshot
-from memory_backends.metering import MeteredChat
+from memory_backends.base import ClosingStatus, Exchange, Namespace, Recall
 from memory_backends.resources import Resources
 
-_GROUP = "conversation"
 _SHOWN = ("fact", "name", "valid_at", "invalid_at", "expired_at")
 _UNDATED = datetime(2000, 1, 1, tzinfo=UTC)
 """Graphiti wants a time. An undated conversation gets one that says nothing of the day it is replayed on."""
@@ -41,13 +36,9 @@ class GraphitiMemory(LibraryMemory):
     async def open(self, namespace: Namespace) -> None:
         await self.close("cancelled")
         self.forget_all()
-        await asyncio.to_thread(_imported)
-        self._graph = _graph(self)
-        await _make_indices(self._graph.driver)
+        self._graph = await graphiti_graph(self)
 
-    async def observe(self, exchange: Exchange) -> None:
-        if not self.seen.is_new(exchange):
-            return
+    async def add(self, exchange: Exchange) -> None:
         said_at = exchange.said_at.replace(tzinfo=UTC) if exchange.said_at else _UNDATED
         if self.resources.chat is None:
             await self._store_as_fact(exchange, said_at)
@@ -58,16 +49,14 @@ class GraphitiMemory(LibraryMemory):
             episode_body=exchange.text,
             source_description="conversation",
             reference_time=said_at,
-            group_id=_GROUP,
+            group_id=GROUP,
         )
-        for edge in await self._facts():
-            if before.get(edge.uuid) != edge.fact:
-                self.written(edge.uuid, exchange)
+        self.changed(before, {edge.uuid: edge.fact for edge in await self._facts()}, exchange)
 
     async def _store_as_fact(self, exchange: Exchange, said_at: datetime) -> None:
         nodes, edges = library("graphiti_core.nodes"), library("graphiti_core.edges")
         ends = [
-            nodes.EntityNode(name=f"{place} {exchange.turn_ids[0]}", group_id=_GROUP) for place in ("from", "to")
+            nodes.EntityNode(name=f"{place} {exchange.turn_ids[0]}", group_id=GROUP) for place in ("from", "to")
         ]
         for end in ends:
             end.name_embedding = await self._graph.embedder.create(end.name)
@@ -77,7 +66,7 @@ class GraphitiMemory(LibraryMemory):
             target_node_uuid=ends[1].uuid,
             name="SAID",
             fact=exchange.text,
-            group_id=_GROUP,
+            group_id=GROUP,
             created_at=said_at,
             valid_at=said_at,
         )
@@ -86,12 +75,11 @@ class GraphitiMemory(LibraryMemory):
         self.written(edge.uuid, exchange)
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
-        edges = await self._graph.search(question, group_ids=[_GROUP], num_results=top_k)
+        edges = await self._graph.search(question, group_ids=[GROUP], num_results=top_k)
         return self.recall_of((self.found(edge.uuid, edge.fact, None) for edge in edges), context_tokens)
 
-    async def snapshot(self) -> Snapshot:
-        points = {edge.uuid: _payload(edge) for edge in await self._facts()}
-        return Snapshot(points={self.store: {self.place: points}})
+    async def items(self) -> Mapping[str, Mapping[str, Any]] | None:
+        return {edge.uuid: _payload(edge) for edge in await self._facts()}
 
     async def close(self, status: ClosingStatus) -> None:
         if self._graph is not None:
@@ -103,72 +91,13 @@ class GraphitiMemory(LibraryMemory):
             return []
         edges = library("graphiti_core.edges")
         try:
-            found: list[Any] = await edges.EntityEdge.get_by_group_ids(self._graph.driver, [_GROUP])
+            found: list[Any] = await edges.EntityEdge.get_by_group_ids(self._graph.driver, [GROUP])
         except library("graphiti_core.errors").GroupsEdgesNotFoundError:
             return []
         return sorted(found, key=lambda edge: str(edge.uuid))
-
-
-def _imported() -> None:
-    """Import the library without telemetry."""
-    os.environ["GRAPHITI_TELEMETRY_ENABLED"] = "false"
-    library("graphiti_core")
-    library("graphiti_core.driver.kuzu_driver")
 
 
 def _payload(edge: Any) -> Mapping[str, Any]:
     values = {name: getattr(edge, name, None) for name in _SHOWN}
     unknown = (None, _UNDATED, _UNDATED.replace(tzinfo=None))
     return {name: str(value) for name, value in values.items() if value not in unknown}
-
-
-async def _make_indices(driver: Any) -> None:
-    """The text indices that searches need, which Graphiti does not create in Kuzu by itself."""
-    await driver.build_indices_and_constraints()
-    queries = library("graphiti_core.graph_queries")
-    for query in queries.get_fulltext_indices(driver.provider):
-        await driver.execute_query(query)
-
-
-def _graph(memory: LibraryMemory) -> Any:
-    """Graphiti with the run's embedder and model. Its ranking by a model is not used by its plain search."""
-    embedder_client = library("graphiti_core.embedder.client").EmbedderClient
-    model_client = library("graphiti_core.llm_client.client").LLMClient
-    reranker_client = library("graphiti_core.cross_encoder.client").CrossEncoderClient
-
-    class Embedder(embedder_client):  # type: ignore[misc,valid-type]
-        async def create(self, input_data: Any) -> list[float]:
-            text = input_data if isinstance(input_data, str) else "\n".join(map(str, input_data))
-            return (await asyncio.to_thread(memory.vectors, [text]))[0]
-
-        async def create_batch(self, input_data_list: list[str]) -> list[list[float]]:
-            return await asyncio.to_thread(memory.vectors, input_data_list)
-
-    class Model(model_client):  # type: ignore[misc,valid-type]
-        async def _generate_response(self, messages: Any, response_model: Any = None, *_: Any, **__: Any) -> Any:
-            assert memory.resources.chat is not None
-            return await _structured(memory.resources.chat, messages, response_model)
-
-    class Unused(reranker_client):  # type: ignore[misc,valid-type]
-        async def rank(self, query: str, passages: list[str]) -> list[tuple[str, float]]:
-            return [(passage, 0.0) for passage in passages]
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of Kuzu
-        driver = library("graphiti_core.driver.kuzu_driver").KuzuDriver()
-    driver._database = _GROUP  # Graphiti reads it, and Kuzu's driver does not set it
-    return library("graphiti_core").Graphiti(
-        graph_driver=driver, llm_client=Model(None), embedder=Embedder(), cross_encoder=Unused()
-    )
-
-
-async def _structured(chat: MeteredChat, messages: Any, response_model: Any) -> dict[str, Any]:
-    """The model's reply as JSON, by the schema where Graphiti gives one."""
-    sent = [{"role": message.role, "content": message.content} for message in messages]
-    wanted: dict[str, Any] = {"type": "json_object"}
-    if response_model is not None:
-        schema = {"name": response_model.__name__, "schema": response_model.model_json_schema()}
-        wanted = {"type": "json_schema", "json_schema": schema}
-    reply = await chat.complete(sent, temperature=0, response_format=wanted)
-    parsed: dict[str, Any] = json.loads(reply.text)
-    return parsed

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from memory_backends.adapters.library import LibraryMemory, library, require, spoken
-from memory_backends.base import Exchange, Namespace, Recall, Snapshot
+from memory_backends.base import Exchange, Namespace, Recall
 from memory_backends.resources import Resources
 
 _SPACE = ("memories",)
@@ -44,42 +43,35 @@ class LangGraphMemory(LibraryMemory):
     async def _embed(self, texts: list[str]) -> list[list[float]]:
         return await asyncio.to_thread(self.vectors, texts)
 
-    async def observe(self, exchange: Exchange) -> None:
-        if not self.seen.is_new(exchange):
-            return
+    async def add(self, exchange: Exchange) -> None:
         if self.resources.chat is None:
             key = exchange.turn_ids[0]
             value = {"content": exchange.text, "sources": list(exchange.turn_ids)}
             await self._held.aput(_SPACE, key, value)
             self.written(key, exchange)
             return
-        before = {item.key: item.value for item in self._held.search(_SPACE, limit=_ALL)}
+        before = self._items()
         messages = [{"role": message.role, "content": spoken(message)} for message in exchange.messages]
         await self._manager.ainvoke({"messages": messages})
-        for item in self._held.search(_SPACE, limit=_ALL):
-            if before.get(item.key) != item.value:
-                self.written(item.key, exchange)
+        self.changed(before, self._items(), exchange)
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
         items = await self._held.asearch(_SPACE, query=question, limit=top_k)
         found = (self.found(item.key, _text(item.value), item.score) for item in items)
         return self.recall_of(found, context_tokens)
 
-    async def snapshot(self) -> Snapshot:
-        if self._held is None:
-            return Snapshot()
-        items = self._held.search(_SPACE, limit=_ALL)
-        return Snapshot(points={self.store: {self.place: {item.key: item.value for item in items}}})
+    async def items(self) -> Mapping[str, Mapping[str, Any]] | None:
+        return None if self._held is None else self._items()
+
+    def _items(self) -> dict[str, Mapping[str, Any]]:
+        return {item.key: item.value for item in self._held.search(_SPACE, limit=_ALL)}
 
     async def save(self, path: Path) -> None:
-        kept = {**self.notes(), "items": {item.key: item.value for item in self._held.search(_SPACE, limit=_ALL)}}
-        (path / "langgraph.json").write_text(json.dumps(kept), encoding="utf-8", errors="surrogatepass")
+        self.keep(path, items=self._items())
 
     async def load(self, path: Path) -> None:
         """The store computes its vectors again, which the embedder's cache makes cheap."""
-        kept = json.loads((path / "langgraph.json").read_text(encoding="utf-8", errors="surrogatepass"))
-        self.restore_notes(kept)
-        for key, value in kept["items"].items():
+        for key, value in self.kept(path)["items"].items():
             await self._held.aput(_SPACE, key, value)
 
 

@@ -59,14 +59,12 @@ class LettaMemory(LibraryMemory):
         )
         self._agent = agent["id"]
 
-    async def observe(self, exchange: Exchange) -> None:
-        if not self.seen.is_new(exchange):
-            return
+    async def add(self, exchange: Exchange) -> None:
         if self.resources.chat is None:
             for passage in await self._json("POST", self._of("archival-memory"), {"text": exchange.text}):
                 self.written(passage["id"], exchange)
             return
-        before = {passage["id"] for passage in await self._passages()}
+        before = {passage["id"]: passage for passage in await self._passages()}
         said = [{"role": "user", "content": f"Remember this conversation:\n{exchange.text}"}]
         reply = await self._json("POST", self._of("messages"), {"messages": said})
         usage = reply.get("usage") or {}
@@ -78,9 +76,7 @@ class LettaMemory(LibraryMemory):
                 completion_tokens=usage.get("completion_tokens") or 0,
             )
         )
-        for passage in await self._passages():
-            if passage["id"] not in before:
-                self.written(passage["id"], exchange)
+        self.changed(before, {passage["id"]: passage for passage in await self._passages()}, exchange)
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
         """The memory blocks, which an agent always has before it, then the passages that are found."""

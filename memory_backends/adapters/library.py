@@ -1,13 +1,15 @@
-"""What adapters share: a library imported late, exchanges seen once, and hits made into a context."""
+"""What adapters share: a library imported late, exchanges seen once, what is kept, and hits made into a context."""
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, ClassVar
 
 from memory_backends.base import (
@@ -18,6 +20,7 @@ from memory_backends.base import (
     Message,
     Recall,
     SeenExchanges,
+    Snapshot,
     TokenCounter,
 )
 from memory_backends.resources import Resources
@@ -77,6 +80,24 @@ class LibraryMemory(MemoryBackend):
     def set_token_counter(self, count_tokens: TokenCounter) -> None:
         self.count_tokens = count_tokens
 
+    async def observe(self, exchange: Exchange) -> None:
+        """Write an exchange once: libraries double what they are told twice."""
+        if self.seen.is_new(exchange):
+            await self.add(exchange)
+
+    async def add(self, exchange: Exchange) -> None:
+        """Write a new exchange."""
+        raise NotImplementedError
+
+    async def items(self) -> Mapping[str, Mapping[str, Any]] | None:
+        """What is stored, by id, as plain JSON; None before ``open``."""
+        raise NotImplementedError
+
+    async def snapshot(self) -> Snapshot:
+        """The library's items as points."""
+        held = await self.items()
+        return Snapshot() if held is None else Snapshot(points={self.store: {self.place: held}})
+
     async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
         """What the library returns for an ordinary message."""
         return await self.recall(message.text, top_k, context_tokens)
@@ -91,6 +112,12 @@ class LibraryMemory(MemoryBackend):
         said_at = exchange.said_at
         self._written[item] = (exchange.turn_number, said_at.isoformat() if said_at else None)
 
+    def changed(self, before: Mapping[str, Any], after: Mapping[str, Any], exchange: Exchange) -> None:
+        """Items that are new, or not as they were, were written because of an exchange."""
+        for item, value in after.items():
+            if item not in before or before[item] != value:
+                self.written(item, exchange)
+
     def found(self, item: str, text: str, score: float | None) -> Found:
         """What was found, with when it was last written."""
         order, said_at = self._written.get(item, (0, None))
@@ -100,14 +127,19 @@ class LibraryMemory(MemoryBackend):
         """Start empty."""
         self.seen, self._written = SeenExchanges(), {}
 
-    def notes(self) -> dict[str, Any]:
-        """What an adapter knows beside the library's own store, as plain JSON."""
-        return {"seen": self.seen.state(), "written": self._written}
+    def keep(self, path: Path, **kept: Any) -> None:
+        """Write plain JSON into a folder, with what the adapter knows beside the library's own store."""
+        notes = {"seen": self.seen.state(), "written": self._written}
+        text = json.dumps({**notes, **kept})
+        (path / f"{self.store}.json").write_text(text, encoding="utf-8", errors="surrogatepass")
 
-    def restore_notes(self, notes: Mapping[str, Any]) -> None:
-        """Continue from saved :meth:`notes`."""
-        self.seen.restore(notes["seen"])
-        self._written = {item: (order, said_at) for item, (order, said_at) in notes["written"].items()}
+    def kept(self, path: Path) -> dict[str, Any]:
+        """What :meth:`keep` wrote. What the adapter knew, it knows again."""
+        text = (path / f"{self.store}.json").read_text(encoding="utf-8", errors="surrogatepass")
+        kept: dict[str, Any] = json.loads(text)
+        self.seen.restore(kept.pop("seen"))
+        self._written = {item: (order, said_at) for item, (order, said_at) in kept.pop("written").items()}
+        return kept
 
     def recall_of(self, found: Iterable[Found], context_tokens: int) -> Recall:
         """A recall with these items as hits, best first; its context has them in the order in which they were

@@ -17,7 +17,7 @@ from typing import Any, TextIO, get_args
 
 from memory_backends.adapters.library import Found, LibraryMemory, library, require
 from memory_backends.adapters.mcp_tools import Tool, Use, items_of, read_name, tool_for
-from memory_backends.base import BackendError, ClosingStatus, Exchange, Namespace, Recall, Snapshot
+from memory_backends.base import BackendError, ClosingStatus, Exchange, Namespace, Recall
 from memory_backends.resources import Resources
 
 CALL_SECONDS = 120.0
@@ -49,18 +49,16 @@ class McpMemory(LibraryMemory):
                 " folder of each conversation's own"
             )
 
-    async def observe(self, exchange: Exchange) -> None:
-        if self.seen.is_new(exchange):
-            await self._call("add", exchange.text, 0)
+    async def add(self, exchange: Exchange) -> None:
+        await self._call("add", exchange.text, 0)
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
         items = list(items_of(await self._call("search", question, top_k)))[:top_k]
         found = (Found(id_, text, score, order=rank) for rank, (id_, text, score) in enumerate(items))
         return self.recall_of(found, context_tokens)
 
-    async def snapshot(self) -> Snapshot:
-        held = await self._held()
-        return Snapshot(points={self.store: {self.place: held}} if "list" in self._tools else {})
+    async def items(self) -> Mapping[str, Mapping[str, Any]] | None:
+        return await self._held() if "list" in self._tools else None
 
     async def close(self, status: ClosingStatus) -> None:
         if self._server is not None:

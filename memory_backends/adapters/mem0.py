@@ -8,39 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
-import os
 import sqlite3
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from memory_backends.adapters.library import LibraryMemory, library, require, spoken
-from memory_backends.base import Exchange, Namespace, Recall, Snapshot
-from memory_backends.metering import MeteredChat
+from memory_backends.adapters.library import LibraryMemory, require, spoken
+from memory_backends.adapters.mem0_library import mem0_memory
+from memory_backends.base import Exchange, Namespace, Recall
 from memory_backends.resources import Resources
 
 _USER = "memreplay"
 _ALL = 100_000
 """More items than a conversation has."""
-
-_folder: TemporaryDirectory[str] | None = None
-
-
-def _mem0() -> Any:
-    """The library without telemetry. On import it creates a folder, which is removed when the process ends."""
-    global _folder
-    os.environ["MEM0_TELEMETRY"] = "False"
-    if _folder is None:
-        _folder = TemporaryDirectory(prefix="memreplay-mem0-")
-        os.environ["MEM0_DIR"] = _folder.name
-    mem0 = library("mem0")
-    for module in ("mem0.memory.main", "mem0.memory.telemetry"):
-        library(module).MEM0_TELEMETRY = False  # if somebody imported it before
-    return mem0
 
 
 class Mem0Memory(LibraryMemory):
@@ -56,36 +37,9 @@ class Mem0Memory(LibraryMemory):
 
     async def open(self, namespace: Namespace) -> None:
         self.forget_all()
-        self._collection = namespace.point_id("mem0")
-        self._memory = await asyncio.to_thread(self._made)
+        self._memory = await asyncio.to_thread(mem0_memory, self, namespace.point_id("mem0"))
 
-    def _made(self) -> Any:
-        client = self.resources.qdrant.client()
-        if client.collection_exists(self._collection):
-            client.delete_collection(self._collection)
-        unused = {"provider": "openai", "config": {"api_key": "unused"}}
-        store = {
-            "client": client,
-            "collection_name": self._collection,
-            "embedding_model_dims": self.resources.embedder.dimension,
-        }
-        config = {
-            "vector_store": {"provider": "qdrant", "config": store},
-            "llm": unused,
-            "embedder": unused,
-            "history_db_path": ":memory:",
-        }
-        with warnings.catch_warnings():
-            # The embedded Qdrant has no payload indexes, and needs none.
-            warnings.filterwarnings("ignore", message="Payload indexes")
-            memory = _mem0().Memory.from_config(config)
-        memory.embedding_model = _Embedder(self)
-        memory.llm = self.resources.chat and _Model(self.resources.chat)
-        return memory
-
-    async def observe(self, exchange: Exchange) -> None:
-        if not self.seen.is_new(exchange):
-            return
+    async def add(self, exchange: Exchange) -> None:
         infer = self.resources.chat is not None
         messages = [
             {"role": message.role, "content": spoken(message) if infer else message.line}
@@ -103,26 +57,23 @@ class Mem0Memory(LibraryMemory):
         items = (self.found(str(item["id"]), item["memory"], item.get("score")) for item in best)
         return self.recall_of(items, context_tokens)
 
-    async def snapshot(self) -> Snapshot:
+    async def items(self) -> Mapping[str, Mapping[str, Any]] | None:
         if self._memory is None:
-            return Snapshot()
+            return None
         held = await asyncio.to_thread(self._memory.get_all, **self._scoped(self._memory.get_all, _ALL))
-        points = {
+        return {
             str(item["id"]): {
                 name: value for name, value in item.items() if value is not None and name not in _HIDDEN
             }
             for item in held["results"]
         }
-        return Snapshot(points={self.store: {self.place: points}})
 
     async def save(self, path: Path) -> None:
         await asyncio.to_thread(self._save, path)
 
     def _save(self, path: Path) -> None:
         """The points of mem0's two collections with their vectors, and its log of messages."""
-        points = {name: _points_of(store) for name, store in self._stores().items()}
-        kept = json.dumps({**self.notes(), "points": points})
-        (path / "mem0.json").write_text(kept, encoding="utf-8", errors="surrogatepass")
+        self.keep(path, points={name: _points_of(store) for name, store in self._stores().items()})
         with closing(sqlite3.connect(path / "messages.sqlite3")) as messages:
             self._memory.db.connection.backup(messages)
 
@@ -130,8 +81,7 @@ class Mem0Memory(LibraryMemory):
         await asyncio.to_thread(self._load, path)
 
     def _load(self, path: Path) -> None:
-        kept = json.loads((path / "mem0.json").read_text(encoding="utf-8", errors="surrogatepass"))
-        self.restore_notes(kept)
+        kept = self.kept(path)
         for name, store in self._stores().items():
             if points := kept["points"][name]:
                 ids, payloads, vectors = zip(*points, strict=True)
@@ -160,28 +110,3 @@ def _points_of(store: Any) -> list[tuple[str, Any, list[float]]]:
 
 
 _HIDDEN = frozenset({"id", "user_id"})
-
-
-class _Embedder:
-    """mem0's interface of an embedder."""
-
-    def __init__(self, memory: LibraryMemory) -> None:
-        self._memory = memory
-
-    def embed(self, text: str, memory_action: str | None = None) -> list[float]:
-        return self._memory.vectors([text])[0]
-
-    def embed_batch(self, texts: Sequence[str], memory_action: str | None = None) -> list[list[float]]:
-        return self._memory.vectors(texts)
-
-
-class _Model:
-    """mem0's interface of a language model."""
-
-    def __init__(self, chat: MeteredChat) -> None:
-        self._chat = chat
-
-    def generate_response(self, messages: Sequence[Mapping[str, Any]], **parameters: Any) -> str:
-        """Called in a thread. mem0 asks for tools only of graphs, which are not used."""
-        parameters = {name: value for name, value in parameters.items() if name == "response_format"}
-        return self._chat.complete_in_thread(messages, temperature=0, **parameters).text
