@@ -21,6 +21,7 @@ def remarks(results: Results) -> list[str]:
     if results.run.status != "finished":
         sentences.append(f"partial: the run is {results.run.status}, and these are the answers that it has so far.")
     sentences += _fit_sentences(results)
+    sentences += _twin_sentences(results)
     sentences += [f"{comparison.words}." for comparison in results.comparisons]
     if any(comparison.detectable is not None for comparison in results.comparisons):
         family = max(comparison.family for comparison in results.comparisons)
@@ -96,6 +97,21 @@ def _fit_sentences(results: Results) -> list[str]:
 
 def _question_of(row: QuestionRow) -> tuple[str, str, str]:
     return row.dataset, row.conversation, row.question_id
+
+
+def _twin_sentences(results: Results) -> list[str]:
+    """That intervals are too narrow where a question is asked in words and with options: that is seen once."""
+    kinds: dict[tuple[str, str, str], set[str]] = {}
+    for row in results.questions:
+        kinds.setdefault((row.dataset, row.conversation, row.question), set()).add(row.kind)
+    twins = sum(len(asked) > 1 for asked in kinds.values())
+    if not twins:
+        return []
+    return [
+        f"asked twice: {twins} questions are asked in words and with options. The two answers are alike, so that p"
+        " and intervals over questions, which take them as independent, are too small; intervals over conversations"
+        " are not."
+    ]
 
 
 def _error_sentences(results: Results) -> list[str]:

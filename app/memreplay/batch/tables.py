@@ -90,6 +90,12 @@ def _parts(backend: BackendResults) -> list[MultipleChoiceResults | RecallResult
     return [part for part in (backend.multiple_choice, backend.recall, backend.tests) if part is not None]
 
 
+def _of_both(backend: BackendResults, part: MultipleChoiceResults | RecallResults | None) -> float | None:
+    """The accuracy of one kind of questions; None unless there are both, as nothing is said twice."""
+    both = backend.recall is not None and backend.multiple_choice is not None
+    return part.accuracy if both and part is not None else None
+
+
 def _right(backend: BackendResults) -> str:
     parts = _parts(backend)
     return f"{sum(part.correct for part in parts)}/{sum(part.graded for part in parts)}"
@@ -165,6 +171,14 @@ _EVIDENCE_AT = f"evidence in {HEADLINE_TOKENS:,} tokens"
 _SCORES: Final[Mapping[str, Column]] = {
     "right": (_right, "right answers of graded ones; an answer that ended in an error is not graded"),
     "accuracy": (lambda backend: share(backend.headline.accuracy), "share of graded answers that are right"),
+    "in words": (
+        lambda backend: share(_of_both(backend, backend.recall)),
+        "the same over the questions that are answered in words",
+    ),
+    "by choice": (
+        lambda backend: share(_of_both(backend, backend.multiple_choice)),
+        "the same over those that are answered with one of their options",
+    ),
     "95 %": (
         lambda backend: _interval(backend.headline.ci95),
         "Wilson interval of the accuracy over questions, assuming they are independent; not adjusted",

@@ -174,6 +174,20 @@ def test_where_everything_fits_it_is_said_that_nothing_can_differ_and_what_to_ch
     )
 
 
+def test_questions_in_words_and_with_options_have_figures_of_their_own() -> None:
+    mixed = results_of(row(recall(), reply("No idea")), row(choice(), reply("3")), row(choice(id="o"), reply("0")))
+    columns = score_columns(mixed)
+    assert (columns["in words"]["rag"], columns["by choice"]["rag"]) == ("0.0 %", "50.0 %")
+    assert "by choice" not in score_columns(results_of(row(choice(), reply("3"))))
+    assert not any(sentence.startswith("asked twice") for sentence in remarks(mixed))
+
+
+def test_a_question_asked_in_words_and_with_options_is_said_to_be_no_new_evidence() -> None:
+    rows = [row(recall(text="Which fruit?"), reply("No idea")), row(choice(id="q-mc"), reply("3"))]
+    (sentence,) = remarks(results_of(*rows))
+    assert sentence.startswith("asked twice: 1 questions are asked in words and with options")
+
+
 def test_the_tables_compare_at_equal_tokens_and_name_the_number_of_hits_that_was_used() -> None:
     run = RUN.model_copy(update={"settings": {"top_k": 3}})
     rows = [row(FOUND, reply("3"), hit(1, "t1", tokens=400), hit(2, "t2", tokens=600))]
