@@ -18,7 +18,7 @@ from memreplay.errors import RecordingError, UsageError
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording, RunStatus
 from memreplay.scoring.answer_key import AnswerKey, read_answer_key
-from memreplay.scoring.question_row import QuestionRow
+from memreplay.scoring.question_row import QuestionRow, Tokens
 from memreplay.scoring.results import BackendResults, Results
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ class Questions(Sequence[QuestionRow]):
         return len(self._rows)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A data frame with a row for each answer. Needs pandas."""
-        return data_frame(row.model_dump() for row in self._rows)
+        """A data frame with a row for each answer; tokens in columns of their own, as in CSV. Needs pandas."""
+        return data_frame(_flat(row) for row in self._rows)
 
     def __repr__(self) -> str:
         return f"<{len(self)} answers>"
@@ -51,6 +51,11 @@ class Questions(Sequence[QuestionRow]):
     def _repr_html_(self) -> str:
         headings = ("question_id", "backend", "model", "question", "expected", "predicted", "outcome", "failure")
         return table_html(headings, [[getattr(row, name) for name in headings] for row in self._rows])
+
+
+def _flat(row: QuestionRow) -> dict[str, Any]:
+    tokens = {f"tokens_{name}": getattr(row.tokens, name, None) for name in Tokens.model_fields}
+    return row.model_dump(exclude={"tokens"}) | tokens
 
 
 class Summary(Mapping[str, BackendResults]):

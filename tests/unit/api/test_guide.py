@@ -42,6 +42,18 @@ def test_the_test_of_the_guide_passes(tmp_path: Path) -> None:
     assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
+def test_a_kernel_executes_the_notebook(tmp_path: Path) -> None:
+    """In a real kernel, with all that it brings: it is skipped where Jupyter's packages are not installed."""
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    notebook = nbformat.read(REPOSITORY / "app" / "from_python.ipynb", as_version=4)
+    resources = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", resources=resources).execute()
+    shown = [cell.outputs[-1].data for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(each["text/html"].startswith("<table>") for each in shown[:-1])
+    assert "not_written" in shown[-1]["text/plain"]
+
+
 def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As Jupyter runs it: cells in one namespace, inside a running loop, each ending in what it shows."""
     monkeypatch.chdir(tmp_path)

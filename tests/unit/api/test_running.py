@@ -13,6 +13,7 @@ import pytest
 import memreplay
 from memory_backends.base import Exchange, Hit, MemoryBackend, Namespace, Recall, Snapshot
 from memreplay.api.notebook import table_html
+from memreplay.api.recorded import Questions
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import load
 from tests.conftest import REPOSITORY
@@ -53,6 +54,24 @@ class LastWords(MemoryBackend):
 @pytest.fixture
 def conversation() -> Conversation:
     return next(load(["multi-01"]))
+
+
+def test_rows_and_figures_are_data_frames_where_pandas_is_installed(tmp_path: Path) -> None:
+    """Pandas is no dependency, not even for development: without it this is skipped."""
+    pandas = pytest.importorskip("pandas")
+    with memreplay.run("multi-01", ["full_context", "closed_book"], recording=tmp_path / "run.sqlite3") as run:
+        frame, summary = run.questions.to_pandas(), run.summary.to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    right = frame.groupby("backend").score.sum().to_dict()
+    assert right == {name: float(each.recall.correct) for name, each in run.summary.items() if each.recall}
+    assert list(frame.tokens_prompt) == [row.tokens.prompt for row in run.questions if row.tokens]
+    assert summary.set_index("backend").graded.to_dict() == {"full_context": 5, "closed_book": 5}
+
+
+def test_to_pandas_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(memreplay.MemreplayError, match=r"needs pandas: pip install pandas"):
+        Questions(()).to_pandas()
 
 
 def test_importing_it_imports_nothing_else() -> None:
