@@ -243,6 +243,11 @@ def hand_over(memory: object) -> str:
     return name
 
 
+def is_handed_over(name: str) -> bool:
+    """Whether a class or object of this process has this name, which no other process can import."""
+    return name in _handed_over
+
+
 def is_plugin(name: str) -> bool:
     """Whether a name was handed over, has the form ``package.module:Class``, or is an entry point."""
     return name in _handed_over or _SPELLING.fullmatch(name) is not None or name in announced()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -10,12 +11,17 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from signal import SIGKILL
+from typing import Any
 
 import pytest
 
+import memreplay
 from tests.cli.conftest import RunCli
 from tests.cli.test_interruptions import reply_to, results
+from tests.stubs import noting_memory
+from tests.stubs.conversing import without_times_and_ids
 from tests.stubs.launcher import TIMEOUT_S, Launcher
+from tests.stubs.noting_memory import Noting, noted
 from tests.stubs.openai_server import Answer, OpenAIServer, Received
 
 pytest.importorskip("distributed")
@@ -100,6 +106,52 @@ def without_where(data: dict[str, object]) -> dict[str, object]:
     assert isinstance(run, dict)
     del run["settings"]["cluster"], run["settings"]["api_base"]
     return data
+
+
+def test_ones_own_memory_and_tests_are_held_in_workers_and_filled_memories_are_kept(
+    run_cli: RunCli, tmp_path: Path, definitions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = tmp_path / "notes"
+    monkeypatch.setenv(noting_memory.FILE, str(notes))
+
+    def rows(folder: str, *more: object) -> tuple[Any, dict[str, set[int]]]:
+        (tmp_path / folder).mkdir()
+        written = ("--recording", tmp_path / folder / "r.sqlite3", "--output", tmp_path / folder / "r.json")
+        asked = ("--dataset", "identity-01", "--dataset", "technical-01")
+        ran = run_cli("--batch", *asked, "--backend", "tests.stubs.noting_memory:Noting", *written, *more)
+        assert ran.code in (0, 3), ran.err
+        found = json.loads((tmp_path / folder / "r.json").read_text())
+        found["run"]["settings"]["workers"] = found["run"]["settings"]["fresh"] = None
+        for row in found["questions"]:
+            del row["recall_ms"]
+        return without_times_and_ids(found), noted(notes)
+
+    alone, processes = rows("alone", "--fresh", "--dataset", definitions)
+    assert processes["observe"] == processes["recall"] == {os.getpid()}
+    spread, processes = rows("spread", "--workers", 2, "--fresh", "--dataset", definitions)
+    assert spread == alone
+    assert os.getpid() not in processes["observe"] | processes["recall"]
+    assert len(processes["observe"]) == 2
+
+    filled, processes = rows("filling", "--workers", 2)
+    assert os.getpid() not in processes["observe"]
+    for folder, more in (("kept", ("--workers", 2)), ("kept alone", ())):
+        reused, processes = rows(folder, *more)
+        assert processes["load"] and "observe" not in processes
+        assert _but_for_reuse(reused) == _but_for_reuse(filled)
+
+
+def _but_for_reuse(results: Any) -> Any:
+    backends = {name: {**backend, "writing": None} for name, backend in results["backends"].items()}
+    return backends, results["questions"]
+
+
+def test_a_memory_that_only_this_process_has_is_refused(tmp_path: Path) -> None:
+    class Mine(Noting):
+        pass
+
+    with pytest.raises(memreplay.MemreplayError, match="exists only in this process; workers need a"):
+        memreplay.run("identity-01", [Mine], recording=tmp_path / "r.sqlite3", workers=2)
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,11 @@ class TestsRunner:
                 self.totals[stream.backend, stream.model] += len(stream.test_ids or ())
             self._streams += streams
 
+    @property
+    def conversations(self) -> int:
+        """Number of conversations that the tests make."""
+        return len(self._streams)
+
     def stop(self) -> None:
         """Stop after the current messages; the run can be resumed."""
         self._stopping = True

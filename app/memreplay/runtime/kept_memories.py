@@ -103,7 +103,7 @@ class KeptMemories:
         await asyncio.to_thread(_make_room, self._folder)
 
     def _place(self, backend: MemoryBackend, prefix: str) -> Path:
-        key = {"format": FORMAT, "memory": _identity(backend.name), "prefix": prefix}
+        key = {"format": FORMAT, "memory": identity(backend.name), "prefix": prefix}
         taken = settings_taken(backend.name)
         key |= {name: value for name, value in self._settings.items() if name not in _TAKEN or name in taken}
         if "extractor" not in taken or not self._settings["extractor"]:
@@ -129,7 +129,7 @@ def _prefixes(conversation_id: str, exchanges: Sequence[Exchange]) -> list[str]:
     return prefixes
 
 
-def _identity(name: str) -> list[str]:
+def identity(name: str) -> list[str]:
     """Which code writes: the memory's name, the source of its class and bases, and the version of its library."""
     found = backend_class(name)
     sources = [

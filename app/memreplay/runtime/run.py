@@ -24,17 +24,11 @@ from memreplay.recording.annotations import annotations_of
 from memreplay.recording.bodies import text_hash, to_json
 from memreplay.recording.reader import UNFINISHED, RunStatus
 from memreplay.recording.writer import RunRecorder, fingerprint
+from memreplay.runtime.clusters import refuse_unusable_cluster, started_workers, workers_wanted
 from memreplay.runtime.memories import RunMemories
 from memreplay.runtime.models import RunModels
 from memreplay.runtime.worker import Ports
-from memreplay.runtime.workers import (
-    Port,
-    Workers,
-    WorkerStatus,
-    refuse_unusable_cluster,
-    started_workers,
-    workers_wanted,
-)
+from memreplay.runtime.workers import Port, Workers, WorkerStatus
 from memreplay.settings import AS_GIVEN, Settings
 from memreplay.timeline.annotations import Annotations, SessionAnnotations
 from memreplay.timeline.event_store import EventArchive
@@ -212,17 +206,22 @@ class Run:
         self._save_early_annotations(conversation.id)
         if self._resumes:
             self._kept[conversation.id] = self.recorder.keep_answers(conversation.id)
-        memories = self.backends_for(conversation, self.backend_names if backends is None else backends)
-        if self._workers is not None:
-            for name in memories.keys() - {*CONTROLS}:
-                if not is_agent(name):
-                    memories[name] = self._workers.memory(conversation.id, memories[name])
+        memories = self._placed(conversation, self.backend_names if backends is None else backends)
         plan = self.plan(self.recorder.run_id, memories, perceive=perceive)
         # What a memory perceives at a turn is what it holds then, not what it holds in the end.
         # A branch is played in the namespace of its trunk, from the beginning.
         is_branch = plan.run_id != self.recorder.run_id
         keeper = None if plan.perceive or is_branch else self._memories.keeper(conversation)
         return ReplaySession(conversation, memories, self._answerer, plan, self.recorded(emit), keeper)
+
+    def _placed(self, conversation: Conversation, names: Sequence[str]) -> dict[str, MemoryBackend]:
+        """New memories for a conversation, in workers if there are any. Agents and controls have none to place."""
+        memories = self.backends_for(conversation, names)
+        if self._workers is not None:
+            for name in memories.keys() - {*CONTROLS}:
+                if not is_agent(name):
+                    memories[name] = self._workers.memory(conversation.id, memories[name])
+        return memories
 
     def recorded(self, emit: EventSink | None) -> EventSink:
         """A sink that records every event of the run before it passes it on."""

@@ -105,7 +105,7 @@ class RunWithTests(Run):
         emit: EventSink,
         known: KnownReplies | None = None,
     ) -> AgentSession:
-        memories = self.backends_for(stream.conversation, [stream.backend])
+        memories = self._placed(stream.conversation, [stream.backend])
         if stream.model != AGENT_MODEL:
             memories[stream.backend].set_token_counter(token_counter(stream.model))
         base, room = self.settings.api_base, self.settings.context_tokens

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import platform
 import signal
+import tarfile
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
+from io import BytesIO
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any, TypeVar
 
@@ -19,9 +22,10 @@ import memory_backends
 import memreplay
 from memory_backends.base import BackendError, Exchange, ExtractedFact, MemoryBackend, TokenCounter
 from memory_backends.metering import ChatMessage, MeteredChat
-from memory_backends.registry import create_backend
+from memory_backends.registry import BACKEND_NAMES, create_backend
 from memory_backends.stores.trace import Extraction, ModelCall, TraceEntry
 from memreplay.errors import MemreplayError
+from memreplay.runtime.kept_memories import identity
 from memreplay.runtime.memories import resources_of
 from memreplay.settings import Settings, read_settings, without_secrets
 
@@ -57,13 +61,21 @@ class Ports:
     chat: str | None = None
 
 
-def versions() -> dict[str, str]:
-    """What must be equal on every machine: code and libraries, by name."""
+def versions(backends: Sequence[str] = ()) -> dict[str, str]:
+    """What must be equal on every machine: code, libraries and the memories that are no part of ours, by name."""
     found = {"Python": ".".join(platform.python_version_tuple()[:2]), "memreplay": _code_digest()}
     for package in _PACKAGES:
         with suppress(PackageNotFoundError):
             found[package] = version(package)
-    return found
+    return found | {name: _version_of(name) for name in backends if name not in BACKEND_NAMES}
+
+
+def _version_of(backend: str) -> str:
+    """The code of a memory of the user's own, or why it cannot be had."""
+    try:
+        return sha256(repr(identity(backend)).encode()).hexdigest()[:12]
+    except BackendError as error:
+        return f"cannot be used ({error})"
 
 
 def _code_digest() -> str:
@@ -193,12 +205,38 @@ class _Unit:
     async def _done(self, method: str, arguments: Sequence[Any]) -> Done:
         result, error = None, None
         try:
-            result = await getattr(self.memory, method)(*arguments)
+            result = await self._result(method, arguments)
         except BackendError as failure:
             error = str(failure)
         except Exception as failure:
             error = f"{type(failure).__name__}: {failure}"
         return Done(result, self.memory.trace.drain(), error)
+
+    async def _result(self, method: str, arguments: Sequence[Any]) -> Any:
+        """What a method returns. A memory is saved to bytes, and loaded from them: the run has another disk."""
+        if method not in ("save", "load"):
+            return await getattr(self.memory, method)(*arguments)
+        with TemporaryDirectory(prefix="memreplay-") as folder:
+            if method == "save":
+                await self.memory.save(Path(folder))
+                return await asyncio.to_thread(packed_folder, Path(folder))
+            await asyncio.to_thread(unpack_folder, arguments[0], Path(folder))
+            return await self.memory.load(Path(folder))
+
+
+def packed_folder(folder: Path) -> bytes:
+    """All files of a folder, in one archive."""
+    packed = BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for path in sorted(folder.iterdir()):
+            archive.add(path, path.name)
+    return packed.getvalue()
+
+
+def unpack_folder(packed: bytes, folder: Path) -> None:
+    """The files of :func:`packed_folder`. Raises an error for a name outside the folder."""
+    with tarfile.open(fileobj=BytesIO(packed)) as archive:
+        archive.extractall(folder, filter="data")
 
 
 @dataclass

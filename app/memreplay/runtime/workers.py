@@ -7,16 +7,14 @@ codes are those of a run on one machine, and no key leaves it.
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
-from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
+from pathlib import Path
 from time import monotonic
 from typing import Any
-from urllib.parse import urlsplit
 
 from memory_backends.base import (
     BackendError,
@@ -30,20 +28,19 @@ from memory_backends.base import (
     TokenCounter,
 )
 from memory_backends.stores.trace import MemoryTrace
+from memreplay.engine.remote.client import is_agent
 from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.llm.rate_limiter import StoppedError
-from memreplay.runtime.worker import Asks, Done, MemoryHost, Ports, versions
+from memreplay.runtime.worker import Asks, Done, MemoryHost, Ports, packed_folder, unpack_folder, versions
 from memreplay.settings import Settings, without_secrets
 
-_SECONDS_TO_CONNECT = 30
+SECONDS_TO_CONNECT = 30
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_WITHOUT_WORKERS = 120
 """How long a run waits for a worker when all are lost."""
 
 _MOST_LOSSES = 3
 """A memory that loses its worker more often is given up: it may be what ends them."""
-
-_SERVERS_OF_WORKERS = ("redis_url", "qdrant_url", "qdrant_api_key", "api_base")
 
 Port = Callable[..., Awaitable[Any]]
 
@@ -170,7 +167,11 @@ class Workers:
         placed = self._places.get(key)
         if placed is None or placed.gone.is_set():
             await self._wait_for_workers()
-            placed = min(self._workers.values(), key=lambda worker: (worker.memories, worker.address))
+            # Where a conversation is only being embedded, no memory is held yet.
+            taken = Counter(worker.address for worker in self._places.values())
+            placed = min(
+                self._workers.values(), key=lambda each: (taken[each.address], each.memories, each.address)
+            )
             self._places[key] = placed
         return placed
 
@@ -183,7 +184,7 @@ class Workers:
 
     async def appear(self) -> bool:
         """Whether there are workers, or come while they may still be starting."""
-        deadline = monotonic() + _SECONDS_TO_CONNECT
+        deadline = monotonic() + SECONDS_TO_CONNECT
         await self.look()
         while not self._workers and monotonic() < deadline:
             await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
@@ -216,9 +217,10 @@ class Workers:
                 self._refused.add(address)
 
     async def _take_in(self, address: str) -> None:
-        mine = versions()
+        backends = [name for name in self._settings.backend if not is_agent(name)]
+        mine = versions(backends)
         try:
-            theirs = (await self._client.run(versions, workers=[address]))[address]
+            theirs = (await self._client.run(versions, backends, workers=[address]))[address]
         except ImportError:
             raise UsageError(f"the worker at {address} has no memreplay, or another version of it") from None
         except KeyError:
@@ -252,6 +254,7 @@ class WorkerMemory(MemoryBackend):
         self.trace = MemoryTrace()
         self.perceive_changes_recall = template.perceive_changes_recall
         self.limited_by_top_k = template.limited_by_top_k
+        self.can_be_kept = template.can_be_kept
         self.description = template.description
         self._workers = workers
         self._conversation_id = conversation_id
@@ -284,6 +287,13 @@ class WorkerMemory(MemoryBackend):
     async def snapshot(self) -> Snapshot:
         snapshot: Snapshot = await self._call("snapshot")
         return snapshot
+
+    async def save(self, path: Path) -> None:
+        packed: bytes = await self._call("save")
+        await asyncio.to_thread(unpack_folder, packed, path)
+
+    async def load(self, path: Path) -> None:
+        await self._tell("load", await asyncio.to_thread(packed_folder, path))
 
     async def close(self, status: ClosingStatus) -> None:
         await self._call("close", status)
@@ -355,102 +365,3 @@ def _without_secrets(settings: Settings) -> Settings:
         agent_token=None,
         keys={},
     )
-
-
-def workers_wanted(settings: Settings) -> bool:
-    """Whether a run uses workers."""
-    return settings.cluster is not None or settings.workers > 1
-
-
-def refuse_unusable_cluster(settings: Settings) -> None:
-    """Raise UsageError for an address of another form, or without Dask."""
-    if not workers_wanted(settings):
-        return
-    if settings.cluster is not None and settings.workers > 1:
-        raise UsageError("--workers starts workers here, --cluster uses those of a scheduler; use one of them")
-    _number_of_local(settings)
-    try:
-        import distributed  # noqa: F401  # only whether it is there
-    except ImportError:
-        raise UsageError("--workers and --cluster need Dask: pip install 'memreplay[cluster]'") from None
-
-
-def _number_of_local(settings: Settings) -> int | None:
-    """How many workers to start here; None for those of a scheduler."""
-    if settings.cluster is None:
-        return settings.workers
-    scheme, _, rest = settings.cluster.partition(":")
-    if scheme == "local" and rest.isdecimal() and int(rest):
-        return int(rest)
-    try:
-        parts = urlsplit(settings.cluster)
-        if parts.scheme in ("tcp", "tls") and parts.hostname and parts.port:
-            return None
-    except ValueError:
-        pass
-    raise UsageError(f"--cluster {settings.cluster}: expected tcp://host:8786, tls://host:8786 or local:N")
-
-
-@asynccontextmanager
-async def started_workers(settings: Settings, ports: Mapping[str, Port], names: Ports) -> AsyncIterator[Workers]:
-    """Workers of a scheduler, or processes here that end with the block.
-
-    Raises:
-        MissingServerOrKeyError: the scheduler does not answer, or has no worker.
-        UsageError: a worker has other versions.
-    """
-    from distributed import Client, LocalCluster
-
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    number = _number_of_local(settings)
-    with nullcontext() if number is None else _own_servers_in_environment(settings):
-        cluster: Any = None
-        if number is not None:
-            cluster = await LocalCluster(  # type: ignore[no-untyped-call]
-                n_workers=number,
-                threads_per_worker=1,
-                processes=True,
-                asynchronous=True,
-                dashboard_address=None,
-                silence_logs=logging.CRITICAL,
-                preload=["memreplay.runtime.worker"],
-            )
-        client: Any = None
-        try:
-            address = cluster or settings.cluster
-            try:
-                client = await Client(  # type: ignore[no-untyped-call]
-                    address, asynchronous=True, timeout=_SECONDS_TO_CONNECT, direct_to_workers=number is not None
-                )
-            except (OSError, TimeoutError) as error:
-                raise MissingServerOrKeyError(f"no Dask scheduler answers at {settings.cluster}") from error
-            workers = Workers(client, settings, ports, names)
-            if not await workers.appear():
-                raise MissingServerOrKeyError(f"the Dask scheduler at {settings.cluster} has no workers")
-            watching = asyncio.create_task(workers.watch())
-            try:
-                yield workers
-            finally:
-                watching.cancel()
-        finally:
-            if client is not None:
-                await client.close()
-            if cluster is not None:
-                await cluster.close()
-
-
-@contextmanager
-def _own_servers_in_environment(settings: Settings) -> Iterator[None]:
-    """Processes that are started here inherit addresses and keys through the environment, not through Dask."""
-    values = {f"MEMREPLAY_{name.upper()}": getattr(settings, name) for name in _SERVERS_OF_WORKERS}
-    added = {name: value for name, value in values.items() if value is not None}
-    before = {name: os.environ.get(name) for name in added}
-    os.environ.update(added)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -32,6 +32,9 @@ class Host:
     async def check(self) -> str | None:
         return self.problem
 
+    async def embed(self, texts: list[str]) -> None:
+        """Takes no time."""
+
 
 @dataclass
 class Scheduler:
@@ -44,7 +47,7 @@ class Scheduler:
     async def ncores(self) -> dict[str, int]:
         return {"tcp://worker:1": 1}
 
-    async def run(self, function: Any, workers: list[str]) -> dict[str, dict[str, str]]:
+    async def run(self, function: Any, *arguments: object, workers: list[str]) -> dict[str, dict[str, str]]:
         return {workers[0]: self.theirs}
 
     async def submit(self, made: type, *arguments: object, **_: object) -> Host:
@@ -65,6 +68,32 @@ async def test_a_worker_that_cannot_reach_the_stores_is_refused() -> None:
     scheduler = Scheduler(problem="Redis at 127.0.0.1:6379/0 does not answer")
     with pytest.raises(MissingServerOrKeyError, match=r"tcp://worker:1: Redis at .* does not answer"):
         await Workers(scheduler, SETTINGS, {}, Ports()).look()
+
+
+@dataclass
+class TwoWorkers(Scheduler):
+    """The same with two workers."""
+
+    async def ncores(self) -> dict[str, int]:
+        return {"tcp://worker:1": 1, "tcp://worker:2": 1}
+
+
+async def test_conversations_are_spread_from_the_first_text_on() -> None:
+    workers = Workers(TwoWorkers(), SETTINGS, {}, Ports())
+    await workers.look()
+    workers.conversations = 4
+    for conversation in ("a", "b"):
+        await workers.embed_ahead(conversation, ["text"])
+    held = [(await workers.hold(conversation, "rag"))[0].address for conversation in ("a", "b", "a")]
+    assert held == ["tcp://worker:1", "tcp://worker:2", "tcp://worker:1"]
+
+
+async def test_a_worker_with_another_version_of_ones_own_memory_is_refused() -> None:
+    settings = replace(SETTINGS, backend=("tests.stubs.noting_memory:Noting", "rag"))
+    name, _ = settings.backend
+    assert versions([name])[name] == versions([name])[name] != versions(["none.such:Memory"])["none.such:Memory"]
+    with pytest.raises(UsageError, match=r"other versions: tests\.stubs\.noting_memory:Noting other, here "):
+        await Workers(Scheduler(versions([name]) | {name: "other"}), settings, {}, Ports()).look()
 
 
 async def test_no_key_and_no_password_is_sent_to_a_worker() -> None:
