@@ -12,10 +12,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import numpy as np
 import Stemmer
-from bm25s.stopwords import STOPWORDS_EN, STOPWORDS_SPANISH
 from numpy.typing import NDArray
 
 from memory_backends.retrieval.ranking import Scores
@@ -24,7 +25,20 @@ K1 = 1.5
 B = 0.75
 
 _WORD = re.compile(r"\w\w+")
-_STOP_WORDS = {"english": frozenset(STOPWORDS_EN), "spanish": frozenset(STOPWORDS_SPANISH)}
+
+
+def _stop_words() -> tuple[frozenset[str], frozenset[str]]:
+    """English and Spanish ones, from one module of bm25s: importing the package would import SciPy where it is."""
+    package = find_spec("bm25s")
+    assert package is not None and package.origin is not None, "bm25s is a dependency"
+    spec = spec_from_file_location("bm25s_stopwords", Path(package.origin).with_name("stopwords.py"))
+    assert spec is not None and spec.loader is not None
+    lists = module_from_spec(spec)
+    spec.loader.exec_module(lists)
+    return frozenset(lists.STOPWORDS_EN), frozenset(lists.STOPWORDS_SPANISH)
+
+
+_STOP_WORDS = dict(zip(("english", "spanish"), _stop_words(), strict=True))
 _SPANISH_ONLY = _STOP_WORDS["spanish"] - _STOP_WORDS["english"] - {"a", "me", "no", "he", "sea"}
 _SPANISH_SHARE = 0.15
 """Share of Spanish stop words from which a text is read as Spanish."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
@@ -25,17 +26,20 @@ class RedisConnection:
     bounds how often a command is tried while the server does not answer.
     """
 
-    def __init__(self, client: Redis, description: str, attempts: int = ATTEMPTS) -> None:
-        self.client = client
+    def __init__(self, connect: Callable[[], Redis], description: str, attempts: int = ATTEMPTS) -> None:
+        self._connect = connect
         self.description = description
         self._attempts = attempts
+
+    @cached_property
+    def client(self) -> Redis:
+        """The client, made at its first use: importing one takes a fifth of a second."""
+        return self._connect()
 
     @classmethod
     def embedded(cls) -> RedisConnection:
         """An empty Redis inside this process, gone with this object."""
-        from fakeredis import FakeAsyncRedis, FakeServer
-
-        return cls(FakeAsyncRedis(server=FakeServer()), "embedded")
+        return cls(_embedded_client, "embedded")
 
     @classmethod
     def to(cls, url: str, attempts: int = ATTEMPTS) -> RedisConnection:
@@ -64,15 +68,18 @@ class RedisConnection:
             )
         except ValueError as error:
             raise StoreAddressError(f"The Redis address cannot be read; {expected}") from error
-        return cls(client, description, attempts)
+        return cls(lambda: client, description, attempts)
 
     async def check(self) -> None:
         """Raise :class:`StoreUnavailableError` unless the server answers and accepts our credentials."""
+        if self._connect is _embedded_client:
+            return
         attempts = min(self._attempts, ATTEMPTS_TO_REACH)
         await self._guarded(lambda: with_retry(self.client.ping, _may_pass, attempts))
 
     async def aclose(self) -> None:
-        await self.client.aclose()
+        if "client" in self.__dict__:
+            await self.client.aclose()
 
     async def read(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
         """Run a command that may be repeated without harm."""
@@ -105,6 +112,12 @@ class RedisConnection:
             raise StoreUnavailableError(f"Redis at {self.description} {_reason(error)}") from error
         except UnicodeEncodeError as error:
             raise BackendError("A text with half a surrogate pair cannot be stored as UTF-8") from error
+
+
+def _embedded_client() -> Redis:
+    from fakeredis import FakeAsyncRedis, FakeServer
+
+    return FakeAsyncRedis(server=FakeServer())
 
 
 def _may_pass(error: BaseException) -> bool:

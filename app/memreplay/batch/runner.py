@@ -129,9 +129,10 @@ class BatchRunner:
             return
         await session.open()
         while not self.stopping:
+            began = monotonic()
             if not await session.step():
                 break
-            await _process_replies()
+            await _process_replies(monotonic() - began)
         await session.keep()
         if session.finished:
             self._progress.ingested(conversation.id, monotonic() - started, session.kept)
@@ -238,9 +239,13 @@ _ROUNDS_PER_REPLY = 24
 An estimate, not a measurement. A reply that needs more rounds is stored when ingestion next gives way."""
 
 
-async def _process_replies() -> None:
+_SHORT_STEP = 0.002
+"""Seconds. After so short a step one round is enough: the next ones bring the reply to the disk."""
+
+
+async def _process_replies(seconds: float) -> None:
     """Embedded stores never yield to the event loop: let replies that arrived meanwhile reach the disk."""
-    for _ in range(_ROUNDS_PER_REPLY):
+    for _ in range(1 if seconds < _SHORT_STEP else _ROUNDS_PER_REPLY):
         await asyncio.sleep(0)
 
 

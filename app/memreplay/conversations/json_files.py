@@ -165,13 +165,26 @@ def duplicate_keys(path: Path) -> list[DatasetError]:
 
 def _duplicates_of(data: bytes, place: Place) -> list[DatasetError]:
     try:
+        text = data.decode("utf-8-sig")
         # Keep integers as strings: Python refuses to convert very long ones.
-        written = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_Pairs, parse_int=str)
+        json.loads(text, object_pairs_hook=_refuse_duplicates, parse_int=str)
+    except _DuplicateKeyError:
+        written = json.loads(text, object_pairs_hook=_Pairs, parse_int=str)
         return list(_duplicates_in(written, place))
     except RecursionError:
         return [place.error("is nested too deeply", "a conversation of turns and questions")]
     except ValueError:
-        return []  # reported where it is read
+        pass  # reported where it is read
+    return []
+
+
+class _DuplicateKeyError(Exception):
+    """A key occurs twice in its object. Where, is found out in a second reading, which few files need."""
+
+
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> None:
+    if len(dict(pairs)) != len(pairs):
+        raise _DuplicateKeyError
 
 
 def _duplicates_in(value: object, place: Place) -> Iterator[DatasetError]:

@@ -55,6 +55,16 @@ def _table() -> dict[str, dict[str, Any]]:
     return table
 
 
+def table_entry(model: str) -> dict[str, Any] | None:
+    """What LiteLLM's table says of a model: under its full name, or under the name that its provider has for it."""
+    table = _table()
+    provider, _, name = model.partition("/")
+    entry = table.get(model)
+    if entry is None and name and table.get(name, {}).get("litellm_provider") == provider:
+        entry = table[name]
+    return entry
+
+
 @lru_cache(maxsize=64)
 def model_facts(model: str) -> ModelFacts:
     """The facts in LiteLLM's table, under the model's full name or without its provider."""

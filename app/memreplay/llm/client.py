@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import random
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exponential
@@ -27,8 +27,9 @@ from memreplay.llm.errors import (
     timed_out,
 )
 from memreplay.llm.extractive.provider import read
-from memreplay.llm.litellm_setup import loaded_litellm
+from memreplay.llm.litellm_setup import chat_call, loaded_litellm
 from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage, Reply, TokenUsage
+from memreplay.llm.prices import CostMeter
 from memreplay.llm.rate_limiter import ModelUnavailableError, RateLimiter, RateLimiters, StoppedError
 from memreplay.llm.secrets import redact_reply
 
@@ -62,6 +63,8 @@ class LiteLLMModel:
         self._attempts = attempts
         self._rate_limiters = rate_limiters or RateLimiters()
         self._litellm: Any = None
+        self._costs = CostMeter()
+        self._keys: dict[tuple[str, str | None], str | None] = {}
 
     async def answer(self, request: AnswerRequest) -> Reply:
         """Call the model, again after transient failures. A call that fails for good is a reply with its reason.
@@ -125,14 +128,14 @@ class LiteLLMModel:
         if self._litellm is None:
             self._litellm = await asyncio.to_thread(loaded_litellm)
         started = time.perf_counter()
-        call = self._litellm.acompletion(
+        call = chat_call(self._litellm)(
             model=request.model,
             messages=[
                 *request.raw_messages,
                 *(_as_sent(message, marked=request.marks_prefix) for message in request.messages),
             ],
             api_base=request.api_base,
-            api_key=key_for(request.model, request.api_base),
+            api_key=self._key_for(request),
             timeout=self._timeout,
             drop_params=True,
             num_retries=0,
@@ -142,7 +145,14 @@ class LiteLLMModel:
         with calls_noted_to(None):  # the caller counts the reply
             response = await with_answer_kept(asyncio.wait_for(call, self._timeout))
         elapsed = (time.perf_counter() - started) * 1000
-        return _reply(self._litellm, request, response, elapsed)
+        return _reply(request, response, elapsed, partial(self._costs.cost, self._litellm, request.model, response))
+
+    def _key_for(self, request: AnswerRequest) -> str | None:
+        """Found out once: it takes longer than the rest of the call."""
+        place = (request.model, request.api_base)
+        if place not in self._keys:
+            self._keys[place] = key_for(*place)
+        return self._keys[place]
 
 
 def _as_sent(message: PromptMessage, *, marked: bool) -> Mapping[str, Any]:
@@ -178,7 +188,9 @@ def _back_off(state: RetryCallState) -> float:
     return (doubled if asked is None else asked) + random.uniform(0, doubled / 2)
 
 
-def _reply(litellm: Any, request: AnswerRequest, response: Any, elapsed: float) -> Reply:
+def _reply(
+    request: AnswerRequest, response: Any, elapsed: float, cost_of: Callable[[TokenUsage], float | None]
+) -> Reply:
     choices = getattr(response, "choices", None)
     if not choices:
         return Reply(text=None, error="the provider's reply holds no answer")
@@ -196,12 +208,13 @@ def _reply(litellm: Any, request: AnswerRequest, response: Any, elapsed: float) 
         getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None),
     ]
     prompt, completion, cached = map(_tokens, counts)
+    used = TokenUsage(prompt=prompt, completion=completion, cached=cached)
     return Reply(
         text=None if is_empty else redact_reply(text or refusal or ""),
         error=_why_empty(choices[0].finish_reason, message) if is_empty else None,
         refused=refused,
-        usage=TokenUsage(prompt=prompt, completion=completion, cached=cached),
-        cost_usd=_cost(litellm, request.model, response) if all(map(_is_credible, counts)) else None,
+        usage=used,
+        cost_usd=cost_of(used) if usage is not None and all(map(_is_credible, counts)) else None,
         ms=elapsed,
         tool_calls=tuple(map(_tool_call, wanted)),
     )
@@ -232,15 +245,6 @@ def _why_empty(finish_reason: str | None, message: Any) -> str:
     if getattr(message, "tool_calls", None) or getattr(message, "function_call", None):
         return "the reply is empty: the model called a tool"
     return "the reply is empty"
-
-
-def _cost(litellm: Any, model: str, response: Any) -> float | None:
-    """US dollars, cached tokens at their lower price; None where LiteLLM knows no price."""
-    try:
-        cost = float(litellm.completion_cost(completion_response=response, model=model))
-    except Exception:
-        return None
-    return cost if math.isfinite(cost) else None
 
 
 class OfflineModel:

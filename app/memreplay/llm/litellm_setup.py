@@ -1,13 +1,18 @@
-"""Imports LiteLLM once, late, offline and silently."""
+"""Imports LiteLLM once, late, offline and silently; and calls it without its logging."""
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 import warnings
+from collections.abc import Awaitable, Callable
+from datetime import datetime
 from functools import lru_cache
 from threading import Lock, Thread
 from types import ModuleType
+from typing import Any
+from uuid import uuid4
 
 _importing = Lock()
 
@@ -44,3 +49,53 @@ def _load() -> ModuleType:
     litellm.telemetry = False
     litellm.drop_params = True
     return litellm
+
+
+ChatCall = Callable[..., Awaitable[Any]]
+
+
+def chat_call(litellm: ModuleType) -> ChatCall:
+    """``litellm.acompletion`` without what LiteLLM puts around it: callbacks, log records, the cost three times.
+
+    That takes as long as the call itself. The function inside does the same but for that, errors included. Where a
+    version of LiteLLM has no such function, this is ``acompletion`` as it is.
+    """
+    return _without_logging(litellm.acompletion)
+
+
+@lru_cache(maxsize=4)
+def _without_logging(acompletion: ChatCall) -> ChatCall:
+    inside = inspect.unwrap(acompletion)
+    if inside is acompletion or not inspect.iscoroutinefunction(inside):
+        return acompletion
+    try:
+        from litellm.litellm_core_utils.litellm_logging import Logging
+
+        class Silent(Logging):
+            """Notes what a provider's code may look up, and logs nothing."""
+
+            def pre_call(self, *args: Any, **kwargs: Any) -> None:
+                pass
+
+            def post_call(self, *args: Any, **kwargs: Any) -> None:
+                pass
+
+        def silent(model: str, messages: Any) -> Silent:
+            return Silent(
+                model=model,
+                messages=messages,
+                stream=False,
+                call_type="acompletion",
+                start_time=datetime.now(),
+                litellm_call_id=str(uuid4()),
+                function_id="",
+            )
+
+        silent("", [])
+    except (ImportError, TypeError):
+        return acompletion
+
+    async def call(**given: Any) -> Any:
+        return await inside(**given, litellm_logging_obj=silent(given["model"], given["messages"]))
+
+    return call

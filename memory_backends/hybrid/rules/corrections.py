@@ -5,9 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from memory_backends.hybrid.rules.pattern import AMOUNT, CLOCK, DATE, NUMBER_WORD, PROPER, SPECIFIC, clean_value
+from memory_backends.hybrid.rules.pattern import (
+    AMOUNT,
+    CLOCK,
+    DATE,
+    NUMBER_WORD,
+    PROPER,
+    SPECIFIC,
+    LazyPattern,
+    clean_value,
+)
 
-_MARKER = re.compile(
+_MARKER = LazyPattern(
     r"\b(?:actually|in\sfact|in\sthe\send|after\sall|correction|scratch\sthat|strike\sthat|I\smeant|I\smisspoke|I\smisread"
     r"|make\sthat|I\swas\swrong|(?:my|by)\smistake|no\slonger|not\sany\s?more|any\s?more|ignore\s(?:the|that|what)|forget\s(?:the|that|what)"
     r"|changed?\s(?:my\smind|to|from)|instead|ha(?:s|ve)\smoved|(?:is|are|it['’]s|they['’]re)\snow|back\sto|turn(?:s|ed)\sout"
@@ -49,13 +58,13 @@ _EXCHANGES = r"(?:replac(?:ed|es?|ing)|swap(?:ped|ping)?|traded|exchanged|switch
 _CALLED_OFF = r"(?:cancell?ed|called\soff|off(?=[.,;!]|$)|scrapped|postponed)"
 
 _CONTRASTED = (
-    re.compile(
+    LazyPattern(
         rf"(?<!\b[Ww]hy)(?:,|\sand|\send)?\snot\s{_OLD}(?!\s(?:yet|only|just))(?!{_WITHIN}\b(?:now|any\s?more)\b)"
     ),
-    re.compile(rf"(?:,\sy?\s?no|\b[Nn]o\s(?:es|era|eran|son|fue|fueron|se\sllama)|n['’]t\scalled)\s{_OLD}"),
-    re.compile(rf"\b(?i:instead\sof|rather\sthan|en\svez\sde|en\slugar\sde)\s{_OLD_WORDS}"),
-    re.compile(rf"\b[Nn]o\s(?:se\s|me\s|nos\s)?(?P<verb>\w{{3,}})\s{_OLD}[^.!?\n]{{0,60}}?\b(?P=verb)\s"),
-    re.compile(
+    LazyPattern(rf"(?:,\sy?\s?no|\b[Nn]o\s(?:es|era|eran|son|fue|fueron|se\sllama)|n['’]t\scalled)\s{_OLD}"),
+    LazyPattern(rf"\b(?i:instead\sof|rather\sthan|en\svez\sde|en\slugar\sde)\s{_OLD_WORDS}"),
+    LazyPattern(rf"\b[Nn]o\s(?:se\s|me\s|nos\s)?(?P<verb>\w{{3,}})\s{_OLD}[^.!?\n]{{0,60}}?\b(?P=verb)\s"),
+    LazyPattern(
         rf"(?:n['’]t|\bnot|\bnever)\s(?P<verb>\w{{3,}})\s{_OLD}[^.!?\n]{{0,30}}?(?:,|;|\sbut|\s[–—-])\s"
         rf"(?:it|she|he|they|we|I|but)\b[^.!?\n]{{0,20}}?\b(?P=verb)"
     ),
@@ -63,27 +72,27 @@ _CONTRASTED = (
 """A precise value beside the one that holds ("X, not Y", "no es Y"), or denied with the verb that is said of X."""
 
 RETRACTED = (
-    re.compile(rf"\b(?i:no\slonger|ya\sno)\s(?:\w+\s){{1,3}}?{_OLD}"),
-    re.compile(rf"\b(?i:no\slonger|not\sany\s?more|ya\sno(?:\s(?:es|son|está|estamos))?)\s{_OLD_WORDS}"),
-    re.compile(
+    LazyPattern(rf"\b(?i:no\slonger|ya\sno)\s(?:\w+\s){{1,3}}?{_OLD}"),
+    LazyPattern(rf"\b(?i:no\slonger|not\sany\s?more|ya\sno(?:\s(?:es|son|está|estamos))?)\s{_OLD_WORDS}"),
+    LazyPattern(
         r"(?:^|[,.;:–—]\s|\b(?:so|please|just|and|but|pero|y)\s)(?i:forget|ignore|scratch|never\smind|olvida)"
         rf"\s(?!(?:it|that|what|me|you|about|to|lo)\b){_OLD_WORDS}"
     ),
-    re.compile(rf"(?:n['’]t|\bnot|\bcannot|\bnever)\s{_WITHIN}\b{_OLD}\s(?:any\s?more|any\slonger|now)\b"),
-    re.compile(
+    LazyPattern(rf"(?:n['’]t|\bnot|\bcannot|\bnever)\s{_WITHIN}\b{_OLD}\s(?:any\s?more|any\slonger|now)\b"),
+    LazyPattern(
         rf"\b(?:I|[Ww]e){_HAVE}(?:quit|gave\sup|given\sup|g(?:one|rown)\s(?:off|out\sof)|went\soff|ditched|stopped(?=\s\w+ing\b))\s(?:the\s|my\s|our\s)?"
         rf"(?P<value>{PROPER}|{_WORDS}){_STOPS}"
     ),
-    re.compile(rf"\b(?:I|[Ww]e){_HAVE}(?:quit|left)\s(?P<value>{PROPER}){_STOPS}"),
-    re.compile(
+    LazyPattern(rf"\b(?:I|[Ww]e){_HAVE}(?:quit|left)\s(?P<value>{PROPER}){_STOPS}"),
+    LazyPattern(
         rf"\b(?i:(?:he\s|hemos\s|ha\s)?(?:dejado|dejé|dejamos)\s(?:de\s)?){_ARTICLE}"
         rf"(?P<value>{PROPER}|{_WORDS}){_STOPS}"
     ),
-    re.compile(
+    LazyPattern(
         r"\b(?:[Tt]he|[Mm]y|[Oo]ur|[Tt]hat)\s(?P<value>[\w’'-]+(?:\s[\w’'-]+){0,2}?)"
         rf"\s(?:is|was|has\sbeen|got|['’]s(?:\sbeen)?)\s(?:now\s)?{_CALLED_OFF}"
     ),
-    re.compile(
+    LazyPattern(
         r"\b[Ss]e\sha\s(?:cancelado|suspendido|anulado|aplazado)\s(?:el|la|los|las|mi|nuestr[oa])\s"
         r"(?P<value>[\w-]+(?:\s(?:de\s)?[\w-]+)?)"
     ),
@@ -91,32 +100,32 @@ RETRACTED = (
 """What has stopped being so: "I no longer work at Y", "we don't meet at Y any more", "the Y trip is off"."""
 
 _EXCHANGED = (
-    re.compile(
+    LazyPattern(
         rf"\b(?i:{_EXCHANGES})\s(?:the\s|my\s|our\s|el\s|la\s|los\s|las\s)?(?P<value>{_PRECISE}|{_WORDS})"
         r"\s(?:with|by|for|por)\b"
     ),
-    re.compile(
+    LazyPattern(
         rf"\b(?i:{_MOVED})\s(?:\w+\s){{0,2}}?(?:from|de(?:l)?)\s{_ARTICLE}(?P<value>{SPECIFIC}){_WITHIN}\b(?:to|al?)\b"
     ),
-    re.compile(rf"\b(?i:{_BELIEVED})\s{_ARTICLE}(?P<value>{SPECIFIC}){_WITHIN}[,;]?\s?\b{_HOLDS_NOW}"),
-    re.compile(rf"(?:,|\sand)\snot\s{_ARTICLE}(?P<value>[\w-]+){_CLAUSE_ENDS}"),
-    re.compile(rf"(?:\b[Nn]ot)\s{_ARTICLE}(?P<value>[\w-]+(?:\s\w+)?),?\s(?:but|any\s?more)\b"),
-    re.compile(rf",\s(?:y\s)?no\s{_ARTICLE}(?P<value>[\w-]+){_CLAUSE_ENDS}"),
-    re.compile(rf"\b[Nn]o\s(?:es\s|era\s)?{_ARTICLE}(?P<value>[\w-]+(?:\s\w+)?),?\ssino\b"),
-    re.compile(rf"^[Nn]ot\s{_ARTICLE}(?P<value>[\w-]+){_CLAUSE_ENDS}"),
+    LazyPattern(rf"\b(?i:{_BELIEVED})\s{_ARTICLE}(?P<value>{SPECIFIC}){_WITHIN}[,;]?\s?\b{_HOLDS_NOW}"),
+    LazyPattern(rf"(?:,|\sand)\snot\s{_ARTICLE}(?P<value>[\w-]+){_CLAUSE_ENDS}"),
+    LazyPattern(rf"(?:\b[Nn]ot)\s{_ARTICLE}(?P<value>[\w-]+(?:\s\w+)?),?\s(?:but|any\s?more)\b"),
+    LazyPattern(rf",\s(?:y\s)?no\s{_ARTICLE}(?P<value>[\w-]+){_CLAUSE_ENDS}"),
+    LazyPattern(rf"\b[Nn]o\s(?:es\s|era\s)?{_ARTICLE}(?P<value>[\w-]+(?:\s\w+)?),?\ssino\b"),
+    LazyPattern(rf"^[Nn]ot\s{_ARTICLE}(?P<value>[\w-]+){_CLAUSE_ENDS}"),
 )
 """One exchanged for another ("swapped Y for X", "was Y, now X"); then mere words that a form says are replaced."""
 
-_NOBODY = re.compile(r"\b(?:nobody|no\sone|nothing|none|nadie|nada)\b[^.;]{0,40},\s(?:not|ni|no)\b", re.IGNORECASE)
+_NOBODY = LazyPattern(r"\b(?:nobody|no\sone|nothing|none|nadie|nada)\b[^.;]{0,40},\s(?:not|ni|no)\b", re.IGNORECASE)
 """A list of what is meant by nobody or nothing denies, and takes nothing back."""
 
-_RETRACTION = re.compile(
+_RETRACTION = LazyPattern(
     r"\b(?:scratch\sthat|strike\sthat|I\smisspoke|I\swas\swrong|my\smistake|ignore\s(?:the|that|what)|forget\swhat"
     r"|me\sequivoqué|me\she\sequivocado|corrijo|rectifico|olvida\slo)\b",
     re.IGNORECASE,
 )
-_BELONGS_ELSEWHERE = re.compile(rf"^(?P<value>{PROPER})\s(?:is|was|are|were|es|era|son|eran)\s")
-_DENIED_ALONE = re.compile(
+_BELONGS_ELSEWHERE = LazyPattern(rf"^(?P<value>{PROPER})\s(?:is|was|are|were|es|era|son|eran)\s")
+_DENIED_ALONE = LazyPattern(
     rf"^[Nn]ot?\s{_ARTICLE}(?P<value>(?!sure\b|yet\b|bad\b|really\b|sé\b)\w+(?:\s\w+)?)[.!]$"
 )
 _NO_VALUE = frozenset(
@@ -127,7 +136,7 @@ _NO_VALUE = frozenset(
 """Words that a denial may be followed by and that are no value."""
 
 
-_CHANGE = re.compile(
+_CHANGE = LazyPattern(
     r"\b(?:now|back\s(?:to|on)|from\snow|moved?s?|chang(?:ed|es)|instead|in\sthe\send|actually|turn(?:s|ed)\sout"
     r"|(?:went|gone|goes|going|put|came)\s(?:\w+\s){0,3}(?:up|down|back)|ris(?:es|en)|rose|rais(?:es|ed)|drop(?:s|ped)"
     r"|f[ae]lls?|fallen|cuts?|brought\sforward|slip(?:s|ped)|postponed|becomes?|became|as\s(?:of|from)"

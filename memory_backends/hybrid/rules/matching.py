@@ -6,7 +6,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from memory_backends.hybrid.rules import personal, statements, values
-from memory_backends.hybrid.rules.pattern import AMOUNT, CLOCK, DATE, MONEY, SPECIFIC, Rule, clean_value
+from memory_backends.hybrid.rules.pattern import (
+    AMOUNT,
+    CLOCK,
+    DATE,
+    MONEY,
+    SPECIFIC,
+    LazyPattern,
+    Rule,
+    clean_value,
+)
 from memory_backends.text import folded_words
 
 LONGEST_SLOT = 48
@@ -117,7 +126,7 @@ _SLOT_OF_ATTRIBUTE = {
 }
 """Where an attribute that has a slot of its own under another name belongs."""
 
-_SPECIFIC = re.compile(SPECIFIC)
+_SPECIFIC = LazyPattern(SPECIFIC)
 _TOO = re.compile(r"\s(?:too|as\swell|so\smuch|a\slot|also|también|mucho)$", re.I)
 
 _CODE = re.compile(

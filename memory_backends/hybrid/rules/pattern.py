@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from memory_backends.text import ENGLISH_MONTHS, SPANISH_MONTHS, any_of
@@ -102,6 +103,33 @@ those histories.
 """
 
 
+class LazyPattern:
+    """A regular expression that is compiled when it is first used.
+
+    Compiling all patterns of the rules takes a third of a second, which a run does not need that finds its memories
+    filled by an earlier one.
+    """
+
+    def __init__(self, text: str, flags: int = 0) -> None:
+        self._text, self._flags = text, flags
+
+    @cached_property
+    def _compiled(self) -> re.Pattern[str]:
+        return re.compile(self._text, self._flags)
+
+    @cached_property
+    def finditer(self) -> Callable[[str], Iterator[re.Match[str]]]:
+        return self._compiled.finditer
+
+    @cached_property
+    def search(self) -> Callable[[str], re.Match[str] | None]:
+        return self._compiled.search
+
+    @cached_property
+    def match(self) -> Callable[[str], re.Match[str] | None]:
+        return self._compiled.match
+
+
 @dataclass(frozen=True)
 class Rule:
     """One form in which people say a fact, in English and Spanish.
@@ -115,7 +143,7 @@ class Rule:
     name: str
     form: str
     kind: Kind
-    patterns: tuple[re.Pattern[str], ...]
+    patterns: tuple[LazyPattern, ...]
     slot: str | None
     certainty: float
     several: bool = False
@@ -127,6 +155,6 @@ class Rule:
         return IMPACTS[self.kind]
 
 
-def patterns(*texts: str) -> tuple[re.Pattern[str], ...]:
-    """Compile a rule's patterns: case matters except inside ``(?i:…)``."""
-    return tuple(re.compile(text) for text in texts)
+def patterns(*texts: str) -> tuple[LazyPattern, ...]:
+    """A rule's patterns: case matters except inside ``(?i:…)``."""
+    return tuple(map(LazyPattern, texts))

@@ -318,3 +318,28 @@ async def test_stopping_the_run_cancels_a_pending_retry() -> None:
         with pytest.raises(StoppedError):
             await asking
     assert len(server.requests) == 1
+
+
+async def test_a_call_runs_none_of_litellms_callbacks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    litellm = await asyncio.to_thread(loaded_litellm)
+    from litellm.integrations.custom_logger import CustomLogger
+
+    logged: list[str] = []
+
+    class Noting(CustomLogger):
+        def log_pre_api_call(self, *_: object) -> None:
+            logged.append("before")
+
+        async def async_log_success_event(self, *_: object) -> None:
+            logged.append("after")
+
+    monkeypatch.setattr(litellm, "callbacks", [Noting()])
+    with OpenAIServer([answer("1")]) as server:
+        model = LiteLLMModel()
+        for number in range(3):
+            reply = await model.answer(build_request(QUESTION, str(number), "openai/gpt-4o-mini", server.url))
+            assert reply.text == "1" and reply.cost_usd is not None
+        await asyncio.sleep(0)
+    assert logged == []
