@@ -25,7 +25,7 @@ def is_judging(received: Received) -> bool:
 
 
 def material(received: Received) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(received.body["messages"][1]["content"])
+    found: dict[str, Any] = json.JSONDecoder().raw_decode(received.body["messages"][1]["content"])[0]
     return found
 
 

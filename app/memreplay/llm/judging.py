@@ -92,6 +92,10 @@ _INSTRUCTIONS: Final = (
 )
 
 
+_ASKED: Final = "\n\nIs the reply right? Answer with one word, yes or no:"
+"""Behind the material: small models follow what they read last, and would answer its question instead."""
+
+
 class Judgement(Frozen):
     """What a judge said about a reply. ``verdict`` is None if it could not be had, and ``problem`` says why.
 
@@ -169,7 +173,7 @@ def judging_request(question: Question, text: str, rubric: str, model: str, api_
         api_base=api_base,
         messages=(
             PromptMessage(role="system", segments=(_INSTRUCTIONS.format(rubric=RUBRICS[rubric]),)),
-            PromptMessage(role="user", segments=(json.dumps(material, ensure_ascii=False, indent=1),)),
+            PromptMessage(role="user", segments=(json.dumps(material, ensure_ascii=False, indent=1), _ASKED)),
         ),
         parameters={"temperature": 0, "max_tokens": VERDICT_TOKENS + thinking},
     )
@@ -177,6 +181,9 @@ def judging_request(question: Question, text: str, rubric: str, model: str, api_
 
 _YES_OR_NO = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
 _FIRST = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
+_STATED = re.compile(
+    r"\W*(?:the )?reply is (not )?(right|correct|wrong|incorrect)\b(?!\W*(?:if|or)\b)", re.IGNORECASE
+)
 _LAST = re.compile(r"\b(yes|no)\W*\Z", re.IGNORECASE)
 
 
@@ -189,6 +196,9 @@ def _verdict_in(reply: Reply) -> tuple[Verdict | None, str | None]:
     text = without_reasoning(reply.text or "")
     # A reason may contain either word, so only the first and the last word of the reply count.
     ends = {match[1].lower() for match in (_FIRST.match(text), _LAST.search(text)) if match}
+    if not ends and (stated := _STATED.match(text)):
+        is_right = (stated[2].lower() in ("right", "correct")) != bool(stated[1])
+        ends = {"yes" if is_right else "no"}
     if len(ends) == 1:
         return ("right" if ends == {"yes"} else "wrong"), None
     said = {word.lower() for word in _YES_OR_NO.findall(text)}

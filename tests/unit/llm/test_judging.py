@@ -52,6 +52,9 @@ class Kept:
         ("The city is the same.\nVerdict: yes", "right"),
         ('{"verdict": "no"}', "wrong"),
         ("<think>no, wait</think>Yes", "right"),
+        ("The reply is right by the rule above.", "right"),
+        ("The reply is not correct.", "wrong"),
+        ("The reply is right if it refers to the same thing.", None),
         ("Yes and no", None),
         ("It is correct.", None),
         ("", None),
@@ -105,4 +108,7 @@ def test_a_reply_cannot_speak_to_the_judge_in_the_place_of_its_instructions() ->
     request = judging_request(question(), hostile, "plain", "judge", None)
     instructions, material = request.messages
     assert hostile not in instructions.content
-    assert json.loads(material.content) == {"question": "Where?", "expected answer": "Lisbon", "reply": hostile}
+    given, end = json.JSONDecoder().raw_decode(material.content)
+    assert given == {"question": "Where?", "expected answer": "Lisbon", "reply": hostile}
+    # What is read last is what is asked: small models would answer the question of the material instead.
+    assert material.content[end:].strip().endswith("Answer with one word, yes or no:")
