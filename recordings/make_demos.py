@@ -254,7 +254,7 @@ def _corrected_notes(timeline: Timeline, question: dict[str, Any], rows: dict[st
         return []
     return [
         Bookmark(mark="1-old", turn=old, note=f"The old value. Asked later: {question['question']}"),
-        Bookmark(mark="2-new", turn=new, note=f"Corrected here: {question['expectedAnswer']}. . shows who notes it"),
+        Bookmark(mark="2-new", turn=new, note=f"Corrected here: {question['expectedAnswer']}. Step on, and see who notes it"),
         Bookmark(
             mark="3-stale",
             turn=timeline.last_turn,

@@ -18,6 +18,7 @@ from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.dialogs import PickScreen, TextScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.start import StartScreen
+from memreplay.tui.screens.tests import TestScoresScreen
 from memreplay.tui.screens.why import WhyScreen
 from memreplay.tui.text import Row, Span, marked, words_in
 from tests.conftest import SHARED_DATA
@@ -60,6 +61,35 @@ async def test_a_search_selects_the_line_counts_the_matches_and_highlights_the_w
         assert "moved us to Girona" in " ".join(view.text.split()), name
         await pilot.press("N", "N")
         await until(pilot, lambda: f"{total} of {total}" in found(pilot))
+
+
+async def test_a_match_in_a_prompt_selects_its_question_and_says_how_to_see_it(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        screen = replay_of(pilot)
+        screen.move_to(8)
+        await searched(pilot, "context")
+        await until(pilot, lambda: " of " in found(pilot))
+        assert "in the prompt for q1 · hybrid · enter shows it" in found(pilot)
+        assert screen.focused is screen.answers and screen.answers.highlighted is not None
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, WhyScreen))
+
+
+async def test_a_match_beyond_the_rows_of_a_text_is_shown(recorded: Launch) -> None:
+    async with open_replay(recorded, (72, 24)) as pilot:
+        screen = replay_of(pilot)
+        screen.move_to(4)
+        await pilot.press("2", "tab")
+        name, view = selected_panel(screen)
+        assert name == "written" and "remember it" not in view.text, "what is looked for is cut off"
+        await searched(pilot, "has to remember it")
+        await until(pilot, lambda: " of " in found(pilot))
+        for _ in range(20):
+            name, view = selected_panel(screen) if screen.focused is not screen.conversation else ("", view)
+            if name == "written":
+                break
+            await pilot.press("n")
+        assert name == "written" and "remember it" in " ".join(view.text.split())
 
 
 async def test_a_search_without_a_match_says_so_in_plain_words(recorded: Launch) -> None:
@@ -220,8 +250,16 @@ async def test_an_imported_run_says_what_was_not_recorded(launch: Launch, tmp_pa
         pytest.skip("no GoodAI run is beside the project")
     import_goodai_run(run, tmp_path / "imported.sqlite3")
     async with open_replay(replace(launch, recording=tmp_path / "imported.sqlite3"), (80, 24)) as pilot:
-        for key in ("w", "f", "M"):
+        for key in ("w", "f", "M", "d", "D", "v"):
             pilot.app.clear_notifications()
             await pilot.press(key)
             await until(pilot, lambda: "was not recorded" in notes(pilot))
             assert isinstance(pilot.app.screen, ReplayScreen)
+        await pilot.press("L")
+        await until(pilot, lambda: "which alone can continue it" in notes(pilot))
+        await pilot.press("H")
+        await until(pilot, lambda: "no command of memreplay repeats it" in notes(pilot))
+        await pilot.press("1")
+        assert replay_of(pilot).conversation.has_focus, "there is no panel of a memory to go to"
+        await pilot.press("R")
+        assert isinstance(pilot.app.screen, TestScoresScreen)

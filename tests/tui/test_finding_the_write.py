@@ -107,7 +107,7 @@ async def test_who_wrote_this_leads_to_the_command_and_back(recorded: Launch) ->
         view.select(place)
         await pilot.press("w")
         assert screen.cursor <= 8
-        assert "redis SET shared_state:" in found(pilot)
+        assert "redis SET shared_state · " in found(pilot), "without the ids of run and conversation"
         await pilot.press("backspace")
         assert screen.cursor == 8
         assert screen.focused is view
@@ -121,7 +121,7 @@ async def test_following_a_hit_leads_to_the_turn_that_stored_it(recorded: Launch
         await pilot.press("down")
         await pilot.press("enter")
         assert screen.cursor in (2, 4, 6)
-        assert "redis APPEND full_history:" in found(pilot)
+        assert "redis APPEND full_history · " in found(pilot)
 
 
 async def test_the_biography_shows_every_stage_of_a_fact(recorded: Launch) -> None:

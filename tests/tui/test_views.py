@@ -18,6 +18,7 @@ from memreplay.tui.document import Layout, LinesDocument
 from memreplay.tui.panels.answers import LABEL_LETTERS, AnswersTable, ListedQuestion, answers_view, reader_label
 from memreplay.tui.panels.architectures import panels_of
 from memreplay.tui.panels.biography import biography_lines
+from memreplay.tui.panels.browser import few_turns
 from memreplay.tui.panels.conversation import ConversationDocument
 from memreplay.tui.panels.results import Matrix, MatrixDocument, ResultsChoice, labels_of, question_details
 from memreplay.tui.panels.scores import breakdowns, scores_lines, title_of
@@ -82,6 +83,23 @@ def test_a_biography_quotes_the_whole_turn() -> None:
     told = biographies(long, RetrievalIndex(long), "hybrid", long.conversation.questions[0])
     shown = text_of(LinesDocument(biography_lines(long.conversation, told, None)))
     assert "Line 9 of a long message." in shown
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        (["1"], "1"),
+        (["1", "2"], "1, 2"),
+        (["D5:1", "D5:2"], "91 (D5:1)…92"),
+        (["D5:1", "D5:2", "D5:3"], "91 (D5:1)…93"),
+        (["elsewhere"], "elsewhere"),
+    ],
+)
+def test_source_turns_fit_their_column(ids: list[str], words: str) -> None:
+    plain = conversation().turns[0]
+    turns = [plain, plain.model_copy(update={"id": "2", "number": 2})]
+    turns += [plain.model_copy(update={"id": f"D5:{number}", "number": 90 + number}) for number in (1, 2, 3)]
+    assert few_turns(conversation().model_copy(update={"turns": tuple(turns)}), ids) == words
 
 
 # ---- states ----------------------------------------------------------------------------------------------------

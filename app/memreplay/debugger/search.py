@@ -29,8 +29,8 @@ WHERE: Final[tuple[Where, ...]] = get_args(Where)
 class Match:
     """A place where the text occurs.
 
-    ``backend`` is empty for a message. ``place`` is the key of a state, the collection of a point or the question
-    id of a prompt; empty for others.
+    ``backend`` is empty for a message. ``place`` is the key of a state, the collection of a point or, for a prompt
+    and for what was retrieved for a question, the id of that question; empty for others.
     """
 
     turn: int
@@ -112,7 +112,7 @@ class SearchIndex:
                 continue
             self._asked.add(number)
             asked = answer.asked
-            self._add_hits(asked.hits, asked.turn, asked.backend)
+            self._add_hits(asked.hits, asked.turn, asked.backend, asked.question_id)
             self._add_prompt(asked)
 
     def _add_prompt(self, asked: QuestionAsked) -> None:
@@ -120,12 +120,12 @@ class SearchIndex:
             for segment in message.segments:
                 self._add(segment, asked.turn, ("prompt", asked.backend, asked.question_id))
 
-    def _add_hits(self, hits: tuple[Hit, ...], turn: int, backend: str) -> None:
+    def _add_hits(self, hits: tuple[Hit, ...], turn: int, backend: str, question: str = "") -> None:
         for hit in hits:
             if hit.text and not hit.turns:
-                self._add(hit.text, turn, ("hit", backend, ""))
+                self._add(hit.text, turn, ("hit", backend, question))
             elif hit.text:
-                self._add_said(hit.turns, turn, ("hit", backend, ""))
+                self._add_said(hit.turns, turn, ("hit", backend, question))
 
     def _add_said(self, turn_ids: Iterable[str], turn: int, place: tuple[Where, str, str]) -> None:
         for turn_id in turn_ids:

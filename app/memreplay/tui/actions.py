@@ -60,9 +60,17 @@ class Action:
     @property
     def title(self) -> str:
         """What the palette lists and searches: the beginning of the description, with the other words for it."""
-        name = re.split(r"[.;:]", self.description)[0]
         words = _OTHER_WORDS.get(self.id)
-        return f"{name} · {words}" if words else name
+        return f"{self._name} · {words}" if words else self._name
+
+    @property
+    def details(self) -> str:
+        """What the description says beyond the title."""
+        return self.description.removeprefix(self._name).strip(" .;:")
+
+    @property
+    def _name(self) -> str:
+        return re.split(r"[.;:]", self.description)[0]
 
     @property
     def is_count(self) -> bool:

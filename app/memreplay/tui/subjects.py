@@ -9,6 +9,7 @@ from memory_backends.stores.trace import PromotionDecision
 from memreplay.debugger.provenance import Origin, hit_written_by, point_written_by, value_written_by
 from memreplay.engine.events import StoreOperated
 from memreplay.timeline.timeline import AskKey, Timeline
+from memreplay.tui.panels.panel import short_key
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,8 @@ def is_end(timeline: Timeline, position: int) -> bool:
 
 def write_words(timeline: Timeline, position: int) -> str:
     """When something was written."""
+    if not position:
+        return "before the first turn"
     return "when the conversation was closed" if is_end(timeline, position) else f"at turn {position}"
 
 
@@ -139,7 +142,11 @@ def origin_words(origin: Origin, timeline: Timeline | None = None) -> str:
     operation = origin.operation
     when = f"at turn {origin.turn}" if timeline is None else write_words(timeline, origin.turn)
     because = f" because of turn {', '.join(operation.turns)}" if operation.turns else ""
+    actor, key = (
+        name if timeline is None else short_key(name, timeline.conversation.id, origin.backend)
+        for name in (operation.actor, operation.key)
+    )
     return (
-        f"written {when} by {operation.actor}{because} · {operation.store} {operation.command}"
-        f" {operation.key} · {operation.ms:.1f} ms · ⌫ returns"
+        f"written {when} by {actor}{because} · {operation.store} {operation.command}"
+        f" {key} · {operation.ms:.1f} ms · ⌫ returns"
     )

@@ -77,10 +77,8 @@ class TerminalApp(App[None]):
             if action.is_count:
                 continue
             run = partial(screen.run_action, action.call)
-            shown = " ".join(map(shown_key, keys[action.id]))
-            yield SystemCommand(
-                action.title, f"{action.description}  ({shown})" if shown else action.description, run
-            )
+            shown = " ".join(map(shown_key, keys[action.id])) or "no key"
+            yield SystemCommand(action.title, " · ".join(filter(None, (shown, action.details))), run)
         yield SystemCommand("Theme: change the colours, dark or light", "Remembered", self.action_change_theme)
 
     def _fatal_error(self) -> None:

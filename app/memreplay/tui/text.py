@@ -128,6 +128,12 @@ def words_in(text: str) -> tuple[str, ...]:
     return tuple(sorted(set(folded(visible(text)).split()), key=len, reverse=True))
 
 
+def holds_words(source: Line, words: Sequence[str]) -> bool:
+    """Whether a line holds all of these folded words."""
+    text = folded("".join(span.text for span in source.spans))
+    return all(word in text for word in words)
+
+
 @lru_cache(maxsize=4096)
 def marked(row: Row, words: tuple[str, ...]) -> Row:
     """The row with these folded words toned as found."""

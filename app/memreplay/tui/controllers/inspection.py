@@ -12,7 +12,7 @@ from memreplay.tui.controllers.host import ReplayHost
 from memreplay.tui.controllers.navigation import Navigation
 from memreplay.tui.panels.answers import AnswersTable, key_of
 from memreplay.tui.panels.conversation import turn_words
-from memreplay.tui.panels.panel import MARKED, diff_bases
+from memreplay.tui.panels.panel import MARKED, diff_bases, short_key
 from memreplay.tui.panels.results import Matrix, ResultsChoice
 from memreplay.tui.requests import (
     Decision,
@@ -237,11 +237,20 @@ class Inspection:
 
     def show_run(self) -> None:
         """Open the results of all conversations of the recorded run."""
-        if self._source.path is None:
+        if not self._source.shows_memory:
+            self.show_results()  # an imported run is one conversation
+        elif self._source.path is None:
             self._host.report("A live run is one conversation: r lists all its questions.")
         else:
             self._host.minimize()
             self._host.post_message(RunWanted(self._source.path))
+
+    def next_page(self) -> None:
+        """Show the next page of panels."""
+        if self._source.shows_memory:
+            self._architectures.next_page()
+        else:
+            self._host.report(_NOT_RECORDED)
 
     def browse(self) -> None:
         """Open the browser of what the focused memory holds."""
@@ -286,6 +295,9 @@ class Inspection:
 
     def compare(self) -> None:
         """Compare with the next base."""
+        if not self._source.shows_memory:
+            self._host.report(_NOT_RECORDED)
+            return
         bases = diff_bases(self._source.annotations.bookmarks(), self._source.backends)
         place = bases.index(self.base) if self.base in bases else 0
         self.base = bases[(place + 1) % len(bases)]
@@ -295,11 +307,13 @@ class Inspection:
         """Open the focused state as it was before and after."""
         subject = self._subject_in_focus()
         if not isinstance(subject, ValueSubject):
-            self._host.report("Focus a panel that shows a state first.")
+            focus = "Focus a panel that shows a state first."
+            self._host.report(focus if self._source.shows_memory else _NOT_RECORDED)
             return
         cursor = self._navigation.cursor
         earlier = self.base.position_before(cursor)
         before, after = (
             self._timeline.state_at(subject.backend, subject.key, position) for position in (earlier, cursor)
         )
-        self._host.open_screen(BesideScreen(subject.key, before, after, (f"turn {earlier}", f"turn {cursor}")))
+        key = short_key(subject.key, self._timeline.conversation.id, subject.backend)
+        self._host.open_screen(BesideScreen(key, before, after, (f"turn {earlier}", f"turn {cursor}")))

@@ -98,7 +98,8 @@ class Navigation:
         """Focus an architecture by its number. A movement right after it takes the digits as its count."""
         if self._count.add(digit):
             self._focused_before_count = self._host.focused_view
-            self._architectures.focus_one(digit - 1)
+            if self._architectures.display:
+                self._architectures.focus_one(digit - 1)
         self._host.paint_header()
         self._host.set_timer(_COUNT_TIMEOUT_SECONDS, self._host.paint_header)
 

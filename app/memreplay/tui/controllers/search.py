@@ -12,6 +12,7 @@ from memreplay.timeline.annotations import Bookmark
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.controllers.host import ReplayHost, save
 from memreplay.tui.controllers.navigation import Navigation
+from memreplay.tui.panels.panel import short_key
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.sources import ReplaySource
 from memreplay.tui.text import one_line
@@ -40,10 +41,12 @@ class Search:
         timeline: Timeline,
         navigation: Navigation,
         conversation: LinesView,
+        answers: LinesView,
         architectures: Architectures,
         host: ReplayHost,
     ) -> None:
         self._conversation = conversation
+        self._answers = answers
         self._architectures = architectures
         self._shown: Match | None = None
         self._timeline = timeline
@@ -169,9 +172,20 @@ class Search:
             return
         self._told = "all" if is_whole else "some"
         match = self._shown
-        where = " · ".join(part for part in (match.where, match.backend, match.place) if part)
         number = f"{here + 1} of {len(found)} matches" if is_whole else "a match, counting the others,"
-        self._host.announce(f"{number} of “{self._text}” · in {where} · n N")
+        self._host.announce(f"{number} of “{self._text}” · in {self._where(match)} · n N")
+
+    def _where(self, match: Match) -> str:
+        if self._is_of_a_question(match):
+            what = "the prompt" if match.where == "prompt" else "a hit"
+            return f"{what} for {one_line(match.place)} · {one_line(match.backend)} · enter shows it"
+        place = short_key(match.place, self._timeline.conversation.id, match.backend)
+        return " · ".join(part for part in (match.where, one_line(match.backend), place) if part)
+
+    @staticmethod
+    def _is_of_a_question(match: Match) -> bool:
+        """Whether the match was retrieved or sent for a question: the why screen shows it, and no panel."""
+        return match.where in ("hit", "prompt") and bool(match.place)
 
     def _mark(self, text: str) -> None:
         """Highlight a text in the conversation and in all panels; an empty one ends it."""
@@ -184,7 +198,12 @@ class Search:
 
     def _point_at(self, match: Match) -> None:
         """Focus the view that shows the match, and select its line."""
-        if match.where == "prompt":
+        if self._is_of_a_question(match):
+            question = self._timeline.question(match.place)
+            line = self._answers.block_with_text(question.text) if question is not None else None
+            if line is not None:
+                self._answers.focus(scroll_visible=False)
+                self._answers.select(line)
             return
         if not match.backend:
             place = self._conversation.block_with_text(self._text, near=match.turn - 1)

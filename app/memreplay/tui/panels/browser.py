@@ -27,7 +27,7 @@ from memreplay.tui.subjects import (
     is_end,
     write_words,
 )
-from memreplay.tui.text import Line, Row, Span, Tone, clip, line, one_line, pad, paragraphs, visible
+from memreplay.tui.text import Line, Row, Span, Tone, cells, clip, line, one_line, pad, paragraphs, visible
 
 Order = Literal["newest", "oldest", "retrieved", "place"]
 ORDERS: Final[dict[Order, str]] = {
@@ -37,12 +37,10 @@ ORDERS: Final[dict[Order, str]] = {
     "place": "by store",
 }
 
-LEGEND: Final = (
-    "× retrieved by messages and questions · from: source turns · * written again since · + new − gone ~ changed"
-)
+LEGEND: Final = "× times retrieved · from: source turns · * rewritten · + new − gone ~ changed"
 
 _TONES: Final[dict[Sign, Tone]] = {"+": "added", "−": "removed", "~": "changed"}
-_TURN, _RETRIEVED, _SOURCES = 7, 6, 12
+_TURN, _RETRIEVED, _SOURCES = 7, 6, 15
 _LONGEST_PREVIEW = 600
 """Characters of a text that a row is cut from: cutting must not take longer for longer texts."""
 
@@ -165,7 +163,7 @@ class BrowserDocument:
             Span(f"{entry.sign or ' '} ", _TONES[entry.sign] if entry.sign else "plain"),
             Span(pad(written_words(self._timeline, item), _TURN), "strong"),
             Span(pad(retrieved, _RETRIEVED), "value"),
-            Span(pad(sources, _SOURCES), "accent"),
+            Span(pad(sources, _SOURCES - 1) + " ", "accent"),
             Span(pad(place, place_width - 1) + " ", "dim"),
             *text,
         ]
@@ -215,9 +213,10 @@ def few_turns(conversation: Conversation, turns: Sequence[str]) -> str:
     """The turns in a narrow column: of several, the first and the last."""
     known = conversation.turns_by_id
     own = [turn_words(known[turn]) if turn in known else one_line(turn) for turn in turns]
-    return (
-        f"{own[0]}…{known[turns[-1]].number if turns[-1] in known else own[-1]}" if len(own) > 2 else ", ".join(own)
-    )
+    all_of_them = ", ".join(own)
+    if len(own) < 2 or (len(own) == 2 and cells(all_of_them) < _SOURCES):
+        return all_of_them
+    return f"{own[0]}…{known[turns[-1]].number if turns[-1] in known else own[-1]}"
 
 
 def position_words(timeline: Timeline, position: int) -> str:

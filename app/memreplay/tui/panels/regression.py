@@ -100,10 +100,14 @@ def comparison_lines(compared: RunComparison, settings: Sequence[tuple[str, Any,
     counts: dict[str, Counter[Kind]] = {}
     for change in compared.changes:
         counts.setdefault(change.contestant, Counter())[change.kind] += 1
-    names = max((cells(_pair(one)) for one in compared.comparisons), default=0)
-    for found in compared.comparisons:
-        changed = counts.get(_pair(found), Counter())
-        lines.append(line(Span(pad(_pair(found), names), "strong"), *_before_and_after(found, changed), most=1))
+    rows = [_before_and_after(found, counts.get(_pair(found), Counter())) for found in compared.comparisons]
+    adjusted = any(found.p_holm is not None for found in compared.comparisons)
+    heads = ("", "right", "accuracy", "", "fixed", "broken", "wrong otherwise", "p adjusted" if adjusted else "p")
+    table = [[Span(head, "dim") for head in heads], *rows] if rows else []
+    widths = [max(cells(row[column].text) for row in table) for column in range(len(heads))] if rows else []
+    for row in table:
+        padded = [Span(pad(cell.text, width) + "  ", cell.tone) for cell, width in zip(row, widths, strict=True)]
+        lines.append(line(*padded, most=1))
     lines += [line(Span(one_line(remark), "warn"), hang=2, most=2) for remark in compared.remarks]
     if compared.unpaired:
         lines.append(
@@ -136,18 +140,20 @@ def fork_lines(branch: Branch, differ: Mapping[str, int | None] | None) -> list[
 
 
 def _before_and_after(found: Comparison, changed: Counter[Kind]) -> list[Span]:
+    """The cells of a pair's row."""
     was, now = found.both_right + found.only_a, found.both_right + found.only_b
     tone: Tone = "good" if now > was else "bad" if now < was else "dim"
     p = found.p_value if found.p_holm is None else found.p_holm
-    shares = f"  {percent(was / found.n)} → {percent(now / found.n)}" if found.n else ""
+    other = changed["other_failure"]
     return [
-        Span(f"  {was}/{found.n} → {now}/{found.n}", "value"),
-        Span(shares),
-        Span(f"  {now - was:+}", tone),
-        Span(f"  fixed {found.only_b}", "good" if found.only_b else "dim"),
-        Span(f"  broken {found.only_a}", "bad" if found.only_a else "dim"),
-        Span(f"  other reason {changed['other_failure']}", "warn" if changed["other_failure"] else "dim"),
-        Span("" if p is None else f"  p = {p:.2g}" + (" adjusted" if found.p_holm is not None else ""), "dim"),
+        Span(_pair(found), "strong"),
+        Span(f"{was}/{found.n} → {now}/{found.n}", "value"),
+        Span(f"{percent(was / found.n)} → {percent(now / found.n)}" if found.n else ""),
+        Span(f"{now - was:+}", tone),
+        Span(f"{found.only_b}", "good" if found.only_b else "dim"),
+        Span(f"{found.only_a}", "bad" if found.only_a else "dim"),
+        Span(f"{other}", "warn" if other else "dim"),
+        Span("" if p is None else f"{p:.2g}", "dim"),
     ]
 
 

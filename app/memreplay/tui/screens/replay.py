@@ -93,7 +93,7 @@ class ReplayScreen(Screen[None]):
             source, retrievals, self.navigation, self.conversation, self.architectures, self
         )
         self.breakpoints = Breakpoints(source, retrievals, self.playback, self.navigation, self.architectures, self)
-        self.search = Search(timeline, self.navigation, self.conversation, self.architectures, self)
+        self.search = Search(timeline, self.navigation, self.conversation, self.answers, self.architectures, self)
         self.bookmarks = Bookmarks(source, self.navigation, self.strip, self)
         self.asking = Asking(timeline, source.backends, self._asker, self.inspection.explain, self)
         self.forking = Forking(source, lambda: branches_of(source), self)
@@ -240,7 +240,7 @@ class ReplayScreen(Screen[None]):
     action_browser = _calls(lambda screen: screen.inspection.browse)
     action_results = _calls(lambda screen: screen.inspection.show_results)
     action_run = _calls(lambda screen: screen.inspection.show_run)
-    action_next_page = _calls(lambda screen: screen.architectures.next_page)
+    action_next_page = _calls(lambda screen: screen.inspection.next_page)
     action_watch = _calls(lambda screen: screen.breakpoints.add)
     action_watches = _calls(lambda screen: screen.breakpoints.open_list)
     action_continue = _calls(lambda screen: screen.breakpoints.run_forward)
@@ -280,8 +280,11 @@ class ReplayScreen(Screen[None]):
         """Continue an interrupted recording where it stopped."""
         if self.source.handle is not None:
             self.report("This run is live already: space plays the next turn.")
+        elif not self.source.shows_memory:
+            self.report("This run was imported from another program, which alone can continue it.")
         elif self.source.path is None or not self.source.is_unfinished:
-            self.report("This recording is finished: there is nothing left to play. a asks it a question.")
+            asks = "" if self.timeline.conversation.conversing else " a asks it a question."
+            self.report(f"This recording is finished: there is nothing left to play.{asks}")
         else:
             self.post_message(ContinueWanted(self.source))
 
@@ -305,6 +308,9 @@ class ReplayScreen(Screen[None]):
 
     def action_headless(self) -> None:
         """Show the command that repeats this run without a screen."""
+        if not self.source.shows_memory:
+            self.report("This run was imported from another program: no command of memreplay repeats it.")
+            return
         values = {**self.source.settings, "backend": self.source.backends}
         words = ["memreplay", "--batch", "--dataset", self.timeline.conversation.dataset, *command_line(values)]
         command = shlex.join(words)

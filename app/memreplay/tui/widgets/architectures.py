@@ -14,7 +14,7 @@ from memreplay.timeline.timeline import Timeline
 from memreplay.tui.document import LinesDocument
 from memreplay.tui.panels.architectures import panels_of
 from memreplay.tui.panels.panel import MARKED, PAGES, DiffBase, Page, Panel, View, lines_view, placeholder
-from memreplay.tui.text import Span, one_line
+from memreplay.tui.text import Line, Span, holds_words, one_line
 from memreplay.tui.widgets.bars import ArchitectureTabs, Bar
 from memreplay.tui.widgets.lines_view import AROUND_A_TITLE, LinesView
 
@@ -36,11 +36,26 @@ class PanelView(LinesView):
         view = self.panel.at(cursor, base) if heard else lines_view(self.panel.name, placeholder(_NEVER_HEARD))
         self._view = view
         self._title()
+        self._show_view(view)
+
+    def highlight_text(self, text: str) -> None:
+        super().highlight_text(text)
+        if self._view is not None:
+            self._show_view(self._view)
+
+    def _show_view(self, view: View) -> None:
         document = view.document
-        if self.is_maximized and isinstance(document, LinesDocument):
-            # There is room for texts in full.
-            document = LinesDocument([replace(line, most=None) for line in document.lines])
+        if isinstance(document, LinesDocument):
+            document = LinesDocument(
+                [replace(line, most=None) if self._in_full(line) else line for line in document.lines]
+            )
         self.show(document, in_view=view.in_view)
+
+    def _in_full(self, line: Line) -> bool:
+        """Whether a line is shown to its end: where there is room, and where the words of a search stand."""
+        if line.most is None:
+            return False
+        return self.is_maximized or (bool(self.found_words) and holds_words(line, self.found_words))
 
     def on_resize(self, event: events.Resize) -> None:
         self._title()

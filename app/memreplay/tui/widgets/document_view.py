@@ -239,6 +239,11 @@ class DocumentView(ScrollView):
             first = top - margin
         self._scroll_to_row(first)
 
+    @property
+    def found_words(self) -> tuple[str, ...]:
+        """The words that are highlighted, folded."""
+        return self._found
+
     def highlight_text(self, text: str) -> None:
         """Highlight the words of a text wherever they stand; an empty text ends it."""
         words = words_in(text)
