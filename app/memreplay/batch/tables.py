@@ -198,7 +198,8 @@ _SCORES: Final[Mapping[str, Column]] = {
     _EVIDENCE_AT: (
         _at_tokens("evidence", HEADLINE_TOKENS),
         f"share of questions with evidence whose answer the first hits within {HEADLINE_TOKENS:,} tokens hold, word"
-        " for word or by its content; – for a memory that ranks nothing",
+        " for word or by its content, read off the recorded ranking (a memory that packs its hits for a budget may"
+        f" hold more under --context-tokens {HEADLINE_TOKENS}); – for a memory that ranks nothing",
     ),
     "errors": (_errors, "answers that ended in an error, which are neither right nor wrong"),
     "repeats agree": (
