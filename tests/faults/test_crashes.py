@@ -142,6 +142,19 @@ def test_a_process_killed_at_any_moment_loses_no_stored_reply(
     print(f"{kills} kills, 0 stored replies lost")
 
 
+@pytest.mark.parametrize("largest", [8192, 65536])
+def test_a_disk_that_is_full_from_the_start_stops_the_run_and_space_lets_it_begin(
+    run_cli: RunCli, launcher: Launcher, tmp_path: Path, largest: int
+) -> None:
+    batch = ("--batch", "--dataset", "identity-01", "--limit", 1, "--backend", "rag")
+    here = (*batch, "--recording", tmp_path / "r.sqlite3", "--output", tmp_path / "r.json")
+    assert launcher.run(tmp_path / "log", *here, largest_file=largest) == 5
+    said = (tmp_path / "log").read_text()
+    assert "cannot be written" in said and "Traceback" not in said, said
+    resume = ("--resume",) if status(tmp_path / "r.sqlite3") else ()
+    assert run_cli(*here, *resume).code == 0
+
+
 def test_a_reader_sees_whole_events_while_a_run_is_recorded(
     run_cli: RunCli, launcher: Launcher, tmp_path: Path
 ) -> None:

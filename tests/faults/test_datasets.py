@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memreplay.conversations.models import LONGEST_TURN
@@ -34,7 +34,6 @@ _NASTY: tuple[Any, ...] = (
 _FUZZED = settings(
     max_examples=examples(60),
     deadline=None,
-    phases=(Phase.explicit, Phase.generate),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 

@@ -150,6 +150,31 @@ def test_an_agent_that_refuses_its_token_stops_the_run(run_cli: RunCli, tmp_path
         assert run_cli(*here).code == 0
 
 
+@pytest.mark.parametrize("protocol", ["", "openai:"])
+def test_an_agent_that_refuses_its_token_in_mid_run_stops_the_run(
+    run_cli: RunCli, tmp_path: Path, protocol: str
+) -> None:
+    turns, expired = 0, True
+
+    def refuses_later(received: Received) -> Answer:
+        nonlocal turns
+        turns += bool(received.body)
+        said = answer("Norway") if protocol else {"status": 200, "headers": {}, "body": '{"reply": "Norway"}'}
+        return failure(401, "expired") if expired and turns > 3 else said
+
+    with OpenAIServer(refuses_later) as server:
+        address = f"openai:{server.url}" if protocol else f"{server.url}/chat/completions"
+        here = _options(tmp_path, "--backend", address)
+        ran = run_cli(*here)
+        assert ran.code == 5, ran
+        assert "MEMREPLAY_AGENT_TOKEN" in ran.err and "--resume" in ran.err and "Traceback" not in ran.err
+        assert turns <= 5, "it is not asked on and on"
+        expired = False
+        assert run_cli(*here, "--resume").code == 0
+    rows = json.loads((tmp_path / "r.json").read_text())["questions"]
+    assert len(rows) == 5 and not any(row["error"] for row in rows)
+
+
 @pytest.mark.parametrize("base", ["http://me:secret@127.0.0.1:1/v1", "https://me@example.org/v1"])
 def test_an_api_base_with_a_password_is_refused_with_the_reason(base: str) -> None:
     with pytest.raises(UsageError, match="must not contain a user or password"):

@@ -9,11 +9,16 @@ from typing import Any
 import pytest
 
 from memreplay.cli.program import COMMANDS
+from memreplay.conversations.registry import load
 from tests.cli.conftest import RunCli
 from tests.conftest import REPOSITORY
+from tests.faults.test_recordings import goodai_run
 
 _ENDLESS = {"serve", "serve-backend"}
 """They wait for connections from others."""
+
+_ENDS = {"datasets": (0, 2), "why": (0, 2), "doctor": (0, 4)}
+"""Exit codes other than 0: a draft needs a model, there may be no wrong answer, nothing may answer."""
 
 
 @pytest.fixture
@@ -36,26 +41,43 @@ def attempts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_no_command_reaches_for_the_network(run_cli: RunCli, tmp_path: Path, attempts: list[str]) -> None:
-    recording = tmp_path / "r.sqlite3"
+    recording, asked = tmp_path / "r.sqlite3", tmp_path / "asked.sqlite3"
+    question = next(iter(load(["identity-01"]))).questions[0].id
     sound = REPOSITORY / "tests" / "broken" / "_sound" / "tide-01.json"
     commands: dict[str, list[tuple[object, ...]]] = {
         "": [
+            ("--batch", "--dataset", "identity-01", "--limit", 1, "--recording", asked),
             ("--batch", "--dataset", "identity-01", "--limit", 1, "--recording", recording),
             ("--batch", "--dataset", "colours", "--examples", 1, "--memory-span", 200, "--recording", recording),
             ("--batch", "--dataset", "identity-01", "--estimate", "--model", "openai/gpt-4o-mini"),
         ],
-        "report": [("report", recording, "--output", tmp_path / "r.json")],
+        "report": [("report", recording, "--output", tmp_path / f"r{end}") for end in (".json", ".html")],
+        "why": [("why", asked, "--limit", 1), ("why", asked, "--estimate")],
+        "fork": [("fork", asked, "--at", 2, "--delete", "message:3")],
+        "bisect": [("bisect", asked, "--question", question)],
+        "export": [("export", asked, "--html", tmp_path / "x.html", "--cast", tmp_path / "x.cast")],
         "compare": [("compare", recording, recording)],
         "doctor": [("doctor",)],
         "validate": [("validate", sound)],
         "check-backend": [("check-backend", "full_context")],
-        "recordings": [("recordings",), ("recordings", "show", recording)],
-        "datasets": [("datasets",), ("datasets", "schema"), ("datasets", "--coverage")],
+        "recordings": [
+            ("recordings",),
+            ("recordings", "show", recording),
+            ("recordings", "import", goodai_run(tmp_path / "goodai"), "--recording", tmp_path / "i.sqlite3"),
+        ],
+        "datasets": [
+            ("datasets",),
+            ("datasets", "schema"),
+            ("datasets", "--coverage"),
+            ("datasets", "export", "identity-01", "--output", tmp_path / "e.json"),
+            ("datasets", "convert", "identity-01", "--to", "text", "--output", tmp_path / "e.txt"),
+            ("datasets", "draft", "identity-01", "--output", tmp_path / "d.json", "--later"),
+        ],
     }
-    for name in COMMANDS:
-        commands.setdefault(name, [(name, "--help")] if name not in _ENDLESS else [])
+    assert set(COMMANDS) - set(commands) == _ENDLESS, "each command is run"
     for given in commands.values():
         for command in given:
             ran = run_cli(*command)
             assert "Traceback" not in ran.err, command
+            assert ran.code in _ENDS.get(command[0], (0,)), (command, ran)
             assert attempts == [], command

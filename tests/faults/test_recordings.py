@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memreplay.errors import RecordingError
@@ -17,7 +18,7 @@ from memreplay.recording.schema import SCHEMA_VERSION
 from memreplay.tui import sources
 from tests.cli.conftest import RunCli
 from tests.conftest import REPOSITORY
-from tests.faults.effort import examples
+from tests.faults.effort import PHASES, examples
 
 FORMATS = sorted((REPOSITORY / "tests" / "fixtures" / "recordings").glob("format-*.sqlite3"))
 
@@ -123,10 +124,9 @@ def test_every_format_that_was_ever_written_is_opened_stepped_and_reported(
 _FUZZED = settings(
     max_examples=examples(8),
     deadline=None,
-    phases=(Phase.explicit, Phase.generate),
+    phases=PHASES,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-"""Without shrinking, which would take minutes: the bytes that were drawn are printed."""
 
 
 def _alone(folder: Path) -> Path:
@@ -171,6 +171,43 @@ def test_a_recording_without_some_rows_is_a_sentence(run_cli: RunCli, tmp_path: 
     _survives(run_cli, path)
 
 
+_COLUMN_VALUES = ("null", "-1", "9223372036854775807", "1e999", "x'00ff'", "''", "'{}'", "'[1]'", "'\u202e'")
+_TABLES = ("runs", "conversations", "events", "texts", "scores")
+
+
+@_FUZZED
+@given(data=st.data())
+def test_a_recording_of_a_foreign_schema_is_a_sentence(
+    run_cli: RunCli, tmp_path: Path, data: st.DataObject
+) -> None:
+    path = _alone(tmp_path)
+    shutil.copy(FORMATS[-1], path)
+    db = sqlite3.connect(path)
+    for _ in range(data.draw(st.integers(1, 3), label="changes")):
+        table = data.draw(st.sampled_from(_TABLES), label="table")
+        columns = [row[1] for row in db.execute(f"pragma table_info({table})")]
+        column = data.draw(st.sampled_from(columns or ["id"]), label="column")
+        change = data.draw(
+            st.sampled_from(
+                (
+                    f"drop table {table}",
+                    f"alter table {table} rename to other_{table}",
+                    f"alter table {table} rename column {column} to other_{column}",
+                    f"alter table {table} drop column {column}",
+                    f"alter table {table} add column extra",
+                    f"create table {table} (a, b, c)",
+                    *(f"update {table} set {column} = {value}" for value in _COLUMN_VALUES),
+                )
+            ),
+            label="change",
+        )
+        with suppress(sqlite3.Error), db:
+            db.execute(change)
+    db.execute(f"pragma user_version = {data.draw(st.integers(0, SCHEMA_VERSION), label='format')}")
+    db.close()
+    _survives(run_cli, path)
+
+
 # ---- imported runs ---------------------------------------------------------------------------------------------
 
 
@@ -210,11 +247,16 @@ def test_a_run_that_cannot_be_imported_is_a_sentence(run_cli: RunCli, tmp_path: 
     assert "Traceback" not in ran.err and not (tmp_path / "r.sqlite3").exists()
 
 
-def test_a_message_with_half_a_surrogate_pair_is_imported(run_cli: RunCli, tmp_path: Path) -> None:
-    folder, recording = tmp_path / "run\udcff", tmp_path / "r.sqlite3"
+def goodai_run(folder: Path, message: str = "Hello") -> Path:
+    """A run of one test, as another program leaves it."""
     folder.mkdir()
-    (folder / "master_log.jsonl").write_text(_line(1, _TEST) + "\n" + _line(0, _TEST, message="a\ud83d") + "\n")
+    (folder / "master_log.jsonl").write_text(_line(1, _TEST) + "\n" + _line(0, _TEST, message=message) + "\n")
     (folder / "runstats.json").write_text("{}")
+    return folder
+
+
+def test_a_message_with_half_a_surrogate_pair_is_imported(run_cli: RunCli, tmp_path: Path) -> None:
+    folder, recording = goodai_run(tmp_path / "run\udcff", "a\ud83d"), tmp_path / "r.sqlite3"
     ran = run_cli("recordings", "import", folder, "--recording", recording)
     assert ran.code == 0, ran.err
     assert run_cli("recordings", "show", recording).code == 0

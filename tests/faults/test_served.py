@@ -5,8 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from signal import SIGTERM
 from typing import Any
 
 import pytest
@@ -20,6 +25,7 @@ from memreplay.conversations.models import LONGEST_TURN
 from memreplay.llm.model import Reply
 from memreplay.server.app import IDLE_SECONDS, MAX_SESSIONS, BackendServer
 from memreplay.server.session import Limits
+from tests.conftest import REPOSITORY
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words
 
 
@@ -152,6 +158,20 @@ async def test_a_thousand_clients_at_once_are_served_or_told_to_wait(service: Se
             assert (await response.json())["sessions"] == []
     assert {tuple(outcome) for outcome in outcomes} <= {(201, 200, 204), (429,)}
     assert (201, 200, 204) in map(tuple, outcomes)
+
+
+def test_a_server_that_is_ended_while_it_loads_ends_cleanly(tmp_path: Path) -> None:
+    """In a process of its own, which takes its time: one that has loaded cannot be ended while it loads."""
+    command = (sys.executable, "-m", "memreplay", "serve-backend", "full_context", "--port", "0")
+    environment = {**os.environ, "OPENAI_API_KEY": "none", "XDG_CACHE_HOME": str(tmp_path)}
+    with subprocess.Popen(
+        (*command, "--model", "openai/stub"), stderr=subprocess.PIPE, text=True, env=environment, cwd=REPOSITORY
+    ) as served:
+        assert served.stderr is not None
+        assert "answers at" in served.stderr.readline()
+        served.send_signal(SIGTERM)
+        assert served.stderr.read() == ""
+        assert served.wait() == 0
 
 
 async def test_a_client_that_leaves_before_its_reply_logs_no_stack_trace(

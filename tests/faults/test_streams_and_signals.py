@@ -96,10 +96,12 @@ def test_a_request_to_end_saves_the_run_and_says_how_to_resume_it(
     assert _results(tmp_path) == 5
 
 
-def test_escape_sequences_of_a_dataset_reach_no_terminal(launcher: Launcher, tmp_path: Path) -> None:
-    """Standard output and standard error both go to the log; no tables are coloured there."""
-    attack = "\x1b]52;c;aGVsbG8=\x07\x1b[2J\u202egpj"
-    talk = {
+ATTACK = "\x1b]52;c;aGVsbG8=\x07\x1b[2J\u202egpj"
+
+
+def _talk(attack: str) -> dict[str, object]:
+    """A sample of LoCoMo with this in every text."""
+    return {
         "sample_id": f"conv-{attack}",
         "conversation": {
             "speaker_a": f"Ana{attack}",
@@ -112,10 +114,44 @@ def test_escape_sequences_of_a_dataset_reach_no_terminal(launcher: Launcher, tmp
         },
         "qa": [{"question": f"Where?{attack}", "answer": f"Oslo{attack}", "evidence": ["D1:1"], "category": 4}],
     }
+
+
+def test_escape_sequences_of_a_dataset_reach_no_page_no_cast_and_no_test_report(
+    run_cli: RunCli, tmp_path: Path
+) -> None:
+    markup = "</script><img src=x onerror=alert(1)>"
+    dataset, recording = tmp_path / "talk.json", tmp_path / "r.sqlite3"
+    dataset.write_text(json.dumps([_talk(ATTACK + markup)]))
+    outputs = [tmp_path / name for name in ("r.html", "r.xml", "r.csv", "r.md", "r.json")]
+    given = [part for output in outputs for part in ("--output", output)]
+    batch = ("--batch", "--dataset", dataset, "--recording", recording, *given)
+    page, cast, both = tmp_path / "x.html", tmp_path / "x.cast", tmp_path / "both.html"
+    for command in (
+        batch,
+        ("export", recording, "--html", page, "--cast", cast),
+        ("compare", recording, recording, "--output", both),
+        ("why", recording, "--output", tmp_path / "why.html", "--output", tmp_path / "why.md"),
+    ):
+        ran = run_cli(*command)
+        assert ran.code == 0, ran
+    written = [*outputs, page, both, tmp_path / "why.html", tmp_path / "why.md"]
+    for path in written:
+        text = path.read_text(encoding="utf-8")
+        assert text and not {"\x1b", "\x07"} & set(text), path
+        assert path.suffix != ".html" or (markup not in text and "<img src=x" not in text), path
+    for path in (tmp_path / "r.csv", tmp_path / "r.md", tmp_path / "why.md"):
+        assert "\u202e" not in path.read_text(encoding="utf-8"), path
+    assert "onerror" in page.read_text(), "the id is there"
+    drawn = "".join(json.loads(line)[2] for line in cast.read_text().splitlines()[1:])
+    assert "Oslo" in drawn and "\x1b]52" not in drawn and "\u202e" not in drawn
+
+
+def test_escape_sequences_of_a_dataset_reach_no_terminal(launcher: Launcher, tmp_path: Path) -> None:
+    """Standard output and standard error both go to the log; no tables are coloured there."""
     folder = tmp_path / "in\x1b[31m\u202e"
     folder.mkdir()
     dataset = folder / "talk\x1b[1m.json"
-    dataset.write_text(json.dumps([talk]))
+    dataset.write_text(json.dumps([_talk(ATTACK)]))
     recording = folder / "r.sqlite3"
     outputs = [folder / name for name in ("r.json", "r.csv", "r.breakdown.csv", "r.md")]
     given = [part for output in outputs for part in ("--output", output)]

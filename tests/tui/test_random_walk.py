@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memreplay.engine.events import ReplayEvent, StoreOperated
@@ -19,13 +19,12 @@ from memreplay.tui.launch import Launch
 from memreplay.tui.panels.architectures import panels_of
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.text import visible
+from tests.faults.effort import PHASES, TORTURE
 from tests.stubs.memory import Key, contents, fold
 from tests.tui.conftest import open_app, replay_of, until
 
 CONVERSATIONS = ("identity-01", "multi-01", "multi-08")
 KEYS = (".", ",", "]", "[", "}", "{", "g", "G", "v", "d", "1", "2", "3", "space")
-PHASES = (Phase.explicit, Phase.generate)
-"""A walk that fails takes a minute of waiting: looking for the shortest one would take hours."""
 WALKS = st.lists(st.sampled_from(KEYS), min_size=8, max_size=12)
 
 
@@ -70,7 +69,11 @@ def test_every_panel_is_the_fold_of_the_recording_wherever_a_walk_leads(launch: 
     timeline, events = played(name)
 
     @settings(
-        max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, phases=PHASES
+        max_examples=4 if TORTURE == 1 else 20,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        derandomize=True,
+        phases=PHASES,
     )
     @given(WALKS)
     def walk(keys: list[str]) -> None:

@@ -75,10 +75,12 @@ def serve_backend(
         raise UsageError(
             f"listening on {host} exposes the memory: require a token with --token or MEMREPLAY_SERVE_TOKEN"
         )
+    models = {settings.model[0], settings.extractor} - {EXTRACTIVE_MODEL, None}
     for used in (settings.model[0], settings.extractor):
         if used is not None:
             ensure_reachable(used, settings.api_base)
-    warm_up()
+    if models:
+        warm_up()
     asyncio.run(_serve(name, settings, ServeOptions(host, port, token)))
 
 

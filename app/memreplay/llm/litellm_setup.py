@@ -24,8 +24,11 @@ def loaded_litellm() -> ModuleType:
 
 
 def warm_up() -> Thread:
-    """Start the import in a daemon thread, ahead of need."""
-    thread = Thread(target=loaded_litellm, name="import-litellm", daemon=True)
+    """Start the import in a thread, ahead of need.
+
+    The program waits for it at its end: Python aborts when it has to stop a thread that initialises compiled code.
+    """
+    thread = Thread(target=loaded_litellm, name="import-litellm")
     thread.start()
     return thread
 

@@ -19,6 +19,8 @@ import orjson
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from memreplay.tui.text import visible
+
 STYLES = ("questions.css", "replay.css")
 SCRIPTS = ("data.js", "questions.js", "replay.js")
 """Assets that every page needs for its questions and replays."""
@@ -70,12 +72,18 @@ def _asset(name: str) -> str:
     return (_ASSETS / name).read_text(encoding="utf-8").strip()
 
 
+def _shown(value: Any) -> Any:
+    """What a template prints: text from outside without characters that act on a terminal or turn its direction."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
 @cache
 def _environment() -> Environment:
     return Environment(
         loader=PackageLoader("memreplay.pages", "assets"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import EDQUOT, EFBIG, ENOSPC
 from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, Timeout
@@ -37,8 +38,24 @@ def connect(path: Path) -> Database:
         migrations.apply(db)
         db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     except (sqlite3.Error, OSError) as error:
+        if (full := full_disk(error)) is not None:
+            raise RecordingError(
+                f"{path}: cannot be written: {error}; make room, then run the same command"
+            ) from full
         raise RecordingError(f"{path}: cannot be opened as a recording: {error}") from None
     return db
+
+
+_NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+
+
+def full_disk(error: Exception) -> OSError | None:
+    """The error of the file system behind one of SQLite's that says that no more can be written; else None."""
+    if isinstance(error, sqlite3.Error):
+        code = getattr(error, "sqlite_errorcode", None)
+        # The lower byte is the error; those above say where it happened.
+        return OSError(ENOSPC, str(error)) if code is not None and code & 0xFF in _NO_ROOM else None
+    return error if isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT, EFBIG) else None
 
 
 def connect_read_only(path: Path) -> Database:

@@ -31,6 +31,7 @@ from memreplay.engine.events import (
 from memreplay.errors import RecordingError
 from memreplay.recording.bodies import EventRow, event_from_row, event_to_json, intern, to_json
 from memreplay.recording.branches import Branch, insert_branch
+from memreplay.recording.connection import full_disk
 from memreplay.recording.reader import Recording, placeholders
 from memreplay.timeline.event_store import changes
 
@@ -304,7 +305,7 @@ def reporting_write_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise RecordingError(f"{path}: cannot be written: {error}") from None
+        raise RecordingError(f"{path}: cannot be written: {error}") from full_disk(error)
 
 
 def _now() -> str:
