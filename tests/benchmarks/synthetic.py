@@ -191,19 +191,22 @@ class _Run:
             store="qdrant",
             place=collection,
             rank=rank,
-            score=self._chance.random(),
+            score=self._score(),
             text=self._exchange(place),
             turns=(str(place - 1), str(place)),
             channels={
-                name: ChannelScore(rank=self._chance.randrange(1, 10_000), score=self._chance.random())
-                for name in channels
+                name: ChannelScore(rank=self._chance.randrange(1, 10_000), score=self._score()) for name in channels
             },
             tokens=60,
         )
 
+    def _score(self) -> float:
+        """With six digits, as memories round them."""
+        return round(self._chance.random(), 6)
+
     def _searched(self, backend: str, collection: str, turn: Turn, limit: int) -> StoreOperated:
         found = tuple(
-            FoundPoint(id=_point("exchange", place), rank=rank, score=round(self._chance.random(), 6))
+            FoundPoint(id=_point("exchange", place), rank=rank, score=self._score())
             for rank, place in enumerate(self._places(limit), start=1)
         )
         change = SearchChange(query=turn.text, limit=limit, found=found, stored=self.turn // 2)
