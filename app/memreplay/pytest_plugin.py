@@ -10,7 +10,7 @@ Loaded into every pytest run where memreplay is installed: it imports nothing of
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -42,21 +42,36 @@ class Memory:
         ``question`` is the id or the text of a question of the dataset, or, with ``expected``, one of your own. No
         model is asked. A failure names the stage that lost the answer.
         """
-        asked = self._replayed.question(question, expected)
-        recalled = self._loop.call(self._replayed.recall(asked, turn))
+        with _in_one_sentence():
+            asked = self._replayed.question(question, expected)
+            recalled = self._loop.call(self._replayed.recall(asked, turn))
         self._report(recalled)
         return recalled
 
     def answers(self, question: str, expected: str | None = None, *, turn: int | None = None) -> Answered:
         """Whether the model (of the marker or the configuration) answers rightly from what memory returns."""
-        asked = self._replayed.question(question, expected)
-        answered = self._loop.call(self._replayed.answer(asked, turn))
+        with _in_one_sentence():
+            asked = self._replayed.question(question, expected)
+            answered = self._loop.call(self._replayed.answer(asked, turn))
         self._report(answered)
         return answered
 
     def _report(self, result: Recalled | Answered) -> None:
         if not result:
             self._node.add_report_section("call", _MARKER, result.explanation)
+
+
+@contextmanager
+def _in_one_sentence() -> Iterator[None]:
+    """What a user can fix is the whole failure: a traceback of memreplay would hide it."""
+    from memreplay.errors import MemreplayError
+
+    try:
+        yield
+        return
+    except MemreplayError as error:
+        problem = str(error)
+    pytest.fail(f"memreplay: {problem}", pytrace=False)
 
 
 class _Pool:
@@ -115,7 +130,7 @@ def memory(request: pytest.FixtureRequest, _memreplay_pool: _Pool) -> Memory:
     if marker is None or marker.args or "dataset" not in marker.kwargs:
         raise pytest.UsageError(f"the fixture `memory` needs @pytest.mark.{_MARKER}({_ARGUMENTS})")
     settings = dict(marker.kwargs)
-    replayed = _memreplay_pool.memory(
-        settings.pop("dataset"), settings.pop("backend", "hybrid"), settings.pop("conversation", None), settings
-    )
+    chosen = settings.pop("dataset"), settings.pop("backend", "hybrid"), settings.pop("conversation", None)
+    with _in_one_sentence():
+        replayed = _memreplay_pool.memory(*chosen, settings)
     return Memory(replayed, _memreplay_pool.loop, request.node)

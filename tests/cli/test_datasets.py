@@ -106,7 +106,10 @@ def test_a_log_is_converted_and_what_it_loses_is_said(run_cli: RunCli, tmp_path:
     assert ran.code == 0 and "left out of long-01: the dates of the sessions" in ran.err
     assert log.read_text(encoding="utf-8").startswith("User: ")
     for arguments, says in (
-        (("long-01", "--to", "cuneiform", "--output", tmp_path / "x"), "expected test-conversation, openai"),
+        (
+            ("long-01", "--to", "cuneiform", "--output", tmp_path / "x"),
+            "expected test-conversation, locomo, openai",
+        ),
         ((log, "--to", "openai", "--output", log), "chat.txt"),
         ((tmp_path / "none.txt", "--to", "openai", "--output", tmp_path / "x"), "none.txt"),
     ):

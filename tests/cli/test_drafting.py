@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from signal import SIGINT, SIGKILL, Signals
+from threading import Event
 from typing import Any
 
 import pytest
 
 from memreplay.conversations.registry import load
 from tests.cli.conftest import RunCli
-from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, failure
+from tests.stubs.launcher import Launcher
+from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, failure, hang
 
 MODEL = "openai/gpt-4o-mini"
 SOUND = {
@@ -25,7 +28,7 @@ UPDATE = {
     "answer": "410",
     "evidence": [{"turn": "5", "quote": "make it 410"}],
     "type": "update",
-    "outdated": ["340"],
+    "outdated": ["340", "a value that nobody named"],
 }
 IN_OTHER_WORDS = {
     "question": "What must never be suggested?",
@@ -178,6 +181,52 @@ def test_an_interrupted_drafting_continues_with_the_parts_that_are_missing(log: 
     assert parts >= 2 and len(saved_questions(Path("chat.questions.json"))) == parts + 1
 
 
+@pytest.mark.parametrize("signal", [SIGINT, SIGKILL])
+def test_what_was_drafted_before_the_program_was_stopped_is_kept(
+    signal: Signals, log: Path, launcher: Launcher, run_cli: RunCli, tmp_path: Path
+) -> None:
+    said = (f"User: Item {n} costs {n * 37} crowns. {'And so on. ' * 80}\nAssistant: Noted.\n" for n in range(20))
+    log.write_text("".join(said))
+    stopped = Event()
+
+    def behave(received: Received) -> Answer:
+        turn, item = re.findall(r"\[(\d+)\] User: Item (\d+)", received.prompt)[0]
+        if turn != "1" and not stopped.is_set():
+            return hang()
+        quote = f"Item {item} costs {int(item) * 37}"
+        evidence = [{"turn": turn, "quote": quote}]
+        draft = {"question": f"Price in turn {turn}?", "answer": quote[-4:], "evidence": evidence}
+        return drafting(draft | {"type": "single_fact"})
+
+    command = (
+        "datasets",
+        "draft",
+        log,
+        "--model",
+        MODEL,
+        "--no-cache",
+        "--concurrency",
+        1,
+        "--output",
+        tmp_path / "q.json",
+    )
+    drafts = tmp_path / "q.drafts.jsonl"
+    with OpenAIServer(behave) as server:
+        run = launcher.start(tmp_path / "log", *command, "--api-base", server.url)
+        run.wait_until(lambda: drafts.exists() and len(server.requests) > 1)
+        run.signal(signal)
+        if signal is SIGINT:
+            run.wait_until(lambda: "finishing the calls" in run.said)
+            run.signal(signal)
+        assert run.wait() == (130 if signal is SIGINT else -SIGKILL)
+        stopped.set()
+        asked = len(server.requests)
+        again = run_cli(*command, "--api-base", server.url, "--accept", "all")
+        assert again.code == 0, again.err
+        assert not any("[1] User" in received.prompt for received in server.requests[asked:])
+    assert len(saved_questions(tmp_path / "q.json")) == drafts.read_text().count('"kind":"part"') > 2
+
+
 def test_a_reply_that_cannot_be_read_is_an_error_and_is_asked_for_again(log: Path, run_cli: RunCli) -> None:
     command = ("datasets", "draft", log, "--model", MODEL)
     with OpenAIServer([answer("I'd rather not."), drafting(SOUND)]) as server:
@@ -187,6 +236,17 @@ def test_a_reply_that_cannot_be_read_is_an_error_and_is_asked_for_again(log: Pat
         second = run_cli(*command, "--api-base", server.url, "--accept", "all")
         assert second.code == 0, second.err
     assert len(saved_questions(Path("chat.questions.json"))) == 1
+
+
+def test_of_a_message_that_is_too_long_for_a_call_only_the_beginning_is_read_and_that_is_said(
+    log: Path, run_cli: RunCli
+) -> None:
+    log.write_text(f"User: My neighbour is Bertram. {'So it goes. ' * 900}The end.\nAssistant: Noted.\n")
+    sound = SOUND | {"evidence": [{"turn": "1", "quote": "My neighbour is Bertram"}]}
+    with OpenAIServer([drafting(sound)]) as server:
+        ran = run_cli("datasets", "draft", log, "--model", MODEL, "--api-base", server.url)
+    assert "1 message is longer than 6,000 characters: only its beginning is read" in ran.err
+    assert "The end." not in server.requests[0].prompt and "1 draft in all" in ran.err
 
 
 def test_of_a_reply_that_was_cut_off_the_whole_questions_count(log: Path, run_cli: RunCli) -> None:

@@ -180,6 +180,14 @@ class RecordedRun:
     ) -> None:
         self.close()
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.close)
+
     def __repr__(self) -> str:
         return f"<run {self.id} of {self.path}, {self.status}>"
 

@@ -82,7 +82,7 @@ def export_dataset(
 @command.command("convert")
 def convert_dataset(
     source: Annotated[str, typer.Argument(metavar="ID|PATH|-", help="Dataset or chat log; - is standard input.")],
-    to: Annotated[str, typer.Option(metavar="FORMAT", help="test-conversation, openai, sharegpt or text.")],
+    to: Annotated[str, typer.Option(metavar="FORMAT", help="test-conversation, locomo, openai, sharegpt or text.")],
     output: Annotated[Path, typer.Option(metavar="FILE", help="Where to write.")],
     conversation: Annotated[
         str | None, typer.Option(metavar="ID", help="Conversation to convert, if the source holds several.")

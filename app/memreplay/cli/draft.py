@@ -14,7 +14,7 @@ from memreplay.batch.estimate import print_estimate
 from memreplay.cli.options import GivenSettings, takes_settings
 from memreplay.cli.reading_progress import read_conversations
 from memreplay.cli.why import exit_code_of
-from memreplay.conversations.drafts import ANSWER_IN_OTHER_WORDS, DraftBook
+from memreplay.conversations.drafts import ANSWER_IN_OTHER_WORDS, CHARACTERS_OF_A_PART, DraftBook
 from memreplay.conversations.export import as_test_conversation_text, lost_in_export
 from memreplay.errors import EXIT_DONE, EXIT_QUESTION_ERRORS, UsageError
 from memreplay.files import read_text, refuse_unusable_output, write_whole
@@ -112,6 +112,11 @@ def _draft(book: DraftBook, settings: Settings, count: int) -> int:
     if not drafting.left:
         return EXIT_DONE
     say(f"drafting from {counted(len(drafting.left), 'part')} of {printable(book.conversation.id)}")
+    long = sum(len(turn.text) > CHARACTERS_OF_A_PART for _, part in drafting.left for turn in part)
+    if long:
+        verb, whose = ("is", "its") if long == 1 else ("are", "their")
+        limit = f"longer than {CHARACTERS_OF_A_PART:,} characters"
+        say(f"{counted(long, 'message')} {verb} {limit}: only {whose} beginning is read")
     ending = asyncio.run(drafting.run())
     for problem in drafting.progress.problems:
         say(problem)

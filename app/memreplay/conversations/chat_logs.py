@@ -1,4 +1,4 @@
-"""Writing conversations as chat logs: what other programs read. Questions have no place in them."""
+"""Writing conversations in the formats of other programs. In chat logs questions have no place."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memreplay.conversations.export import as_test_conversation_text, lost_in_export
+from memreplay.conversations.locomo_export import as_locomo_text, lost_in_locomo
 from memreplay.conversations.models import Conversation, Turn
 from memreplay.errors import UsageError
 
@@ -76,6 +77,7 @@ def _losses(conversation: Conversation) -> Iterator[str]:
 
 LOG_FORMATS: Mapping[str, LogFormat] = {
     "test-conversation": LogFormat(_as_test_conversation, lost_in_export, holds_several=False),
+    "locomo": LogFormat(as_locomo_text, lost_in_locomo, holds_several=True),
     "openai": LogFormat(_as_openai, _lost_in_log, holds_several=True),
     "sharegpt": LogFormat(_as_sharegpt, _lost_in_log, holds_several=True),
     "text": LogFormat(_as_text, _lost_in_log, holds_several=False),

@@ -65,7 +65,7 @@ def lost_in_export(conversation: Conversation) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class AskedOnce:
     """A question of the file: how it is asked as recall, and as multiple choice. At least one is set."""
 
     recall: Question | None
@@ -99,7 +99,7 @@ class _Export:
     """A conversation on its way into the format. ``ids`` are the ids of its turns there, by their ids here."""
 
     conversation: Conversation
-    asked: tuple[_Asked, ...]
+    asked: tuple[AskedOnce, ...]
     dated: bool
     speakers: Mapping[Role, str] | None
     ids: Mapping[str, str]
@@ -112,8 +112,9 @@ class _Export:
         said_in = {turn.session for turn in conversation.turns}
         dated = all(session.date for session in conversation.sessions if session.number in said_in)
         left_out = len(written.turns) - len(said)
-        pairs, speakers = _pairs(conversation), _speakers(conversation)
-        return cls(conversation, pairs, dated, speakers, _ids(conversation, dated), left_out)
+        pairs, speakers = asked_once(conversation), speakers_of(conversation)
+        ids = ids_in_sessions(conversation) if dated else _numbers(conversation)
+        return cls(conversation, pairs, dated, speakers, ids, left_out)
 
     def as_json(self) -> dict[str, Any]:
         conversation = self.conversation
@@ -165,7 +166,7 @@ class _Export:
     def _turns(self, turns: Sequence[Turn]) -> list[dict[str, Any]]:
         return [_turn(turn, with_speaker=self.speakers is None) for turn in turns]
 
-    def _question(self, asked: _Asked) -> dict[str, Any]:
+    def _question(self, asked: AskedOnce) -> dict[str, Any]:
         question = asked.question
         derived = self._derived_location(question)
         salience: Salience | None = question.salience or (None if self.dated else _ASSUMED_SALIENCE)
@@ -200,19 +201,19 @@ class _Export:
         return location_in(bands, max(numbers)) if numbers else None
 
 
-def _pairs(conversation: Conversation) -> tuple[_Asked, ...]:
+def asked_once(conversation: Conversation) -> tuple[AskedOnce, ...]:
     """The questions, each with its multiple-choice form if there are both."""
     twins = {question.id: question for question in conversation.questions if question.kind == "choice"}
-    asked: list[_Asked] = []
+    asked: list[AskedOnce] = []
     for question in conversation.questions:
         if question.kind == "recall":
-            asked.append(_Asked(question, twins.pop(question.id + MULTIPLE_CHOICE_SUFFIX, None)))
+            asked.append(AskedOnce(question, twins.pop(question.id + MULTIPLE_CHOICE_SUFFIX, None)))
         elif question.id in twins:
-            asked.append(_Asked(None, twins.pop(question.id)))
+            asked.append(AskedOnce(None, twins.pop(question.id)))
     return tuple(asked)
 
 
-def _speakers(conversation: Conversation) -> dict[Role, str] | None:
+def speakers_of(conversation: Conversation) -> dict[Role, str] | None:
     """The name of each side, if each has one and only one."""
     names: dict[Role, set[str | None]] = {"user": set(), "assistant": set()}
     for turn in conversation.turns:
@@ -223,15 +224,19 @@ def _speakers(conversation: Conversation) -> dict[Role, str] | None:
     return named if len(named) == len(names) else None
 
 
-def _ids(conversation: Conversation, dated: bool) -> dict[str, str]:
-    if not dated:
-        return {turn.id: str(number) for number, turn in enumerate(conversation.turns, start=1)}
+def _numbers(conversation: Conversation) -> dict[str, str]:
+    return {turn.id: str(number) for number, turn in enumerate(conversation.turns, start=1)}
+
+
+def ids_in_sessions(conversation: Conversation) -> dict[str, str]:
+    """``D2:7`` for turn 7 of session 2, by the ids of the turns. Only what somebody says is counted."""
     ids: dict[str, str] = {}
     numbers: dict[int, int] = {}
     places: Counter[int] = Counter()
     for turn in conversation.turns:
-        places[turn.session] += 1
-        ids[turn.id] = turn_id_in(numbers.setdefault(turn.session, len(numbers) + 1), places[turn.session])
+        if turn.role != "other":
+            places[turn.session] += 1
+            ids[turn.id] = turn_id_in(numbers.setdefault(turn.session, len(numbers) + 1), places[turn.session])
     return ids
 
 

@@ -148,7 +148,11 @@ def _checked(each: object, id_: str, turns: dict[str, Turn], asked: Collection[s
             answer=written.answer.strip(),
             type=written.type,
             evidence=evidence,
-            outdated=tuple(value.strip() for value in written.outdated if value.strip()),
+            outdated=tuple(
+                value.strip()
+                for value in written.outdated
+                if any(stands_in(value, turn.text) for turn in turns.values())
+            ),
         )
     except ValidationError:
         return "is not a question with its answer and evidence"

@@ -349,7 +349,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("review", "reopen", ("u",), "undo", "Leave the selected draft open again."),
     Action("review", "answer", ("a", "enter"), "edit answer", "Edit the expected answer of the selected draft."),
     Action("review", "question", ("c",), "edit question", "Edit the question of the selected draft."),
-    Action("review", "next_open", ("o", "tab"), "next open", "Select the next draft without a decision."),
+    Action("review", "next_open", ("o",), "next open", "Select the next draft without a decision."),
     Action("review", "scroll_down", ("J",), "", "Scroll down in the evidence."),
     Action("review", "scroll_up", ("K",), "", "Scroll up in the evidence."),
     *_common("review", export="", quit="save and quit"),

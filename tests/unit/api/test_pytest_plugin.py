@@ -34,6 +34,10 @@ def test_not_retrieved(memory):
 def test_unknown_question(memory):
     memory.recalls("no such question")
 
+@pytest.mark.memreplay(dataset="multi-99")
+def test_unknown_dataset(memory):
+    pass
+
 def test_unmarked(memory):
     pass
 """
@@ -48,11 +52,13 @@ def test_failures_name_the_stage_and_the_turn(tmp_path: Path) -> None:
         command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"}
     )
     out = done.stdout
-    assert "2 passed" in out and "3 failed" in out and "1 error" in out, out + done.stderr
+    assert "2 passed" in out and "3 failed" in out and "2 errors" in out, out + done.stderr
     assert "<full_context at turn 2: not_written. It is said in turn" in out
     assert "<rag:keyword at turn 14: not_retrieved." in out
     assert "expected: Kingfisher" in out and "hit 1:" in out
-    assert "multi-01 has no question “no such question”" in out
+    assert "memreplay: multi-01 has no question “no such question”" in out
+    assert 'memreplay: "multi-99" is neither the id of a shipped dataset' in out
+    assert "registry.py" not in out and "replayed.py" not in out, "a sentence is no traceback"
     assert "the fixture `memory` needs @pytest.mark.memreplay(dataset" in out
 
 

@@ -136,6 +136,10 @@ def test_it_runs_inside_a_running_loop_and_beside_it(tmp_path: Path, conversatio
         beside = await memreplay.arun(asked, LastWords, recording=tmp_path / "b.sqlite3")
         ticking.cancel()
         assert ticks > 1
+        async with await memreplay.aopen(tmp_path / "b.sqlite3") as opened:
+            assert opened.status == "finished"
+        with pytest.raises(memreplay.MemreplayError, match="was closed"):
+            _ = opened.conversations
         return blocking, beside
 
     with_loop, awaited = asyncio.run(notebook())

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from memreplay.conversations.export import as_test_conversation
 from memreplay.conversations.formats.test_conversation import BANDS
+from memreplay.conversations.locomo_export import as_locomo_text, lost_in_locomo
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import load
 from memreplay.errors import DatasetError
@@ -201,3 +202,39 @@ def test_any_other_json_is_refused_in_one_line(value: Any) -> None:
     with pytest.raises(DatasetError) as caught:
         loaded("any.json", json.loads(json.dumps(value)))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["long-02", "identity-01"])
+def test_a_history_written_as_locomo_keeps_what_is_said_when_and_what_is_asked(name: str) -> None:
+    (original,) = load([name])
+    (again,) = loaded("locomo10.json", json.loads(as_locomo_text([original])))
+    assert [(turn.role, turn.text) for turn in again.turns] == [(turn.role, turn.text) for turn in original.turns]
+    assert [session.date for session in again.sessions] == [session.date for session in original.sessions]
+    asked = [question for question in original.questions if question.kind == "recall"]
+    numbers = {turn.id: turn.number for one in (original, again) for turn in one.turns}
+    assert [(each.text, each.expected, each.abstain) for each in again.questions] == [
+        (each.text, each.expected, each.abstain) for each in asked
+    ]
+    for before, after in zip(asked, again.questions, strict=True):
+        assert [numbers[turn] for turn in after.evidence] == [numbers[turn] for turn in before.evidence]
+    assert ("the options" in " ".join(lost_in_locomo(original))) == (name == "long-02")
+
+
+def test_locomo_written_as_locomo_is_the_same(tmp_path: Path) -> None:
+    turns = [{"speaker": who, "dia_id": f"D1:{n}", "text": f"Word {n}."} for n, who in ((1, "Ana"), (2, "Bo"))]
+    sample = {
+        "sample_id": "conv-1",
+        "conversation": {
+            "speaker_a": "Ana",
+            "speaker_b": "Bo",
+            "session_1_date_time": "1:56 pm on 8 May, 2023",
+            "session_1": turns,
+        },
+        "qa": [
+            {"question": "Which word?", "answer": "1", "evidence": ["D1:1"], "category": 1},
+            {"question": "Why?", "evidence": ["D1:2"], "category": 5},
+        ],
+    }
+    (conversation,) = loaded("locomo10.json", [sample])
+    assert json.loads(as_locomo_text([conversation])) == [sample]
+    assert lost_in_locomo(conversation) == ()
