@@ -32,7 +32,7 @@ from memory_backends.base import (
     TokenCounter,
 )
 from memory_backends.editing import BY_HAND, KeyEdit, StoreEdit, edited_state
-from memory_backends.hybrid.candidates import Candidate, candidates_from, candidates_of
+from memory_backends.hybrid.candidates import Candidate, Heard, candidates_from, candidates_of
 from memory_backends.hybrid.consolidation import ConsolidationAgent
 from memory_backends.hybrid.planner import PlannerAgent
 from memory_backends.hybrid.recall import RecallLimits, TierResults, compose
@@ -132,6 +132,7 @@ class HybridBackend(MemoryBackend):
         self.set_token_counter(resources.count_tokens)
         self._open_parts: _Parts | None = None
         self._observed: set[str] = set()
+        self._heard = Heard()
         self._consolidating: asyncio.Task[None] | None = None
         self._latest: datetime | None = None
         self._dates: dict[str, datetime | None] = {}
@@ -149,7 +150,7 @@ class HybridBackend(MemoryBackend):
         """Empty states and collections, and an active event."""
         await self._release()
         parts = self._make(namespace)
-        self._observed, self._latest, self._dates = set(), None, {}
+        self._observed, self._latest, self._dates, self._heard = set(), None, {}, Heard()
         with self.trace.caused_by("open", parts.planner.agent_id):
             await parts.memory.remove(*parts.keys)
             for collection in COLLECTIONS:
@@ -180,7 +181,8 @@ class HybridBackend(MemoryBackend):
                 whole, *sentences = await self._vectors(exchange.text, *sentences_in(exchange))
                 await parts.verbatim.store(exchange, whole, sentences)
             if self._resources.extractor is None:
-                await self._stage(exchange, candidates_of(exchange))
+                await self._stage(exchange, self._heard.mark(candidates_of(exchange)))
+                self._heard.hear(exchange)
         self._observed.add(parts.verbatim.id_of(exchange))
         self._latest = max(filter(None, (self._latest, exchange.said_at)), default=None)
         self._consolidating = asyncio.create_task(self._consolidate(exchange))

@@ -7,7 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from memory_backends.base import Exchange, ExtractedFact, Message
-from memory_backends.hybrid.rules.corrections import is_correction, value_put_right, value_taken_back
+from memory_backends.hybrid.rules.corrections import (
+    REACH,
+    Revision,
+    is_correction,
+    revision_in,
+    value_put_right,
+    value_taken_back,
+)
 from memory_backends.hybrid.rules.matching import (
     ADVICE,
     NAMING,
@@ -23,8 +30,9 @@ from memory_backends.hybrid.rules.matching import (
 )
 from memory_backends.hybrid.rules.pattern import Rule, clean_value
 from memory_backends.hybrid.rules.statements import RETRACTION
+from memory_backends.retrieval.keyword import terms_of
 from memory_backends.stores.trace import Frozen
-from memory_backends.text import sentences_of
+from memory_backends.text import numbers_in, sentences_of
 
 MOST_A_MESSAGE = 8
 LONGEST_CONTENT = 280
@@ -49,6 +57,16 @@ CORRECTS = 0.1
 SEVERAL_VALUES = 0.05
 """What each further precise value of the sentence, up to two, adds to the impact of a lone value."""
 
+REPEATED = 0.8
+"""What the impact of a remark is multiplied by that tells nothing new: no precise value, no word unheard before.
+
+It was chosen on LoCoMo conv-26, 30 and 41 and long-02: 55 of 58 remarks that hold an answer pass, and 138 of 183
+that no question needs. On conv-44 and 47 and long-04, 45 of 52 and 163 of 200 do.
+"""
+
+REMARKS = frozenset({"event", "habit", "plan", "decision", "like", "taste of somebody", "name mentioned"})
+"""Rules whose facts are worth little when they are said again in other words."""
+
 MOST_ADVICE = 3
 """Most candidates of one message of an assistant."""
 
@@ -67,8 +85,10 @@ class Candidate(Frozen):
 
     ``content`` is ``speaker: sentence``. ``slot`` is where its ``value`` belongs (``user.name``, ``deadline``), if
     anywhere; a slot of ``several`` values keeps them all. ``taken_back`` is the value that it corrects, where it
-    names one. ``certainty`` and ``impact`` are the first two factors of its significance. ``rule`` is what
-    found it: a rule's name, or the model's, which then gives its ``justification``.
+    names one; ``revises`` is what it says of earlier statements. ``context`` are the sentences just before it.
+    ``certainty`` and ``impact`` are the first two factors of its significance. ``rule`` is what found it:
+    a rule's name, or the model's, which then gives its ``justification``. ``is_new`` is False for a remark
+    whose words were all heard before.
     """
 
     id: str
@@ -81,11 +101,14 @@ class Candidate(Frozen):
     impact: float
     is_correction: bool
     taken_back: str | None
+    revises: Revision = "none"
+    context: str = ""
     sources: tuple[str, ...]
     turn_number: int
     said_at: datetime | None
     rule: str
     justification: str | None = None
+    is_new: bool = True
 
     @property
     def is_instruction(self) -> bool:
@@ -101,8 +124,36 @@ class Candidate(Frozen):
     def reading(self) -> str:
         """One sentence's beginning: what was read in it, and by what."""
         if self.justification is None:
-            return f"Rule “{self.rule}” read {self.value!r}"
+            return f"Rule “{self.rule}” read {self.value!r}{'' if self.is_new else ', which tells nothing new'}"
         return f"{self.rule} read {self.value!r} ({self.justification})"
+
+
+class Heard:
+    """The words and figures that a conversation has had so far."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+
+    def mark(self, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+        """The candidates; remarks of words that were all heard before are not new."""
+        return tuple(
+            candidate.model_copy(update={"is_new": False}) if self._is_repeated(candidate) else candidate
+            for candidate in candidates
+        )
+
+    def hear(self, exchange: Exchange) -> None:
+        """Remember what an exchange told."""
+        for message in exchange.messages:
+            self._told |= _told_in(message.text)
+
+    def _is_repeated(self, candidate: Candidate) -> bool:
+        is_remark = candidate.rule in REMARKS and candidate.revises == "none" and not candidate.is_correction
+        said = candidate.content.removeprefix(f"{candidate.said_by}: ")
+        return is_remark and not specific_values(said) and _told_in(said) <= self._told
+
+
+def _told_in(text: str) -> frozenset[str]:
+    return numbers_in(text) | frozenset(terms_of(text))
 
 
 def candidates_of(exchange: Exchange) -> tuple[Candidate, ...]:
@@ -128,6 +179,7 @@ def _of_message(message: Message, present: frozenset[str]) -> Iterator[Candidate
         heading = sentence if is_heading(sentence) else heading
         said_before.append(sentence)
         corrects = is_correction(sentence) or taken_back is not None
+        just_before = said_before[-1 - REACH : -1]
         has_slot = instructs = False
         for rule, slot, value in _in_order(matches_in(sentence, who, rules), taken_back):
             if rule.slot is None and (has_slot or (is_short and len(said_before) == 1)):
@@ -162,6 +214,8 @@ def _of_message(message: Message, present: frozenset[str]) -> Iterator[Candidate
                 impact=_impact(rule, sentence, corrects),
                 is_correction=corrects,
                 taken_back=taken_back,
+                revises=revision_in(sentence, just_before),
+                context=" ".join(just_before),
                 sources=(message.turn_id,),
                 turn_number=message.turn_number,
                 said_at=message.said_at,
@@ -252,6 +306,7 @@ def _candidates(exchange: Exchange, facts: Sequence[ExtractedFact], model: str) 
                 impact=min(max(fact.impact, 0.0), 1.0),
                 is_correction=is_correction(message.text),
                 taken_back=value_taken_back(message.text),
+                revises=revision_in(message.text),
                 sources=(message.turn_id,),
                 turn_number=message.turn_number,
                 said_at=message.said_at,

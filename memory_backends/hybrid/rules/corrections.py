@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Literal
 
 from memory_backends.hybrid.rules.pattern import (
     AMOUNT,
@@ -85,6 +86,20 @@ RETRACTED = (
     ),
     LazyPattern(rf"\b(?:I|[Ww]e){_HAVE}(?:quit|left)\s(?P<value>{PROPER}){_STOPS}"),
     LazyPattern(
+        rf"\b(?:[Ii]|[Ww]e|[Hh]e|[Ss]he|[Tt]hey|[a-z]+|{PROPER}){_HAVE}(?:sold(?!\son\b)|binned|ditched|dropped|scrapped|cancelled|gone\soff|got\srid\sof|gotten\srid\sof|threw\sout|gave\saway"
+        rf"|returned|swapped\sout|fallen\sout\swith|broke(?:n)?\sup\swith)\s(?:the\s|my\s|our\s)?(?P<value>{_PRECISE}|{_WORDS}){_STOPS}"
+    ),
+    LazyPattern(
+        rf"\b(?P<value>{PROPER})(?:\s(?:has|have|had|is|was|got)|['’]s)?\s(?:just\s|finally\s|sadly\s)?(?:resigned|retired|quit|left|leaving|stepped\sdown|stepping\sdown"
+        r"|signed\soff|moved\s(?:out|away|on)|passed\saway|died|been\sadopted|adopted|se\s(?:ha\sido|fue|jubila|jubiló|marcha|marchó|ha\sjubilado|ha\smarchado))\b"
+    ),
+    LazyPattern(
+        rf"\b(?:no\smore|adiós\sa(?:l)?|se\sacabó\s(?:el|la|lo\sde))\s{_OLD}(?:\s(?:for\s(?:me|us)))?{_CLAUSE_ENDS}"
+    ),
+    LazyPattern(
+        rf"\b(?:[Vv]endí|[Vv]endimos|(?:he|hemos)\svendido|[Dd]ejé|[Dd]ejamos|[Tt]iré|[Cc]ambié)\s{_ARTICLE}(?P<value>{_PRECISE}|{_WORDS}){_STOPS}"
+    ),
+    LazyPattern(
         rf"\b(?i:(?:he\s|hemos\s|ha\s)?(?:dejado|dejé|dejamos)\s(?:de\s)?){_ARTICLE}"
         rf"(?P<value>{PROPER}|{_WORDS}){_STOPS}"
     ),
@@ -137,20 +152,46 @@ _NO_VALUE = frozenset(
 
 
 _CHANGE = LazyPattern(
-    r"\b(?:now|back\s(?:to|on)|from\snow|moved?s?|chang(?:ed|es)|instead|in\sthe\send|actually|turn(?:s|ed)\sout"
-    r"|(?:went|gone|goes|going|put|came)\s(?:\w+\s){0,3}(?:up|down|back)|ris(?:es|en)|rose|rais(?:es|ed)|drop(?:s|ped)"
-    r"|f[ae]lls?|fallen|cuts?|brought\sforward|slip(?:s|ped)|postponed|becomes?|became|as\s(?:of|from)"
-    rf"|from\s(?:{DATE})|these\sdays|no\slonger|rather\sthan"
-    rf"|desde\s(?:{DATE})|a\spartir\sde|ahora|al\sfinal|en\srealidad|de\sverdad"
-    r"|ha(?:n)?\s(?:subido|bajado|cambiado|pasado)|suben?|bajan?|se\s(?:retrasa|aplaza|adelanta)n?"
-    r"|pasan?\sal?|desde\s(?:la\ssemana|hoy|ayer|este|esta|el)|(?:hemos|he|ha|han)\svuelto|vuelven?|nuev[oa]s?)\b",
+    r"\b(?:now|no\smore|back\s(?:to|on)|from\s(?:now|here)\son|mov(?:ed|es|ing)|chang(?:e|ed|es|ing)|switch(?:ed|es|ing)|instead|in\sthe\send|turn(?:s|ed)\sout"
+    r"|(?:went|gone|goes|going|put|came|come|comes|is|are|['’]s|['’]m|['’]re|im)\s(?:\w+\s){0,3}?(?:up|down|back)(?:\sto)?|ris(?:es|en)|rose|rais(?:ed|es|ing)|drop(?:s|ped)"
+    r"|f[ae]lls?|fallen|cuts?|cut\s(?:it|them|back|to)|reduc(?:ed|es|ing)|lower(?:ed|s)|increas(?:ed|es|ing)|doubled|halved|extend(?:ed|s)|shortened"
+    r"|(?:brought|bring)\s(?:\w+\s){0,4}?(?:forward|down)|slip(?:s|ped)|push(?:ed|es)|postponed|delayed|resched\w+|renam(?:ed|es|ing)|replac(?:ed|es|ing)"
+    r"|becomes?|became|as\s(?:of|from)|swapp(?:ed|ing)|upgrad(?:ed|ing)|migrat(?:ed|ing)|step(?:s|ped)\s(?:down|up)|took\sover|makes\s(?:that|it|us)|a\s(?:raise|rise)"
+    rf"|from\s(?:{DATE}|next\s\w+)|these\sdays|no\slonger|any\s?more|any\slonger|rather\sthan|after\sall"
+    rf"|desde\s(?:{DATE})|a\spartir\sde|ahora|al\sfinal|en\srealidad|de\sverdad|ya\sno"
+    r"|suben?|subi\w+|bajan?|bajó|bajaron|se\s(?:retras|aplaz|adelant|mud|traslad)\w+"
+    r"|(?:mov|cambi|aplaz|retras|adelant|subi|baj)(?:ó|aron|ieron|ado|ido)|pasan?\sal?|desde\s(?:la\ssemana|hoy|ayer|este|esta|el)|(?:hemos|he|ha|han)\svuelto"
+    r"|vuelven?|nuev[oa]s?)\b",
     re.IGNORECASE,
 )
 
 
-def says_change(sentence: str) -> bool:
-    """Whether the sentence says that something is no longer as it was, whatever it was."""
-    return bool(_CHANGE.search(sentence))
+_PUTS_RIGHT = LazyPattern(
+    r"\b(?:correction|correcting|scratch\sthat|strike\sthat|scrap\sthat|my\s(?:mistake|bad|fault)|by\smistake|oops|whoops"
+    r"|(?:I|we|they)(?:['’]d|['’]ve|\shad|\shave)?\s(?:(?:was|were|been)\s)?(?:\w+ly\s)?(?:wrong|mistaken|misread|misremember\w*|misspoke|mistyped|mistook"
+    r"|miscount\w*|misheard|mixed|confused|muddled|forgot(?:ten)?|told\syou|gave\syou|said|wrote|put)"
+    r"|(?:got|had|gave|said|wrote)\s(?:\w+\s){0,4}?wrong|disregard|ignore\s(?:the|that|what|my)|forget\s(?:the|that|what)"
+    r"|(?:I['’]ve\s|I\s)?(?:checked|counted|measured|looked|weighed)\s(?:again|it\sup|the)|one\s(?:out|off)|turn(?:s|ed)\sout|in\sfact|actually|in\sreality"
+    r"|not\swhat\sI\ssaid|to\sbe\s(?:precise|exact|correct)|rather\sthan|instead\sof|should\s(?:be|have\sbeen|read|say)"
+    r"|me\s(?:he\s)?equivo[cq]\w+|me\slié|me\sconfundí|corrijo|rectifico|corrección|fe\sde\serratas|en\srealidad|quería\sdecir|mejor\sdicho"
+    r"|te\s(?:he\s)?dij?e?(?:cho)?\smal|perdón|perdona|no\sera[n]?|olvida\s(?:lo|la|el)|resulta\sque|(?:he\s)?(?:mirado|contado|medido)\s(?:otra\svez|de\snuevo|bien))\b"
+    r"|^(?:no|wait|sorry|ah|espera)\b[,:.—–-]",
+    re.IGNORECASE,
+)
+
+Revision = Literal["none", "changed", "corrected"]
+"""What a statement says of an earlier one: nothing; that things have changed; that it was wrong."""
+
+REACH = 2
+"""Sentences of a message within which saying that something was wrong, or has changed, bears on what follows."""
+
+
+def revision_in(sentence: str, before: Sequence[str] = ()) -> Revision:
+    """What a sentence says of earlier statements, by its own words or by those just before it in the message."""
+    near = [sentence, *before[-REACH:]]
+    if any(_PUTS_RIGHT.search(one) for one in near):
+        return "corrected"
+    return "changed" if any(_CHANGE.search(one) for one in near) else "none"
 
 
 def is_correction(sentence: str) -> bool:

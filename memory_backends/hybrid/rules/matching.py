@@ -90,7 +90,7 @@ _FILLER = frozenset(
 """Capitalised words that are no name, or none that says much."""
 
 _DENIAL = re.compile(r"\b(?:not|no\slonger|never|ya\sno|nunca)\b|n['’]t\b", re.I)
-_DENIED_BEFORE = re.compile(r"\b(?:no|nunca|no\slonger|never)\s(?:me\s|se\s|nos\s)?$", re.I)
+_DENIED_BEFORE = re.compile(r"(?:\b(?:no|nunca|no\slonger|never|not)|n['’]t)\s(?:me\s|se\s|nos\s|\w+ly\s)?$", re.I)
 _MAY_DENY = frozenset({"dislike", "error message", "preference"})
 """Rules, besides instructions, whose facts may hold a denial; of any other it says that the fact is none."""
 

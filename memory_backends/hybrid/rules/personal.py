@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from memory_backends.hybrid.rules.pattern import CAP, PERSON, PROPER, QUOTED, Rule, patterns
 
 _I_AM = r"\b(?:I['’]m|[Ii]\sam|i['’]m|I['’]ve\sbeen)"
@@ -25,6 +27,31 @@ _PARIENTE = (
     r"|sobrin[oa]|niet[oa]|suegr[oa]|cuñad[oa]|nuera|yerno|amig[oa]|compañer[oa]|vecin[oa]|jef[ea]|soci[oa]"
     r"|cofundadora?|tutora?|caser[oa]|directora?|perr[oa]|gat[oa]|caballo|loro|conejo|melliz[oa]|gemel[oa]|ahijad[oa]"
 )
+PEOPLE = rf"(?:{_KIN}|{_PARIENTE}|friends?|mates?|kids?|rivals?|competitors?|others?)"
+"""Words for somebody beside the speaker."""
+
+REPORTS = (
+    r"(?:says?|said|thinks?|thought|told|tells|reckons?|wants?|decided|has|confirmed|wrote|rang|called|asked|put|pushed|moved|insists?|agreed|dice|dijo"
+    r"|cree|quiere|ha|me)\b"
+)
+"""What somebody says or does about another's matter: "my boss says 30 days"."""
+
+ONE_AT_A_TIME = frozenset(
+    word
+    for line in (
+        "wife husband partner boyfriend girlfriend fiance fiancee boss manager supervisor advisor adviser",
+        "mentor landlord landlady",
+        "therapist doctor dentist tutor coach trainer assistant contractor mujer esposa marido pareja novio",
+        "novia jefe jefa tutor tutora",
+        "casero casera entrenador entrenadora director directora",
+    )
+    for word in line.split()
+)
+"""Relations of which somebody has one at a time."""
+
+RELATIONS = frozenset(word for word in re.split(r"\|", f"{_KIN}|{_PARIENTE}") if word.isalpha()) | ONE_AT_A_TIME
+"""Words that are the last part of a relation's slot, as far as they are written out."""
+
 _RELATION = rf"(?P<relation>{_KIN}|{_PARIENTE})(?:s|es)?"
 _WHICH = (
     r"(?:(?:late|older|younger|elder|eldest|oldest|youngest|little|big|baby|best|new|old|own|ex|good|dear|close|mayor"
@@ -57,7 +84,7 @@ RULES: tuple[Rule, ...] = (
             rf"(?:{_I_AM}|\b[Ss]oy)\s(?P<value>{CAP}\s{CAP}(?:\s{CAP})?)",
             rf"(?:{_I_AM}|\b[Ss]oy)\s(?P<value>{CAP})(?=,?\s(?:by\sthe\sway|from\b|and\sI\b|an?\s|here\b|por\scierto|de\s"
             rf"|y\s)|,)",
-            rf"^(?i:hi|hello|hey|hola)[,!]?\s(?P<value>{CAP}(?:\s{CAP})?)\s(?:here\b|por\saquí)",
+            rf"^(?i:(?:hi|hello|hey|hola)[,!]?\s)?(?P<value>{CAP}(?:\s{CAP})?)\s(?:here(?=[,.!]|\s(?:again|from))|por\saquí)",
         ),
         "<who>.name",
         0.9,
@@ -204,6 +231,7 @@ RULES: tuple[Rule, ...] = (
         "preference",
         patterns(
             rf"\bI\s(?:\w+ly\s|just\s|also\s|always\s|still\s)*(?:like|love|adore|enjoy(?:ed)?)\s{_NO_POINTING}{_THING}",
+            rf"\bI(?:['’]?d|\swould)\slike\s(?!to\b|you\b|a\slist\b|some\b){_NO_POINTING}{_THING}",
             rf"\bI(?:['’]m|\sam)\s(?:\w+ly\s|a\s(?:\w+\s)?)?(?:into|fond\sof|keen\son|fan\sof|passionate\sabout|crazy\sabout)"
             rf"\s{_NO_POINTING}{_THING}",
             rf"(?<!\b[Nn]o\s)\b(?i:me\s(?:encantan?|chiflan?|apasionan?|gustan?(?:\smucho)?))\s{_NO_POINTING}{_THING}",
@@ -217,12 +245,38 @@ RULES: tuple[Rule, ...] = (
         "I hate …, I can't stand …, I don't like …",
         "preference",
         patterns(
-            rf"\bI\s(?:really\s|absolutely\s)?(?:hate|dislike|can(?:['’]?t|not)\s(?:stand|bear)|detest|loathe"
+            rf"\bI\s(?:really\s|absolutely\s)?(?:hate|dislike|can(?:['’]?t|not)\s(?:stand|bear|abide)|detest|loathe"
             rf"|don['’]t\s(?:really\s)?(?:like|eat|drink))\s{_NO_POINTING}{_THING}",
+            rf"\bI(?:['’]?m|\sam)\s(?:\w+ly\s)?(?:afraid|scared|terrified|frightened)\sof\s{_NO_POINTING}{_THING}",
             rf"\b(?i:odio|detesto|no\ssoporto|no\saguanto|no\sme\sgustan?(?:\snada)?)\s{_NO_POINTING}{_THING}",
         ),
         "<who>.dislikes",
         0.85,
         several=True,
+    ),
+    Rule(
+        "taste of somebody",
+        "Ana loves …, my son can't stand …: what somebody else likes or does not",
+        "preference",
+        patterns(
+            rf"(?P<value>(?:(?!(?:It|This|That|Who|What|Nobody|Everyone|Everybody|He|She|They)\b){CAP}|\b[Mm]y\s(?:\w+\s)?(?:{_KIN}))\s(?:\w+ly\s|just\s|also\s)?(?:loves|adores|likes|enjoys|prefers|hates|loathes|detests|dislikes"
+            rf"|can['’]?t\s(?:stand|bear|abide)|won['’]?t\s(?:eat|touch|drink)|doesn['’]?t\s(?:like|eat|drink))\s{_NO_POINTING}[^.,;!?\n]{{3,80}})",
+            rf"(?P<value>\b[Aa]\s(?:{CAP}|mi\s(?:\w+\s)?(?:{_PARIENTE}))\s(?:no\s)?le\s(?:gustan?|encantan?|chiflan?)\s[^.,;!?\n]{{3,80}})",
+        ),
+        None,
+        0.8,
+    ),
+    Rule(
+        "condition",
+        "I have …, he was diagnosed with …: an illness",
+        "self",
+        patterns(
+            rf"\b(?:I|[Hh]e|[Ss]he|{CAP}|[Mm]y\s(?:\w+\s)?(?:{_KIN}))(?:['’]s|['’]ve)?\s(?:have|has|had|suffers?\sfrom|(?:was|been|got)\sdiagnosed\swith)\s(?:an?\s)?"
+            r"(?P<value>(?:[\w-]+\s){0,3}?(?:disease|syndrome|disorder|diabetes|asthma|epilepsy|migraines?|cancer|an[a]?emia|dyslexia|ADHD|autism|arthritis|eczema|hypertension|insomnia|tinnitus|\w+itis))\b",
+            r"\b(?i:tengo|tiene|padezco|padece|le\shan\sdiagnosticado|me\shan\sdiagnosticado)\s(?:una?\s)?(?P<value>diabetes|asma|epilepsia|migrañas?|cáncer|anemia|artritis|eczema|hipertensión|insomnio|enfermedad\sde\s[^.,;!?\n]{3,30})",
+        ),
+        None,
+        0.85,
+        in_questions=True,
     ),
 )

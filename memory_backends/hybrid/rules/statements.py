@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memory_backends.hybrid.rules.corrections import RETRACTED
-from memory_backends.hybrid.rules.pattern import DATE, PROPER, QUOTED, SPECIFIC, VALUE, Rule, patterns
+from memory_backends.hybrid.rules.pattern import DATE, MONTH, PROPER, QUOTED, SPECIFIC, VALUE, Rule, patterns
 
 _ACT = (
     r"(?:call|use|tell|give(?!\sup\b)|answer|reply|respond|write|draft|send|suggest|mention|say|put|add|assume|round"
@@ -25,7 +25,26 @@ _OF_A_REPLY = (
     r"|rodeos|mayúsculas|negritas|adornos|tecnicismos|abreviaturas|nombres)"
 )
 """What a reply is made of: to want none of it is an instruction, where "no dependants" is a fact."""
+_BEGIN = (
+    r"(?:^|[;:–—]\s|[,.!]\s(?:and\s)?)"
+    r"(?:and\s|so\s|but\s|also\s|please,?\s|pls\s|kindly\s|can\syou\s|could\syou\s(?:please\s)?)*"
+)
+"""Where an imperative begins."""
+_WORDING = (
+    r"(?:write|give|show|keep|speak|talk|list|quote|refer|format|spell|phrase"
+    r"|present|explain|answer|reply|respond|round|limit|state|report)"
+)
+_OF_WORDING = (
+    r"(?:names?|units?|spelling|formats?|tone|style|wording|words|figures|notation|language|english|spanish|dates?|abbreviations|emojis?|bullets?|terms"
+    r"|initials|metric|imperial|celsius|fahrenheit|capitals|lower\scase|upper\scase|snake_case|camelCase|quotes|sentences|paragraphs|markdown|tables?)"
+)
+_PRODUCE = (
+    r"(?:give|write|send|show|make|draft|suggest|quote|list|propose|mention|answer|reply"
+    r"|explain|translate|code|cite|name|recommend|use|speak|talk|plan|calculate|summari[sz]e)"
+)
 _ANYTHING = r"[^\n]{3,140}"
+
+_SOMEBODY = r"\b(?:I(?!s\b)|we|he|she|they|my\s\w+|our\s\w+|(?-i:[A-Z])\w+)"
 
 RETRACTION = "retraction"
 """The rule whose value is the one that no longer holds."""
@@ -55,9 +74,9 @@ RULES: tuple[Rule, ...] = (
         "don't, stop or avoid + verb; no + plural; without",
         "instruction",
         patterns(
-            rf"(?P<value>(?i:(?:^|[,;:–—(]\s?|\b(?:please|pls|and|but|so|just)\s)(?:do\snot|don['’]t)\s(?:ever\s)?{_ACT}\b){_ANYTHING})",
+            rf"(?P<value>(?i:(?:^|[,;:–—(]\s?|\b(?:please|pls|and|but|so|just)\s)(?:do\snot|don['’]?t)\s(?:ever\s)?{_ACT}\b){_ANYTHING})",
             r"(?P<value>(?i:(?:^|[,;:–—]\s|\bplease\s)(?:stop|avoid|skip|leave\sout|drop)\s(?:(?:the|all|any)\s)?(?:\w+ing|\w+s)\b)[^\n]{0,140})",
-            rf"(?P<value>(?i:^(?:and\s|also\s|please,?\s)?no\s(?:more\s|(?:[a-z]+\s)?(?={_OF_A_REPLY}\b|[a-z]+(?:\s[a-z]+)?s,?\splease\b))[a-z]+)[^\n?]{{0,140}})",
+            rf"(?P<value>(?i:^(?:and\s|also\s|please,?\s)?no\s(?:more\s|(?:[a-z]+\s)?(?={_OF_A_REPLY}\b|[a-z]+(?:\s[a-z]+)?s,?\splease\b))[a-z]+)(?![^.\n]*\bfor\s(?:me|us)\b)[^\n?]{{0,140}})",
             rf"(?P<value>(?i:\bno\s(?:{_ACTO})\b(?![,.!?]))[^\n]{{0,140}})",
             r"(?P<value>(?i:\bnada\sde\s(?!eso\b|nada\b|esto\b|particular\b)\w+s\b)[^\n]{0,140})",
         ),
@@ -77,6 +96,15 @@ RULES: tuple[Rule, ...] = (
             r"|\b(?:call|address)\sme\s(?!(?:back|later|when|at|on|if|tomorrow|tonight)\b))[^\n]{3,140})",
             r"(?P<value>(?i:\bI(?:['’]d)?\s(?:want|need|like|prefer|rather)\s(?:that\s)?you\s(?:to\s)?(?:always|never|not|only|answer|reply|write|use|call|give|put"
             r"|show)\b|\bI\sdon['’]t\swant\s(?:you\sto|any|to\ssee|to\sbe\scalled)\b)[^\n]{3,140})",
+            rf"(?P<value>(?i:{_BEGIN}{_WORDING}\s(?:me\s|us\s|to\s(?:me|us)\s)?+(?!(?:an?|the|this|that|one|(?:in|as)\s(?:that|it|front|there|well|soon|if|{MONTH}))\b)"
+            r"(?:(?:[\w-]+\s){0,3}?(?:in|as|without|under|below|over|rather\sthan|instead\sof|not|never)|plainly|(?!really|only)\w+ly)\b)[^\n]{2,140})",
+            rf"(?P<value>(?i:{_BEGIN}use\s(?:[\w-]+\s){{0,3}}?{_OF_WORDING}\b)[^\n]{{0,140}})",
+            r"(?P<value>(?i:(?:^|[,;:–—]\s|\bplease\s)be\s(?:\w+ly\s)?(?:blunt|brief|honest|concise|direct|frank|formal|informal|precise|specific|strict|short|critical|polite"
+            r"|succinct|terse|gentle|patient|careful\swith)\b)[^\n]{0,140})",
+            rf"(?P<value>(?i:(?:[^.!?\n]{{0,80}}\b)?(?:when(?:ever)?|if|every\stime|each\stime|any\stime|(?:in|for)\s(?:anything|everything)|(?:any|every|each|all)\s(?:[\w-]+\s){{1,2}}?)\s?you\s(?:ever\s)?{_PRODUCE}\b)[^\n]{{0,140}})",
+            r"(?P<value>(?i:\b(?:I(?:['’]d|\swould)\s(?:be\sgrateful|appreciate\sit)\sif\syou|it\shelps\s(?:me\s)?(?:if|when)\syou)\b)[^\n]{3,140})",
+            r"(?P<value>(?i:(?:[^.!?\n]{0,60}\b)?cuando\sme\s(?:des|hables|escribas|mandes|digas|expliques|contestes|respondas|pongas|hagas|pases|propongas|recomiendes|sugieras)\b)[^\n]{3,140})",
+            r"(?P<value>(?i:\b(?:te\spido\sque|procura|evita|usa\s(?:siempre|solo|sólo)|ponl[oa]s?\s(?:siempre|en|con)|prefiero\sque\sme)\b)[^\n]{3,140})",
             r"(?i:\b(?:rule|norma|regla)\b[^:.!?\n]{0,50}:\s)(?P<value>[^\n]{8,140})",
             r"(?P<value>(?i:\b(?:ll[aá]mame|tr[aá]tame|h[aá]blame|cont[eé]stame|resp[oó]ndeme|escr[ií]beme|d[ií]melas?|d[ií]melos?"
             r"|p[oó]nmelas?|p[oó]nmelos?|dame\slas)\s(?:siempre|de|en|con|sin|solo|sólo|las|los|como)\b"
@@ -152,6 +180,17 @@ RULES: tuple[Rule, ...] = (
         "no longer X, I gave up X, X is off: what has stopped being so",
         "correction",
         RETRACTED,
+        None,
+        0.8,
+    ),
+    Rule(
+        "reversal",
+        "I'm not … any more, we don't … these days, … after all: a denial of what was so",
+        "correction",
+        patterns(
+            rf"(?P<value>(?i:{_SOMEBODY}(?:['’]?m|\sam|['’]?re|\sare|['’]?s|\sis)\s(?:not|no\slonger)|{_SOMEBODY}\s(?:don['’]?t|do\snot|doesn['’]?t|does\snot|won['’]?t|can['’]?t|cannot)"
+            r"|\b(?:it|that)(?:['’]?s|\sis)\snot)\b[^.;!?\n]{3,80}?\b(?i:any\s?more|any\slonger|these\sdays|after\sall|now))\b",
+        ),
         None,
         0.8,
     ),

@@ -93,10 +93,10 @@ async def test_a_near_duplicate_without_a_slot_joins_its_turn_to_the_known_fact(
     assert document.sources == ["1", "3"]
 
 
-async def test_one_that_names_another_number_is_a_fact_of_its_own(hybrid):
+async def test_one_that_names_another_number_takes_its_place(hybrid):
     said = "The Heron ferry to the islands beyond the bay leaves from pier {} on every Tuesday of the summer."
     first, second = await tell(hybrid, said.replace("{}", "11"), said.replace("{}", "12"))
-    assert (first.decision, second.decision) == ("ADD", "ADD")
+    assert (first.decision, second.decision) == ("ADD", "UPDATE")
     assert len(await knowledge(hybrid)) == 2
 
 

@@ -1,9 +1,9 @@
-"""The rules on nine conversations that they were not written on, with every statement labelled by hand.
+"""The rules on conversations with every statement labelled by hand: those they were chosen on, and those held out.
 
-``held_out.json`` was written after the rules and is not for tuning them: change a rule for its form, write new
-conversations, and report what they give (``rules/README.md`` has the first runs). A turn is ``[message, reply,
-labels]``, a label ``[kind, words of the statement, words of the older statement that it ends]``; ``none`` is no
-fact.
+``held_out.json`` was written after the rules of 23 November 2026 and is not for tuning them: change a rule for its
+form, write new conversations, move these to ``developed_on.json``, and report what the new ones give
+(``rules/README.md`` has the first runs). A turn is ``[message, reply, labels]``, a label ``[kind, words of the
+statement, words of the older statement that it ends]``; ``none`` is no fact.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from memory_backends.hybrid.backend import HybridBackend
+from memory_backends.options import MemoryOptions
 from memory_backends.records import KNOWLEDGE_COLLECTION
 from memory_backends.resources import Resources
 from memory_backends.retrieval.embedding import MiniLMEmbedder
@@ -25,7 +26,13 @@ from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
 from tests.stubs.memory import TickingClock, count_words, exchange, namespace
 
-CONVERSATIONS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "held_out.json").read_text("utf-8"))
+Conversations = list[dict[str, Any]]
+
+
+def conversations(name: str) -> Conversations:
+    """The conversations of a file."""
+    found: Conversations = json.loads((Path(__file__).parent / f"{name}.json").read_text("utf-8"))
+    return found
 
 
 @dataclass
@@ -59,18 +66,14 @@ class Measured:
         self.wrongly_ended += [content for content in over if not any(old in content for old in to_end)]
 
 
-@pytest.fixture(scope="module")
-def measured() -> Measured:
-    return asyncio.run(measure())
-
-
-async def measure() -> Measured:
-    """Play all conversations, each into an empty memory."""
+async def measure(played: Conversations) -> Measured:
+    """Play conversations, each into an empty memory that keeps no verbatim text."""
     result = Measured()
     embedder = MiniLMEmbedder()
-    for conversation in CONVERSATIONS:
+    for conversation in played:
         redis, qdrant = RedisConnection.embedded(), QdrantConnection.embedded()
-        memory = HybridBackend(Resources(redis, qdrant, embedder, count_words, TickingClock()))
+        options = MemoryOptions(ablated=frozenset({"verbatim"}))
+        memory = HybridBackend(Resources(redis, qdrant, embedder, count_words, TickingClock(), options=options))
         await memory.open(namespace(conversation["id"]))
         for number, (said, reply, _) in enumerate(conversation["turns"], start=1):
             await memory.observe(exchange(number, said, reply))
@@ -82,19 +85,37 @@ async def measure() -> Measured:
     return result
 
 
-PROMOTED = {"personal": 15, "instruction": 8, "technical": 28, "preference": 6, "correction": 29}
-"""Statements promoted of 18, 10, 30, 8 and 30."""
+LEAST: dict[str, dict[str, tuple[int, int]]] = {
+    "held_out": {
+        "personal": (10, 12),
+        "instruction": (5, 9),
+        "technical": (33, 34),
+        "preference": (3, 4),
+        "correction": (31, 37),
+        "ended": (21, 37),
+    },
+    "developed_on": {
+        "personal": (58, 62),
+        "instruction": (27, 27),
+        "technical": (92, 97),
+        "preference": (12, 13),
+        "correction": (108, 112),
+        "ended": (94, 107),
+    },
+}
+"""Statements of each kind that are at least promoted, and old values that are ended, of how many."""
 
 
-@pytest.mark.parametrize(("kind", "promoted"), PROMOTED.items())
-def test_no_fewer_statements_of_each_kind_are_promoted(measured, kind, promoted):
-    assert measured.promoted[kind] >= promoted, measured.missed
-
-
-def test_at_most_one_of_nineteen_remarks_is_taken_for_a_fact(measured):
-    assert measured.labelled["none"] == 19 and measured.promoted["none"] <= 1
-
-
-def test_no_fewer_old_values_are_ended_and_none_that_holds(measured):
-    assert measured.ends == 29 and measured.ended >= 13, measured.missed
+# It embeds every statement of 38 conversations.
+@pytest.mark.parametrize("name", LEAST)
+def test_no_fewer_statements_are_promoted_and_ended_than_measured_and_none_wrongly(name: str) -> None:
+    measured = asyncio.run(measure(conversations(name)))
+    found = {kind: (measured.promoted[kind], count) for kind, count in measured.labelled.items() if kind != "none"}
+    found["ended"] = (measured.ended, measured.ends)
+    least = LEAST[name]
+    assert {kind: count for kind, (_, count) in found.items()} == {
+        kind: count for kind, (_, count) in least.items()
+    }
+    assert all(found[kind][0] >= least[kind][0] for kind in least), (found, measured.missed)
     assert measured.wrongly_ended == []
+    assert measured.promoted["none"] <= 1, "remarks that are no facts"
