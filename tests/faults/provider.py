@@ -43,7 +43,8 @@ def _used(**usage: Any) -> Answer:
     return _body(_completion(content="Norway") | {"usage": usage})
 
 
-_WHOLE = json.dumps(_completion(content="Norway"))
+WELL_FORMED = _completion(content="Norway")
+_WHOLE = json.dumps(WELL_FORMED)
 _TOOL = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
 _UNREADABLE = "cannot be read"
 

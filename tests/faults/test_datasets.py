@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from memreplay.conversations.registry import load
 from memreplay.errors import MemreplayError
 from tests.cli.conftest import RunCli
 from tests.faults.effort import examples
+from tests.faults.mutation import NASTY, mutated
 from tests.unit.conversations.samples import boat_conversation, locomo_sample, longmemeval_entry, mc10_row
 
 SAMPLES: dict[str, Any] = {
@@ -26,31 +26,11 @@ SAMPLES: dict[str, Any] = {
     "haystacks.json": [longmemeval_entry()],
 }
 
-_NASTY: tuple[Any, ...] = (
-    None, True, 0, -1, 10**30, 1e308, float("nan"), float("inf"), "", " ", "\0", "\ud83d", "\x1b[2J\u202e",
-    "9" * 5000,
-    [], {}, [[]], [None], {"": None}, "D1:1", "../../x", ["a"] * 50, {"$": "x"}, "2024-13-45T99:99:99",
-)  # fmt: skip
 _FUZZED = settings(
     max_examples=examples(60),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-
-
-def _places(data: Any, steps: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The way to every value in the data."""
-    if steps:
-        yield steps
-    inside = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
-    for step, value in inside:
-        yield from _places(value, (*steps, step))
-
-
-def _parent(data: Any, steps: tuple[Any, ...]) -> Any:
-    for step in steps[:-1]:
-        data = data[step]
-    return data
 
 
 def _loads_or_says_why(path: Path) -> None:
@@ -67,16 +47,7 @@ def test_a_mutated_dataset_is_loaded_or_refused_in_one_sentence(
     run_cli: RunCli, tmp_path: Path, data: st.DataObject
 ) -> None:
     name = data.draw(st.sampled_from(sorted(SAMPLES)), label="sample")
-    mutant = copy.deepcopy(SAMPLES[name])
-    for _ in range(data.draw(st.integers(1, 3), label="changes")):
-        steps = data.draw(st.sampled_from(list(_places(mutant)) or [()]), label="place")
-        if not steps:
-            break
-        parent = _parent(mutant, steps)
-        if data.draw(st.booleans(), label="removed"):
-            del parent[steps[-1]]
-        else:
-            parent[steps[-1]] = copy.deepcopy(data.draw(st.sampled_from(_NASTY), label="value"))
+    mutant = mutated(data, copy.deepcopy(SAMPLES[name]), NASTY)
     path = tmp_path / name
     path.write_text(json.dumps(mutant), encoding="utf-8")
     _loads_or_says_why(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import os
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession, web
 
+from memory_backends.base import MemoryBackend
 from memory_backends.registry import create_backend
 from memory_backends.resources import Resources
 from memory_backends.stores.qdrant import QdrantConnection
@@ -140,7 +142,14 @@ async def test_idle_sessions_make_room_and_sessions_in_use_stay(service: Service
     assert len(left) == 2 and used in left
 
 
+def _memories() -> int:
+    """How many there are in this process."""
+    return sum(MemoryBackend in type(each).__mro__ for each in gc.get_objects())
+
+
 async def test_a_thousand_clients_at_once_are_served_or_told_to_wait(service: Service) -> None:
+    before = _memories()
+
     async def client(http: ClientSession) -> list[int]:
         async with http.post(f"{service.base}/sessions") as response:
             statuses, session = [response.status], (await response.json()).get("session")
@@ -152,10 +161,15 @@ async def test_a_thousand_clients_at_once_are_served_or_told_to_wait(service: Se
                 statuses.append(response.status)
         return statuses
 
+    held, outcomes = [], []
     async with ClientSession() as http:
-        outcomes = await asyncio.gather(*(client(http) for _ in range(1000)))
+        for _ in range(2):
+            outcomes += await asyncio.gather(*(client(http) for _ in range(1000)))
+            gc.collect()
+            held.append(_memories())
         async with http.get(f"{service.base}/sessions") as response:
             assert (await response.json())["sessions"] == []
+    assert held[1] <= held[0] <= before, "a session that has ended leaves no memory behind"
     assert {tuple(outcome) for outcome in outcomes} <= {(201, 200, 204), (429,)}
     assert (201, 200, 204) in map(tuple, outcomes)
 

@@ -82,7 +82,10 @@ def _once(number: Signals) -> Callable[[Launcher, Path, OpenAIServer], int]:
     return end
 
 
-@pytest.mark.parametrize("number", [SIGTERM, SIGHUP, SIGQUIT])
+ENDING_SIGNALS = (SIGTERM, SIGHUP, SIGQUIT)
+
+
+@pytest.mark.parametrize("number", ENDING_SIGNALS)
 def test_a_request_to_end_saves_the_run_and_says_how_to_resume_it(
     launcher: Launcher, run_cli: RunCli, tmp_path: Path, number: Signals
 ) -> None:
