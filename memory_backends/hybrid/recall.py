@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
+from math import ceil
 from typing import Any
 
 from memory_backends.base import Cut, Hit, Recall, TokenCounter
@@ -96,6 +97,14 @@ class RecallLimits:
         share = self.shares.get(tier, 0.0)
         return max(int(share * self.top_k), 1 if share and self.top_k >= LEAST_TOP_K_TO_SHARE else 0)
 
+    @property
+    def known(self) -> int:
+        """Most hits of all tiers but the passages: their shares together, and at least one.
+
+        Else each would round up to a hit of its own, and leave none of three to the passages.
+        """
+        return min(self.top_k, max(1, ceil(round(self.top_k * sum(self.shares.values()), 6))))
+
     def tokens_of(self, tier: str) -> float:
         """Most tokens of a tier."""
         return self.shares.get(tier, 0.0) * self.context_tokens
@@ -117,8 +126,8 @@ def compose(results: TierResults, limits: RecallLimits, count_tokens: TokenCount
     covered |= {turn for fact in facts for turn in fact.sources}
     noted = [*standing, *note_hits(results.question, results.planner, covered)]
     notes = _affordable(noted, "personal", limits, count_tokens)
-    known = [*notes, *slots, *facts][: limits.top_k]
-    if len(known) > len(standing) + len(slots):
+    known = [*notes, *slots, *facts][: limits.known]
+    if len(known) != len(standing) + len(slots):
         passages = _passages(results, limits, known, count_tokens)
     said = [_passage_hit(passage) for passage in passages]
     numbers = {hit.id: FIRST for hit in known} | {passage.id: passage.turn_number for passage in passages}

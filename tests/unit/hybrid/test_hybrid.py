@@ -237,6 +237,19 @@ async def test_what_it_was_told_to_do_from_now_on_stands_in_every_context(hybrid
         assert line == "Known: standing instructions = Please never call me Bob, I hate it (User, turn 1)"
 
 
+@pytest.mark.parametrize(("top_k", "most"), [(2, 0), (3, 1), (4, 1), (5, 2), (10, 3)])
+async def test_what_is_known_leaves_most_of_few_hits_to_what_was_said(hybrid, top_k, most):
+    await hybrid.observe(exchange(1, "Please never call me Bob, I hate it.", "Understood."))
+    await hybrid.observe(exchange(2, "My company is Beeline Scales.", "I see."))
+    filler = "Then we talked about the long weather of the coast, the ferries and what they cost. " * 12
+    await hybrid.observe(exchange(3, f"{filler} The company of Beeline Scales is insured in Vigo.", "Fine."))
+    await play(hybrid, [exchange(number, f"A company, number {number}.", "Oh.") for number in range(4, 24)])
+    recall = await hybrid.recall("Where is the company of the user, Beeline Scales, insured?", top_k, 600)
+    known = [hit for hit in recall.hits if hit.text.startswith("Known: ")]
+    assert len(known) <= most and len(recall.hits) <= top_k
+    assert bool(known) is bool(most)
+
+
 async def test_of_many_instructions_the_latest_stand_in_a_small_context(hybrid):
     for number in range(1, 9):
         await hybrid.observe(exchange(number, f"Please never use word {number}.", "I will not."))
