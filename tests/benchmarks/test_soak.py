@@ -9,10 +9,12 @@ from statistics import linear_regression
 
 import pytest
 
+from memory_backends.retrieval.embedding import CachedEmbedder
 from memreplay.batch.recorded_run import RunPlan
 from memreplay.cli.batch import BatchOptions, run_batch
 from memreplay.llm.client import LiteLLMModel
 from memreplay.llm.model import AnswerRequest, Reply
+from memreplay.recording import run_rows
 from memreplay.settings import read_settings
 from tests.benchmarks.look import memory
 
@@ -25,7 +27,7 @@ ASKS_A_CONVERSATION = len(BACKENDS) + 1
 """Closed book is asked along."""
 
 WARM = CONVERSATIONS // 4
-"""Caches of limited size fill up until then."""
+"""Caches of limited size are full by then: they are made small."""
 
 MOST_KB_A_CONVERSATION = 4.0
 """What a run keeps of each conversation until its end: less than one of them takes, which is some 300 KB."""
@@ -76,6 +78,8 @@ def test_memory_does_not_grow_with_the_number_of_conversations(
         return Reply(text="0")
 
     monkeypatch.setattr(LiteLLMModel, "answer", at_once)
+    monkeypatch.setattr(run_rows, "_MOST_REMEMBERED", 500)
+    monkeypatch.setattr(CachedEmbedder.__init__, "__defaults__", (1000,))
     settings = read_settings(
         backend=BACKENDS, model=("openai/stub",), api_base="http://127.0.0.1:1/v1", fresh=True, cache=False
     )

@@ -159,6 +159,10 @@ def test_a_memory_that_only_this_process_has_is_refused(tmp_path: Path) -> None:
     [
         (("--cluster", "tcp://127.0.0.1:1", "--workers", "2"), "use one of them"),
         (("--cluster", "redis://host:1"), "expected tcp://host:8786, tls://host:8786 or local:N"),
+        (
+            ("--workers", "2", "--embedder", "litellm:openai/text-embedding-3-small"),
+            "calls a provider",
+        ),
         (("--cluster", "local:0"), "expected tcp://host:8786, tls://host:8786 or local:N"),
     ],
 )

@@ -43,7 +43,7 @@ class EmbeddingAhead:
         """
         while conversation.id not in self._pools and self._waiting:
             self._begin_pool()
-        pool = self._pools.get(conversation.id)
+        pool = self._pools.pop(conversation.id, None)
         if pool is None:
             return
         if pool is self._latest:
@@ -57,12 +57,13 @@ class EmbeddingAhead:
     async def end(self) -> None:
         """Wait for the call that is under way, after :meth:`stop`."""
         self.stop()
-        await asyncio.gather(*set(self._pools.values()), return_exceptions=True)
+        if self._latest is not None:
+            await asyncio.gather(self._latest, *self._pools.values(), return_exceptions=True)
 
     def _begin_pool(self) -> None:
         texts: dict[str, None] = {}
         ids = []
-        most = TEXTS_PER_POOL if self._pools else 1
+        most = 1 if self._latest is None else TEXTS_PER_POOL
         while self._waiting and len(texts) < most:
             conversation = self._waiting.pop()
             ids.append(conversation.id)

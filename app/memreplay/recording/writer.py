@@ -141,11 +141,16 @@ class RunRecorder:
             return
         keys = self._rows.insert(self._pending)
         for event, key in zip(self._pending, keys, strict=True):
-            self._keys[event.conversation].append(key)
+            # Of ten thousand conversations without a screen, the keys alone would take a gigabyte.
+            if event.conversation in self._live or event.conversation in self._keys:
+                self._keys[event.conversation].append(key)
         self._pending = []
 
     def key_of(self, conversation_id: str, number: int) -> int:
-        """The key of a conversation's event with this 0-based number; commits the event if it is pending."""
+        """The key of a conversation's event with this 0-based number; commits the event if it is pending.
+
+        Only of a conversation with a live archive.
+        """
         if number >= len(self._keys[conversation_id]):
             self.flush()
         return self._keys[conversation_id][number]

@@ -35,6 +35,11 @@ def refuse_unusable_cluster(settings: Settings) -> None:
         raise UsageError(
             f"{name} exists only in this process; workers need a memory that they can import: package.module:Class"
         )
+    if settings.embedder.startswith("litellm:"):
+        raise UsageError(
+            f"--embedder {settings.embedder} calls a provider, and workers call none, so that keys and rate limits"
+            " stay with the run; use minilm or fastembed:NAME"
+        )
     try:
         import distributed  # noqa: F401  # only whether it is there
     except ImportError:

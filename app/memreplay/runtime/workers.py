@@ -260,6 +260,8 @@ class WorkerMemory(MemoryBackend):
         self._conversation_id = conversation_id
         self._count_tokens: TokenCounter | None = None
         self._told: list[tuple[str, tuple[Any, ...]]] = []
+        self._replies: list[tuple[Asks, Any]] = []
+        self._replies_to_come: list[tuple[Asks, Any]] = []
         self._held: tuple[_Worker, str, str] | None = None
         self._losses = 0
 
@@ -333,6 +335,7 @@ class WorkerMemory(MemoryBackend):
         problem = await self._workers.asked(worker, "create", unit, self.name)
         if problem is not None:
             raise BackendError(f"{self.name} cannot be created on the worker at {worker.address}: {problem}")
+        self._replies_to_come = list(self._replies)
         for method, arguments in self._told:
             await self._done(method, arguments)
 
@@ -341,9 +344,19 @@ class WorkerMemory(MemoryBackend):
         worker, _, unit = self._held
         step: Asks | Done = await self._workers.asked(worker, "call", unit, method, arguments, self._count_tokens)
         while isinstance(step, Asks):
-            reply = await self._workers.ports[step.port](*step.arguments)
+            reply = await self._reply(step)
             step = await self._workers.asked(worker, "answer", unit, step.number, reply)
         return step
+
+    async def _reply(self, asks: Asks) -> Any:
+        """A model's reply. What was replied to a worker that is lost is not asked again, and not paid again."""
+        for place, (asked, reply) in enumerate(self._replies_to_come):
+            if (asked.port, asked.arguments) == (asks.port, asks.arguments):
+                del self._replies_to_come[place]
+                return reply
+        reply = await self._workers.ports[asks.port](*asks.arguments)
+        self._replies.append((asks, reply))
+        return reply
 
     def _on_loss(self) -> None:
         if self._held is not None:

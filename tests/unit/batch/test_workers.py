@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from memory_backends.base import Exchange, MemoryBackend, Message, Namespace
 from memreplay.errors import MissingServerOrKeyError, UsageError
-from memreplay.runtime.worker import Ports, versions
+from memreplay.runtime.worker import Asks, Done, Ports, versions
 from memreplay.runtime.workers import Workers
 from memreplay.settings import Settings
 
@@ -94,6 +95,58 @@ async def test_a_worker_with_another_version_of_ones_own_memory_is_refused() -> 
     assert versions([name])[name] == versions([name])[name] != versions(["none.such:Memory"])["none.such:Memory"]
     with pytest.raises(UsageError, match=r"other versions: tests\.stubs\.noting_memory:Noting other, here "):
         await Workers(Scheduler(versions([name]) | {name: "other"}), settings, {}, Ports()).look()
+
+
+class Template(MemoryBackend):
+    """Names a memory that is only in workers."""
+
+    name = "x"
+
+
+@dataclass
+class AskingHost(Host):
+    """Its memory calls a model to observe. A host that dies does so once it has the reply."""
+
+    dies: bool
+
+    async def create(self, unit: str, name: str) -> None:
+        """It is there."""
+
+    async def call(self, unit: str, method: str, arguments: object, count_tokens: object) -> Asks | Done:
+        return Asks(0, "chat", ("hello",)) if method == "observe" else Done(None, (), None)
+
+    async def answer(self, unit: str, number: int, reply: object) -> Done:
+        if self.dies:
+            raise OSError("connection lost")
+        return Done(reply, (), None)
+
+
+@dataclass
+class DyingWorkers(TwoWorkers):
+    """Two workers, of which the first dies."""
+
+    async def submit(self, made: type, *arguments: object, **_: object) -> Host:
+        self.sent.append(b"")
+        return AskingHost(None, dies=len(self.sent) == 1)
+
+
+async def test_a_reply_that_a_lost_worker_had_is_not_asked_for_again() -> None:
+    asked: list[str] = []
+
+    async def chat(prompt: str) -> str:
+        asked.append(prompt)
+        return f"reply {len(asked)}"
+
+    workers = Workers(DyingWorkers(), SETTINGS, {"chat": chat}, Ports(chat="stub"))
+    await workers.look()
+    memory = workers.memory("a", Template())
+    said = Message(turn_id="1", turn_number=1, session=1, role="user", label="User", text="hello")
+    await memory.open(Namespace(run_id="r", conversation_id="a", backend="x"))
+    await memory.observe(Exchange(messages=(said,)))
+    assert asked == ["hello"]
+    assert [worker.address for worker in workers.status()] == ["tcp://worker:2"]
+    await memory.observe(Exchange(messages=(said,)))
+    assert asked == ["hello", "hello"]
 
 
 async def test_no_key_and_no_password_is_sent_to_a_worker() -> None:
