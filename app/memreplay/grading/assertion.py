@@ -66,7 +66,11 @@ _ASKS_ABOUT_THE_PAST: Final = re.compile(
 _CORRECTS_ITSELF: Final = re.compile(
     r"(?:\b(?:no wait|wait,? no|(?:oh|hmm+|ah|uh),? wait|(?:hmm+|oh|ah|uh|wait|well|sorry|perdon),? no"
     r"|(?<!and )i mean|(?<=[.,;—–-] )(?:sorry|perdon|correction|correccion)|scratch that|make that|or rather|digo"
-    r"|mejor dicho|quiero decir"
+    r"|mejor dicho|quiero decir|strike that|i got (?:that|it) wrong"
+    r"|(?:i )?(?:misspoke|mixed (?:that|it|them|those|this) up|misread (?:that|it|this))"
+    r"|my (?:mistake|bad|apologies)|apologies|edit:|on (?:re-?reading|closer inspection)"
+    r"|looking (?:again|more closely)|hold on"
+    r"|me (?:he )?equivo[cq]\w+|rectifico|corrijo|miento"
     r"|on (?:second thoughts?|reflection)|let me correct (?:that|myself))\b"
     r"|(?:\.\.|…|[,;.?—–-])\s*(?:no,? )?actually(?:,|\s(?:it|no|that|make)\b))"
 )

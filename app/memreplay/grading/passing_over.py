@@ -33,7 +33,7 @@ _BUT_BEFORE: Final = re.compile(r"\b(?:although|though|but|whereas|having|aunque
 _ASKS_WHAT_WAS_CONSIDERED: Final = re.compile(
     r"\b(?:th(?:ink|ought)\w*|consider\w*|look\w* (?:at|into|for)|want\w*|wish\w*|hop(?:e|ed|ing)|dream\w*|plan\w*"
     r"|intend\w*|idea|goal|aim|ambition|prefer\w*|expect\w*|like|first|original\w*|before|alternativ\w*|almost|nearly"
-    r"|pens\w*|quier\w*|queri\w*|sue[n]\w*|plane\w*|prefier\w*|casi|antes)\b"
+    r"|interest\w*|pursu\w*|future|next|hope\w*|think\w*|career|pens\w*|quier\w*|queri\w*|sue[n]\w*|plane\w*|prefier\w*|casi|antes)\b"
 )
 _NOT_QUITE: Final = re.compile(r"\b(?:almost|nearly|close to|not quite|just under|casi|cerca de)\s+[£$€]?\Z")
 _CONDITION: Final = re.compile(r"\b(?:if|unless|si|a menos que|salvo que)\b")
@@ -68,6 +68,7 @@ def is_passed_over(match: Match, given: Sequence[Token], reply: str, question: s
         or (_is_supposed(plain, start, end) and not (_WOULD.search(asked) or _CONDITION.search(asked)))
         or (_ASKED_WHETHER.search(plain[:start]) and not _ASKS_WHAT_WAS_ASKED.search(asked))
         or _belongs_to_another(match, given, plain, question)
+        or _is_said_of_another(match, given, plain, question)
         or _answers_something_else(match, given, plain, question)
     )
 
@@ -130,6 +131,40 @@ def _belongs_to_another(match: Match, given: Sequence[Token], plain: str, questi
         if about_you and (about_you["yours"] or _SAME_VERB.get(about_you["verb"], about_you["verb"]) in verbs):
             return True
     return False
+
+
+_RELATIVE: Final = (
+    r"(?:wife|husband|partner|mother|mum|mom|father|dad|parents|son|daughter|brother|sister|aunt|uncle|cousin|niece|nephew|grandmother|grandma"
+    r"|grandfather|grandpa|friend|boyfriend|girlfriend|boss|manager|colleague|coworker|neighbou?r|roommate|flatmate|landlord|doctor|teacher|coach|kids?"
+    r"|children|twin|mujer|marido|madre|padre|hijo|hija|hermano|hermana|tia|tio|prima|primo|abuela|abuelo|amiga|amigo|jefe|jefa|vecina|vecino|suegra|suegro)"
+)
+_OF_A_RELATIVE: Final = re.compile(
+    r"(?:\A|(?<=[.!?;\n:] )|(?<=, )|(?<=but )|(?<=pero ))\W*(?:it was |it is |its |era |es )?"
+    rf"(?:your|tu)s? (?:\w+ )?(?P<who>{_RELATIVE})\b"
+)
+_OF_YOU: Final = re.compile(r"\b(?:you|yours|your own|tu|tuyo|tuya|te)\b")
+
+
+def _is_said_of_another(match: Match, given: Sequence[Token], plain: str, question: str) -> bool:
+    """The user asks about themselves; the reply speaks of a relative or friend whom the question does not name."""
+    asked = folded(question)
+    if not _ABOUT_ME.search(asked):
+        return False
+    start, end = given[match.first].start, given[match.last].end
+    bounds = [
+        found.end()
+        for found in re.finditer(
+            r"[.!?](?=\s|\Z)|[;\n]|,? \b(?=(?:but|whereas|while|pero|mientras)\b)", plain[:start]
+        )
+    ]
+    begin = bounds[-1] if bounds else 0
+    subject = None
+    for found in _OF_A_RELATIVE.finditer(plain, begin, start):
+        subject = found
+    if subject is None or re.search(rf"\b{subject['who']}", asked):
+        return False
+    beside = plain[subject.end("who") : start] + plain[end : end + 40].split(".")[0]
+    return not _OF_YOU.search(beside)
 
 
 def _answers_something_else(match: Match, given: Sequence[Token], plain: str, question: str) -> bool:

@@ -131,6 +131,8 @@ def _decision(
     question: Question, answer: str, exact: bool, entities: Sequence[tuple[bool, Rejection | None]]
 ) -> tuple[bool, DecidedBy]:
     given, rejected = asserted(question.expected, answer, question.text)
+    if not given and rejected is None and (rest := _without_its_subject(question)):
+        given, rejected = asserted(rest, answer, question.text)
     by_entities = bool(entities) and all(ok for ok, _ in entities)
     if not given and not by_entities:
         return False, rejected or next((why for _, why in entities if why is not None), None) or "no_match"
@@ -138,6 +140,21 @@ def _decision(
         if not contains(old, question.expected) and asserted(old, answer, question.text)[0]:
             return False, "candidates"
     return True, ("exact" if exact else "equivalent") if given else "entities"
+
+
+_SUBJECT = re.compile(r"(?:The\s)?(?P<subject>[A-Z][\w'’-]+)\s(?=\S+\s\S+)")
+_WHICH_OF_TWO = re.compile(r"\b(?:or|both|who|whom|whose|o|quien|quién)\b", re.IGNORECASE)
+
+
+def _without_its_subject(question: Question) -> str | None:
+    """The expected sentence without the name that it begins with, where the question names who is meant."""
+    begins = _SUBJECT.match(question.expected)
+    if begins is None or _WHICH_OF_TWO.search(question.text):
+        return None
+    name = folded(begins["subject"])
+    return (
+        question.expected[begins.end() :] if re.search(rf"\b{re.escape(name)}\b", folded(question.text)) else None
+    )
 
 
 def score_without_answer(question: Question, outcome: Outcome, text: str | None) -> Score:

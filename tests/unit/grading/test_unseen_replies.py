@@ -12,6 +12,7 @@ import pytest
 
 from memreplay.grading.choice import parse_choice
 from memreplay.grading.recall import score_recall
+from tests.unit.grading.fresh_replies import HELD_OUT as FRESH
 from tests.unit.grading.unseen_replies import (
     HELD_OUT,
     HELD_OUT_CHOICES,
@@ -57,3 +58,15 @@ def test_no_choice_is_read_that_the_reply_does_not_make(options: Sequence[str], 
         if found.index != index:
             differing.append(f"{reply}: {found.reason}")
     assert len(differing) <= 0.13 * len(cases), "\n".join(differing)
+
+
+def test_the_grader_agrees_with_a_careful_human_on_replies_of_every_class() -> None:
+    differing = []
+    for kind, text, expected, reply, is_right in FRESH:
+        asked = recall(
+            text=text, expected=expected or "Not mentioned", expected_entities=(), abstain=expected is None
+        )
+        score = score_recall(asked, reply)
+        if (score.outcome == "correct") != is_right:
+            differing.append(f"{kind}: {text} | {expected} | {reply}: {score.outcome} by {score.decided_by}")
+    assert len(FRESH) >= 200 and len(differing) <= 0.1 * len(FRESH), "\n".join(differing)
