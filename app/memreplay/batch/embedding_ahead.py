@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from memory_backends.registry import texts_to_embed
 from memreplay.conversations.exchanges import exchanges_of
@@ -20,7 +20,8 @@ class EmbeddingAhead:
     """The texts of all conversations, pooled: each once, short ones first, so that little of a batch is padding.
 
     The first conversation is a pool of its own, so that its questions do not wait. One pool is embedded at a time,
-    and one ahead of the conversation that is ingested. ``is_wanted`` says which conversations will be ingested.
+    and one ahead of the conversation that is ingested. ``is_wanted`` says which conversations will be ingested,
+    ``filled`` by which memories they need not be, since an earlier run filled them.
     """
 
     def __init__(
@@ -29,9 +30,11 @@ class EmbeddingAhead:
         backends: Sequence[str],
         embed: Callable[[Sequence[str]], Awaitable[None]],
         is_wanted: Callable[[Conversation], bool] = lambda conversation: True,
+        filled: Callable[[Conversation], Collection[str]] = lambda conversation: (),
     ) -> None:
         self._waiting = list(reversed(conversations))
-        self._backends, self._embed, self._is_wanted = backends, embed, is_wanted
+        self._backends, self._embed = backends, embed
+        self._is_wanted, self._filled = is_wanted, filled
         self._pools: dict[str, asyncio.Task[None]] = {}
         self._latest: asyncio.Task[None] | None = None
         self._stopped = False
@@ -68,7 +71,9 @@ class EmbeddingAhead:
             conversation = self._waiting.pop()
             ids.append(conversation.id)
             if self._is_wanted(conversation):
-                texts |= dict.fromkeys(texts_of(conversation, self._backends))
+                filled = self._filled(conversation)
+                empty = [name for name in self._backends if name not in filled]
+                texts |= dict.fromkeys(texts_of(conversation, empty))
         if ids:
             self._latest = asyncio.create_task(self._embedded(sorted(texts, key=len), self._latest))
             self._pools |= dict.fromkeys(ids, self._latest)

@@ -59,7 +59,9 @@ class BatchRunner:
             RecordingError: the recording cannot be written.
         """
         backends = self._asking.backends
-        self._ahead = EmbeddingAhead(conversations, backends, self._run.embed, self._will_be_ingested)
+        self._ahead = EmbeddingAhead(
+            conversations, backends, self._run.embed, self._will_be_ingested, self._filled_before
+        )
         try:
             async with asyncio.TaskGroup() as group:
                 for conversation in conversations:
@@ -84,6 +86,9 @@ class BatchRunner:
     def _will_be_ingested(self, conversation: Conversation) -> bool:
         self._work[conversation.id] = self._remaining(conversation)
         return bool(self._work[conversation.id].backends)
+
+    def _filled_before(self, conversation: Conversation) -> frozenset[str]:
+        return frozenset() if self._perceive else self._run.filled_before(conversation)
 
     def _remaining(self, conversation: Conversation) -> RemainingWork:
         return remaining_work(conversation, self._recorder, self._asking, has_judge=self._judge is not None)

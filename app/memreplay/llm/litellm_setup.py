@@ -51,6 +51,8 @@ def _load() -> ModuleType:
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     litellm.drop_params = True
+    # A tokenizer that it parses and does not use again: 14 MB.
+    vars(litellm.utils).pop("json_data", None)
     return litellm
 
 

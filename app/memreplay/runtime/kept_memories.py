@@ -55,6 +55,10 @@ class KeptMemories:
         self._warn = warn
         self._prefixes = _prefixes(conversation.id, self._exchanges)
 
+    def has_whole(self, name: str) -> bool:
+        """Whether a memory of this name is kept that has ingested all exchanges; it may turn out to be unusable."""
+        return bool(self._prefixes) and (self._place(name, self._prefixes[-1]) / _HELD).is_file()
+
     async def restore(self, backend: MemoryBackend) -> KeptIngestion | None:
         """Fill an open, empty memory with the longest beginning of the conversation that is kept.
 
@@ -64,7 +68,7 @@ class KeptMemories:
             KeptMemoryError: it holds something else, or cannot be filled; it has to be opened anew.
         """
         for exchange, prefix in zip(reversed(self._exchanges), reversed(self._prefixes), strict=True):
-            kept = self._place(backend, prefix)
+            kept = self._place(backend.name, prefix)
             if not (kept / _HELD).is_file():
                 continue
             try:
@@ -85,7 +89,7 @@ class KeptMemories:
     async def keep(self, backend: MemoryBackend, until: int, events: Sequence[ReplayEvent]) -> None:
         """Keep a memory under the exchanges that it has ingested; an equal one that is there already stays."""
         ingested = sum(exchange.turn_number <= until for exchange in self._exchanges)
-        place = self._place(backend, self._prefixes[ingested - 1])
+        place = self._place(backend.name, self._prefixes[ingested - 1])
         if not ingested or place.exists():
             return
         part = place.with_name(f"{place.name}.{uuid4().hex}.part")
@@ -102,9 +106,9 @@ class KeptMemories:
             shutil.rmtree(part, ignore_errors=True)
         await asyncio.to_thread(_make_room, self._folder)
 
-    def _place(self, backend: MemoryBackend, prefix: str) -> Path:
-        key = {"format": FORMAT, "memory": identity(backend.name), "prefix": prefix}
-        taken = settings_taken(backend.name)
+    def _place(self, name: str, prefix: str) -> Path:
+        key = {"format": FORMAT, "memory": identity(name), "prefix": prefix}
+        taken = settings_taken(name)
         key |= {name: value for name, value in self._settings.items() if name not in _TAKEN or name in taken}
         if "extractor" not in taken or not self._settings["extractor"]:
             del key["api_base"]

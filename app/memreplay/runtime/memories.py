@@ -27,7 +27,6 @@ from memory_backends.stores.cleanup import remove_namespace
 from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
 from memreplay.conversations.models import Conversation
-from memreplay.engine.keeping import Keeper
 from memreplay.engine.remote.backend import AgentBackend, RemoteAgent
 from memreplay.engine.remote.client import AgentError, is_agent
 from memreplay.engine.remote.openai import agent_client
@@ -151,7 +150,13 @@ class RunMemories:
         """Remove what a closed memory left on servers."""
         await remove_namespace(self._resources.redis, self._resources.qdrant, namespace.path)
 
-    def keeper(self, conversation: Conversation) -> Keeper | None:
+    def filled_before(self, conversation: Conversation, names: Sequence[str]) -> frozenset[str]:
+        """Those of the memories that an earlier run filled with the whole of a conversation."""
+        keeper = self.keeper(conversation)
+        known = [name for name in names if not is_agent(name)]
+        return frozenset(name for name in known if keeper is not None and keeper.has_whole(name))
+
+    def keeper(self, conversation: Conversation) -> KeptMemories | None:
         """Where filled memories of a conversation are kept; None if this run neither uses nor keeps any."""
         if self._settings.fresh or not self._settings.cache:
             return None

@@ -189,6 +189,10 @@ class Run:
         given = {name: public[name] for name in described if name in public}
         return public | described | baseline | {AS_GIVEN: given}
 
+    def filled_before(self, conversation: Conversation) -> frozenset[str]:
+        """Names of the memories that an earlier run filled with the whole of a conversation."""
+        return self._memories.filled_before(conversation, self.backend_names)
+
     def start_session(
         self,
         conversation: Conversation,

@@ -87,6 +87,18 @@ async def test_what_will_not_be_ingested_is_not_embedded() -> None:
     assert not any("ben" in text for text in embedder.texts)
 
 
+async def test_what_an_earlier_run_filled_is_not_embedded_again() -> None:
+    known = [conversation("ana"), conversation("ben")]
+    embedder = Embedder()
+    ahead = EmbeddingAhead(
+        known, BACKENDS, embedder.embed, filled=lambda each: BACKENDS if each.id == "ana" else BACKENDS[:1]
+    )
+    for each in known:
+        await ahead.of(each)
+    assert any("ben" in text for text in embedder.texts)
+    assert not any("ana" in text for text in embedder.texts)
+
+
 async def test_no_call_begins_once_the_run_stops() -> None:
     known = [conversation("ana", 6 * TEXTS_PER_CALL)]
     embedder = Embedder()

@@ -1,0 +1,118 @@
+"""What questions cost here and with inspect_ai: the same prompts, the same server, whole processes by turns.
+
+Ours reads rows, ingests, asks through LiteLLM, scores, records and writes results; theirs asks, scores and logs.
+``INSPECT_PYTHON`` names a Python that has inspect_ai (``pip install inspect-ai openai``), which may be another
+environment; without it only ours is measured.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from memreplay.conversations.registry import load
+from memreplay.llm.catalogue import litellm_folder
+from memreplay.llm.prompts import build_request
+from tests.benchmarks.processes import Took, memreplay, own_folders, questions_file, slow_server, took
+
+INSPECT_PYTHON = os.environ.get("INSPECT_PYTHON", sys.executable)
+AT_ONCE = 64
+QUESTIONS = 845
+ROUNDS = int(os.environ.get("MEMREPLAY_BENCH_ROUNDS", "3"))
+
+MOST_OF_THEIR_CPU = 1.0
+SHARE_OF_IDEAL = 0.9
+
+
+def has_inspect() -> bool:
+    found = subprocess.run([INSPECT_PYTHON, "-c", "import inspect_ai"], capture_output=True)
+    return found.returncode == 0
+
+
+def prompts_of(rows: Path, to: Path, backend: str) -> Path:
+    """The prompts that ``backend`` leads to: without a history, or with all of it."""
+    lines = []
+    for conversation in load([str(rows)]):
+        told = "\n".join(f"{turn.speaker}: {turn.text}" for turn in conversation.turns)
+        for question in conversation.questions:
+            request = build_request(question, told if backend == "full_context" else "", "openai/stub", None)
+            prompt = request.messages[0].content
+            lines.append(json.dumps({"prompt": prompt, "target": str(question.correct_index)}) + "\n")
+    to.write_text("".join(lines))
+    return to
+
+
+def by_turns(folder: Path, rows: Path, backend: str, url: str) -> tuple[list[Took], list[Took]]:
+    """Ours and theirs, the warm-up runs left out."""
+    prompts = prompts_of(rows, folder / "prompts.jsonl", backend)
+    tables = litellm_folder()
+    assert tables is not None
+    environment = own_folders(folder)
+    # It counts tokens with tables that it would fetch from a network.
+    theirs_too = {"TIKTOKEN_CACHE_DIR": str(tables / "litellm_core_utils" / "tokenizers"), **environment}
+    task = str(Path(__file__).with_name("inspect_task.py"))
+    options = ["--dataset", str(rows), "--backend", backend, "--model", "openai/stub", "--api-base", url]
+    options += ["--concurrency", str(AT_ONCE), "--no-cache", "--context-tokens", "60000"]
+    ours: list[Took] = []
+    theirs: list[Took] = []
+    beside = has_inspect()
+    for number in range(ROUNDS + 1):
+        ours.append(took(memreplay(folder / f"run-{number}", *options), environment, folder / "log"))
+        if beside:
+            command = [INSPECT_PYTHON, task, url, str(prompts), str(AT_ONCE), str(folder / "logs")]
+            theirs.append(took(command, theirs_too, folder / "log"))
+    return ours[1:], theirs[1:]
+
+
+def told(title: str, ours: list[Took], theirs: list[Took]) -> dict[str, float]:
+    """Print the medians of both and the ratios, measured pair by pair; returns the ratios."""
+    print(f"\n{title}; load {os.getloadavg()[0]:.1f}, median of {len(ours)}")
+    if not theirs:
+        print("  inspect_ai is not installed there; INSPECT_PYTHON names a Python that has it")
+    ratios: dict[str, float] = {}
+    for name, unit in (("cpu", "s"), ("wall", "s"), ("peak", "MB")):
+        mine = [getattr(one, name) for one in ours]
+        line = f"  {name:4} memreplay {median(mine):7.1f} {unit}"
+        if theirs:
+            other = [getattr(one, name) for one in theirs]
+            ratios[name] = median(a / b for a, b in zip(mine, other, strict=True))
+            line += f", inspect_ai {median(other):7.1f} {unit}, ratio {ratios[name]:.2f}"
+        print(line)
+    return ratios
+
+
+@pytest.mark.parametrize(
+    ("backend", "turns", "questions"), [("closed_book", 600, QUESTIONS), ("full_context", 600, 256)]
+)
+def test_questions_cost_no_more_than_with_inspect_ai(
+    tmp_path: Path, backend: str, turns: int, questions: int
+) -> None:
+    rows = questions_file(tmp_path / "many.jsonl", questions, turns)
+    with slow_server(0.0, {}) as url:
+        ours, theirs = by_turns(tmp_path, rows, backend, url)
+    ratios = told(f"{questions} questions to {backend}, {turns} turns, a server without latency", ours, theirs)
+    assert ratios.get("cpu", 0.0) <= MOST_OF_THEIR_CPU
+
+
+def test_a_slow_provider_is_kept_busy(tmp_path: Path) -> None:
+    rows = questions_file(tmp_path / "many.jsonl", QUESTIONS)
+    options = ["--dataset", str(rows), "--backend", "closed_book", "--model", "openai/stub", "--no-cache"]
+    counted: dict[str, float] = {}
+    with slow_server(1.0, counted) as url:
+        command = memreplay(tmp_path / "run", *options, "--concurrency", str(AT_ONCE), "--api-base", url)
+        ours = took(command, own_folders(tmp_path), tmp_path / "log")
+    ideal = -(-QUESTIONS // AT_ONCE)
+    print(
+        f"\n{QUESTIONS} calls, {AT_ONCE} at once, 1 s each: {counted['seconds']:.1f} s where {ideal} s are ideal"
+        f" ({ideal / counted['seconds']:.0%}); {ours.cpu:.1f} s of CPU, {ours.peak:.0f} MB;"
+        f" load {os.getloadavg()[0]:.1f}"
+    )
+    assert counted["prompts"] == counted["requests"] == QUESTIONS
+    assert counted["most_under_way"] == AT_ONCE
+    assert ideal / counted["seconds"] >= SHARE_OF_IDEAL
