@@ -32,6 +32,11 @@ _PREFIX = "MEMREPLAY_"
 _VARIABLES_BESIDE_SETTINGS = (_CONFIG_VARIABLE, "MEMREPLAY_SERVE_TOKEN")
 
 _ADDRESSES = ("redis_url", "qdrant_url", "api_base")
+CHANGE_NO_ANSWER = frozenset(
+    {"fresh", "concurrency", "rpm", "tpm", "timeout", "cache", "offline", "redis_ttl", "workers", "cluster"}
+)
+"""Settings of how a run is carried out."""
+
 AS_GIVEN = "given"
 """In the settings of a recording, those that the run replaced by what they led to, as they were given."""
 _LARGEST_NUMBER = 2**53 - 1

@@ -12,10 +12,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from time import monotonic
 
 from memreplay.paths import demo_recording
+from memreplay.recording.reader import Recording
 from memreplay.tui.app import MemreplayApp
 from memreplay.tui.launch import Launch
 
@@ -73,15 +75,38 @@ async def draw(recording: Path, shots: Sequence[Shot]) -> None:
             (HERE / f"{name}.svg").write_text(app.export_screenshot(), encoding="utf-8")
 
 
+def memreplay(*arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", "memreplay", *arguments], check=True)
+
+
+def facts_with(recording: Path, words: str, turn: int) -> list[str]:
+    """The ids of what `hybrid` distilled with these words, up to a turn."""
+    with closing(Recording.open(recording)) as reader:
+        run = reader.run()
+        timeline = reader.timeline(run.id, reader.conversation_ids(run.id)[0])
+        stored = timeline.snapshot_at("hybrid", turn).points["qdrant"]["hybrid_knowledge"]
+        return [id_ for id_, payload in stored.items() if words in payload["content"]]
+
+
 def main() -> None:
     steps = [("results of all", "down"), ("results of all", "enter"), *((f"turn {turn}/18", ".") for turn in range(1, 8))]
     asyncio.run(draw(demo_recording(), [(steps, "turn 8/18", "replay", (160, 45))]))
     with tempfile.TemporaryDirectory() as folder:
         bug = Path(folder) / "bug.sqlite3"
-        subprocess.run([sys.executable, "-m", "memreplay", "--batch", *BUG, "--recording", str(bug)], check=True)
+        memreplay("--batch", *BUG, "--recording", str(bug))
         why: Shot = ([("RECORDED", "r"), ("At which school", "enter")], "the architectures", "why", (160, 36))
         write: Shot = ([("the architectures", "w")], "turn 2/14", "write", (160, 40))
         asyncio.run(draw(bug, [why, write]))
+        to_whatif = [*why[0], ("the architectures", "x"), ("unchanged", "A"), ("✗ closed book", "down"), ("what if", "down")]
+        asyncio.run(draw(bug, [(to_whatif, "the prompt with: evidence added", "whatif", (160, 40))]))
+        gone = ["--delete", "key:shared_state/shared_data/user.city"]
+        for id_ in facts_with(bug, "flat in Dundee", 8):
+            gone += ["--delete", f"point:{id_}"]
+        memreplay("fork", str(bug), "--at", "8", *gone)
+        fork: Shot = ([("RECORDED", "F"), ("which branch to open", "enter")], "differs from turn 8", "fork", (140, 24))
+        on_bars = [("broken", "]"), ("RECORDED", "l"), *([("no bars", "down")] * 3)]
+        life: Shot = ([*on_bars, ("no bars", "enter")], "stored: In which city", "lifetime", (140, 30))
+        asyncio.run(draw(bug, [fork, life]))
 
 
 if __name__ == "__main__":

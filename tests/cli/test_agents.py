@@ -68,6 +68,17 @@ def test_a_served_memory_is_replayed_as_an_agent(run_cli: RunCli, serving: Servi
     assert again.out == output.read_text()
 
 
+def test_an_agent_is_neither_asked_again_nor_bisected(run_cli: RunCli, serving: Serving, tmp_path: Path) -> None:
+    recording = tmp_path / "r.sqlite3"
+    with serving("rag") as (_, address):
+        ran = run_cli("--batch", "--dataset", "identity-02", "--backend", address, "--recording", recording)
+    assert ran.code == 0, ran.err
+    why = run_cli("why", recording)
+    assert why.code == 0 and "1 wrong answer of agents left out" in why.err
+    life = run_cli("bisect", recording, "--question", "q3")
+    assert life.code == 2 and "no memory to bisect" in life.err
+
+
 def test_an_agent_is_asked_once_a_question_however_many_models_there_are(
     run_cli: RunCli, serving: Serving, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 from pathlib import Path
 from shutil import copy
 from signal import SIGKILL
@@ -12,11 +13,12 @@ from typing import Any
 import pytest
 
 from memreplay.engine.events import QuestionAsked, StoreOperated
+from memreplay.recording.branches import opened_for_branches
 from memreplay.recording.reader import Recording, RunInfo
 from tests.cli.conftest import Ran, RunCli
 from tests.stubs.in_process import made_in
 from tests.stubs.launcher import Launcher
-from tests.stubs.openai_server import OpenAIServer, answer
+from tests.stubs.openai_server import OpenAIServer, answer, failure
 
 CITY = "key:shared_state/shared_data/user.city"
 
@@ -88,6 +90,9 @@ def test_without_the_fact_the_answer_that_rested_on_it_changes_and_the_trunk_doe
     assert (reader.run().id, runs(trunk)[0]) == (before.id, before)
     life = run_cli("bisect", trunk, "--question", "q3", "--run", branch).out
     assert re.search(r"hybrid .* learnt at turn 6, forgotten at turn 8", life)
+    rebuilt = run_cli("bisect", trunk, "--question", "q3", "--run", branch, "--by", "prompt").out
+    assert re.search(r"hybrid .* learnt at turn 6, forgotten at turn 8", rebuilt)
+    assert re.search(r"rag .* learnt at turn 6, known to the end", rebuilt)
     assert re.search(
         r"hybrid .* learnt at turn 6, known to the end", run_cli("bisect", trunk, "--question", "q3").out
     )
@@ -191,3 +196,64 @@ def test_an_unknown_question_or_measure_is_refused(run_cli: RunCli, trunk: Path)
     assert run_cli("bisect", trunk, "--question", "q3", "--by", "magic").code == 2
     given = run_cli("bisect", trunk, "--question", "q3", "--by", "prompt")
     assert re.search(r"rag .* learnt at turn 6, known to the end", given.out), given.err
+
+
+def test_what_ended_in_an_error_is_asked_again_by_the_same_command(run_cli: RunCli, tmp_path: Path) -> None:
+    recording = tmp_path / "r.sqlite3"
+    with OpenAIServer(lambda received: answer("It was a walrus.")) as server:
+        model = ("--model", "openai/stub", "--api-base", server.url)
+        asked = ("--dataset", "identity-02", "--backend", "full_context", *model, "--recording", recording)
+        assert run_cli("--batch", *asked).code == 0
+        fork = ("fork", recording, "--at", 8, "--delete", "message:9", "--api-base", server.url, "--no-cache")
+        server.behaviour = [failure(400, "too long")]
+        broken = run_cli(*fork)
+        assert broken.code == 3 and "run the same command again" in broken.err
+        server.behaviour = [answer("It was a walrus.")]
+        mended = run_cli(*fork)
+        assert mended.code == 0, mended.err
+        assert branch_in(mended) == re.search(r"^branch (\w+) of", broken.out, re.MULTILINE)[1]  # type: ignore[index]
+        server.requests.clear()
+        assert run_cli(*fork).code == 0 and not server.requests
+    assert len(runs(recording)) == 2
+
+
+def test_a_run_is_not_judged_by_turns_that_it_never_played(run_cli: RunCli, trunk: Path) -> None:
+    with sqlite3.connect(trunk) as db:
+        db.execute("delete from events where turn > 7")
+        db.execute("update runs set status = 'interrupted'")
+    late = run_cli("fork", trunk, "--at", 9, "--set", "top-k=2")
+    assert late.code == 2 and "was played up to turn 7 only" in late.err
+    life = run_cli("bisect", trunk, "--question", "q3")
+    assert "played up to turn 7 of 14" in life.out and re.search(r"rag +······██ ", life.out), life.out
+
+
+def test_a_run_without_settings_or_with_a_memory_that_is_gone_gets_a_sentence(run_cli: RunCli, trunk: Path) -> None:
+    with sqlite3.connect(trunk) as db:
+        db.execute("update runs set settings = replace(settings, '\"rag\"', '\"gone.module:Memory\"')")
+        for column in ("backend", "body"):
+            db.execute(f"update events set {column} = replace({column}, '\"rag\"', '\"gone.module:Memory\"')")
+        db.execute("update events set backend = 'gone.module:Memory' where backend = 'rag'")
+    by_prompt = run_cli("bisect", trunk, "--question", "q3", "--by", "prompt")
+    assert by_prompt.code == 0 and "there is no module 'gone'" in by_prompt.out
+    assert re.search(r"hybrid +······█+  learnt at turn 6", by_prompt.out)
+    gone = run_cli("fork", trunk, "--at", 8, "--set", "top-k=2")
+    assert gone.code == 2 and "there is no module 'gone'" in gone.err
+    with sqlite3.connect(trunk) as db:
+        db.execute("update runs set settings = '{}'")
+    for command in (("fork", trunk, "--at", 8, "--set", "top-k=2"), ("why", trunk)):
+        refused = run_cli(*command)
+        assert refused.code == 2 and "was imported" in refused.err
+    refused = run_cli("bisect", trunk, "--question", "q3", "--by", "prompt")
+    assert refused.code == 2 and "--by stored" in refused.err
+
+
+def test_branches_of_a_shipped_recording_are_saved_in_a_copy(
+    trunk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert opened_for_branches(trunk, "run") == trunk
+    monkeypatch.setattr("memreplay.recording.branches.demo_recordings", lambda: [trunk])
+    monkeypatch.setattr("memreplay.recording.branches.recordings_folder", lambda: tmp_path / "own")
+    own = opened_for_branches(trunk, "run")
+    assert own.parent == tmp_path / "own" and own.read_bytes() == trunk.read_bytes()
+    own.write_bytes(b"with a branch")
+    assert opened_for_branches(trunk, "run").read_bytes() == b"with a branch"

@@ -82,11 +82,15 @@ TERMINAL = Surroundings()
 
 @dataclass(frozen=True)
 class RunPlan:
-    """``retry_errors`` retries the questions of the resumed run that ended in an error."""
+    """``retry_errors`` retries the questions of the resumed run that ended in an error.
+
+    ``to_retry`` are the options with which the same command does so.
+    """
 
     perceive: bool = False
     resume: bool = False
     retry_errors: bool = False
+    to_retry: str = "--resume --retry-errors"
 
 
 async def run_recorded(
@@ -200,10 +204,8 @@ async def _play(
         missing = counted(whole.total - whole.done, "question")
         around.say("\n".join([*given_up.values(), f"{missing} not answered, or not graded"]))
     if (errors := progress.overall.errors) and not runner.stopping:
-        around.say(
-            f"{counted(errors, 'answer')} ended in an error; to retry, run the same command with"
-            f" --recording {run.recording_path} --resume --retry-errors"
-        )
+        options = f" with --recording {run.recording_path} {plan.to_retry}" if plan.to_retry else " again"
+        around.say(f"{counted(errors, 'answer')} ended in an error; to retry, run the same command{options}")
     if interrupted:
         return "interrupted"
     return "stopped" if given_up or runner.stopping else "complete"

@@ -19,12 +19,13 @@ from memreplay.batch.estimate import (
 from memreplay.batch.progress import duration
 from memreplay.batch.recorded_run import Ending, two_step_interrupt
 from memreplay.errors import RecordingError, UsageError
+from memreplay.llm import AGENT_MODEL
 from memreplay.llm.caching import request_key
 from memreplay.recording.counterfactuals import ReaskStore, ask_of, reasks_in
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.runtime.changes import Selection, WrongAnswers, changes_of, is_wrong, paid_replies
 from memreplay.runtime.reasking import Progress, Reasking
-from memreplay.runtime.recorded import settings_of_run
+from memreplay.runtime.recorded import lineage_of, settings_of_run
 from memreplay.settings import Settings
 from memreplay.terminal import say
 from memreplay.text import counted, dollars
@@ -40,10 +41,14 @@ async def reask(path: Path, run_id: str | None, given: Settings, selection: Sele
     """
     with ReaskStore.open(path) as store:
         run = _finished(store.recording, run_id)
-        reasking = Reasking(settings_of_run(run.settings, given), run.id, _say_warning)
+        reasking = Reasking(
+            settings_of_run(run.settings, given), run.id, _say_warning, lineage_of(store.recording, run)
+        )
         try:
             progress = Progress(wrong=_count_wrong(store.recording, run, selection))
             await reasking.check(run.settings["model"] if progress.wrong else ())
+            for sentence in _left_out(store.recording, run):
+                say(sentence)
             say(
                 f"asking {counted(progress.wrong, 'wrong answer')} again, each under at most"
                 f" {counted(len(selection.interventions), 'change')}"
@@ -98,7 +103,7 @@ def _finished(recording: Recording, run_id: str | None) -> RunInfo:
         raise UsageError(
             f"{recording.path}: run {run.id} is {run.status}; finish it with --batch --resume, then ask why"
         )
-    if "model" not in run.settings or "backend" not in run.settings:
+    if "imported_from" in run.settings or not {"model", "backend"} <= run.settings.keys():
         raise UsageError(f"{recording.path}: run {run.id} was imported: which prompts it used is not recorded")
     return run
 
@@ -111,6 +116,19 @@ def _count_wrong(recording: Recording, run: RunInfo, selection: Selection) -> in
         for answer in recording.asks(run.id, conversation)
     )
     return wrong if selection.limit is None else min(wrong, selection.limit)
+
+
+def _left_out(recording: Recording, run: RunInfo) -> Iterator[str]:
+    """What is wrong in a run and cannot be asked again, with the reason."""
+    agents = sum(
+        is_wrong(answer) and answer.asked.model == AGENT_MODEL
+        for conversation in recording.conversation_ids(run.id)
+        for answer in recording.asks(run.id, conversation)
+    )
+    if agents:
+        yield f"{counted(agents, 'wrong answer')} of agents left out: memreplay did not make their prompts"
+    if any(size.conversing for size in recording.sizes(run.id)):
+        yield "tests in which the agent converses are left out: each answer is part of what is said next"
 
 
 @contextmanager
@@ -153,7 +171,7 @@ async def estimate_reasking(path: Path, run_id: str | None, given: Settings, sel
     """
     recording = Recording.open(path)
     run = _finished(recording, run_id)
-    reasking = Reasking(settings_of_run(run.settings, given), run.id, _say_warning)
+    reasking = Reasking(settings_of_run(run.settings, given), run.id, _say_warning, lineage_of(recording, run))
     model, judge = EstimatingModel(reasking.reply_cache), reasking.settings.judge
     judging = EstimatedJudging(judge, reasking.reply_cache, reasking.settings) if judge else None
     estimates: Estimates = {}

@@ -15,13 +15,13 @@ import typer
 from memreplay.cli.options import COMMAND_OPTIONS, GivenSettings, takes_settings
 from memreplay.conversations.models import Question
 from memreplay.debugger.what_if.lifetime import Lifetime
-from memreplay.errors import UsageError
+from memreplay.errors import EXIT_QUESTION_ERRORS, UsageError
 from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
-from memreplay.runtime.bisecting import BY, By, lifetimes, memories_in, question_in
+from memreplay.runtime.bisecting import BY, By, last_turn, lifetimes, memories_in, question_in
 from memreplay.runtime.reasking import Reasking
-from memreplay.runtime.recorded import settings_of_run
+from memreplay.runtime.recorded import Lineage, lineage_of, settings_of_run
 from memreplay.settings import Settings, read_settings
 from memreplay.terminal import say
 from memreplay.timeline.timeline import Timeline
@@ -64,14 +64,23 @@ def bisect(
     with closing(Recording.open(file)) as recording, reporting_damage(file):
         info = recording.run(run)
         timeline, found = _question(recording, info, question)
-        result = asyncio.run(_bisect(timeline, found, known, info, settings))
+        lineage = lineage_of(recording, info)
+        result = asyncio.run(_bisect(timeline, found, known, info, settings, lineage))
     print(f"{found.id}: {printable(found.text)}")
     print(f"known: {_MEANINGS[known]}{_asked(info) if known == 'answer' else ''}")
     width = max(map(len, result))
+    end = last_turn(timeline, known)
+    if end < timeline.last_turn:
+        print(f"the run was played up to turn {end} of {timeline.last_turn}")
     for name, life in result.items():
-        print(f"{name:<{width}}  {bar(life, timeline.last_turn, _WIDEST_BAR)}  {in_words(life)}")
-    turns = len({turn for life in result.values() for turn in life.probed})
-    print(f"looked at {turns} of {timeline.last_turn + 1} positions", file=sys.stderr)
+        if isinstance(life, str):
+            print(f"{name:<{width}}  {printable(life)}")
+        else:
+            print(f"{name:<{width}}  {bar(life, end, _WIDEST_BAR)}  {in_words(life)}")
+    turns = len({turn for life in result.values() if isinstance(life, Lifetime) for turn in life.probed})
+    print(f"looked at {turns} of {end + 1} positions", file=sys.stderr)
+    if not any(isinstance(life, Lifetime) for life in result.values()):
+        raise typer.Exit(EXIT_QUESTION_ERRORS)
 
 
 def _asked(run: RunInfo) -> str:
@@ -81,14 +90,21 @@ def _asked(run: RunInfo) -> str:
 
 
 async def _bisect(
-    timeline: Timeline, question: Question, by: By, run: RunInfo, given: Settings
-) -> Mapping[str, Lifetime]:
+    timeline: Timeline, question: Question, by: By, run: RunInfo, given: Settings, lineage: Lineage
+) -> Mapping[str, Lifetime | str]:
     backends = memories_in(timeline)
     if not backends:
-        raise UsageError("this run has no memory to bisect")
+        raise UsageError(
+            f"run {run.id} has no memory to bisect: what agents remember, and imported runs held, is not recorded"
+        )
     if by == "stored":
         return await lifetimes(timeline, question, backends, by, None)
-    reasking = Reasking(settings_of_run(run.settings, given), run.id, lambda sentence: say(f"warning: {sentence}"))
+    if not {"model", "backend"} <= run.settings.keys():
+        raise UsageError(
+            f"--by {by}: run {run.id} does not say how its memories were set up; --by stored needs no memory"
+        )
+    settings = settings_of_run(run.settings, given)
+    reasking = Reasking(settings, run.id, lambda sentence: say(f"warning: {sentence}"), lineage)
     try:
         await reasking.check(run.settings["model"] if by == "answer" else ())
         return await lifetimes(timeline, question, backends, by, reasking)
@@ -103,6 +119,8 @@ def _question(recording: Recording, run: RunInfo, wanted: str) -> tuple[Timeline
         for conversation in [recording.conversation(run.id, id_)]
         if (question := question_in(conversation, wanted)) is not None
     ]
+    if not found and all(size.conversing for size in recording.sizes(run.id)):
+        raise UsageError(f"run {run.id}: tests in which the agent converses cannot be bisected")
     if len(found) != 1:
         what = "no question" if not found else f"{len(found)} questions"
         raise UsageError(f"--question {wanted}: {what} of run {run.id} {'has' if not found else 'have'} this id")

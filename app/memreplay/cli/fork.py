@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from memory_backends.controls import CONTROLS
 from memreplay.batch.recorded_run import RunPlan, run_recorded
 from memreplay.batch.report import results_of_run
 from memreplay.cli.compare import as_text
@@ -20,9 +21,9 @@ from memreplay.debugger.what_if.divergence import diverges_at
 from memreplay.errors import EXIT_QUESTION_ERRORS, UsageError
 from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
-from memreplay.recording.branches import Branch
+from memreplay.recording.branches import Branch, file_of_branches, opened_for_branches
 from memreplay.recording.reader import Recording, RunInfo
-from memreplay.runtime.branching import BranchRun, existing_branch
+from memreplay.runtime.branching import BranchRun, existing_branch, is_complete
 from memreplay.runtime.branching import fork as prepared
 from memreplay.runtime.edits import FORMS, Edits
 from memreplay.scoring.question_row import QuestionRow
@@ -69,18 +70,27 @@ def fork(
     """Change something in a recorded session after a turn, play on, ask all questions, and compare.
 
     The branch is saved in the same recording; the run that it departs from is not changed. Memory is rebuilt up to
-    the turn on embedded stores. Replies to prompts that did not change are taken from the recording.
+    the turn on embedded stores. Replies to prompts that did not change are taken from the recording. Run the same
+    command again to continue after an interruption, or to ask again what ended in an error.
     """
     settings = read_settings(**given)
-    with closing(Recording.open(file)) as recording, reporting_damage(file):
+    with closing(Recording.open(file)) as recording:
+        own = file_of_branches(file, recording.run(run).id)
+    with closing(Recording.open(own if own.exists() else file)) as recording, reporting_damage(file):
         parent = recording.run(run)
         edits = Edits(set_ or (), delete or (), insert or ())
         branch = edits.branch(parent.id, _conversation(recording, parent, conversation), at)
         made = prepared(recording, branch, settings)
         before = existing_branch(recording, made)
-    if before is None or before.status != "finished":
+        complete = is_complete(recording, before)
+    if own != file:
+        say(f"{file} is shipped and stays as it is; the branch is saved in {own}")
+        file = opened_for_branches(file, made.lineage.root)
+    if not complete:
         branch_run = BranchRun(made, file, lambda sentence: say(f"warning: {sentence}"))
-        plan = RunPlan(perceive=made.perceives, resume=before is not None, retry_errors=False)
+        plan = RunPlan(
+            perceive=made.perceives, resume=before is not None, retry_errors=before is not None, to_retry=""
+        )
         ending = asyncio.run(run_recorded(branch_run, [made.conversation], [], plan))
         if ending != "complete":
             say(f"{ending}; everything finished so far is saved. To continue, run the same command again")
@@ -98,6 +108,8 @@ def _compare(recording: Recording, parent: RunInfo, run: RunInfo, branch: Branch
     trunk, other = (recording.timeline(each.id, branch.conversation) for each in (parent, run))
     print(f"branch {run.id} of {parent.id} at turn {branch.turn}: {printable(branch.edit)}")
     for backend in other.backends:
+        if backend in CONTROLS:
+            continue
         turn = diverges_at(trunk, other, backend)
         print(f"  {backend}: memory " + ("is the same" if turn is None else f"differs from turn {turn} on"))
     sides = [

@@ -69,6 +69,7 @@ class ReplayPlan:
     """The settings of a replay: the models that it asks, the most hits of memory, and so on.
 
     ``edits`` are made by hand in every memory that holds what they edit, once this many turns were played.
+    With ``edits_of_others`` none of these memories needs to hold what is edited.
     ``earlier`` limits, the earliest first, hold at the turns before other ones were chosen.
     ``ask_only`` names backends that are asked without ingesting the conversation. If ``shuffle_seed`` is set, it
     and the question determine the order of the options. ``counter_of`` returns a model's tokenizer, with which
@@ -87,6 +88,7 @@ class ReplayPlan:
     side_by_side: bool = False
     edits: tuple[tuple[int, StoreEdit], ...] = ()
     earlier: tuple[EarlierLimits, ...] = ()
+    edits_of_others: bool = False
 
 
 class EditError(UsageError):
@@ -179,7 +181,7 @@ class ReplaySession:
                 done = [await memory.edit(edit, self.position) for memory in self._ingesting.values()]
                 if problem := next((why for why in done if isinstance(why, str)), None):
                     raise EditError(problem)
-                if not any(done):
+                if not any(done) and not self._plan.edits_of_others:
                     raise EditError(f"no memory holds {_named(edit)} after turn {turn}")
 
     async def play(self) -> None:

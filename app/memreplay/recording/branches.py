@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 import orjson
@@ -11,6 +13,8 @@ from sqlite_utils import Database
 from memory_backends.editing import KeyEdit, PointEdit
 from memreplay.conversations.editing import MessageEdit
 from memreplay.conversations.models import Frozen
+from memreplay.errors import RecordingError
+from memreplay.paths import demo_recordings, recordings_folder
 
 
 class Branch(Frozen):
@@ -86,3 +90,29 @@ def branches_in(db: Database) -> dict[str, Branch]:
         )
         for row in db.query("select * from branches")
     }
+
+
+def file_of_branches(path: Path, run_id: str) -> Path:
+    """Where branches of a run are saved: beside it; those of a shipped recording in a copy of the user's own.
+
+    The copy need not exist yet.
+    """
+    if path.resolve() not in {shipped.resolve() for shipped in demo_recordings()}:
+        return path
+    return recordings_folder() / f"{path.stem}-branches-{run_id}.sqlite3"
+
+
+def opened_for_branches(path: Path, run_id: str) -> Path:
+    """The same, and it exists.
+
+    Raises:
+        RecordingError: the copy cannot be made.
+    """
+    own = file_of_branches(path, run_id)
+    if not own.exists():
+        try:
+            own.parent.mkdir(parents=True, exist_ok=True)
+            copyfile(path, own)
+        except OSError as error:
+            raise RecordingError(f"{own}: a copy of {path.name} cannot be made: {error.strerror}") from None
+    return own

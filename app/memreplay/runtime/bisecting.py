@@ -8,8 +8,17 @@ from typing import Literal, get_args
 from memory_backends.base import Recall
 from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import Conversation, Question
-from memreplay.debugger.what_if.lifetime import IsKnown, Lifetime, given_holds, heard_at, lifetime, stored_at
+from memreplay.debugger.what_if.lifetime import (
+    IsKnown,
+    Lifetime,
+    given_holds,
+    has_written,
+    heard_at,
+    lifetime,
+    stored_at,
+)
 from memreplay.engine.answers import choice_order, is_for_a_judge, score_reply, with_order
+from memreplay.engine.remote.client import is_agent
 from memreplay.errors import MemreplayError
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.prompts import build_request
@@ -37,27 +46,45 @@ def question_in(conversation: Conversation, wanted: str) -> Question | None:
 
 
 def memories_in(timeline: Timeline, chosen: Sequence[str] = ()) -> list[str]:
-    """The memories of a recording that can be bisected."""
-    return [name for name in timeline.backends if name not in CONTROLS and (not chosen or name in chosen)]
+    """The memories of a recording that can be bisected; what an agent remembers is not known."""
+    return [
+        name
+        for name in timeline.backends
+        if name not in CONTROLS and not is_agent(name) and (not chosen or name in chosen)
+    ]
+
+
+def last_turn(timeline: Timeline, by: By) -> int:
+    """The last turn to look at: of what is stored, the last one that the run played."""
+    played = timeline.played
+    return played if by == "stored" and 0 < played < timeline.last_turn else timeline.last_turn
 
 
 async def lifetimes(
     timeline: Timeline, question: Question, backends: Sequence[str], by: By, reasking: Reasking | None
-) -> Mapping[str, Lifetime]:
-    """By backend, from when to when the answer is known. Only ``stored`` needs no ``reasking``.
+) -> Mapping[str, Lifetime | str]:
+    """By backend, from when to when the answer is known, or a sentence on why that cannot be said.
 
-    Raises:
-        BisectError: a memory or a model failed.
+    Only ``stored`` needs no ``reasking``.
     """
-    heard, last = heard_at(question, timeline), timeline.last_turn
+    last = last_turn(timeline, by)
+    heard = min(heard_at(question, timeline), last)
     if by == "stored":
-        return {name: await lifetime(_stored(timeline, name, question), heard, last) for name in backends}
+        return {
+            name: await lifetime(_stored(timeline, name, question), heard, last)
+            if has_written(timeline, name)
+            else "nothing it wrote is recorded; --by prompt rebuilds it"
+            for name in backends
+        }
     assert reasking is not None
-    found: dict[str, Lifetime] = {}
+    found: dict[str, Lifetime | str] = {}
     async with reasking.rebuilding(timeline.conversation) as memory_of:
         for name in backends:
             probe = _Probe(timeline, question, memory_of(name), reasking)
-            found[name] = await lifetime(probe.is_given if by == "prompt" else probe.is_answered, heard, last)
+            try:
+                found[name] = await lifetime(probe.is_given if by == "prompt" else probe.is_answered, heard, last)
+            except BisectError as error:
+                found[name] = str(error)
     return found
 
 

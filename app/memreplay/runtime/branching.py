@@ -16,16 +16,15 @@ from memreplay.conversations.editing import edited_conversation
 from memreplay.conversations.models import Conversation
 from memreplay.engine.agent_session import AgentSession
 from memreplay.engine.events import EventSink
-from memreplay.engine.session import EarlierLimits, ReplayPlan, ReplaySession
+from memreplay.engine.session import ReplayPlan, ReplaySession
 from memreplay.errors import UsageError
 from memreplay.llm.caching import CachedModel
 from memreplay.llm.model import Reply
-from memreplay.llm.tokens import context_budget
 from memreplay.recording.branches import Branch
-from memreplay.recording.reader import UNFINISHED, Recording, RunInfo, RunStatus
+from memreplay.recording.reader import ANY_STATUS, Recording, RunInfo, RunStatus
 from memreplay.recording.writer import RunRecorder, fingerprint
 from memreplay.runtime.changes import paid_replies
-from memreplay.runtime.recorded import settings_of_run
+from memreplay.runtime.recorded import Lineage, lineage_of, settings_of_run
 from memreplay.runtime.run_with_tests import RunWithTests
 from memreplay.settings import Settings
 from memreplay.timeline.timeline import Timeline
@@ -38,18 +37,13 @@ BRANCH_SETTINGS = ("top_k", "context_tokens", "embedder", "extractor", "ablate",
 class Fork:
     """All that a branch needs of its trunk.
 
-    ``edits`` are those of the branches that it descends from, and its own, each with its turn. ``root`` is the id
-    of the trunk, in whose namespace memory is rebuilt, so that keys and ids are the same. ``paid`` are the parent's
-    replies by request. ``parents`` are the settings of the runs that were departed from, the trunk's first, each
-    with the turn.
+    ``paid`` are the parent's replies by request.
     """
 
     branch: Branch
     conversation: Conversation
     settings: Settings
-    root: str
-    edits: tuple[tuple[int, KeyEdit | PointEdit], ...]
-    parents: tuple[tuple[int, Mapping[str, Any]], ...]
+    lineage: Lineage
     paid: Mapping[str, Reply]
     perceives: bool
     baselines: tuple[str, ...]
@@ -78,7 +72,6 @@ def fork(recording: Recording, branch: Branch, given: Settings) -> Fork:
     if not 0 <= branch.turn <= len(before.turns):
         raise UsageError(f"--at {branch.turn}: expected a turn from 0 to {len(before.turns)}")
     _refuse_before(parent, branch)
-    lineage = [*_ancestors(recording, parent), branch]
     settings = settings_of_run(parent.settings, given)
     timeline = recording.timeline(parent.id, branch.conversation)
     if 0 < timeline.played < branch.turn:
@@ -89,9 +82,7 @@ def fork(recording: Recording, branch: Branch, given: Settings) -> Fork:
         branch=branch,
         conversation=edited_conversation(before, branch.turn, branch.messages),
         settings=replace(settings, **branch.settings),
-        root=lineage[0].parent,
-        edits=tuple((each.turn, edit) for each in lineage for edit in each.stores),
-        parents=tuple((each.turn, recording.run(each.parent).settings) for each in lineage),
+        lineage=lineage_of(recording, parent, branch),
         paid=paid_replies(timeline, settings.api_base),
         perceives=_has_perceived(recording, parent, branch.conversation),
         baselines=(CLOSED_BOOK,) if parent.settings.get("closed_book_asked_along") else (),
@@ -166,15 +157,6 @@ def _places_in(state: Mapping[str, Any], pointer: str) -> list[str]:
     return [f"{pointer}/{name}" for name in found] if isinstance(found, Mapping) else []
 
 
-def _ancestors(recording: Recording, run: RunInfo) -> list[Branch]:
-    """The branches that lead to a run, the first one first; none for a trunk."""
-    lineage: list[Branch] = []
-    while run.branch is not None:
-        lineage.insert(0, run.branch)
-        run = recording.run(run.branch.parent)
-    return lineage
-
-
 def _has_perceived(recording: Recording, run: RunInfo, conversation: str) -> bool:
     return next(iter(recording.events(run.id, conversation, ("perceived",))), None) is not None
 
@@ -182,6 +164,14 @@ def _has_perceived(recording: Recording, run: RunInfo, conversation: str) -> boo
 def existing_branch(recording: Recording, made: Fork) -> RunInfo | None:
     """The newest run of the same branch, whatever has become of it."""
     return next((run for run in reversed(recording.runs()) if run.fingerprint == made.identity), None)
+
+
+def is_complete(recording: Recording, run: RunInfo | None) -> bool:
+    """Whether a branch was played to its end, and each of its questions was answered."""
+    if run is None or run.status != "finished":
+        return False
+    answers = [answer for id_ in recording.conversation_ids(run.id) for answer in recording.asks(run.id, id_)]
+    return all(answer.received is not None and answer.received.reply.error is None for answer in answers)
 
 
 class BranchRun(RunWithTests):
@@ -210,7 +200,8 @@ class BranchRun(RunWithTests):
     ) -> None:
         """Start recording the branch, or resume it if it was interrupted."""
         if resume or self._continues:
-            self.recorder = RunRecorder.resume(self.recording_path, self._made.identity, UNFINISHED, self._beside)
+            # A finished one is taken up again where answers ended in an error.
+            self.recorder = RunRecorder.resume(self.recording_path, self._made.identity, ANY_STATUS, self._beside)
             return
         settings = self._recorded_settings()
         self.recorder = RunRecorder.start(
@@ -237,13 +228,9 @@ class BranchRun(RunWithTests):
         return super().start_session(conversation, emit, backends=names, perceive=self._made.perceives)
 
     def plan(self, run_id: str, memories: Mapping[str, MemoryBackend], *, perceive: bool) -> ReplayPlan:
-        plan = super().plan(self._made.root, memories, perceive=perceive)
-        return replace(plan, edits=self._made.edits, earlier=tuple(_earlier(*each) for each in self._made.parents))
-
-
-def _earlier(until: int, settings: Mapping[str, Any]) -> EarlierLimits:
-    tokens = settings.get("context_tokens")
-    return EarlierLimits(until, settings["top_k"], lambda model, limited: context_budget(model, tokens, limited))
+        lineage = self._made.lineage
+        plan = super().plan(lineage.root, memories, perceive=perceive)
+        return replace(plan, edits=lineage.edits, earlier=lineage.earlier)
 
 
 class _Paid:

@@ -14,7 +14,7 @@ from memreplay.llm.catalogue import model_facts
 from memreplay.llm.model import AnswerRequest, Reply
 from memreplay.llm.prompts import context_of
 from memreplay.llm.tokens import token_counter
-from memreplay.paths import demo_recording
+from memreplay.paths import demo_recordings
 from memreplay.recording.counterfactuals import Reask, ReaskStore, ask_of, reasks_in
 from memreplay.recording.reader import Recording
 from memreplay.runtime.changes import (
@@ -27,6 +27,7 @@ from memreplay.runtime.changes import (
     selectable,
 )
 from memreplay.runtime.reasking import Reasking
+from memreplay.runtime.recorded import Lineage, lineage_of
 from memreplay.scoring.counterfactuals import FROM_MEMORY, INTERVENTIONS, Counterfactual, Intervention
 from memreplay.scoring.what_if import Given, GivenAnswers, given_answer
 from memreplay.settings import Settings
@@ -146,8 +147,14 @@ class OneAnswer:
 
     def _opened(self) -> Reasking:
         if self._reasking is None:
-            self._reasking = Reasking(self._settings, self._run_id, lambda sentence: None)
+            self._reasking = Reasking(self._settings, self._run_id, lambda sentence: None, self._lineage())
         return self._reasking
+
+    def _lineage(self) -> Lineage:
+        if self._path is None or not self._path.exists():
+            return Lineage()
+        with closing(Recording.open(self._path)) as recording:
+            return lineage_of(recording, recording.run(self._run_id))
 
     def _keep(self, reask: Reask) -> None:
         """Store a reply, and its score once it has one.
@@ -166,5 +173,4 @@ class OneAnswer:
 
 
 def _is_shipped(path: Path) -> bool:
-    demo = demo_recording()
-    return demo is not None and demo.resolve() == path.resolve()
+    return path.resolve() in {shipped.resolve() for shipped in demo_recordings()}

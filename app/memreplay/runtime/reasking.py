@@ -24,7 +24,7 @@ from memreplay.recording.counterfactuals import Reask, ReaskKey, ReaskStore, ask
 from memreplay.runtime.changes import AskableMemory, Change, Selection, WrongAnswers, changes_of, paid_replies
 from memreplay.runtime.memories import RunMemories
 from memreplay.runtime.models import RunModels
-from memreplay.runtime.recorded import MissingMemory, RebuiltMemory
+from memreplay.runtime.recorded import Lineage, MissingMemory, RebuiltMemory
 from memreplay.scoring.counterfactuals import Intervention
 from memreplay.settings import Settings
 from memreplay.timeline.timeline import Answer
@@ -72,10 +72,16 @@ class Progress:
 
 
 class Reasking:
-    """The models and the rebuilt memories of a recorded run. ``warn`` gets a sentence for each survived problem."""
+    """The models and the rebuilt memories of a recorded run, with what was changed by hand if it is a branch.
 
-    def __init__(self, settings: Settings, run_id: str, warn: Callable[[str], None]) -> None:
+    ``warn`` gets a sentence for each survived problem.
+    """
+
+    def __init__(
+        self, settings: Settings, run_id: str, warn: Callable[[str], None], lineage: Lineage | None = None
+    ) -> None:
         self.settings, self.run_id = settings, run_id
+        self._lineage = lineage or Lineage()
         self._models = RunModels(settings, lambda: run_id, warn)
         self._memories = RunMemories(settings)
         self._memories.use_models(self._models.extractor, self._models.chat)
@@ -136,7 +142,9 @@ class Reasking:
         def of(name: str) -> AskableMemory:
             if name not in made:
                 try:
-                    made[name] = RebuiltMemory(conversation, name, self._memories, self._answerer, self.settings)
+                    made[name] = RebuiltMemory(
+                        conversation, name, self._memories, self._answerer, self.settings, self._lineage
+                    )
                 except UsageError as error:
                     made[name] = MissingMemory(str(error))
             return made[name]

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memory_backends.base import MemoryBackend, Recall
+from memory_backends.editing import StoreEdit
 from memory_backends.registry import texts_to_embed
 from memory_backends.retrieval.embedding import MiniLMEmbedder
 from memreplay.conversations.exchanges import exchanges_of
 from memreplay.conversations.models import Conversation
 from memreplay.engine.backend_driver import BackendDriver
 from memreplay.engine.events import BackendFailed, ReplayEvent
-from memreplay.engine.session import Answerer, ReplayPlan, ReplaySession
-from memreplay.llm.tokens import token_counter
+from memreplay.engine.session import Answerer, EarlierLimits, ReplayPlan, ReplaySession
+from memreplay.llm.tokens import context_budget, token_counter
+from memreplay.recording.branches import Branch
+from memreplay.recording.reader import Recording, RunInfo
 from memreplay.runtime.embedders import EMBEDDED
 from memreplay.runtime.memories import RunMemories
 from memreplay.settings import Settings
@@ -62,16 +65,56 @@ def _as_setting(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+@dataclass(frozen=True)
+class Lineage:
+    """What was done by hand on the way to a branch: nothing for a trunk.
+
+    ``root`` is the id of the trunk, in whose namespace memory is rebuilt, so that keys and ids are the same.
+    ``edits`` are those of all branches up to this one, each with its turn; ``earlier`` are the limits before each.
+    """
+
+    root: str = "rebuilt"
+    edits: tuple[tuple[int, StoreEdit], ...] = ()
+    earlier: tuple[EarlierLimits, ...] = ()
+
+
+def lineage_of(recording: Recording, run: RunInfo, branch: Branch | None = None) -> Lineage:
+    """The lineage of a run, or of a branch that is to depart from it."""
+    branches = [] if branch is None else [branch]
+    while run.branch is not None:
+        branches.insert(0, run.branch)
+        run = recording.run(run.branch.parent)
+    if not branches:
+        return Lineage()
+    return Lineage(
+        root=branches[0].parent,
+        edits=tuple((each.turn, edit) for each in branches for edit in each.stores),
+        earlier=tuple(_earlier(each.turn, recording.run(each.parent).settings) for each in branches),
+    )
+
+
+def _earlier(until: int, settings: Mapping[str, Any]) -> EarlierLimits:
+    tokens = settings.get("context_tokens")
+    return EarlierLimits(until, settings["top_k"], lambda model, limited: context_budget(model, tokens, limited))
+
+
 class RebuiltMemory:
     """One memory of a recorded run, which ingests its conversation again at the first recall."""
 
     def __init__(
-        self, conversation: Conversation, name: str, memories: RunMemories, answerer: Answerer, settings: Settings
+        self,
+        conversation: Conversation,
+        name: str,
+        memories: RunMemories,
+        answerer: Answerer,
+        settings: Settings,
+        lineage: Lineage,
     ) -> None:
         """Raises UsageError if the memory cannot be created."""
         self._memory: MemoryBackend = memories.beside(conversation, name)
         self._conversation, self._name = conversation, name
         self._memories, self._answerer, self._settings = memories, answerer, settings
+        self._lineage = lineage
         self._session: ReplaySession | None = None
         self._failure: str | None = None
         self._lock = asyncio.Lock()
@@ -113,11 +156,14 @@ class RebuiltMemory:
         await self._memories.embed_ahead(texts)
         self._failure = None
         plan = ReplayPlan(
-            run_id="rebuilt",
+            run_id=self._lineage.root,
             models=self._settings.model,
             top_k=self._settings.top_k,
             perceive=self._memory.perceive_changes_recall,
             counter_of=token_counter,
+            edits=self._lineage.edits,
+            earlier=self._lineage.earlier,
+            edits_of_others=True,
         )
         memories = {self._name: self._memory}
         session = ReplaySession(self._conversation, memories, self._answerer, plan, self._note)

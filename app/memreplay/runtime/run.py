@@ -29,13 +29,9 @@ from memreplay.runtime.memories import RunMemories
 from memreplay.runtime.models import RunModels
 from memreplay.runtime.worker import Ports
 from memreplay.runtime.workers import Port, Workers, WorkerStatus
-from memreplay.settings import AS_GIVEN, Settings
+from memreplay.settings import AS_GIVEN, CHANGE_NO_ANSWER, Settings
 from memreplay.timeline.annotations import Annotations, SessionAnnotations
 from memreplay.timeline.event_store import EventArchive
-
-_SETTINGS_THAT_CHANGE_NO_ANSWER = frozenset(
-    {"fresh", "concurrency", "rpm", "tpm", "timeout", "cache", "offline", "redis_ttl", "workers", "cluster"}
-)
 
 
 class Run:
@@ -176,7 +172,7 @@ class Run:
             RecordingError: the file is unusable, or has no run to resume.
         """
         public = self.settings.public()
-        decisive = {name: value for name, value in public.items() if name not in _SETTINGS_THAT_CHANGE_NO_ANSWER}
+        decisive = {name: value for name, value in public.items() if name not in CHANGE_NO_ANSWER}
         identity = fingerprint({"settings": decisive, "conversations": dict(conversations)})
         if resume:
             self.recorder = RunRecorder.resume(self.recording_path, identity, resume)

@@ -22,6 +22,7 @@ from memreplay.scoring.comparisons import (
 from memreplay.scoring.repeats import Key, key_of
 from memreplay.scoring.results import Comparison
 from memreplay.scoring.statistics import mcnemar_exact
+from memreplay.settings import CHANGE_NO_ANSWER
 
 Kind = Literal["lost", "gained", "error", "other_failure", "other_ground", "other_answer"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -181,7 +182,7 @@ def blind_to_regressions(compared: RunComparison, alpha: float) -> list[Comparis
     ]
 
 
-_OF_THE_RUN = frozenset(
+_OF_THE_RUN = CHANGE_NO_ANSWER | frozenset(
     ["resume", "output", "recording", "estimate", "retry_errors", "backend", "closed_book_asked_along", "given"]
 )
 """Settings that change no answer, or show in the comparison itself."""

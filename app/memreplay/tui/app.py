@@ -245,11 +245,13 @@ class MemreplayApp(TerminalApp):
     async def _open_branch(self, source: ReplaySource, run_id: str) -> None:
         """Compare a branch with the same conversation of the run that it departs from."""
         await _loaded(*_SCREENS)
+        from memreplay.recording.branches import file_of_branches
         from memreplay.tui.screens.regression import RegressionScreen
         from memreplay.tui.sources import recorded_run
 
         assert source.recorded_in is not None
         path, parent = source.recorded_in
+        path = file_of_branches(path, parent)
         id_ = source.timeline.conversation.id
         try:
             trunk = await asyncio.to_thread(recorded_run, path, parent, id_)

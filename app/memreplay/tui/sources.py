@@ -13,7 +13,7 @@ from memreplay.errors import RecordingError
 from memreplay.paths import demo_recordings
 from memreplay.recording.annotations import annotations_of
 from memreplay.recording.bodies import reporting_damage
-from memreplay.recording.branches import Branch
+from memreplay.recording.branches import Branch, file_of_branches
 from memreplay.recording.overview import is_being_written
 from memreplay.recording.reader import AnswerKey, Recording, RunStatus
 from memreplay.scoring.attribution import LABELS, Label
@@ -306,6 +306,9 @@ def branches_of(source: ReplaySource) -> list[KnownBranch]:
     """
     assert source.recorded_in is not None
     path, run_id = source.recorded_in
+    path = file_of_branches(path, run_id)
+    if not path.exists():
+        return []
     with closing(Recording.open(path)) as recording:
         return [
             KnownBranch(run.id, run.branch.turn, run.branch.edit)

@@ -91,6 +91,12 @@ def stored_at(timeline: Timeline, backend: str, question: Question, turn: int) -
     return Answerable(question, timeline.conversation.turns_by_id).held_by(pieces)
 
 
+def has_written(timeline: Timeline, backend: str) -> bool:
+    """Whether any write of a memory is recorded: some write where no trace reaches."""
+    end = timeline.last_turn
+    return any(timeline.archive.written_at(backend, position) for position in range(end + 1))
+
+
 def given_holds(timeline: Timeline, question: Question, recall: Recall) -> bool:
     """Whether what a memory returned for the question holds the answer."""
     pieces = [

@@ -43,9 +43,13 @@ class Lifetimes:
         backends = memories_in(self._timeline)
 
         def found() -> Mapping[str, Lifetime]:
-            return asyncio.run(lifetimes(self._timeline, question, backends, "stored", None))
+            lives = asyncio.run(lifetimes(self._timeline, question, backends, "stored", None))
+            return {name: life for name, life in lives.items() if isinstance(life, Lifetime)}
 
         lives = await asyncio.to_thread(found)
+        if not lives:
+            self._host.report("What these memories wrote is not recorded.")
+            return
         self._strip.show_lifetimes(lives)
         self._host.paint_progress()
         self._host.announce(f"stored: {one_line(question.text)}")

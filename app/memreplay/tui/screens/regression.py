@@ -12,6 +12,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Footer
 
+from memory_backends.controls import CONTROLS
 from memreplay.debugger.what_if.divergence import diverges_at
 from memreplay.errors import MemreplayError
 from memreplay.recording.branches import Branch
@@ -133,7 +134,7 @@ class RegressionScreen(ListingScreen[None]):
         self._differ = {
             backend: await in_thread(self, diverges_at, trunk.timeline, other.timeline, backend)
             for backend in other.timeline.backends
-            if backend in trunk.timeline.backends
+            if backend in trunk.timeline.backends and backend not in CONTROLS
         }
         self._compare()
 
