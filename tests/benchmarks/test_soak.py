@@ -30,7 +30,7 @@ WARM = CONVERSATIONS // 4
 """Caches of limited size are full by then: they are made small."""
 
 MOST_KB_A_CONVERSATION = 4.0
-"""What a run keeps of each conversation until its end: less than one of them takes, which is some 300 KB."""
+"""What a run may keep of each conversation until its end, such as its name and the key of its row."""
 
 
 def many(folder: Path, number: int = CONVERSATIONS) -> Path:

@@ -28,7 +28,10 @@ from memreplay.timeline.fold import LazySequence
 if TYPE_CHECKING:
     from memreplay.recording.writer import RunRecorder
 
-_EVENTS_CACHED = 2048
+_EVENTS_CACHED = 256
+"""A retrieval of a long conversation takes over 100 KB once it is read."""
+
+_NEWEST_KEPT = 2048
 _CANDIDATES_CACHED = 4096
 _POSITIONS_CACHED = 64
 
@@ -190,7 +193,7 @@ class LiveArchive:
         ref = self._count
         self._count += 1
         self._newest[ref] = event
-        self._newest.pop(ref - _EVENTS_CACHED, None)
+        self._newest.pop(ref - _NEWEST_KEPT, None)
         if event.turn >= max(self._positions, default=0):
             self._positions.setdefault(event.turn, MemoryArchive())
             self._positions.pop(event.turn - _POSITIONS_CACHED, None)
