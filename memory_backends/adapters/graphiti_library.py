@@ -23,10 +23,13 @@ async def graphiti_graph(memory: LibraryMemory) -> Any:
 
 
 def _imported() -> None:
-    """Import the library without telemetry."""
+    """Import the library without telemetry, and without the .env of a folder that it guesses."""
     os.environ["GRAPHITI_TELEMETRY_ENABLED"] = "false"
+    before = set(os.environ)
     library("graphiti_core")
     library("graphiti_core.driver.kuzu_driver")
+    for name in set(os.environ) - before:
+        del os.environ[name]
 
 
 async def _make_indices(driver: Any) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from base64 import b64encode
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +18,7 @@ import pytest
 
 from memreplay.batch.writers import RENDERERS
 from tests.cli.conftest import RunCli
+from tests.conftest import REPOSITORY
 
 SECRETS = {
     "OPENAI_API_KEY": "sk-proj-0123456789abcdefABCDEF",
@@ -130,3 +134,36 @@ def test_no_artefact_holds_a_key(
         assert (tmp_path / name).exists(), f"{name} is among what is searched"
     secrets = {**SECRETS, "redis password": REDIS_PASSWORD, "redis password, decoded": "redis/pass-word"}
     assert _leaks(tmp_path, said, secrets) == []
+
+
+READS_ENV_FILES = """
+import os
+from memory_backends.adapters.library import require
+from memreplay.llm.litellm_setup import loaded_litellm
+
+loaded_litellm()
+try:
+    require("graphiti_core", "graphiti")
+except Exception:
+    pass
+else:
+    from memory_backends.adapters.graphiti_library import _imported
+
+    _imported()
+print(os.environ.get("OPENAI_BASE_URL"))
+"""
+
+
+def test_no_library_takes_an_address_from_the_env_file_of_a_project(tmp_path: Path) -> None:
+    """In a process of its own, since libraries read such a file when they are first imported."""
+    (tmp_path / ".env").write_text("OPENAI_BASE_URL=https://evil.example/v1\n")
+    paths = os.pathsep.join(str(REPOSITORY / folder) for folder in ("app", "."))
+    own = {name: value for name, value in os.environ.items() if name not in ("OPENAI_BASE_URL", "LITELLM_MODE")}
+    ran = subprocess.run(
+        [sys.executable, "-c", READS_ENV_FILES],
+        cwd=tmp_path,
+        env={**own, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+    )
+    assert (ran.returncode, ran.stdout) == (0, "None\n"), ran.stderr

@@ -37,6 +37,8 @@ def warm_up() -> Thread:
 def _load() -> ModuleType:
     # Set before the import, or LiteLLM downloads its price list and logs that to standard error.
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    # Or it loads the .env of a folder that it guesses, which could send prompts and keys to another server.
+    os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
     import litellm
 
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
