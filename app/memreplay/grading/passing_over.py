@@ -100,7 +100,9 @@ _ASKED_WHETHER: Final = re.compile(
     r"\b(?:ask(?:ed|s)?|wonder(?:ed|s)?|pregunt\w+)\b[^.,;\n]{0,30}\b(?:whether|if|si)\b[^.,;\n]{0,40}\Z"
 )
 _ASKS_WHAT_WAS_ASKED: Final = re.compile(r"\b(?:ask|wonder|question|pregunt)\w*")
-_ABOUT_ME: Final = re.compile(r"\b(?:my|mine|i|me|mi|mis|yo)\b")
+_ABOUT_ME: Final = re.compile(
+    r"\b(?:my|mine|i|me|mi|mis|yo|tengo|soy|estoy|vivo|trabajo|estudio|llevo|uso|juego|compre|pague|pedi|elegi|conduzco)\b"
+)
 _ABOUT_YOU: Final = re.compile(
     r"\W*(?:(?:and|but|whereas|while|however|y|pero|mientras(?: que)?),? )*"
     r"(?:(?P<yours>yours|your own|el tuyo|la tuya)|(?:you|tu) (?P<verb>\w+))\b"
@@ -140,31 +142,34 @@ _RELATIVE: Final = (
 )
 _OF_A_RELATIVE: Final = re.compile(
     r"(?:\A|(?<=[.!?;\n:] )|(?<=, )|(?<=but )|(?<=pero ))\W*(?:it was |it is |its |era |es )?"
-    rf"(?:your|tu)s? (?:\w+ )?(?P<who>{_RELATIVE})\b"
+    rf"(?P<whose>your|tus?|his|her|their|su|[^\W\d_]+) (?:\w+ )?(?P<who>{_RELATIVE})\b"
 )
 _OF_YOU: Final = re.compile(r"\b(?:you|yours|your own|tu|tuyo|tuya|te)\b")
 
 
 def _is_said_of_another(match: Match, given: Sequence[Token], plain: str, question: str) -> bool:
-    """The user asks about themselves; the reply speaks of a relative or friend whom the question does not name."""
+    """The reply speaks of a relative or friend of whom is asked about, and the question names no such person."""
     asked = folded(question)
-    if not _ABOUT_ME.search(asked):
-        return False
     start, end = given[match.first].start, given[match.last].end
-    bounds = [
-        found.end()
-        for found in re.finditer(
-            r"[.!?](?=\s|\Z)|[;\n]|,? \b(?=(?:but|whereas|while|pero|mientras)\b)", plain[:start]
-        )
-    ]
-    begin = bounds[-1] if bounds else 0
-    subject = None
-    for found in _OF_A_RELATIVE.finditer(plain, begin, start):
-        subject = found
-    if subject is None or re.search(rf"\b{subject['who']}", asked):
+    begin = max((found.end() for found in _CLAUSE.finditer(plain, 0, start)), default=0)
+    close = _CLAUSE.search(plain, end) or re.compile(r",|\Z").search(plain, end)
+    subject = next(iter([*_OF_A_RELATIVE.finditer(plain, begin, start)][::-1]), None)
+    if subject is None or close is None or re.search(rf"\b{subject['who']}", asked):
         return False
-    beside = plain[subject.end("who") : start] + plain[end : end + 40].split(".")[0]
-    return not _OF_YOU.search(beside)
+    whose = subject["whose"]
+    if whose in ("your", "tu", "tus"):
+        is_near = bool(_ABOUT_ME.search(asked))
+    else:
+        is_near = whose in ("his", "her", "their", "su") or re.search(rf"\b{whose}\b", asked) is not None
+        is_near = is_near and not _ABOUT_ME.search(asked)
+    beside = (
+        plain[subject.end("who") : start]
+        + plain[end : min(close.start(), (plain.find(",", end) + 1 or len(plain)))]
+    )
+    return is_near and not _OF_YOU.search(beside) and not _ASKS_WHO.search(asked)
+
+
+_ASKS_WHO: Final = re.compile(r"\b(?:who|whom|whose|quien|quienes)\b")
 
 
 def _answers_something_else(match: Match, given: Sequence[Token], plain: str, question: str) -> bool:
