@@ -53,9 +53,10 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --cache-dir .import_linter_cache
 
-# The long rows of the fault matrix: two hundred kills, every failing write, long fuzzing.
+# The long rows of the fault matrix: two hundred kills, every failing write, long fuzzing. It takes hours; a part of it:
+# make torture ONLY='-k "killed and [3]"'
 torture: $(VENV)/.dev
-	MEMREPLAY_TEST_TORTURE=50 $(BIN)/python -m pytest -n auto tests/faults
+	MEMREPLAY_TEST_TORTURE=50 $(BIN)/python -m pytest -n auto tests/faults tests/tui/test_random_walk.py $(ONLY)
 
 # Known vulnerabilities of what is installed. Needs pypi.org; says so where that cannot be reached.
 audit: $(VENV)/.dev

@@ -8,24 +8,22 @@ from pathlib import Path
 from statistics import linear_regression
 
 from memreplay.recording.reader import Recording
-from memreplay.timeline.timeline import Timeline
 from memreplay.tui.panels.architectures import panels_of
 from memreplay.tui.panels.panel import PAGES, DiffBase, Panel
-from tests.benchmarks.look import look_at, memory
+from tests.benchmarks.look import memory
 from tests.benchmarks.recordings import made
 
-TURNS, STEPS = 1000, 10_000
-WARM = 4 * TURNS
-"""After two passes forward and back each cache is as full as it becomes."""
+TURNS, STEPS = 500, 10_000
+WARM = 6 * TURNS
+"""After each page was passed forward and back, each cache is as full as it becomes."""
 
 STEPS_BETWEEN_SAMPLES = 250
 MOST_BYTES_A_STEP = 200.0
 _WIDTH, _ROWS = 60, 40
 
 
-def look(timeline: Timeline, panels: Iterable[Panel], position: int) -> None:
-    """What a screen shows at a position, compared with the one before."""
-    look_at(timeline, position)
+def look(panels: Iterable[Panel], position: int) -> None:
+    """What one page of the screen shows at a position, compared with the one before."""
     for panel in panels:
         document = panel.at(position, DiffBase("previous")).document
         shown = 0
@@ -38,14 +36,14 @@ def look(timeline: Timeline, panels: Iterable[Panel], position: int) -> None:
 def test_ten_thousand_steps_forward_and_back_take_no_more_memory(tmp_path: Path) -> None:
     recording = Recording.open(made(TURNS, tmp_path / "r.sqlite3"))
     timeline = recording.timeline(recording.run().id, "synthetic")
-    panels = [panel for name in timeline.backends for page in PAGES for panel in panels_of(timeline, name, page)]
+    pages = [[panel for name in timeline.backends for panel in panels_of(timeline, name, page)] for page in PAGES]
     samples: list[tuple[int, float]] = []
     cursor, direction = 0, 1
     for step in range(STEPS):
         if not 0 <= cursor + direction <= timeline.last_turn:
             direction = -direction
         cursor += direction
-        look(timeline, panels, cursor)
+        look(pages[step // TURNS % len(pages)], cursor)
         if step >= WARM and step % STEPS_BETWEEN_SAMPLES == 0:
             gc.collect()
             samples.append((step, memory() * 1e6))

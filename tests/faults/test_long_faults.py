@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from pathlib import Path
@@ -21,6 +22,7 @@ from memreplay.llm.prompts import build_request
 from memreplay.llm.rate_limiter import Clock, ModelUnavailableError, RateLimiters
 from memreplay.runtime.run import Run
 from memreplay.settings import read_settings
+from memreplay.timeline.timeline import Timeline
 from tests.cli.conftest import RunCli
 from tests.faults.test_stores import Impostor, impostor
 from tests.stubs.launcher import Launcher
@@ -211,6 +213,44 @@ def test_what_was_under_way_when_the_process_was_killed_is_counted_on_resume(
         ran = run_cli(*here, "--resume")
         assert ran.code == 0, ran.err
     assert "questions had been asked without a reply on disk, and asked again" in ran.err
+
+
+# ---- several at once on one real server ----------------------------------------------------------------------
+
+
+async def _lived_through(timeline: Timeline, redis_url: str, path: Path) -> None:
+    """A conversation is played as on the screen."""
+    run = Run(read_settings(backend=("hybrid", "full_context"), redis_url=redis_url), path)
+    session = run.start_session(timeline.conversation, timeline.append)
+    await session.open()
+    while not session.finished:
+        await session.step()
+    await session.close("resolved")
+    await run.finish("finished")
+
+
+def _rows(path: Path) -> list[tuple[str, ...]]:
+    rows = json.loads(path.read_text())["questions"]
+    return [(row["question_id"], row["backend"], row["outcome"], row["predicted"]) for row in rows]
+
+
+def test_a_screen_and_a_batch_on_one_real_server_do_not_disturb_each_other(
+    run_cli: RunCli, launcher: Launcher, tmp_path: Path
+) -> None:
+    asked = ("--batch", "--dataset", "identity-01", "--backend", "hybrid", "--backend", "full_context", "--output")
+    assert run_cli(*asked, tmp_path / "alone.json", "--recording", tmp_path / "alone.sqlite3").code == 0
+    (conversation,) = load(["identity-01"])
+    with started_valkey() as server:
+        beside = (*asked, tmp_path / "beside.json", "--recording", tmp_path / "beside.sqlite3")
+        batch = launcher.start(tmp_path / "log", *beside, "--redis-url", server.connection_url)
+        timeline = Timeline(conversation)
+        asyncio.run(_lived_through(timeline, server.connection_url, tmp_path / "screen.sqlite3"))
+        assert batch.wait() == 0, batch.said
+        with Redis.from_url(server.connection_url, decode_responses=True) as plain:
+            keys = plain.keys("full_history:*")
+            assert len(keys) == 2 and len({plain.get(key) for key in keys}) == 1, "each has the whole conversation"
+    assert timeline.played == len(conversation.turns)
+    assert _rows(tmp_path / "beside.json") == _rows(tmp_path / "alone.json")
 
 
 # ---- asked by hand on real servers -------------------------------------------------------------------------------
