@@ -4,7 +4,8 @@ Tokens buy turns and not whole exchanges: of an exchange often one turn answers 
 that ranks well near one that is already in joins its passage, that of the nearest, so that no two passages are
 entangled. Of one of the best turns that does not fit and is longer than a turn's share, the nearest
 sentences are taken. A passage is one hit: turns of one session, in order, under one date, with a line ``…``
-where turns between them were left out. A hit has ``TURNS_PER_HIT`` turns at most on the average of all hits.
+where turns between them were left out. One that has ``TURNS_PER_HIT`` turns takes only what lies between them, so
+that the first hits have little beside the best turns.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def _line(message: Message, sentences: Sequence[str], chosen: set[int]) -> str:
 
 
 TURNS_PER_HIT = 6
-"""How far down the ranking, in turns per hit, turns are taken in."""
+"""How many turns a passage grows to, and how far down the ranking, in turns per hit, turns are taken in."""
 
 TURNS_AN_EXCHANGE = 2
 """How far down the ranking, in turns per hit, a turn that does not fit may be taken in part."""
@@ -126,6 +127,17 @@ class Passage:
             return REACH + 1
         return min(abs(item.place - place) for place in self.members)
 
+    def takes(self, item: RankedTurn, others: Sequence[Passage]) -> bool:
+        """Whether a turn may join: it is near, no other passage lies between, and there is room for it."""
+        if self.distance(item) > REACH:
+            return False
+        nearest = min(self.members, key=lambda place: abs(place - item.place))
+        between = range(min(nearest, item.place) + 1, max(nearest, item.place))
+        if any(place in between for other in others if other is not self for place in other.members):
+            return False
+        is_inside = min(self.members) < item.place < max(self.members)
+        return is_inside or len(self.members) < TURNS_PER_HIT
+
     def is_adjacent_to(self, place: int) -> bool:
         """Whether a turn there needs no gap."""
         return any(beside in self.taken or beside in self.parts for beside in (place - 1, place + 1))
@@ -142,8 +154,9 @@ def passages_of(
     left = context_tokens
     room = context_tokens // max(top_k * TURNS_AN_EXCHANGE, 1)
     for rank, item in enumerate(ranked[: top_k * TURNS_PER_HIT]):
-        passage = min(passages, key=lambda passage: passage.distance(item), default=None)
-        if passage is None or passage.distance(item) > REACH:
+        taking = [passage for passage in passages if passage.takes(item, passages)]
+        passage = min(taking, key=lambda passage: passage.distance(item), default=None)
+        if passage is None:
             if len(passages) == top_k:
                 continue
             passage = Passage(best=item)

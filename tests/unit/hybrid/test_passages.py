@@ -91,6 +91,14 @@ def test_a_part_has_the_room_of_one_turn_of_an_exchange_and_only_the_best_stand_
     assert (passage.turns, passage.turns_in_part) == (("4", "5"), ())
 
 
+def test_a_passage_that_is_full_takes_only_what_lies_between_its_turns():
+    first, second = passages_of(ranked(0, 1, 2, 3, 4, 6, 7, 8, 5), 5, 10_000, count_words)
+    assert first.turns == ("0", "1", "2", "3", "4", "5", "6")
+    assert second.turns == ("7", "8")
+    (only,) = passages_of(ranked(*range(8)), 1, 10_000, count_words)
+    assert only.turns == ("0", "1", "2", "3", "4", "5"), "what does not fit is left to other hits, and here is none"
+
+
 @settings(max_examples=150, deadline=None)
 @given(places=st.permutations(range(40)), top_k=st.integers(1, 6), context_tokens=st.integers(0, 300))
 def test_passages_never_overlap_and_never_cost_more_than_the_budget(places, top_k, context_tokens):
