@@ -198,6 +198,12 @@ def test_an_unknown_question_or_measure_is_refused(run_cli: RunCli, trunk: Path)
     assert re.search(r"rag .* learnt at turn 6, known to the end", given.out), given.err
 
 
+def test_a_message_dropped_after_the_turn_leaves_memory_as_it_was_at_the_turn(run_cli: RunCli, trunk: Path) -> None:
+    dropped = run_cli("fork", trunk, "--at", 8, "--delete", "message:9")
+    turns = [int(turn) for turn in re.findall(r": memory differs from turn (\d+) on", dropped.out)]
+    assert len(turns) == 2 and min(turns) > 8, dropped.out
+
+
 def test_what_ended_in_an_error_is_asked_again_by_the_same_command(run_cli: RunCli, tmp_path: Path) -> None:
     recording = tmp_path / "r.sqlite3"
     with OpenAIServer(lambda received: answer("It was a walrus.")) as server:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from memory_backends.base import Exchange, Message
 from memreplay.conversations.models import Conversation, Turn
 
@@ -20,12 +22,13 @@ def message_of(conversation: Conversation, turn: Turn) -> Message:
     )
 
 
-def exchanges_of(conversation: Conversation) -> tuple[Exchange, ...]:
+def exchanges_of(conversation: Conversation, ends: Collection[int] = ()) -> tuple[Exchange, ...]:
     """Split the conversation into exchanges; every turn of user and assistant belongs to exactly one.
 
     An exchange begins at the start of a session and when the user speaks after the assistant. So consecutive turns
     of one role stay together, and a leading assistant turn or trailing user turn of a session forms its own
-    exchange.
+    exchange. One that ended at a turn in ``ends`` was complete before a branch departed there: what follows in the
+    branch does not continue it.
     """
     groups: list[list[Message]] = []
     previous: Turn | None = None
@@ -35,6 +38,7 @@ def exchanges_of(conversation: Conversation) -> tuple[Exchange, ...]:
         begins = (
             previous is None
             or previous.session != turn.session
+            or previous.number in ends
             or (previous.role == "assistant" and turn.role == "user")
         )
         if begins:

@@ -69,6 +69,7 @@ class ReplayPlan:
     """The settings of a replay: the models that it asks, the most hits of memory, and so on.
 
     ``edits`` are made by hand in every memory that holds what they edit, once this many turns were played.
+    ``ends_of_exchanges`` are turns of branches at which an exchange was complete.
     With ``edits_of_others`` none of these memories needs to hold what is edited.
     ``earlier`` limits, the earliest first, hold at the turns before other ones were chosen.
     ``ask_only`` names backends that are asked without ingesting the conversation. If ``shuffle_seed`` is set, it
@@ -89,6 +90,7 @@ class ReplayPlan:
     edits: tuple[tuple[int, StoreEdit], ...] = ()
     earlier: tuple[EarlierLimits, ...] = ()
     edits_of_others: bool = False
+    ends_of_exchanges: frozenset[int] = frozenset()
 
 
 class EditError(UsageError):
@@ -125,7 +127,8 @@ class ReplaySession:
         self._answerer = answerer
         self._plan = plan
         self._emit = emit
-        self._exchange_ending_at = {exchange.turn_number: exchange for exchange in exchanges_of(conversation)}
+        exchanges = exchanges_of(conversation, plan.ends_of_exchanges)
+        self._exchange_ending_at = {exchange.turn_number: exchange for exchange in exchanges}
 
     @property
     def finished(self) -> bool:

@@ -230,7 +230,9 @@ class BranchRun(RunWithTests):
     def plan(self, run_id: str, memories: Mapping[str, MemoryBackend], *, perceive: bool) -> ReplayPlan:
         lineage = self._made.lineage
         plan = super().plan(lineage.root, memories, perceive=perceive)
-        return replace(plan, edits=lineage.edits, earlier=lineage.earlier)
+        return replace(
+            plan, edits=lineage.edits, earlier=lineage.earlier, ends_of_exchanges=lineage.ends_of_exchanges
+        )
 
 
 class _Paid:

@@ -76,6 +76,7 @@ class Lineage:
     root: str = "rebuilt"
     edits: tuple[tuple[int, StoreEdit], ...] = ()
     earlier: tuple[EarlierLimits, ...] = ()
+    ends_of_exchanges: frozenset[int] = frozenset()
 
 
 def lineage_of(recording: Recording, run: RunInfo, branch: Branch | None = None) -> Lineage:
@@ -90,7 +91,17 @@ def lineage_of(recording: Recording, run: RunInfo, branch: Branch | None = None)
         root=branches[0].parent,
         edits=tuple((each.turn, edit) for each in branches for edit in each.stores),
         earlier=tuple(_earlier(each.turn, recording.run(each.parent).settings) for each in branches),
+        ends_of_exchanges=frozenset(each.turn for each in branches if _ends_an_exchange(recording, each)),
     )
+
+
+def _ends_an_exchange(recording: Recording, branch: Branch) -> bool:
+    """Whether an exchange was complete where a branch departs, so that memory has it."""
+    ends = (
+        exchange.turn_number
+        for exchange in exchanges_of(recording.conversation(branch.parent, branch.conversation))
+    )
+    return branch.turn in ends
 
 
 def _earlier(until: int, settings: Mapping[str, Any]) -> EarlierLimits:
@@ -164,6 +175,7 @@ class RebuiltMemory:
             edits=self._lineage.edits,
             earlier=self._lineage.earlier,
             edits_of_others=True,
+            ends_of_exchanges=self._lineage.ends_of_exchanges,
         )
         memories = {self._name: self._memory}
         session = ReplaySession(self._conversation, memories, self._answerer, plan, self._note)
