@@ -27,7 +27,7 @@ DEMOS = Path(__file__).resolve().parent / "demos"
 SESSIONS = (2, 3)
 """Sessions in a part: few, so that the recording stays small."""
 QUESTIONS = 6
-LARGEST = 2_500_000
+LARGEST = 1_500_000
 """Bytes of a demo."""
 
 Row = dict[str, Any]

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 from memory_backends.base import ChannelScore, Cut, Hit
 from memory_backends.stores.trace import (
@@ -123,10 +123,22 @@ def record_changed(path: Path, outcomes: Mapping[tuple[str, str], Outcome], **se
     return _recorded(path, (conversation().id,), changed, **settings)
 
 
+def record_interrupted(path: Path, turn: int) -> Path:
+    """The same run as it is saved when its user left after a turn."""
+
+    def until_then(event: ReplayEvent) -> ReplayEvent | None:
+        if isinstance(event, ConversationClosed):
+            return event.model_copy(update={"status": "cancelled"})
+        return event if event.turn <= turn else None
+
+    return _recorded(path, (conversation().id,), until_then, status="interrupted")
+
+
 def _recorded(
     path: Path,
     conversation_ids: tuple[str, ...],
-    change: Callable[[ReplayEvent], ReplayEvent] = lambda event: event,
+    change: Callable[[ReplayEvent], ReplayEvent | None] = lambda event: event,
+    status: Literal["finished", "interrupted"] = "finished",
     **changed: Any,
 ) -> Path:
     settings = {"model": [EXTRACTIVE_MODEL], "backend": list(BACKENDS), "top_k": 10, "embedder": "stub-embedder"}
@@ -134,9 +146,9 @@ def _recorded(
     recorder = RunRecorder.start(path, settings, ["tiny"], "fixed")
     for one in map(conversation, conversation_ids):
         recorder.add_conversation(one)
-        for event in events(one):
-            recorder.record(change(event))
-    recorder.finish("finished")
+        for event in filter(None, map(change, events(one))):
+            recorder.record(event)
+    recorder.finish(status)
     with closing(sqlite3.connect(path)) as file, file:
         file.execute("update runs set started_at = ?, finished_at = ?", (STARTED, STARTED))
     return path

@@ -98,7 +98,7 @@ async def test_two_recordings_show_what_was_fixed_what_broke_and_both_explanatio
         await until(pilot, lambda: "not retrieved" in text_of(pilot, "#legend"))
         scores = " ".join(text_of(pilot, "#scores").split())
         assert "settings top_k 10 → 20" in scores
-        assert "right accuracy fixed broken wrong otherwise p" in scores
+        assert "right accuracy fixed broken otherwise p" in scores
         assert "hybrid 2/3 → 3/3 67% → 100% +1 1 0 0 " in scores
         assert "full_context 2/3 → 1/3 67% → 33% -1 0 1 0 " in scores
         changes = text_of(pilot, "#questions").splitlines()

@@ -35,6 +35,19 @@ async def test_three_keys_lead_from_a_wrong_answer_to_where_it_should_have_been_
         assert found(pilot) == ""
 
 
+async def test_two_keys_lead_from_a_recording_to_the_missing_write_and_back_leads_to_the_reason(
+    recorded: Launch,
+) -> None:
+    async with open_replay(recorded) as pilot:
+        await pilot.press("r", "j", "w")
+        await until(pilot, lambda: pilot.app.screen is replay_of(pilot))
+        assert replay_of(pilot).cursor == 4
+        name, ledger = selected_panel(replay_of(pilot))
+        assert (name, ledger.selected) == ("promotions", DecisionSubject("hybrid", 4, "c4", None))
+        await pilot.press("backspace")
+        await explained(pilot)
+
+
 async def test_results_name_the_failures_and_are_narrowed_by_failure_and_by_disagreement(recorded: Launch) -> None:
     async with open_replay(recorded) as pilot:
         await pilot.press("r")

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pytest_textual_snapshot import SVGImageExtension
@@ -21,15 +21,15 @@ from memreplay.tui.screens.duel import DuelColumn
 from memreplay.tui.screens.regression import RegressionScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.widgets.lines_view import LinesView
-from tests.tui.builder import record_changed
+from tests.tui.builder import record, record_changed, record_interrupted
 from tests.tui.conftest import replay_of, until
 
 Compare = Callable[..., bool]
 Prepare = Callable[[Pilot[Any]], Awaitable[None]]
 
 SIZES = ((80, 24), (120, 36), (160, 45))
-LOOKS = (*product(SIZES, ("textual-dark", "textual-light")), (SIZES[0], "ansi-dark"))
-"""Each size in a dark and a light theme, and the smallest in the 16 colours of a terminal."""
+LOOKS = tuple(product(SIZES, ("textual-dark", "textual-light", "ansi-dark")))
+"""Each size in a dark and a light theme, and in the 16 colours of a terminal."""
 
 
 @pytest.fixture
@@ -52,6 +52,9 @@ def at_turn(turn: int, *keys: str) -> Prepare:
 async def listed(pilot: Pilot[Any]) -> None:
     """The start screen with its lists filled."""
     await until(pilot, lambda: pilot.app.screen.query_one("#datasets", OptionList).option_count == 2)
+    recordings = pilot.app.screen.query_one("#recordings", OptionList)
+    prompts = (str(recordings.get_option_at_index(at).prompt) for at in range(recordings.option_count))
+    await until(pilot, lambda: not any("…" in prompt for prompt in prompts))
 
 
 async def attributed(pilot: Pilot[Any]) -> None:
@@ -88,6 +91,29 @@ async def browsed(pilot: Pilot[Any]) -> None:
     await until(pilot, lambda: "×" in pilot.app.screen.query_one("#list", LinesView).text)
 
 
+Opens = Literal["conversation", "recording", "two runs", "interrupted", "three recordings"]
+
+
+def _opening(opens: Opens, launch: Launch, recorded: Launch, folder: Path) -> Launch:
+    match opens:
+        case "conversation":
+            return launch
+        case "recording":
+            return recorded
+        case "two runs":
+            outcomes: dict[tuple[str, str], Outcome] = {
+                ("q2", "hybrid"): "correct",
+                ("q3", "full_context"): "wrong",
+            }
+            return replace(recorded, against=record_changed(folder / "other.sqlite3", outcomes, top_k=20))
+        case "interrupted":
+            return replace(launch, recording=record_interrupted(folder / "stopped.sqlite3", 3))
+        case "three recordings":
+            stopped = record_interrupted(folder / "stopped.sqlite3", 3)
+            several = record(folder / "several.sqlite3", "tiny-01", "tiny-02")
+            return replace(launch, recordings=lambda: [*launch.recordings(), several, stopped])
+
+
 async def pictured(pilot: Pilot[Any]) -> str:
     """The screen when nothing on it changes any more."""
     before, now = "", pilot.app.export_screenshot()
@@ -106,14 +132,17 @@ async def pictured(pilot: Pilot[Any]) -> str:
         ("recording", explained),
         ("recording", duelling),
         ("recording", browsed),
+        ("two runs", compared),
+        ("interrupted", at_turn(5)),
+        ("three recordings", listed),
     ],
-    ids=["start", "replay", "results", "why", "duel", "browser"],
+    ids=["start", "replay", "results", "why", "duel", "browser", "regression", "interrupted", "recordings"],
 )
 async def test_main_screen(
-    snapshot: SnapshotAssertion, launch: Launch, recorded: Launch, opens: str, prepare: Prepare
+    snapshot: SnapshotAssertion, launch: Launch, recorded: Launch, tmp_path: Path, opens: Opens, prepare: Prepare
 ) -> None:
-    """Each at three sizes in a dark and a light theme: one app, since to start one costs more than all pictures."""
-    app = MemreplayApp(recorded if opens == "recording" else launch)
+    """Each at three sizes in three themes: one app, since to start one costs more than all pictures."""
+    app = MemreplayApp(_opening(opens, launch, recorded, tmp_path))
     async with app.run_test(size=SIZES[0]) as pilot:
         await prepare(pilot)
         for (width, height), theme in LOOKS:
@@ -122,14 +151,6 @@ async def test_main_screen(
             picture = await pictured(pilot)
             name = f"{width}x{height}-{theme.removeprefix('textual-')}"
             assert picture == snapshot(name=name, extension_class=SVGImageExtension)
-
-
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-def test_two_runs_compared(snap_compare: Compare, recorded: Launch, tmp_path: Path, size: tuple[int, int]) -> None:
-    outcomes: dict[tuple[str, str], Outcome] = {("q2", "hybrid"): "correct", ("q3", "full_context"): "wrong"}
-    other = record_changed(tmp_path / "other.sqlite3", outcomes, top_k=20)
-    app = MemreplayApp(replace(recorded, against=other))
-    assert snap_compare(app, terminal_size=size, run_before=compared)
 
 
 def test_help(snap_compare: Compare, recorded: Launch) -> None:

@@ -7,16 +7,20 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widgets import OptionList
+from textual.widgets._footer import FooterKey
 
 from memreplay.tui.launch import Launch
 from memreplay.tui.panels.panel import View, lines_view
 from memreplay.tui.recordings import described
 from memreplay.tui.screens.dialogs import PickScreen
 from memreplay.tui.text import shortened
+from memreplay.tui.widgets.lines_view import LinesView
+from tests.tui.builder import record_interrupted
 from tests.tui.conftest import open_replay, replay_of, until
-from tests.tui.looking import rested
+from tests.tui.looking import rested, text_of
 
 SIZES = [(80, 24), (120, 36), (160, 45)]
 _ID_OF_A_RUN = re.compile(r"[0-9a-f]{10,}|[0-9a-f]{8}-[0-9a-f]{4}")
@@ -103,7 +107,35 @@ async def test_a_panel_counts_all_points_before_it_names_collections(recorded: L
 
 
 def test_an_entry_of_the_list_fits_into_the_narrowest_list(path: Path) -> None:
-    rows = str(described(path)).split("\n")
-    assert rows[0] == "run", "the name has a row of its own"
-    assert rows[1].startswith("  finished  ")
-    assert all(cell_len(row) <= 36 for row in rows)
+    stopped = record_interrupted(path.with_stem("20260105-093000-123"), 3)
+    for one, state in ((path, "  finished  "), (stopped, "  interrupted at turn 3 of 8")):
+        rows = str(described(one)).split("\n")
+        assert rows[0] == one.stem, "the name has a row of its own"
+        assert rows[1].startswith(state)
+        assert all(cell_len(row) <= 36 for row in rows)
+
+
+@pytest.mark.parametrize("keys", [(), ("r",), ("r", "enter"), ("r", "enter", "a"), ("M",)], ids="-".join)
+async def test_on_80_columns_the_footer_has_room_for_help(recorded: Launch, keys: tuple[str, ...]) -> None:
+    async with open_replay(recorded, (80, 24)) as pilot:
+        await pilot.press(*keys)
+        await pilot.pause()
+        ends = {key.description: key.region.right for key in pilot.app.screen.query(FooterKey)}
+        assert 0 < ends["help"] <= 80
+
+
+async def test_the_selected_row_can_be_read_in_16_colours(recorded: Launch) -> None:
+    async with open_replay(recorded, (80, 24)) as pilot:
+        pilot.app.theme = "ansi-dark"
+        await pilot.press("r")
+        await until(pilot, lambda: "unparsed" in text_of(pilot, "#legend"))
+        view = pilot.app.screen.query_one("#questions", LinesView)
+        rows = view.render_lines(Region(0, 0, view.size.width + 2, view.size.height + 2))
+        row = next(row for row in rows if "▶" in row.text)
+        inks = {
+            (each.style.color.number, each.style.bgcolor.number)
+            for each in row
+            if each.text.strip() and each.style and each.style.color and each.style.bgcolor
+        }
+        blue, bright_white = 4, 15
+        assert {ink for ink, paper in inks if paper == blue} == {bright_white}, inks

@@ -252,7 +252,7 @@ def test_the_conversation_marks_the_cursor_evidence_sessions_and_what_is_to_come
     document = ConversationDocument(Timeline(conversation()))
     document.cursor = 5
     shown = text_of(document)
-    assert "── 11 Mar 2024 18:05 · session 2" in shown
+    assert "── session 2 · 11 Mar 2024 18:05" in shown, "on a narrow screen the number is seen first"
     assert "Marta moves to Girona." in shown
     assert "▶ 5 User  ◇ 3" in shown
     assert shown.count("▶") == 1

@@ -37,7 +37,9 @@ def described(path: Path) -> Content:
         (one_line(path.stem), "bold"),
         "\n  ",
         (f"{state}{where}", _STYLES[state]),
-        (f"  {_date(overview.started_at)}", "dim"),
+        # Where a run stopped takes a row: the list is narrow on a small screen.
+        ("  " if state == "finished" else "\n  "),
+        (_date(overview.started_at), "dim"),
         f"\n  {_few(overview.datasets)}",
         *((f"\n  {row}", "dim") for row in _scores(overview)),
     )

@@ -129,8 +129,8 @@ class ConversationDocument:
             return []
         if session.date is None and len(self._conversation.sessions) == 1:
             return []
-        date = f"{session.date.day} {session.date:%b %Y %H:%M} · " if session.date else ""
-        heading = [line(Span(f"── {date}session {session.number}", "title"), most=1)]
+        date = f" · {session.date.day} {session.date:%b %Y %H:%M}" if session.date else ""
+        heading = [line(Span(f"── session {session.number}{date}", "title"), hang=3, most=2)]
         if session.summary:
             heading.append(line(Span(f"  {one_line(session.summary)}", "dim"), hang=2, most=_ROWS_OF_SUMMARY))
         return heading

@@ -102,12 +102,12 @@ def comparison_lines(compared: RunComparison, settings: Sequence[tuple[str, Any,
         counts.setdefault(change.contestant, Counter())[change.kind] += 1
     rows = [_before_and_after(found, counts.get(_pair(found), Counter())) for found in compared.comparisons]
     adjusted = any(found.p_holm is not None for found in compared.comparisons)
-    heads = ("", "right", "accuracy", "", "fixed", "broken", "wrong otherwise", "p adjusted" if adjusted else "p")
+    heads = ("", "right", "accuracy", "", "fixed", "broken", "otherwise", "p adjusted" if adjusted else "p")
     table = [[Span(head, "dim") for head in heads], *rows] if rows else []
     widths = [max(cells(row[column].text) for row in table) for column in range(len(heads))] if rows else []
     for row in table:
         padded = [Span(pad(cell.text, width) + "  ", cell.tone) for cell, width in zip(row, widths, strict=True)]
-        lines.append(line(*padded, most=1))
+        lines.append(line(*padded[:-1], row[-1], most=1))
     lines += [line(Span(one_line(remark), "warn"), hang=2, most=2) for remark in compared.remarks]
     if compared.unpaired:
         lines.append(

@@ -68,6 +68,7 @@ class RegressionScreen(ListingScreen[None]):
             self._opened[0, trunk.timeline.conversation.id] = trunk
         self._differ: dict[str, int | None] | None = None
         self.document = RegressionDocument(())
+        self._score_lines: Sequence[Line] = ()
 
     @property
     def picture_name(self) -> str:
@@ -109,7 +110,6 @@ class RegressionScreen(ListingScreen[None]):
             known = [_identity(change) for change in self.document.changes]
             self.document.cursor = known.index(_identity(selected)) if _identity(selected) in known else 0
         self._show_scores([*fork, *comparison_lines(compared, settings)])
-        self.query_one(Details).styles.height = 7 if self.size.height < _SHORT else 9
         count = len(compared.changes)
         listing.border_title = Content(f"changed answers · {count:,} · {compared.alike:,} did not change")
         listing.show(self.document, in_view=self.document.cursor if count else None)
@@ -118,7 +118,13 @@ class RegressionScreen(ListingScreen[None]):
         )
         self.moved()
 
+    def on_resize(self) -> None:
+        if self._score_lines:
+            self.call_after_refresh(self._show_scores, self._score_lines)
+
     def _show_scores(self, lines: Sequence[Line]) -> None:
+        self._score_lines = lines
+        self.query_one(Details).styles.height = 7 if self.size.height < _SHORT else 9
         scores = self.query_one("#scores", Scores)
         rows = len(wrapped(lines, self.size.width - 4))
         scores.styles.height = min(rows, _MOST_OF_SCORES) + (1 if self.size.height < _SHORT else 2)

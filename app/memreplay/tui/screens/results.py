@@ -64,7 +64,7 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
         """What the header says: the kind of results, whose they are, and how much there is of them."""
 
     @abstractmethod
-    def explain(self, answer: Answer) -> None:
+    def explain(self, answer: Answer, *, to_write: bool = False) -> None:
         """Open the page that explains an answer."""
 
     def compose(self) -> ComposeResult:
@@ -276,6 +276,14 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
         else:
             self.explain(answer)
 
+    def action_write(self) -> None:
+        """Past the explanation to the write; going back leads to the explanation."""
+        answer = self.document.selected_answer
+        if answer is None:
+            self.notify("This architecture was not asked this question.", markup=False)
+        else:
+            self.explain(answer, to_write=True)
+
 
 class ResultsScreen(QuestionsScreen[Destination | None]):
     """Returns where the user wants to look in the replay, or None."""
@@ -311,8 +319,9 @@ class ResultsScreen(QuestionsScreen[Destination | None]):
     async def _attribute(self) -> None:
         self.show_labels(await in_thread(self, labels_of, self._timeline, self._matrix.table))
 
-    def explain(self, answer: Answer) -> None:
-        self.app.push_screen(WhyScreen(self._timeline, answer, self._load_annotations), self._left_why)
+    def explain(self, answer: Answer, *, to_write: bool = False) -> None:
+        why = WhyScreen(self._timeline, answer, self._load_annotations, to_write=to_write)
+        self.app.push_screen(why, self._left_why)
 
     def _left_why(self, destination: Destination | None) -> None:
         match destination:

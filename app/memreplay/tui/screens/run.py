@@ -99,15 +99,15 @@ class RunScreen(QuestionsScreen[None]):
 
     # ---- into a conversation -------------------------------------------------------------------------------
 
-    def explain(self, answer: Answer) -> None:
-        self._explain(answer.asked.conversation, key_of(answer))
+    def explain(self, answer: Answer, *, to_write: bool = False) -> None:
+        self._explain(answer.asked.conversation, key_of(answer), to_write)
 
     def action_jump(self) -> None:
         if self.document.selected_question is not None:
             self._jump(self.document.selected_question)
 
     @work(group="opening", exclusive=True)
-    async def _explain(self, conversation: str, key: AskKey) -> None:
+    async def _explain(self, conversation: str, key: AskKey, to_write: bool) -> None:
         source = await self._opened(conversation)
         if source is None:
             return
@@ -115,7 +115,7 @@ class RunScreen(QuestionsScreen[None]):
         if answer is None:
             self.notify(_ANOTHER_RUN, markup=False)
             return
-        why = WhyScreen(source.timeline, answer, source.load_annotations, source)
+        why = WhyScreen(source.timeline, answer, source.load_annotations, source, to_write=to_write)
         match await self.app.push_screen_wait(why):
             case None:
                 pass

@@ -67,9 +67,15 @@ class WhyScreen(Screen[Destination | None]):
         answer: Answer,
         load_annotations: Callable[[], Annotations],
         source: ReplaySource | None = None,
+        *,
+        to_write: bool = False,
     ) -> None:
-        """``source`` is where the answer was recorded, if no replay of it is open."""
+        """``source`` is where the answer was recorded, if no replay of it is open.
+
+        ``to_write``: go on to where the evidence should have been written as soon as that is known.
+        """
         super().__init__()
+        self._goes_on = to_write
         self._load_annotations, self._source = load_annotations, source
         asked = answer.asked
         question = timeline.question(asked.question_id) or typed_question(asked.typed or "")
@@ -104,6 +110,9 @@ class WhyScreen(Screen[Destination | None]):
         self._explanations = await in_thread(self, explain_answers, self._timeline, self._answers)
         if self in self.app.screen_stack:  # else the user has left
             self._paint()
+            if self._goes_on and self.app.screen is self:
+                self._goes_on = False
+                self.action_write()
 
     def _paint(self) -> None:
         answer, asked = self.answer, self.answer.asked

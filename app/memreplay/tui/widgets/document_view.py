@@ -55,14 +55,23 @@ class RowPainter:
         if self._base is None:
             self._base = self._view.rich_style
         whole = base = self._base
+        over = Style.null()
         if row is not None and row.fill is not None:
-            base = base + self._tone(row.fill)
+            fill = self._tone(row.fill)
+            base = base + fill
+            # A fill with a colour of its own is one that most colours cannot be read on.
+            over = Style(color=fill.color)
         spans = () if row is None else row.spans
-        strip = Strip([Segment(span.text, base + self._tone(span.tone)) for span in spans])
+        strip = Strip([Segment(span.text, self._on(base, whole, span.tone, over)) for span in spans])
         strip = strip.adjust_cell_length(width, base)
         if place is None:
             return strip
         return Strip([*strip, Segment(" ", whole + self._tone("thumb") if place else whole)], width + 1)
+
+    def _on(self, base: Style, whole: Style, tone: Tone, over: Style) -> Style:
+        """A tone on a row that may be filled; a reversed one keeps its own colours."""
+        style = self._tone(tone)
+        return whole + style if over.color and style.reverse else base + style + over
 
     def frame(self, titles: object, draw: Callable[[], Frame]) -> Frame:
         """The borders; drawn again if the titles in them changed."""
