@@ -199,6 +199,10 @@ def is_correction(sentence: str) -> bool:
     return bool(_MARKER.search(sentence) or value_taken_back(sentence))
 
 
+_BREAKS_OFF = LazyPattern(r"\s(?:on|in|at|to|of|for|with|from|by|into|en|de|a|con|por|para)$", re.IGNORECASE)
+"""A stretch of a clause that ends with a preposition names nothing."""
+
+
 def value_taken_back(sentence: str) -> str | None:
     """The value that the sentence says is wrong (``eleven`` of "fourteen, not eleven"), if it names one."""
     if _NOBODY.search(sentence):
@@ -206,7 +210,7 @@ def value_taken_back(sentence: str) -> str | None:
     for pattern in (*_CONTRASTED, *RETRACTED, *_EXCHANGED):
         for found in pattern.finditer(sentence):
             value = clean_value(found["value"])
-            if value and value.casefold() not in _NO_VALUE:
+            if value and value.casefold() not in _NO_VALUE and not _BREAKS_OFF.search(value):
                 return value
     return None
 

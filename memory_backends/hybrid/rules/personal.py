@@ -12,7 +12,7 @@ _ADVERB = (
 )
 _ROLE = (
     r"(?!(?:same|one|only|first|part|mix|kind|sort|member|bit|little|lot|fan|huge|big|total|great|such|mess|wreck|bad|good|very|pretty|few|couple|week|day|while"
-    r"|hundred|half|poco|bien|mal)\b)"
+    r"|hundred|half|poco|bien|mal|idiot|fool|moron|genius|disaster|failure|nightmare|monster|saint|liar|coward|clown|joke|mess|idiota|tont[oa]|desastre|genio)\b)"
 )
 _KIN = (
     r"wife|husband|partner|(?:boy|girl)?friend|fianc[ée]e?|mother|mom|mum|father|dad|son|daughter|brother|sister"

@@ -97,10 +97,10 @@ LEAST: dict[str, dict[str, tuple[int, int]]] = {
     "developed_on": {
         "personal": (58, 62),
         "instruction": (27, 27),
-        "technical": (92, 97),
+        "technical": (91, 97),
         "preference": (12, 13),
-        "correction": (108, 112),
-        "ended": (94, 107),
+        "correction": (107, 112),
+        "ended": (93, 107),
     },
 }
 """Statements of each kind that are at least promoted, and old values that are ended, of how many."""
