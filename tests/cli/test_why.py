@@ -75,6 +75,10 @@ def test_what_memory_lost_is_repaired_by_adding_it_and_not_by_asking_again(run_c
         if row["failure"] in LOST:
             assert repaired(row, "evidence_added") is True, row
             assert (row["cure"], repaired(row, "unchanged")) == ("confirmed", False)
+    # Some of what was cut fits into twice the room, and some of what was not retrieved is among twice the hits.
+    for label, change in (("cut", "double_budget"), ("not_retrieved", "double_top_k")):
+        assert any(repaired(row, change) for row in rows if row["failure"] == label), (label, change)
+    assert not any(repaired(row, "closed_book") for row in rows)
     assert all(row["counterfactuals"] for row in results["questions"] if row["outcome"] == "wrong")
     for backend in results["backends"].values():
         assert backend["what_if"]["waterfall"][-1]["accuracy"] == 1
