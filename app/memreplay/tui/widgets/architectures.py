@@ -62,11 +62,13 @@ class PanelView(LinesView):
 
     def _title(self) -> None:
         """Name the panel in its borders, as far as there is room."""
-        width = self.outer_size.width
-        if self._view is None or not width:
+        if self._view is None:
             return
-        # Low panels have no lower border.
-        titles = self._view.borders(width - AROUND_A_TITLE, lower=not self.screen.has_class("-short"))
+        if width := self.outer_size.width:
+            # Low panels have no lower border.
+            titles = self._view.borders(width - AROUND_A_TITLE, lower=not self.screen.has_class("-short"))
+        else:
+            titles = self._view.title.split(" · ")[0], ""  # until the first layout
         if titles != self._titles:
             self._titles = titles
             self.border_title = Content(titles[0])
