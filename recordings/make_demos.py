@@ -240,7 +240,11 @@ def _cut_notes(timeline: Timeline, question: dict[str, Any], rows: dict[str, Row
 
 
 def _corrected(question: dict[str, Any], rows: dict[str, Row]) -> bool:
-    return bool(question.get("supersedes")) and _lost(rows.get("rag"), "stale") and _is_right(rows.get("hybrid"))
+    rag = rows.get("rag")
+    if rag is None or rag["outcome"] != "wrong" or not _is_right(rows.get("hybrid")):
+        return False
+    reply = (rag["predicted"] or "").casefold()
+    return any(value.casefold() in reply for value in question.get("supersedes") or ())
 
 
 def _corrected_notes(timeline: Timeline, question: dict[str, Any], rows: dict[str, Row]) -> list[Bookmark]:
@@ -256,7 +260,7 @@ def _corrected_notes(timeline: Timeline, question: dict[str, Any], rows: dict[st
         Bookmark(mark="1-old", turn=old, note=f"The old value. Asked later: {question['question']}"),
         Bookmark(mark="2-new", turn=new, note=f"Corrected here: {question['expectedAnswer']}. Step on, and see who notes it"),
         Bookmark(
-            mark="3-stale",
+            mark="3-outdated",
             turn=timeline.last_turn,
             note=f"rag answers “{_short(reply)}”, the old value; hybrid is right. r, then enter, says why",
         ),

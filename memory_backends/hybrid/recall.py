@@ -93,9 +93,10 @@ class RecallLimits:
         return self.top_k * TURNS_PER_HIT + self.depth
 
     def hits_of(self, tier: str) -> int:
-        """Most hits of a tier."""
+        """Most hits of a tier; at least one for that with most of the room, as facts have without passages."""
         share = self.shares.get(tier, 0.0)
-        return max(int(share * self.top_k), 1 if share and self.top_k >= LEAST_TOP_K_TO_SHARE else 0)
+        has_a_place = share > 0.5 or (share and self.top_k >= LEAST_TOP_K_TO_SHARE)
+        return max(int(share * self.top_k), 1 if has_a_place else 0)
 
     @property
     def known(self) -> int:

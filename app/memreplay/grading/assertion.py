@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final, Literal
 
 from memreplay.grading.equivalence import Match, content_of, enumeration, matches, quantity_in, same_token
@@ -229,6 +230,8 @@ def _is_denied(match: Match, given: Sequence[Token], reply: str, answer: str, qu
     """A negation governs the answer: "not X", "rather than X", "did not move to X"."""
     if any(token.text in _NEGATIONS for token in tokens_of(answer)):
         return False
+    if _denies_a_part(given[match.first : match.last + 1]):
+        return True
     plain = folded(reply)
     start, end = given[match.first].start, given[match.last].end
     asks_what_failed = _NEGATIVE_QUESTION.search(folded(question)) or _ASKS_WHAT_FAILED.search(folded(question))
@@ -257,6 +260,15 @@ def _is_denied(match: Match, given: Sequence[Token], reply: str, answer: str, qu
     if near and near[-1] in _PLAIN_DENIALS and words[-1] != "no":
         return not (_ASKS_WHAT_TO_AVOID.search(folded(question)) and not _OTHERWISE.match(plain, end))
     return not _NEGATIVE_QUESTION.search(folded(question))
+
+
+def _denies_a_part(matched: Sequence[Token]) -> bool:
+    """ "Friday, not Tuesday" has both words of "Tuesday and Friday"; in "flat no. 4", "no" is no denial."""
+    return any(
+        one.text == "instead"
+        or (one.text in _PLAIN_DENIALS and not (one.text == "no" and following.kind == "number"))
+        for one, following in pairwise(matched)
+    )
 
 
 def _clause_before(first: int, given: Sequence[Token]) -> Sequence[Token]:

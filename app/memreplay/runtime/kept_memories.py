@@ -12,7 +12,6 @@ import inspect
 import json
 import os
 import shutil
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -38,6 +37,8 @@ FORMAT = 1
 
 MOST_BYTES = 2 * 1024**3
 """Beyond this the memories that were used longest ago are removed."""
+
+_THIS_PROCESS = uuid4().hex
 
 _EVENTS, _HELD, _MEMORY = "events.jsonl.gz", "held.json", "memory"
 
@@ -136,18 +137,24 @@ def _prefixes(conversation_id: str, exchanges: Sequence[Exchange]) -> list[str]:
 def identity(name: str) -> list[str]:
     """Which code writes: the memory's name, the source of its class and bases, and the version of its library."""
     found = backend_class(name)
-    sources = [
-        inspect.getsourcefile(each)
-        for each in found.__mro__
-        if each.__module__ in sys.modules and each is not object
-    ]
-    digests = [
-        sha256(Path(source).read_bytes()).hexdigest() for source in sources if source and Path(source).is_file()
-    ]
+    sources = [source for each in found.__mro__ if (source := _source_of(each)) is not None]
+    if _source_of(found) is None:
+        # Code that no file has can be told apart in this process alone.
+        return [name, _THIS_PROCESS, str(id(found))]
+    digests = [sha256(source.read_bytes()).hexdigest() for source in sources if source.is_file()]
     library = getattr(found, "distribution", None)
     with suppress(PackageNotFoundError):
         return [name, *digests, version(library) if library else ""]
     return [name, *digests]
+
+
+def _source_of(found: type) -> Path | None:
+    """The file of a class; None for one of Python's own, and one that a notebook or the prompt defined."""
+    try:
+        source = inspect.getsourcefile(found)
+    except TypeError:
+        return None
+    return Path(source) if source is not None else None
 
 
 def _write_events(path: Path, events: Sequence[ReplayEvent]) -> None:

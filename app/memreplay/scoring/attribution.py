@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import islice
 from typing import Literal, get_args
 
 from memory_backends.controls import CLOSED_BOOK
@@ -149,9 +150,9 @@ class Attributor:
             return self._reader_failed(question, stages, score)
         if stages.are_not_recorded:
             return Attribution(label="not_visible", detail=_NOT_RECORDED)
-        return self._lost(answerable, stages)
+        return self._lost(answerable, stages, score)
 
-    def _lost(self, answerable: Answerable, stages: Stages) -> Attribution:
+    def _lost(self, answerable: Answerable, stages: Stages, score: Score) -> Attribution:
         if not answerable.evidence:
             match lost_as_a_whole(answerable, stages):
                 case "cut":
@@ -164,24 +165,31 @@ class Attributor:
                     )
         missing = [trail for trail in self._trails(answerable.question, stages) if trail.lost_at is not None]
         first = min(missing, key=lambda trail: STAGES.index(trail.lost_at))
+        outdated = self._outdated_reply(answerable.question, stages, score)
         return Attribution(
             label=first.lost_at,
             loss=first.loss,
-            detail=" ".join(trail.sentence for trail in missing),
+            detail=" ".join([*(trail.sentence for trail in missing), *outdated]),
             ranks={trail.turn: trail.ranks for trail in missing if trail.ranks},
         )
 
     def _reader_failed(self, question: Question, stages: Stages, score: Score) -> Attribution:
         """The prompt held the answer: an outdated value was preferred, the model abstained, or misread it."""
-        said = score.predicted or ""
-        for old, since in self._outdated(question, stages.memory):
-            if self._prefers(old, said, question):
-                return Attribution(label="stale", detail=f"It answered “{old}”, which {since} replaced.")
-        if is_abstention(said):
+        for sentence in self._outdated_reply(question, stages, score):
+            return Attribution(label="stale", detail=sentence)
+        if is_abstention(score.predicted or ""):
             return Attribution(
                 label="abstained", detail="The prompt held the answer, and the model said that it was not there."
             )
         return Attribution(label="misread", detail="The prompt held the answer, and the model gave another.")
+
+    def _outdated_reply(self, question: Question, stages: Stages, score: Score) -> list[str]:
+        """A sentence that the reply gives an outdated value; nothing where it gives none."""
+        said = score.predicted or ""
+        replies = (
+            pair for pair in self._outdated(question, stages.memory) if self._prefers(pair[0], said, question)
+        )
+        return [f"It answered “{old}”, which {since} replaced." for old, since in islice(replies, 1)]
 
     @staticmethod
     def _prefers(old: str, said: str, question: Question) -> bool:

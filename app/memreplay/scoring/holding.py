@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from memreplay.conversations.models import Question, Turn
+from memreplay.grading.assertion import asserted
 from memreplay.grading.equivalence import contains, content_of, has_the_letters_of, same_token, stem_keys
 from memreplay.grading.tokens import tokens_of
 from memreplay.grading.vocabulary import IRREGULAR_PASTS
@@ -137,7 +138,9 @@ class Answerable:
                     if evidence.isdisjoint(piece.turns | piece.verbatim)
                     and all(has_the_letters_of(answer, piece.text) for answer in wanted)
                 ]
-                among += [self._relevant_part(piece) if _is_short(wanted) else piece.text for piece in others]
+                among += [
+                    self._relevant_part(piece, wanted) if _is_short(wanted) else piece.text for piece in others
+                ]
             if not is_specific:
                 # A text of unknown origin counts where it says the answer of what is asked about.
                 unlinked = (piece.text for piece in pieces if not (piece.turns or piece.verbatim))
@@ -151,15 +154,17 @@ class Answerable:
                 return True
         return False
 
-    def _relevant_part(self, piece: Piece) -> str:
+    def _relevant_part(self, piece: Piece, wanted: Sequence[str]) -> str:
         """What can hold a short answer: it also occurs in turns that have nothing to do with the question.
 
-        Of a text from other turns than the evidence's, the lines that are about what is asked. A text of
-        unknown origin counts as a whole, and so does every text where the dataset names no evidence.
+        Of a text from other turns than the evidence's, the lines that are about what is asked and do not deny the
+        answer ("Mondays and Wednesdays instead of Tuesdays and Thursdays" does not hold "Mondays and Thursdays").
+        A text of unknown origin counts as a whole, and so does every text where the dataset names no evidence.
         """
         if not self.evidence or not (piece.turns or piece.verbatim):
             return piece.text
-        return "\n".join(said for said in piece.text.splitlines() if self._is_about(said))
+        lines = (said for said in piece.text.splitlines() if self._is_about(said))
+        return "\n".join(said for said in lines if not any(_denies(answer, said) for answer in wanted))
 
     def _is_about(self, said: str) -> bool:
         """Whether a text shares a word with the question that tells what it is about.
@@ -190,6 +195,11 @@ def _words_of(said: str) -> frozenset[_Word]:
     words = [token for _, token in content_of(tokens_of(said)) if token.kind == "word"]
     pasts = (IRREGULAR_PASTS.get(token.text) for token in words)
     return frozenset([*(key for token in words for key in stem_keys(token)), *(past for past in pasts if past)])
+
+
+@lru_cache(maxsize=16384)
+def _denies(answer: str, said: str) -> bool:
+    return has_the_letters_of(answer, said) and asserted(answer, said)[1] in ("denied", "superseded")
 
 
 def _is_short(wanted: Sequence[str]) -> bool:

@@ -19,6 +19,7 @@ SOMETHING_ELSE = [
     ("Who repaired the roof?", "Tom", "Tom came over for chess."),
     ("How many litres does the tank hold?", "60 litres", "They drank 60 litres of beer at the party."),
     ("Which day is choir practice?", "Tuesday", "On Tuesday the plumber comes."),
+    ("When is the shop open?", "Tuesday and Friday", "The shop opens on Monday and Friday, not Tuesday."),
 ]
 THE_SAME = [
     ("What is my cat's name?", "Luna", "The user's cat Luna is on a diet."),
