@@ -165,6 +165,11 @@ def _child(order: dict[str, Any]) -> None:
         sys.argv = ["memreplay", *order["arguments"]]
         from memreplay.__main__ import main
 
+        try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        except KeyboardInterrupt:
+            # It came before any line of memreplay ran.
+            os._exit(130)
         main()
         code = 0
     except SystemExit as end:
@@ -189,9 +194,11 @@ def _serve() -> None:
     context_window("openai/stub")
     for line in sys.stdin:
         order = json.loads(line)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         pid = os.fork()
         if pid == 0:
             _child(order)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         print(json.dumps({"pid": pid}), flush=True)
         _, status = os.waitpid(pid, 0)
         print(json.dumps({"code": os.waitstatus_to_exitcode(status)}), flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -100,6 +101,14 @@ async def test_an_interrupted_recording_shows_what_memory_never_heard(stopped: L
             await pilot.pause()
             shown = panel_text(screen, "full_context", "context log")
             assert ("memory never heard this turn" not in shown) == heard, turn
+
+
+async def test_an_interrupted_batch_run_names_what_continues_it(stopped: Launch) -> None:
+    assert stopped.recording is not None
+    with closing(sqlite3.connect(stopped.recording)) as file, file:
+        file.execute("UPDATE runs SET settings = json_set(settings, '$.closed_book_asked_along', json('true'))")
+    async with open_replay(stopped) as pilot:
+        assert "interrupted at turn 3 · --resume continues it" in header_of(pilot)
 
 
 async def test_an_interrupted_recording_is_continued_live_in_the_same_file(stopped: Launch) -> None:

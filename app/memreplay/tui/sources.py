@@ -89,6 +89,11 @@ class ReplaySource:
         return timeline.played if timeline.played < timeline.last_turn and timeline.backends else None
 
     @property
+    def how_it_continues(self) -> str:
+        """What continues an interrupted run: a key, or the command that started it without a screen."""
+        return "--resume continues it" if self.settings.get("closed_book_asked_along") else "L continues it live"
+
+    @property
     def shows_memory(self) -> bool:
         """Whether it knows what memories hold: an imported run of another program does not."""
         return "imported_from" not in self.settings

@@ -232,7 +232,7 @@ class Inspection:
         if self._source.handle is not None:
             return "No question was asked yet: G plays the remaining turns and asks them."
         if self._source.is_unfinished:
-            return "This run was interrupted before its questions: L continues it live."
+            return f"This run was interrupted before its questions: {self._source.how_it_continues}."
         return "No question was asked in this recording: a asks one by hand."
 
     def show_run(self) -> None:

@@ -180,7 +180,7 @@ class ReplayScreen(Screen[None]):
     def paint_header(self) -> None:
         progress = self.playback.autoplay_label or self.asking.progress
         if self.source.stopped_at is not None and not progress:
-            progress = f"interrupted at turn {self.source.stopped_at} · L continues it live"
+            progress = f"interrupted at turn {self.source.stopped_at} · {self.source.how_it_continues}"
         if self.player is not None and not progress:
             progress = self.player.progress
         spans = header_spans(
