@@ -32,7 +32,7 @@ class Source:
     prefix: str = ""
 
     def backends(self, timeline: Timeline) -> list[str]:
-        """The memories of a conversation, without a baseline that was only asked along."""
+        """The memories of a conversation, without a baseline that the run added by itself."""
         return [name for name in timeline.backends if name in self.run.settings.get("backend", timeline.backends)]
 
     def conversations(self, ids: Sequence[str] | None = None) -> Iterator[tuple[Conversation, Asks]]:

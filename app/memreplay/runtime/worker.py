@@ -71,7 +71,7 @@ def versions(backends: Sequence[str] = ()) -> dict[str, str]:
 
 
 def _version_of(backend: str) -> str:
-    """The code of a memory of the user's own, or why it cannot be had."""
+    """The code of a memory of the user's own, or why it cannot be loaded."""
     try:
         return sha256(repr(identity(backend)).encode()).hexdigest()[:12]
     except BackendError as error:
