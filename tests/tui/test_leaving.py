@@ -144,6 +144,7 @@ def test_ended_from_outside_a_run_is_interrupted_in_its_recording(tmp_path: Path
         terminal.wait_for(b"turn 1/")
         process.send_signal(number)
         terminal.wait_for(b"\x1b[?1049l")
+        terminal.wait_for(b"The interrupted run is saved:")
         assert terminal.code_of(process) == 130
     assert Recording.open(recording).run().status == "interrupted"
 

@@ -271,13 +271,9 @@ def insert_run(
     identity: str,
     branch: Branch | None = None,
 ) -> RunRows:
-    """Insert a new run with a new id. ``settings`` must hold no secrets; a ``branch`` departs from another run.
-
-    Raises:
-        RecordingError: the file cannot be written.
-    """
+    """Insert a new run with a new id. ``settings`` must hold no secrets; a ``branch`` departs from another run."""
     run_id = uuid4().hex[:12]
-    with reporting_write_errors(path), db.atomic():
+    with db.atomic():
         db.table("runs").insert(
             {
                 "id": run_id,

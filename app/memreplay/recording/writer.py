@@ -31,7 +31,7 @@ from memreplay.recording.branches import Branch
 from memreplay.recording.connection import WriterLock, connect, leave_wal, open_exclusively
 from memreplay.recording.event_store import LiveArchive
 from memreplay.recording.reader import UNFINISHED, Recording, RunStatus
-from memreplay.recording.run_rows import PaidByTests, RunRows, insert_run
+from memreplay.recording.run_rows import PaidByTests, RunRows, insert_run, reporting_write_errors
 
 _MOST_PENDING_EVENTS = 256
 _LONGEST_PENDING_SECONDS = 1.0
@@ -93,7 +93,7 @@ class RunRecorder:
         Raises:
             RecordingError: the file is not a recording, is of another format, is in use, or cannot be written.
         """
-        with _opened(path, beside) as (db, lock):
+        with _opened(path, beside) as (db, lock), reporting_write_errors(path):
             return cls(db, path, insert_run(db, path, settings, datasets, identity, branch), lock)
 
     @classmethod
@@ -110,7 +110,7 @@ class RunRecorder:
             RecordingError: there is none, or the file is in use.
         """
         Recording.open(path).close()
-        with _opened(path, beside) as (db, lock):
+        with _opened(path, beside) as (db, lock), reporting_write_errors(path):
             runs = [run for run in Recording(db, path).runs() if run.fingerprint == identity]
             fit = [run for run in runs if run.status in statuses]
             if not fit:

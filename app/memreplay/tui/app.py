@@ -387,12 +387,13 @@ class MemreplayApp(TerminalApp):
     async def _save_run(self) -> None:
         run = await self._interrupt()
         self._start.read_lists()
-        if run is not None and run.handle.recording_path is not None:
-            self._start.say(f"The interrupted run is saved: {run.handle.recording_path}")
+        if sentence := _where_saved(run):
+            self._start.say(sentence)
 
-    async def close_work(self) -> None:
+    async def close_work(self) -> str | None:
         """Record a live run as interrupted."""
-        await self._interrupt()
+        sentence = _where_saved(await self._interrupt())
+        return sentence and f"{sentence}\nTo continue it, open it with memreplay and press L."
 
     async def _interrupt(self) -> LiveRun | None:
         """Interrupt the live run and return it, if there is one. Concurrent calls wait until this is done."""
@@ -402,6 +403,12 @@ class MemreplayApp(TerminalApp):
                 return None
             await run.abandon()
             return run
+
+
+def _where_saved(run: LiveRun | None) -> str | None:
+    if run is None or run.handle.recording_path is None:
+        return None
+    return f"The interrupted run is saved: {run.handle.recording_path}"
 
 
 def _extent(conversation: Conversation) -> str:

@@ -97,19 +97,21 @@ class TerminalApp(App[None]):
         self._exit_renderables.append(Text(printable(redact_secrets(said), keep="\n")))
         self._close_messages_no_wait()
 
-    async def close_work(self) -> None:
-        """Save what is under way before the app ends."""
+    async def close_work(self) -> str | None:
+        """Save what is under way before the app ends, and return a sentence that says where it is."""
+        return None
 
     async def action_quit(self) -> None:
         """Quit; what is under way is saved."""
-        await self.close_work()
-        self.exit()
+        self._exit_saying(await self.close_work(), 0)
 
     @work(group="leaving")
     async def leave(self) -> None:
         """Quit because of a signal."""
-        await self.close_work()
-        self.exit(return_code=INTERRUPTED)
+        self._exit_saying(await self.close_work(), INTERRUPTED)
+
+    def _exit_saying(self, sentence: str | None, code: int) -> None:
+        self.exit(return_code=code, message=None if sentence is None else Text(printable(sentence, keep="\n")))
 
     @work(group="leaving")
     async def leave_without_terminal(self) -> None:
