@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 from sqlite_utils import Database
@@ -24,9 +24,6 @@ from memreplay.timeline.event_store import (
     summarize_write,
 )
 from memreplay.timeline.fold import LazySequence
-
-if TYPE_CHECKING:
-    from memreplay.recording.writer import RunRecorder
 
 _EVENTS_CACHED = 256
 """A retrieval of a long conversation takes over 100 KB once it is read."""
@@ -173,13 +170,14 @@ class LiveArchive:
     """The events of a conversation that is being recorded. A reference is an event's 0-based number.
 
     The newest events and positions are held in memory, so that looking at them does not make the recorder flush;
-    older ones are read back from the file.
+    older ones are read back from the file: ``key_of`` gives the key of an event's row there, and ``flush`` writes
+    what the recorder still holds.
     """
 
-    def __init__(self, recorder: RunRecorder, conversation_id: str, recorded: RecordedArchive) -> None:
-        self._recorder = recorder
-        self._conversation_id = conversation_id
+    def __init__(self, recorded: RecordedArchive, key_of: Callable[[int], int], flush: Callable[[], None]) -> None:
         self._recorded = recorded
+        self._key_of = key_of
+        self._flush = flush
         self._newest: dict[int, ReplayEvent] = {}
         self._positions: dict[int, MemoryArchive] = {}
         self._count = 0
@@ -206,7 +204,7 @@ class LiveArchive:
     def event(self, ref: int) -> ReplayEvent:
         if ref in self._newest:
             return self._newest[ref]
-        return self._recorded.event(self._recorder.key_of(self._conversation_id, ref))
+        return self._recorded.event(self._key_of(ref))
 
     def at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
         """Events of a backend at exactly this position, in order."""
@@ -222,7 +220,7 @@ class LiveArchive:
 
     def kept_until(self, backend: str, turn: int) -> Iterator[ReplayEvent]:
         """What one backend heard, decided and changed up to a position."""
-        self._recorder.flush()
+        self._flush()
         return self._recorded.kept_until(backend, turn)
 
     def candidates(self, ref: int) -> list[RankedItem]:
@@ -235,5 +233,5 @@ class LiveArchive:
     def _archive_of(self, turn: int) -> EventArchive:
         if turn in self._positions:
             return self._positions[turn]
-        self._recorder.flush()
+        self._flush()
         return self._recorded

@@ -6,6 +6,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
@@ -162,7 +163,7 @@ class RunRecorder:
         the run has ended.
         """
         recorded = Recording(self._db, self.path).archive(self.run_id, conversation_id)
-        self._live[conversation_id] = LiveArchive(self, conversation_id, recorded)
+        self._live[conversation_id] = LiveArchive(recorded, partial(self.key_of, conversation_id), self.flush)
         return self._live[conversation_id]
 
     def annotations(self, conversation_id: str) -> RecordedAnnotations:
