@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import lru_cache
 
 from memory_backends.base import Exchange, ExtractedFact, Message
 from memory_backends.hybrid.rules.corrections import (
@@ -156,8 +157,12 @@ def _told_in(text: str) -> frozenset[str]:
     return numbers_in(text) | frozenset(terms_of(text))
 
 
+@lru_cache(maxsize=2048)
 def candidates_of(exchange: Exchange) -> tuple[Candidate, ...]:
-    """The candidates of an exchange, in the order in which they were said. Ids are ``turn-number.place``."""
+    """The candidates of an exchange, in the order in which they were said. Ids are ``turn-number.place``.
+
+    Their texts are embedded ahead, so that they are asked for twice.
+    """
     present = frozenset(message.label for message in exchange.messages)
     return tuple(candidate for message in exchange.messages for candidate in _of_message(message, present))
 

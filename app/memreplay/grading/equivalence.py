@@ -246,25 +246,52 @@ def has_the_letters_of(answer: str, text: str) -> bool:
     return all(any(beginning in plain for beginning in word) for word in _beginnings(answer))
 
 
-def _may_contain(answer: str, text: str) -> bool:
+def contains(answer: str, text: str) -> bool:
+    """Whether a text contains an answer, or all items of an enumeration, in any equivalent spelling."""
     if not has_the_letters_of(answer, text):
         return False
-    keys = _keys(text)
-    return all(
-        any(key in keys for key in _wanted_keys(token))
-        for token in _wanted(answer)
-        if not (token.kind == "word" and token.text in ("and", "y"))
+    lines = [(text, folded(text))] if "\n" in answer else _lines_of(text)
+    if _is_said_in(lines, answer):
+        return True
+    items = enumeration(answer)
+    # "3,125" is a number, and no enumeration of 3 and 125.
+    return len(items) > 1 and all(_is_said_in(lines, item) for item in items) and _have_words_of(lines, answer)
+
+
+def _is_said_in(lines: Sequence[tuple[str, str]], answer: str) -> bool:
+    """Whether one of the lines contains an answer as a whole."""
+    for word in _beginnings(answer):
+        lines = [line for line in lines if any(map(line[1].__contains__, word))]
+    return any(
+        _have_words_of([(line, plain)], answer) and next(matches(answer, line), None) is not None
+        for line, plain in lines
     )
 
 
-def contains(answer: str, text: str) -> bool:
-    """Whether a text contains an answer, or all items of an enumeration, in any equivalent spelling."""
-    if not _may_contain(answer, text):
-        return False
-    if next(matches(answer, text), None) is not None:
-        return True
-    items = enumeration(answer)
-    return len(items) > 1 and all(next(matches(item, text), None) is not None for item in items)
+def _have_words_of(lines: Sequence[tuple[str, str]], answer: str) -> bool:
+    """Whether the lines together have all words of an answer."""
+    return all(
+        any(key in keys for keys in (_keys(line) for line, _ in lines) for key in wanted)
+        for wanted in _keys_of_words(answer)
+    )
+
+
+@lru_cache(maxsize=1024)
+def _keys_of_words(answer: str) -> Sequence[Sequence[object]]:
+    return [
+        _wanted_keys(token)
+        for token in _wanted(answer)
+        if not (token.kind == "word" and token.text in ("and", "y"))
+    ]
+
+
+_LINE_STARTS: Final = re.compile(r"(?<=\n)")
+
+
+@lru_cache(maxsize=256)
+def _lines_of(text: str) -> Sequence[tuple[str, str]]:
+    """The lines of a text, each with its folded form."""
+    return [(line, folded(line)) for line in _LINE_STARTS.split(text)]
 
 
 def in_full(entity: str, answer: str) -> str:
@@ -276,6 +303,7 @@ def in_full(entity: str, answer: str) -> str:
     return next((folded(answer)[token.start : token.end] for token in full), entity)
 
 
+@lru_cache(maxsize=1024)
 def enumeration(answer: str) -> tuple[str, ...]:
     """The items of "a, b and c"; the answer alone where it is no enumeration, or holds a date."""
     if any(token.kind == "date" for token in tokens_of(answer)):

@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import Stemmer
 
@@ -26,8 +25,7 @@ from memreplay.grading.vocabulary import (
 )
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """A word, number, date, amount, time or separator in canonical form, with its place in the folded text.
 
     ``kind`` is ``word`` (``value`` is the stem), ``number``, ``date``, ``time``, ``mark`` (punctuation that ends a
@@ -53,7 +51,7 @@ _NO_ACCENTS: Final = str.maketrans(
 """Letters that Unicode does not take apart into a plain letter and an accent."""
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=16384)
 def folded(text: str) -> str:
     """Lower case, without accents and apostrophes; typographic signs in their plain form."""
     if text.isascii():
@@ -64,8 +62,9 @@ def folded(text: str) -> str:
 
 
 _LEXER: Final = re.compile(
-    r"""
-      (?P<iso>\b\d{4}-\d{1,2}-\d{1,2}\b)
+    r"""[ ]*(?:
+      (?P<letters>(?!v\d+\.\d)[^\W\d_][^\W_]*)
+    | (?P<iso>\b\d{4}-\d{1,2}-\d{1,2}\b)
     | (?P<slashed>\b\d{1,2}[/.]\d{1,2}[/.](?:\d{4}|\d{2})\b)
     | (?P<clock>\b\d{1,2}[:.h]\d{2}(?::\d{2})?\s*(?:[ap]\.?m\b\.?|h\b|hrs?\b)
                |\b\d{1,2}:\d{2}(?::\d{2})?(?![\d:])
@@ -79,7 +78,7 @@ _LEXER: Final = re.compile(
     | (?P<sign>[£$€¥%°]c?|°[cf])
     | (?P<word>[^\W_]+)
     | (?P<mark>[.!?:](?=[\s"'”’)\]*_]|$)|[;()\n—–/]|(?<=\S[ ])-(?=[ ])|,(?!\d))
-    """,
+    )""",
     re.VERBOSE,
 )
 _MERIDIEM: Final = re.compile(r"([ap])\.?m")
@@ -114,11 +113,14 @@ def tokens_of(text: str) -> tuple[Token, ...]:
 def _raw(plain: str) -> list[Token]:
     found: list[Token] = []
     for match in _LEXER.finditer(plain):
-        kind, written = match.lastgroup, match.group()
-        at = (match.start(), match.end())
-        if kind == "v":
+        kind = match.lastgroup
+        assert kind is not None
+        written, at = match[kind], match.span(kind)
+        if kind == "letters":
+            found.append(Token("word", _stem(written), written, *at))
+        elif kind == "v":
             continue
-        if kind == "iso":
+        elif kind == "iso":
             year, month, day = map(int, written.split("-"))
             found.append(Token("date", (year, month, day), written, *at))
         elif kind == "slashed":
@@ -135,7 +137,7 @@ def _raw(plain: str) -> list[Token]:
             found.append(Token("unit", CURRENCIES.get(written) or UNITS.get(written, written), written, *at))
         elif kind in ("version", "flag"):
             found.append(Token("word", (written, written), written, *at))
-        elif written == "/" and not _parts_alternatives(plain, match.start()):
+        elif written == "/" and not _parts_alternatives(plain, at[0]):
             continue
         elif kind == "mark":
             found.append(Token("mark", written, written, *at))
@@ -152,7 +154,7 @@ def _parts_alternatives(plain: str, at: int) -> bool:
 
 def _split_word(written: str, start: int, end: int) -> Iterator[Token]:
     """``150cm`` and ``3kg`` are a number and a unit; anything else is one word."""
-    glued = re.fullmatch(r"(\d+)([a-z%]+)", written)
+    glued = re.fullmatch(r"(\d+)([a-z%]+)", written) if written[0].isdigit() else None
     if glued and (glued[2] in UNITS or glued[2] in CURRENCIES):
         middle = start + len(glued[1])
         yield Token("number", float(glued[1]), glued[1], start, middle)
@@ -187,6 +189,10 @@ def _with_numbers(found: list[Token]) -> list[Token]:
     result: list[Token] = []
     index = 0
     while index < len(found):
+        if found[index].kind != "number" and found[index].text not in _MAY_BEGIN_A_NUMBER:
+            result.append(found[index])
+            index += 1
+            continue
         run, value = _spelled(found, index)
         multiple = _MULTIPLES.get(found[index].text)
         if multiple:
@@ -212,6 +218,7 @@ def _with_numbers(found: list[Token]) -> list[Token]:
 
 
 _MULTIPLES: Final = {"twice": (2, "times"), "thrice": (3, "times")}
+_MAY_BEGIN_A_NUMBER: Final = frozenset({*SMALL, *ORDINALS, *SCALE, *_MULTIPLES, "half", "media"})
 _HALVES: Final = (("and", "a", "half"), ("y", "medio"), ("y", "media"))
 
 
@@ -292,6 +299,10 @@ def _with_times(found: list[Token]) -> list[Token]:
     result: list[Token] = []
     index = 0
     while index < len(found):
+        if found[index].kind != "number" and found[index].text not in _MAY_BEGIN_A_TIME:
+            result.append(found[index])
+            index += 1
+            continue
         time, used = _time_at(found, index)
         if used and time is not None:
             first, last = found[index], found[index + used - 1]
@@ -310,6 +321,8 @@ _NAMED_TIMES: Final = {
     "midnight": (0, 0),
     "medianoche": (0, 0),
 }
+
+_MAY_BEGIN_A_TIME: Final = frozenset({*_NAMED_TIMES, "half", "quarter"})
 
 
 def _time_at(found: Sequence[Token], index: int) -> tuple[tuple[int, int] | None, int]:
@@ -350,13 +363,16 @@ def _time_at(found: Sequence[Token], index: int) -> tuple[tuple[int, int] | None
 _SPANISH_TIMES: Final = {("y", "media"): 30, ("y", "cuarto"): 15, ("menos", "cuarto"): -15}
 
 
+_CURRENCY_CODES: Final = frozenset(CURRENCIES.values())
+
+
 def _with_units(found: list[Token]) -> list[Token]:
     """A number takes the currency before or after it, or the unit after it."""
     result: list[Token] = []
     for index, token in enumerate(found):
         if token.kind == "number":
             before = result[-1] if result else None
-            if before is not None and before.kind == "unit" and before.value in set(CURRENCIES.values()):
+            if before is not None and before.kind == "unit" and before.value in _CURRENCY_CODES:
                 result.pop()
                 token = Token("number", token.value, token.text, before.start, token.end, str(before.value))
             result.append(token)
@@ -383,6 +399,10 @@ def _with_dates(found: list[Token]) -> list[Token]:
     result: list[Token] = []
     index = 0
     while index < len(found):
+        if found[index].kind != "number" and found[index].text not in MONTH_NAMES:
+            result.append(found[index])
+            index += 1
+            continue
         date, used = _date_at(found, index)
         if used:
             last = found[index + used - 1]

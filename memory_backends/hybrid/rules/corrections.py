@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 from memory_backends.hybrid.rules.pattern import (
@@ -14,6 +15,7 @@ from memory_backends.hybrid.rules.pattern import (
     PROPER,
     SPECIFIC,
     LazyPattern,
+    Sieve,
     clean_value,
 )
 
@@ -131,6 +133,9 @@ _EXCHANGED = (
 )
 """One exchanged for another ("swapped Y for X", "was Y, now X"); then mere words that a form says are replaced."""
 
+_TAKING_BACK = (*_CONTRASTED, *RETRACTED, *_EXCHANGED)
+_SIEVE = Sieve(_TAKING_BACK)
+
 _NOBODY = LazyPattern(r"\b(?:nobody|no\sone|nothing|none|nadie|nada)\b[^.;]{0,40},\s(?:not|ni|no)\b", re.IGNORECASE)
 """A list of what is meant by nobody or nothing denies, and takes nothing back."""
 
@@ -189,9 +194,15 @@ REACH = 2
 def revision_in(sentence: str, before: Sequence[str] = ()) -> Revision:
     """What a sentence says of earlier statements, by its own words or by those just before it in the message."""
     near = [sentence, *before[-REACH:]]
-    if any(_PUTS_RIGHT.search(one) for one in near):
+    said = [_revision_by(one) for one in near]
+    return "corrected" if "corrected" in said else "changed" if "changed" in said else "none"
+
+
+@lru_cache(maxsize=256)
+def _revision_by(sentence: str) -> Revision:
+    if _PUTS_RIGHT.search(sentence):
         return "corrected"
-    return "changed" if any(_CHANGE.search(one) for one in near) else "none"
+    return "changed" if _CHANGE.search(sentence) else "none"
 
 
 def is_correction(sentence: str) -> bool:
@@ -203,12 +214,13 @@ _BREAKS_OFF = LazyPattern(r"\s(?:on|in|at|to|of|for|with|from|by|into|en|de|a|co
 """A stretch of a clause that ends with a preposition names nothing."""
 
 
+@lru_cache(maxsize=256)
 def value_taken_back(sentence: str) -> str | None:
     """The value that the sentence says is wrong (``eleven`` of "fourteen, not eleven"), if it names one."""
     if _NOBODY.search(sentence):
         return None
-    for pattern in (*_CONTRASTED, *RETRACTED, *_EXCHANGED):
-        for found in pattern.finditer(sentence):
+    for place in _SIEVE.places(sentence):
+        for found in _TAKING_BACK[place].compiled.finditer(sentence):
             value = clean_value(found["value"])
             if value and value.casefold() not in _NO_VALUE and not _BREAKS_OFF.search(value):
                 return value

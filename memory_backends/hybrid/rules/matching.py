@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from memory_backends.hybrid.rules import personal, statements, values
 from memory_backends.hybrid.rules.pattern import (
@@ -14,6 +15,7 @@ from memory_backends.hybrid.rules.pattern import (
     SPECIFIC,
     LazyPattern,
     Rule,
+    Sieve,
     clean_value,
 )
 from memory_backends.text import folded_words
@@ -193,16 +195,24 @@ def matches_in(sentence: str, who: str, rules: Sequence[Rule] = RULES) -> Iterat
     """What the rules read in a sentence of ``who``, in the order of the rules."""
     asks = sentence.rstrip("\"'”»)").endswith("?")
     tells_by_itself = not (_CODE.search(sentence) or _ANNOUNCES.search(sentence))
-    for rule in rules:
+    patterns, sieve = _patterns_of(tuple(rules))
+    for rule, pattern in (patterns[place] for place in sieve.places(sentence)):
         if (asks and not rule.in_questions) or (rule.slot is None and not tells_by_itself):
             continue
-        for match in (found for pattern in rule.patterns for found in pattern.finditer(sentence)):
+        for match in pattern.compiled.finditer(sentence):
             value = clean_value(match["value"])
             if rule.name in NAMING:
                 value = _without_filler(value)
             value = _TOO.sub("", value)
             if value and not any(refuses(rule, match) for refuses in _REFUSALS):
                 yield rule, _slot_of(rule.slot, match, who), value
+
+
+@lru_cache(maxsize=8)
+def _patterns_of(rules: tuple[Rule, ...]) -> tuple[Sequence[tuple[Rule, LazyPattern]], Sieve]:
+    """All patterns in the order of the rules, and what sorts out those that can match."""
+    patterns = [(rule, pattern) for rule in rules for pattern in rule.patterns]
+    return patterns, Sieve([pattern for _, pattern in patterns])
 
 
 def _without_filler(name: str) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from memory_backends.hybrid.rules.needles import Needles, needles_of, plain
 from memory_backends.text import ENGLISH_MONTHS, SPANISH_MONTHS, any_of
 
 CAP = r"(?!I\b)[A-ZÀ-ÖØ-Þ][\w'’&-]*"
@@ -104,7 +106,7 @@ those histories.
 
 
 class LazyPattern:
-    """A regular expression that is compiled when it is first used.
+    """A regular expression that is compiled when a text first has the letters of a match.
 
     Compiling all patterns of the rules takes a third of a second, which a run does not need that finds its memories
     filled by an earlier one.
@@ -114,23 +116,52 @@ class LazyPattern:
         self._text, self._flags = text, flags
 
     @cached_property
-    def _compiled(self) -> re.Pattern[str]:
+    def compiled(self) -> re.Pattern[str]:
         return re.compile(self._text, self._flags)
 
     @cached_property
-    def finditer(self) -> Callable[[str], Iterator[re.Match[str]]]:
-        return self._compiled.finditer
+    def needles(self) -> Needles:
+        return needles_of(self._text, self._flags)
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        return self.compiled.finditer(text) if self._may_match(text) else iter(())
+
+    def search(self, text: str) -> re.Match[str] | None:
+        return self.compiled.search(text) if self._may_match(text) else None
+
+    def match(self, text: str) -> re.Match[str] | None:
+        return self.compiled.match(text) if self._may_match(text) else None
+
+    def _may_match(self, text: str) -> bool:
+        return self.needles is None or any(map(plain(text).__contains__, self.needles))
+
+
+class Sieve:
+    """Of many patterns, those that can match a text: each needle is looked for once."""
+
+    def __init__(self, patterns: Sequence[LazyPattern]) -> None:
+        self._patterns = patterns
+
+    def places(self, text: str) -> list[int]:
+        """Which patterns can match, by their places, in order."""
+        text = plain(text)
+        found = {place for needle, places in self._by_needle.items() if needle in text for place in places}
+        return sorted(found.union(self._always))
 
     @cached_property
-    def search(self) -> Callable[[str], re.Match[str] | None]:
-        return self._compiled.search
+    def _always(self) -> Sequence[int]:
+        return [place for place, pattern in enumerate(self._patterns) if pattern.needles is None]
 
     @cached_property
-    def match(self) -> Callable[[str], re.Match[str] | None]:
-        return self._compiled.match
+    def _by_needle(self) -> Mapping[str, Sequence[int]]:
+        found: dict[str, list[int]] = defaultdict(list)
+        for place, pattern in enumerate(self._patterns):
+            for needle in pattern.needles or ():
+                found[needle].append(place)
+        return dict(found)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rule:
     """One form in which people say a fact, in English and Spanish.
 

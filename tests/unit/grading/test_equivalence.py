@@ -35,3 +35,18 @@ def test_an_answer_is_found_in_another_form_that_shares_few_letters_with_it(answ
 )
 def test_an_answer_is_not_found_where_only_its_beginning_is(answer: str, text: str) -> None:
     assert not contains(answer, text)
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "held"),
+    [
+        ("blue kayak", "Ann: a kayak\nBen: blue", False),
+        ("kayaks, tents and maps", "Ann: maps and a kayak\nBen: two tents", True),
+        ("a kayak\na tent", "Ann: a kayak\na tent", True),
+        ("3,125", "Ann: 3 of them\nBen: 125", False),
+    ],
+)
+def test_an_answer_stands_in_one_line_and_the_items_of_an_enumeration_in_any(
+    answer: str, text: str, held: bool
+) -> None:
+    assert contains(answer, text) is held

@@ -6,6 +6,9 @@ import os
 import socket
 
 import pytest
+import tiktoken
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memreplay.llm.tokens import UNKNOWN_WINDOW_BUDGET, UNLIMITED, context_budget, context_window, token_counter
 
@@ -26,6 +29,14 @@ def test_token_counts_of_known_texts() -> None:
     # The newer table is better at Spanish.
     spanish = "¿En qué localidad tiene la familia el huerto?"
     assert token_counter("openai/gpt-4o-mini")(spanish) < token_counter("anthropic/claude-x")(spanish)
+
+
+@pytest.mark.parametrize(("model", "table"), [("gpt-4", "cl100k_base"), ("gpt-4o", "o200k_base")])
+@given(text=st.text(st.sampled_from(" \n\r\t/.!'abZ09éñ漢…\x1c\x85\u2028"), max_size=40))
+def test_lines_are_counted_as_the_whole_text_would_be(model: str, table: str, text: str) -> None:
+    count = token_counter(model)
+    count("the table is loaded")
+    assert count(text) == len(tiktoken.get_encoding(table).encode_ordinary(text))
 
 
 def test_special_tokens_in_a_conversation_are_ordinary_text() -> None:
