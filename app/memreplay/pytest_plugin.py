@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from memreplay.api.background import BackgroundLoop
     from memreplay.api.replayed import Answered, Recalled, ReplayedMemory
+    from memreplay.api.running import BackgroundLoop
 
 _MARKER = "memreplay"
 _ARGUMENTS = "dataset, backend='hybrid', conversation=None, **settings"
@@ -78,7 +78,7 @@ class _Pool:
     """The memories of a test session. Tests with equal markers share one, at whatever turn it stands."""
 
     def __init__(self) -> None:
-        from memreplay.api.background import BackgroundLoop
+        from memreplay.api.running import BackgroundLoop
 
         self._open = ExitStack()
         self.loop = self._open.enter_context(BackgroundLoop())

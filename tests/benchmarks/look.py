@@ -17,7 +17,7 @@ from statistics import median, quantiles
 from time import perf_counter, process_time
 
 from memreplay.debugger.biography import biographies
-from memreplay.debugger.breakpoints.parser import parse_breakpoint
+from memreplay.debugger.breakpoints import parse_breakpoint
 from memreplay.debugger.breakpoints.runner import BreakpointRunner
 from memreplay.debugger.provenance import value_written_by
 from memreplay.debugger.retrievals import RetrievalIndex

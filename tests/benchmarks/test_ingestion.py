@@ -18,8 +18,8 @@ from memory_backends.retrieval.embedding import (
     TOKENIZER_PATH,
     CachedEmbedder,
     MiniLMEmbedder,
+    StoredEmbedder,
 )
-from memory_backends.retrieval.vector_cache import StoredEmbedder
 from memreplay.batch.embedding_ahead import EmbeddingAhead, texts_of
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import load

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memreplay.debugger.breakpoints.parser import BreakpointError, parse_breakpoint
+from memreplay.debugger.breakpoints import BreakpointError, parse_breakpoint
 from memreplay.errors import MemreplayError
 from memreplay.settings import read_settings
 from tests.faults.effort import examples

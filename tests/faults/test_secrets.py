@@ -147,7 +147,7 @@ try:
 except Exception:
     pass
 else:
-    from memory_backends.adapters.graphiti_library import _imported
+    from memory_backends.adapters.graphiti import _imported
 
     _imported()
 print(os.environ.get("OPENAI_BASE_URL"))

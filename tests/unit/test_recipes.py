@@ -196,7 +196,7 @@ def add_kind_of_question(copy: Copy) -> None:
         'QuestionKind = Literal["choice", "recall", "yes_no"]',
     )
     copy.replace(
-        "app/memreplay/llm/question_kinds.py",
+        "app/memreplay/llm/prompts.py",
         "KINDS: Final[Mapping[QuestionKind, KindOfQuestion]] = {\n",
         dedent(
             """

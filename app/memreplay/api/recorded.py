@@ -9,8 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
 
-from memreplay.api.moments import RecordedConversation
-from memreplay.api.notebook import data_frame, table_html
+from memreplay.api.moments import RecordedConversation, data_frame, table_html
 from memreplay.api.outputs import check_report_outputs, write_report_files
 from memreplay.batch.report import results_of_run
 from memreplay.batch.writers import STANDARD_OUTPUT

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from memory_backends.registry import texts_to_embed
-from memreplay.conversations.exchanges import exchanges_of
-from memreplay.conversations.models import Conversation
+from memreplay.conversations.models import Conversation, exchanges_of
 
 TEXTS_PER_CALL = 256
 """Texts of one call of the embedder; between calls the run can stop."""

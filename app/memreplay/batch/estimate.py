@@ -19,8 +19,7 @@ from rich.text import Text
 from memory_backends.base import BackendError, MemoryBackend, Recall
 from memory_backends.registry import texts_to_embed
 from memreplay.batch.selection import AskPlan, chosen_tests
-from memreplay.conversations.exchanges import exchanges_of
-from memreplay.conversations.models import Conversation, Question
+from memreplay.conversations.models import Conversation, Question, exchanges_of
 from memreplay.dataset_interfaces.definitions import Benchmark
 from memreplay.dataset_interfaces.dynamic import DynamicExample
 from memreplay.dataset_interfaces.sources import TestSource
@@ -34,7 +33,7 @@ from memreplay.llm.caching import ReplyCache, request_key
 from memreplay.llm.catalogue import model_facts
 from memreplay.llm.judging import ModelJudge
 from memreplay.llm.model import AnswerRequest, Reply
-from memreplay.llm.question_kinds import KINDS
+from memreplay.llm.prompts import KINDS
 from memreplay.llm.tokens import token_counter
 from memreplay.rich_console import terminal_console
 from memreplay.runtime.changes import Change, Selection, WrongAnswers, changes_of

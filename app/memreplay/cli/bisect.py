@@ -14,7 +14,7 @@ import typer
 
 from memreplay.cli.options import COMMAND_OPTIONS, GivenSettings, takes_settings
 from memreplay.conversations.models import Question
-from memreplay.debugger.what_if.lifetime import Lifetime
+from memreplay.debugger.lifetime import Lifetime
 from memreplay.errors import EXIT_QUESTION_ERRORS, UsageError
 from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage

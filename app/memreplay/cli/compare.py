@@ -219,9 +219,9 @@ def _whole(path: Path, data: object) -> Results:
 
 
 def _page(compared: RunComparison, a: _Side, b: _Side) -> str:
+    from memreplay.pages.answers import PREFIXES, side_by_side
     from memreplay.pages.questions import Source
     from memreplay.pages.report import report_page
-    from memreplay.pages.two_runs import PREFIXES, side_by_side
 
     assert a.results is not None and b.results is not None
     sources = [

@@ -18,7 +18,7 @@ from rich.text import Text
 from memreplay.cli.draft import draft
 from memreplay.cli.options import COMMAND_OPTIONS, setting_option
 from memreplay.cli.reading_progress import read_conversations, show_reading_progress
-from memreplay.conversations.chat_logs import log_format
+from memreplay.conversations.conversion import log_format
 from memreplay.conversations.coverage import Cell, Coverage, CoverageTable, coverage_of
 from memreplay.conversations.export import as_test_conversation_text, conversation_schema_text, lost_in_export
 from memreplay.conversations.models import Conversation

@@ -17,7 +17,7 @@ from memreplay.batch.report import results_of_run
 from memreplay.cli.compare import as_text
 from memreplay.cli.options import COMMAND_OPTIONS, GivenSettings, takes_settings
 from memreplay.cli.why import exit_code_of
-from memreplay.debugger.what_if.divergence import diverges_at
+from memreplay.debugger.alignment import diverges_at
 from memreplay.errors import EXIT_QUESTION_ERRORS, UsageError
 from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage

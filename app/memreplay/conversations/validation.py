@@ -11,6 +11,8 @@ from memreplay.conversations.design_rules import (
     Rule,
     answer_errors,
     evidence_errors,
+    history_question_errors,
+    history_shape_errors,
     metadata_errors,
     name_errors,
     question_errors,
@@ -19,7 +21,6 @@ from memreplay.conversations.design_rules import (
 from memreplay.conversations.draft import Draft, read_draft
 from memreplay.conversations.formats import Format, detect_format, test_conversation
 from memreplay.conversations.json_files import DatasetFile
-from memreplay.conversations.long_history_rules import history_question_errors, history_shape_errors
 from memreplay.conversations.validation_errors import SILENT, ErrorCollector, LoadCallbacks, Place, shown
 from memreplay.errors import DatasetError
 from memreplay.text import normalised

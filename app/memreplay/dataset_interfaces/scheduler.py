@@ -1,12 +1,14 @@
 """Runs tests side by side in one conversation, as a generator of steps.
 
 The scheduler does not know the agent: its driver answers each ``Say`` by sending an ``AgentReply``. Equal tests,
-configuration and replies produce equal steps.
+configuration and replies produce equal steps. Datasets are synchronous, and some call a model within a step: for
+asynchronous drivers each step runs in a thread, and its model calls are awaited on the event loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from datetime import datetime
 from functools import partial
 from typing import TypeVar
@@ -22,10 +24,17 @@ from memreplay.dataset_interfaces.examples import (
     WaitAction,
 )
 from memreplay.dataset_interfaces.filler import TriviaFiller, shipped_trivia
-from memreplay.dataset_interfaces.journal import Journal, LoggedModel, RunRecord
-from memreplay.dataset_interfaces.language_model import LanguageModel
+from memreplay.dataset_interfaces.language_model import LanguageModel, LLMReply, LLMRequest
 from memreplay.dataset_interfaces.loading import is_ctrl_c, problem_of
-from memreplay.dataset_interfaces.master_log import EventSink, EventType, LogEvent, MasterLog
+from memreplay.dataset_interfaces.master_log import (
+    EventSink,
+    EventType,
+    Journal,
+    LogEvent,
+    LoggedModel,
+    MasterLog,
+    RunRecord,
+)
 from memreplay.dataset_interfaces.steps import (
     AgentReply,
     CallbackDeregistered,
@@ -284,3 +293,32 @@ class Scheduler:
 
     def _account(self, cost_usd: float) -> None:
         self.test_managing_costs_usd += cost_usd
+
+
+class AsyncSteps:
+    """Awaits the steps of a scheduler."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._steps = scheduler.steps()
+
+    async def next(self, reply: AgentReply | None = None) -> Step | None:
+        """The step after the one that ``reply`` answers (None unless that was a ``Say``); None at the end."""
+        return await asyncio.to_thread(self._advance, reply)
+
+    def _advance(self, reply: AgentReply | None) -> Step | None:
+        try:
+            return self._steps.send(reply)
+        except StopIteration:
+            return None
+
+
+def on_loop(ask: Callable[[LLMRequest], Awaitable[LLMReply]], loop: asyncio.AbstractEventLoop) -> LanguageModel:
+    """Wrap an asynchronous model so that a step's thread can call it."""
+
+    async def answered(request: LLMRequest) -> LLMReply:
+        return await ask(request)
+
+    def blocking(request: LLMRequest) -> LLMReply:
+        return asyncio.run_coroutine_threadsafe(answered(request), loop).result()
+
+    return blocking

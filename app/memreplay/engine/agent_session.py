@@ -15,11 +15,10 @@ from typing import Any, NoReturn, Protocol
 
 from memory_backends.base import ClosingStatus, MemoryBackend, Recall
 from memreplay.conversations.models import Conversation, Role, Turn
-from memreplay.dataset_interfaces.async_steps import AsyncSteps, on_loop
 from memreplay.dataset_interfaces.definitions import Benchmark
 from memreplay.dataset_interfaces.language_model import LanguageModel, LLMReply, LLMRequest
 from memreplay.dataset_interfaces.master_log import EventType, LogEvent
-from memreplay.dataset_interfaces.scheduler import Scheduler
+from memreplay.dataset_interfaces.scheduler import AsyncSteps, Scheduler, on_loop
 from memreplay.dataset_interfaces.steps import (
     AgentReply,
     CallbackDeregistered,

@@ -14,7 +14,7 @@ from memreplay.grading import GradedByRules, RetrievalScore, Score
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.judging import Judgement
 from memreplay.llm.model import Reply
-from memreplay.llm.question_kinds import KINDS
+from memreplay.llm.prompts import KINDS
 
 
 def choice_order(question: Question, seed: int | None) -> tuple[int, ...]:

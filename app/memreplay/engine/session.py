@@ -13,8 +13,7 @@ from typing import Protocol, runtime_checkable
 
 from memory_backends.base import ClosingStatus, MemoryBackend, Recall, TokenCounter
 from memory_backends.editing import KeyEdit, StoreEdit
-from memreplay.conversations.exchanges import exchanges_of, message_of
-from memreplay.conversations.models import Conversation, Question
+from memreplay.conversations.models import Conversation, Question, exchanges_of, message_of
 from memreplay.engine.answers import AnswerJudge, ask_fields, choice_order, grade, with_order
 from memreplay.engine.backend_driver import BackendDriver, ms_since
 from memreplay.engine.events import AnswerScored, EventSink, QuestionAsked, ReplyReceived, TurnPlayed

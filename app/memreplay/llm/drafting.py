@@ -17,8 +17,7 @@ from memreplay.conversations.models import Conversation, Turn
 from memreplay.grading.choice import without_reasoning
 from memreplay.llm.catalogue import model_facts
 from memreplay.llm.model import AnswerRequest, PromptMessage, Reply
-from memreplay.llm.prompts import REASONING_TOKENS
-from memreplay.llm.question_kinds import one_line
+from memreplay.llm.prompts import REASONING_TOKENS, one_line
 from memreplay.text import normalised, occurs_in
 
 _DECODER = JSONDecoder()

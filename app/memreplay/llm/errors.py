@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from memory_backends.storable import storable
 from memreplay.llm.catalogue import variable_of_key
 from memreplay.llm.model import Reply
-from memreplay.llm.question_kinds import one_line
+from memreplay.llm.prompts import one_line
 from memreplay.llm.secrets import scrubbed
 
 LONGEST_WAIT = 60.0

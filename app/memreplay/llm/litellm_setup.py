@@ -1,10 +1,14 @@
-"""Imports LiteLLM once, late, offline and silently; and calls it without its logging."""
+"""Imports LiteLLM once, late, offline and silently, and calls it without its logging.
+
+The calls that a memory makes through LiteLLM by itself, past the model that memreplay gives it, are counted.
+"""
 
 from __future__ import annotations
 
 import inspect
 import logging
 import os
+import sys
 import warnings
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -13,6 +17,9 @@ from threading import Lock, Thread
 from types import ModuleType
 from typing import Any
 from uuid import uuid4
+
+from memory_backends.metering import call_began, call_ended, watch_calls
+from memory_backends.stores.trace import ModelCall
 
 _importing = Lock()
 
@@ -106,3 +113,60 @@ def _without_logging(acompletion: ChatCall) -> ChatCall:
         return await inside(**given, litellm_logging_obj=silent(given["model"], given["messages"]))
 
     return call
+
+
+_watching: list[object] = []
+
+
+def watch_litellm() -> None:
+    """From now on, such calls are reported. LiteLLM is not imported for it."""
+    watch_calls(_start)
+
+
+def _start() -> None:
+    litellm = sys.modules.get("litellm")
+    if _watching or litellm is None or not hasattr(litellm, "callbacks"):
+        return
+    from litellm.integrations.custom_logger import CustomLogger
+
+    class Meter(CustomLogger):
+        """The beginning of a call is seen in the caller's context, its end in the background."""
+
+        def log_pre_api_call(self, model: Any, messages: Any, kwargs: Any) -> None:
+            call_began(str(kwargs.get("litellm_call_id")))
+
+        def log_success_event(self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
+            _ended(kwargs, response_obj, start_time, end_time, None)
+
+        def log_failure_event(self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
+            _ended(kwargs, None, start_time, end_time, type(kwargs.get("exception")).__name__)
+
+        async def async_log_success_event(
+            self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any
+        ) -> None:
+            self.log_success_event(kwargs, response_obj, start_time, end_time)
+
+        async def async_log_failure_event(
+            self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any
+        ) -> None:
+            self.log_failure_event(kwargs, response_obj, start_time, end_time)
+
+    _watching.append(Meter())
+    litellm.callbacks.append(_watching[0])
+
+
+def _ended(kwargs: Any, response: Any, start: datetime, end: datetime, error: str | None) -> None:
+    usage = getattr(response, "usage", None)
+    details = getattr(usage, "prompt_tokens_details", None)
+    cost = kwargs.get("response_cost")
+    call = ModelCall(
+        purpose="embedding" if "embedding" in str(kwargs.get("call_type")) else "chat",
+        model=str(kwargs.get("model")),
+        prompt_tokens=getattr(usage, "prompt_tokens", None) or 0,
+        completion_tokens=getattr(usage, "completion_tokens", None) or 0,
+        cached_tokens=getattr(details, "cached_tokens", None) or 0,
+        cost_usd=float(cost) if cost else None,
+        ms=(end - start).total_seconds() * 1000,
+        error=error,
+    )
+    call_ended(str(kwargs.get("litellm_call_id")), call)

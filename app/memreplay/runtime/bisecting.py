@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from memory_backends.base import Recall
 from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import Conversation, Question
-from memreplay.debugger.what_if.lifetime import (
+from memreplay.debugger.lifetime import (
     IsKnown,
     Lifetime,
     given_holds,

@@ -9,7 +9,7 @@ from typing import Protocol
 from memory_backends.base import Recall
 from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import Conversation, Question
-from memreplay.debugger.what_if.interventions import Case, changed_prompt, recalled_prompt, wants_memory
+from memreplay.debugger.what_if import Case, changed_prompt, recalled_prompt, wants_memory
 from memreplay.engine.answers import AnswerJudge, grade, with_order
 from memreplay.engine.events import EventSink, QuestionAsked
 from memreplay.llm import AGENT_MODEL

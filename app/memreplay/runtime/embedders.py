@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from memory_backends.base import BackendError, TextEmbedder
-from memory_backends.retrieval.embedding import FastembedEmbedder, MiniLMEmbedder
-from memory_backends.retrieval.vector_cache import StoredEmbedder
+from memory_backends.retrieval.embedding import FastembedEmbedder, MiniLMEmbedder, StoredEmbedder
 from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.embeddings import LiteLLMEmbedder

@@ -26,8 +26,7 @@ import orjson
 from memory_backends.base import Exchange, MemoryBackend
 from memory_backends.registry import backend_class, settings_taken
 from memory_backends.stores.snapshot_diff import plain
-from memreplay.conversations.exchanges import exchanges_of
-from memreplay.conversations.models import Conversation
+from memreplay.conversations.models import Conversation, exchanges_of
 from memreplay.engine.events import REPLAY_EVENT, ReplayEvent
 from memreplay.engine.keeping import KeptIngestion, KeptMemoryError
 from memreplay.settings import Settings

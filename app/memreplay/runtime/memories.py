@@ -21,8 +21,7 @@ from memory_backends.metering import ChatModel, MeteredChat
 from memory_backends.options import MemoryOptionError, MemoryOptions, memory_options
 from memory_backends.registry import BACKEND_NAMES, Evidence, create_backend, settings_taken
 from memory_backends.resources import Resources
-from memory_backends.retrieval.embedding import CachedEmbedder
-from memory_backends.retrieval.vector_cache import StoredEmbedder
+from memory_backends.retrieval.embedding import CachedEmbedder, StoredEmbedder
 from memory_backends.stores.cleanup import remove_namespace
 from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
@@ -32,7 +31,7 @@ from memreplay.engine.remote.client import AgentError, is_agent
 from memreplay.engine.remote.openai import agent_client
 from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
-from memreplay.llm.call_meter import watch_litellm
+from memreplay.llm.litellm_setup import watch_litellm
 from memreplay.llm.tokens import token_counter
 from memreplay.paths import cache_folder
 from memreplay.runtime.embedders import ensure_embedder_answers, stored_embedder

@@ -12,11 +12,10 @@ from memreplay.errors import UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.answerer import ModelAnswerer
 from memreplay.llm.caching import CachedModel, RunReplies, SharedPrefixModel
-from memreplay.llm.chat import MemoryChatModel
 from memreplay.llm.client import LiteLLMModel, OfflineModel
-from memreplay.llm.extraction import ModelFactExtractor
 from memreplay.llm.judging import ModelJudge
 from memreplay.llm.litellm_setup import loaded_litellm
+from memreplay.llm.memory_models import MemoryChatModel, ModelFactExtractor
 from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage
 from memreplay.llm.rate_limiter import RateLimiters, RateLimits
 from memreplay.paths import cache_folder

@@ -11,8 +11,7 @@ from memory_backends.base import MemoryBackend, Recall
 from memory_backends.editing import StoreEdit
 from memory_backends.registry import texts_to_embed
 from memory_backends.retrieval.embedding import MiniLMEmbedder
-from memreplay.conversations.exchanges import exchanges_of
-from memreplay.conversations.models import Conversation
+from memreplay.conversations.models import Conversation, exchanges_of
 from memreplay.engine.backend_driver import BackendDriver
 from memreplay.engine.events import BackendFailed, ReplayEvent
 from memreplay.engine.session import Answerer, EarlierLimits, ReplayPlan, ReplaySession

@@ -12,11 +12,11 @@ from uuid import uuid4
 
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import load
-from memreplay.dataset_interfaces.async_steps import on_loop
 from memreplay.dataset_interfaces.dataset import RunConfig
 from memreplay.dataset_interfaces.definitions import Benchmark
 from memreplay.dataset_interfaces.language_model import LanguageModel, LLMReply, LLMRequest
 from memreplay.dataset_interfaces.loading import SHIPPED_DATASETS
+from memreplay.dataset_interfaces.scheduler import on_loop
 from memreplay.dataset_interfaces.sources import TestSource, split_specs
 from memreplay.engine.agent_session import AgentPlan, AgentSession
 from memreplay.engine.events import EventSink

@@ -11,8 +11,7 @@ from typing import Any
 
 from memory_backends.base import MemoryDescription, Snapshot
 from memory_backends.stores.trace import Change, Extraction, MemoryOperation, PromotionDecision
-from memreplay.conversations.exchanges import exchanges_of
-from memreplay.conversations.models import Conversation, Question
+from memreplay.conversations.models import Conversation, Question, exchanges_of
 from memreplay.engine.events import (
     AnswerJudged,
     AnswerScored,

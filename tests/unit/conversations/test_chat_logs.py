@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from memreplay.conversations.chat_logs import LOG_FORMATS
-from memreplay.conversations.exchanges import exchanges_of
-from memreplay.conversations.models import Conversation
+from memreplay.conversations.conversion import LOG_FORMATS
+from memreplay.conversations.models import Conversation, exchanges_of
 from memreplay.conversations.registry import load
 from memreplay.errors import DatasetError, MemreplayError
 

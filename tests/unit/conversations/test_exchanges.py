@@ -6,8 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from memreplay.conversations.exchanges import exchanges_of, message_of
-from memreplay.conversations.models import Conversation, Session, Turn
+from memreplay.conversations.models import Conversation, Session, Turn, exchanges_of, message_of
 
 ROLES = {"u": "user", "a": "assistant"}
 

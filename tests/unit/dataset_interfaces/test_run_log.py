@@ -7,10 +7,9 @@ from datetime import datetime
 
 import pytest
 
-from memreplay.dataset_interfaces.async_steps import AsyncSteps, on_loop
 from memreplay.dataset_interfaces.language_model import LLMReply
 from memreplay.dataset_interfaces.master_log import EventType, LogEvent, read_master_log
-from memreplay.dataset_interfaces.scheduler import Scheduler
+from memreplay.dataset_interfaces.scheduler import AsyncSteps, Scheduler, on_loop
 from memreplay.dataset_interfaces.steps import AgentReply, LlmAsked, Say, TestEnded
 from memreplay.errors import DatasetError, UsageError
 from tests.unit.dataset_interfaces.driving import Lines, judge, run

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memreplay.debugger.breakpoints.grammar import MAX_DEPTH
-from memreplay.debugger.breakpoints.parser import MAX_LENGTH, BreakpointError, parse_breakpoint
-from memreplay.debugger.breakpoints.syntax import (
+from memreplay.debugger.breakpoints import (
+    MAX_LENGTH,
     Both,
+    BreakpointError,
     Changed,
     Compare,
     Contains,
@@ -26,7 +26,9 @@ from memreplay.debugger.breakpoints.syntax import (
     Subject,
     Test,
     TextSubject,
+    parse_breakpoint,
 )
+from memreplay.debugger.breakpoints.grammar import MAX_DEPTH
 
 CITY = PathSubject(("shared_data", "city"))
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from memreplay.debugger.breakpoints.parser import parse_breakpoint
+from memreplay.debugger.breakpoints import KeySubject, parse_breakpoint
 from memreplay.debugger.breakpoints.runner import BreakpointRunner
-from memreplay.debugger.breakpoints.syntax import KeySubject
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.timeline.fold import MISSING, value_in
 from memreplay.timeline.timeline import Timeline

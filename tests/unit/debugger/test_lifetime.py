@@ -6,7 +6,7 @@ from math import log2
 
 import pytest
 
-from memreplay.debugger.what_if.lifetime import lifetime
+from memreplay.debugger.lifetime import lifetime
 
 
 @pytest.mark.parametrize("last", [1, 7, 600])

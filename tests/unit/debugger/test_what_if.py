@@ -9,10 +9,8 @@ import pytest
 
 from memory_backends.base import Hit
 from memory_backends.controls import OracleBackend
-from memreplay.conversations.exchanges import exchanges_of
-from memreplay.conversations.models import Conversation, Question, Session, Turn
-from memreplay.debugger.what_if.interventions import Case, changed_prompt
-from memreplay.debugger.what_if.units import joined, units_of
+from memreplay.conversations.models import Conversation, Question, Session, Turn, exchanges_of
+from memreplay.debugger.what_if import Case, changed_prompt, joined, units_of
 from memreplay.engine.events import QuestionAsked
 from memreplay.llm.prompts import NO_HISTORY, build_request, context_of
 from memreplay.scoring.counterfactuals import FROM_MEMORY, INTERVENTIONS, Intervention

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from memreplay.conversations.exchanges import exchanges_of
-from memreplay.conversations.models import Conversation
+from memreplay.conversations.models import Conversation, exchanges_of
 from memreplay.conversations.registry import load
 from memreplay.engine.events import BackendFailed, QuestionAsked, ReplayEvent, ReplyReceived
 from memreplay.engine.remote.backend import AgentBackend, RemoteAgent

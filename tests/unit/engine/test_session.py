@@ -13,8 +13,7 @@ from memory_backends.resources import Resources
 from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
 from memory_backends.stores.trace import MemoryTrace
-from memreplay.conversations.exchanges import exchanges_of
-from memreplay.conversations.models import Conversation
+from memreplay.conversations.models import Conversation, exchanges_of
 from memreplay.conversations.registry import load
 from memreplay.engine.events import (
     AnswerScored,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memreplay.grading.recall import is_abstention
-from memreplay.llm.question_kinds import NOT_SAID
+from memreplay.llm.prompts import NOT_SAID
 
 SAYS_SO = [
     NOT_SAID,

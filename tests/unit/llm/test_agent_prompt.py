@@ -11,8 +11,7 @@ from memreplay.llm.answerer import ModelAgent
 from memreplay.llm.extractive.answers import NOTED
 from memreplay.llm.extractive.reader import NOT_OUR_PROMPT, answer_messages
 from memreplay.llm.model import AnswerRequest, Reply
-from memreplay.llm.prompts import build_agent_request, longest_agent_reply, remembered_in
-from memreplay.llm.question_kinds import NOT_SAID
+from memreplay.llm.prompts import NOT_SAID, build_agent_request, longest_agent_reply, remembered_in
 from memreplay.runtime.models import Judge
 
 NOW = datetime(2024, 1, 1, 15, 20)

@@ -15,8 +15,7 @@ from memreplay.grading.choice import parse_choice
 from memreplay.grading.recall import is_abstention
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.extractive.reader import read_and_answer
-from memreplay.llm.prompts import build_request
-from memreplay.llm.question_kinds import NOT_SAID
+from memreplay.llm.prompts import NOT_SAID, build_request
 
 LOG = """[8 May 2023, 13:56]
 Caroline: I went to a LGBTQ support group yesterday and it was so powerful.

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from memreplay.llm.client import CostMeter
 from memreplay.llm.litellm_setup import loaded_litellm
 from memreplay.llm.model import TokenUsage
-from memreplay.llm.prices import CostMeter
 
 USAGES = [(1200, 30, 0), (5000, 10, 4000), (150_000, 40, 0), (290_000, 500, 1000)]
 

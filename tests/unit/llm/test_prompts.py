@@ -10,8 +10,7 @@ from memreplay.conversations.models import Question
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.extractive.reader import read_prompt
 from memreplay.llm.model import AnswerRequest
-from memreplay.llm.prompts import NO_HISTORY, build_request
-from memreplay.llm.question_kinds import NOT_SAID
+from memreplay.llm.prompts import NO_HISTORY, NOT_SAID, build_request
 
 
 def choice(text: str = "Where from?", choices: tuple[str, ...] = ("Sweden", "Norway")) -> Question:

@@ -23,7 +23,7 @@ from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
 from memory_backends.stores.snapshot_diff import plain
 from memory_backends.stores.trace import MemoryOperation, MemoryTrace
-from memreplay.conversations.exchanges import exchanges_of
+from memreplay.conversations.models import exchanges_of
 from memreplay.conversations.registry import load
 from memreplay.engine.events import BackendFailed, ReplayEvent, StoreOperated
 from memreplay.engine.session import ReplayPlan, ReplaySession

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from memory_backends.retrieval.vector_cache import StoredEmbedder
+from memory_backends.retrieval.embedding import StoredEmbedder
 from tests.stubs.memory import WordEmbedder
 
 

@@ -10,8 +10,7 @@ from memory_backends.base import Exchange, Message, Recall
 from memory_backends.controls import ClosedBookBackend
 from memory_backends.records import BenchmarkTurnPayload
 from memory_backends.retrieval.rendering import date_heading
-from memreplay.conversations.exchanges import exchanges_of
-from memreplay.conversations.models import Conversation, Session, Turn
+from memreplay.conversations.models import Conversation, Session, Turn, exchanges_of
 from memreplay.conversations.registry import load
 from memreplay.llm.model import Reply
 from memreplay.llm.prompts import question_prompt

@@ -13,9 +13,9 @@ from lark.parsers.lalr_interactive_parser import InteractiveParser
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
 
-from memreplay.debugger.breakpoints.parser import BreakpointError
-from memreplay.debugger.breakpoints.syntax import (
+from memreplay.debugger.breakpoints import (
     Both,
+    BreakpointError,
     Changed,
     Compare,
     CompareOp,

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from memory_backends.base import Hit
 from memory_backends.text import folded
-from memreplay.debugger.breakpoints.syntax import (
+from memreplay.debugger.breakpoints import (
     Both,
     Breakpoint,
     Changed,

@@ -1,16 +1,29 @@
-"""The embedded reader: prompt in, reply out."""
+"""The embedded reader: prompt in, reply out. No key, no network, usage counted, the same reply every time."""
 
 from __future__ import annotations
 
+import asyncio
 import re
+import time
 from collections.abc import Sequence
 
 from memreplay.conversations.models import Frozen
+from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.extractive.answers import answer_choice, answer_recall, reply_to_message
-from memreplay.llm.extractive.evidence import read_history
+from memreplay.llm.extractive.history import read_history
 from memreplay.llm.extractive.words import is_spanish
-from memreplay.llm.prompts import HISTORY_HEADING, NO_HISTORY, QUESTION_LABEL, remembered_in
-from memreplay.llm.question_kinds import CHOICE_CUE, INSTRUCTIONS_HEADING, OPTIONS_HEADING, RECALL_CUE
+from memreplay.llm.model import AnswerRequest, Reply, TokenUsage
+from memreplay.llm.prompts import (
+    CHOICE_CUE,
+    HISTORY_HEADING,
+    INSTRUCTIONS_HEADING,
+    NO_HISTORY,
+    OPTIONS_HEADING,
+    QUESTION_LABEL,
+    RECALL_CUE,
+    remembered_in,
+)
+from memreplay.llm.tokens import token_counter
 
 _NUMBERED = re.compile(r"([0-9]+)\. ?(.*)")
 
@@ -89,3 +102,18 @@ def read_and_answer(prompt: str) -> str:
         if asked.options
         else answer_recall(history, asked.question)
     )
+
+
+async def read(request: AnswerRequest) -> Reply:
+    """Answer a prompt from the prompt alone, in a thread."""
+    return await asyncio.to_thread(_reply, request)
+
+
+def _reply(request: AnswerRequest) -> Reply:
+    started = time.perf_counter()
+    contents = [message.content for message in request.messages]
+    said = answer_messages(contents)
+    elapsed = (time.perf_counter() - started) * 1000
+    count = token_counter(EXTRACTIVE_MODEL)
+    usage = TokenUsage(prompt=count("\n".join(contents)), completion=count(said))
+    return Reply(text=said, usage=usage, cost_usd=0.0, ms=elapsed)

@@ -6,9 +6,16 @@ import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from memreplay.debugger.breakpoints.parser import BreakpointError, parse_breakpoint
+from memreplay.debugger.breakpoints import (
+    Breakpoint,
+    BreakpointError,
+    HitSubject,
+    KeySubject,
+    Subject,
+    TextSubject,
+    parse_breakpoint,
+)
 from memreplay.debugger.breakpoints.runner import BreakpointRunner, Stop
-from memreplay.debugger.breakpoints.syntax import Breakpoint, HitSubject, KeySubject, Subject, TextSubject
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.timeline.annotations import SavedBreakpoint
 from memreplay.tui.controllers.host import ReplayHost, save

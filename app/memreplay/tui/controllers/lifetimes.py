@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 
 from memreplay.conversations.models import Question
-from memreplay.debugger.what_if.lifetime import Lifetime
+from memreplay.debugger.lifetime import Lifetime
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.controllers.host import ReplayHost
 from memreplay.tui.screens.dialogs import PickScreen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from memreplay.debugger.breakpoints.parser import GRAMMAR_HELP
+from memreplay.debugger.breakpoints import GRAMMAR_HELP
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.panels.answers import ANSWER_LEGEND, EVIDENCE_LEGEND
 from memreplay.tui.panels.conversation import SIGNIFICANCE_LEGEND

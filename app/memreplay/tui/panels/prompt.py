@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memreplay.conversations.models import Conversation
-from memreplay.debugger.prompt_lines import LineSource, PromptLine, prompt_lines
+from memreplay.debugger.provenance import LineSource, PromptLine, prompt_lines
 from memreplay.engine.events import QuestionAsked
 from memreplay.tui.subjects import PromptSubject
 from memreplay.tui.text import Line, Span, Tone, line, one_line, visible

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from memreplay.debugger.what_if.lifetime import Lifetime
+from memreplay.debugger.lifetime import Lifetime
 from memreplay.timeline.markers import Column, MarkKind, SessionStart, column_of
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.text import Line, Span, Tone, line

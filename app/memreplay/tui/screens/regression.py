@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.widgets import Footer
 
 from memory_backends.controls import CONTROLS
-from memreplay.debugger.what_if.divergence import diverges_at
+from memreplay.debugger.alignment import diverges_at
 from memreplay.errors import MemreplayError
 from memreplay.recording.branches import Branch
 from memreplay.scoring.run_comparison import Change, compare_runs, differing_settings

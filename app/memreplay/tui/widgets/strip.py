@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from textual import events
 from textual.message import Message
 
-from memreplay.debugger.what_if.lifetime import Lifetime
+from memreplay.debugger.lifetime import Lifetime
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.panels.strip import StripView
 from memreplay.tui.widgets.bars import Bar
