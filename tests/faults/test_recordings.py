@@ -29,6 +29,8 @@ CONTRADICTIONS = {
     "no texts": "delete from texts",
     "no conversations": "delete from conversations",
     "no runs": "delete from runs",
+    "no table of conversations": "drop table conversations",
+    "conversations without an id": "alter table conversations rename column id to name",
     "a turn before the first": "update events set turn = -7 where kind = 'observed'",
     "a turn far behind the last": "update events set turn = 9000000000000 where kind = 'observed'",
     "a question that does not exist": (

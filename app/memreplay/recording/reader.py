@@ -108,7 +108,7 @@ class Recording:
     def conversation_ids(self, run_id: str) -> list[str]:
         """The conversations of a run, in replay order."""
         query = "select id from conversations where run_id = ? order by position"
-        return [row["id"] for row in self._db.query(query, [run_id])]
+        return [row["id"] for row in self._query(query, run_id)]
 
     def conversation(self, run_id: str, conversation_id: str) -> Conversation:
         """A conversation as it was replayed.
@@ -243,7 +243,7 @@ class Recording:
         """The rows of a conversation's re-asks, in the order of asking; none in a recording of an older format."""
         if "counterfactuals" in self._db.table_names():
             query = "select * from counterfactuals where conversation = ? order by key"
-            yield from self._db.query(query, [self.conversation_key(run_id, conversation_id)])
+            yield from self._query(query, self.conversation_key(run_id, conversation_id))
 
     def close(self) -> None:
         self._db.close()
@@ -255,9 +255,13 @@ class Recording:
             RecordingError: the run has no such conversation.
         """
         query = "select key from conversations where run_id = ? and id = ?"
-        for row in self._db.query(query, [run_id, conversation_id]):
+        for row in self._query(query, run_id, conversation_id):
             return int(row["key"])
         raise RecordingError(f"{self.path}: run {run_id} has no conversation {conversation_id}")
+
+    def _query(self, query: str, *values: str | int) -> Iterator[dict[str, Any]]:
+        with reporting_damage(self.path):
+            yield from self._db.query(query, values)
 
     def _read_text(self, digest: str) -> str:
         # A long conversation has tens of thousands of texts, and a plain cursor is the fastest way to one.
