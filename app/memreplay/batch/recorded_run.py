@@ -114,8 +114,7 @@ async def run_recorded(
             _begin(run, conversations, tests, plan, around)
             ending = await _play(run, conversations, tests, plan, around)
     finally:
-        if not await _finish(run, "finished" if ending == "complete" else "interrupted", around):
-            ending = "stopped"
+        ending = await _finish(run, ending, around)
     return ending
 
 
@@ -239,14 +238,15 @@ async def _run_all(
         raise error from None
 
 
-async def _finish(run: Run, status: Literal["finished", "interrupted"], around: Surroundings) -> bool:
-    """Whether the end of the run could be recorded too."""
+async def _finish(run: Run, ending: Ending, around: Surroundings) -> Ending:
+    """Record how the run ended; it is stopped if that cannot be written."""
     try:
-        await run.finish(status)
+        await run.finish("finished" if ending == "complete" else "interrupted")
     except RecordingError as error:
-        around.say(f"memreplay: {error}")
-        return False
-    return True
+        if ending != "stopped":  # its reason has been printed, and is likely to be the same
+            around.say(f"memreplay: {error}")
+        return "stopped"
+    return ending
 
 
 def _summary(progress: BatchProgress) -> str:
