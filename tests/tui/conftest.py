@@ -60,7 +60,7 @@ def _garbage_of_other_tests_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> No
     """Opening a replay goes through all objects of the process: here it is full of what others have loaded."""
     idle = {"collect": lambda: 0, "freeze": lambda: None, "unfreeze": lambda: None}
     of_a_replay = SimpleNamespace(get_threshold=gc.get_threshold, set_threshold=gc.set_threshold, **idle)
-    monkeypatch.setattr("memreplay.tui.housekeeping.gc", of_a_replay)
+    monkeypatch.setattr("memreplay.tui.terminal.gc", of_a_replay)
 
 
 @pytest.fixture

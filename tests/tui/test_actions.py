@@ -13,25 +13,22 @@ from textual.widgets._footer import FooterKey
 
 from memreplay.tui.actions import ACTIONS, PLACES, Place, actions_of
 from memreplay.tui.app import MemreplayApp
-from memreplay.tui.launch import Launch
-from memreplay.tui.screens.ask import AskScreen
+from memreplay.tui.controllers.questions import AskScreen
+from memreplay.tui.launch import Launch, ThemeChoice
 from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.browser import BrowserScreen
-from memreplay.tui.screens.compare import CompareScreen
-from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
+from memreplay.tui.screens.dialogs import BesideScreen, PickScreen, TypingScreen
 from memreplay.tui.screens.duel import DuelScreen
-from memreplay.tui.screens.overlays import BesideScreen, HelpScreen
+from memreplay.tui.screens.help import HelpScreen
 from memreplay.tui.screens.regression import RegressionScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.results import ResultsScreen
 from memreplay.tui.screens.review import ReviewScreen
 from memreplay.tui.screens.run import RunScreen
 from memreplay.tui.screens.start import StartScreen
-from memreplay.tui.screens.tests import TestScoresScreen
-from memreplay.tui.screens.two_whys import TwoWhysScreen
+from memreplay.tui.screens.tests import CompareScreen, TestScoresScreen
 from memreplay.tui.screens.what_if import WhatIfScreen
-from memreplay.tui.screens.why import WhyScreen
-from memreplay.tui.themes import ThemeChoice
+from memreplay.tui.screens.why import TwoWhysScreen, WhyScreen
 from memreplay.tui.widgets.lines_view import LinesView
 from tests.tui.conftest import open_app, open_replay
 from tests.tui.looking import header_of

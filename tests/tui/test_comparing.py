@@ -10,11 +10,11 @@ from textual.widgets._footer import FooterKey
 
 from memreplay.grading import Outcome
 from memreplay.tui.launch import Launch
-from memreplay.tui.screens.overlays import BesideScreen
+from memreplay.tui.screens.dialogs import BesideScreen
 from memreplay.tui.screens.regression import RegressionScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.start import StartScreen
-from memreplay.tui.screens.two_whys import TwoWhysScreen
+from memreplay.tui.screens.why import TwoWhysScreen
 from memreplay.tui.widgets.lines_view import LinesView
 from tests.tui.builder import record, record_changed
 from tests.tui.conftest import open_app, open_replay, replay_of, until

@@ -12,8 +12,8 @@ from textual.widgets import Input, OptionList
 from memreplay.conversations.models import Conversation, Session, Turn
 from memreplay.recording.goodai_import import import_goodai_run
 from memreplay.tui.launch import Launch
+from memreplay.tui.panels import short_key
 from memreplay.tui.panels.conversation import turn_words, turns_words
-from memreplay.tui.panels.panel import short_key
 from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.dialogs import PickScreen, TextScreen
 from memreplay.tui.screens.replay import ReplayScreen

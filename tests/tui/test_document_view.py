@@ -6,6 +6,7 @@ import pytest
 from textual.app import App, ComposeResult
 
 from memreplay.tui.document import LazyDocument
+from memreplay.tui.terminal import TerminalApp
 from memreplay.tui.text import Line, line
 from memreplay.tui.widgets.document_view import DocumentView
 
@@ -24,6 +25,8 @@ def blocks(rows: int) -> LazyDocument:
 
 class Reading(App[None]):
     """Nothing but a document."""
+
+    COMPONENT_CLASSES = TerminalApp.COMPONENT_CLASSES
 
     def compose(self) -> ComposeResult:
         yield DocumentView()

@@ -8,7 +8,7 @@ from memreplay.llm.model import AnswerRequest, Reply
 from memreplay.llm.rate_limiter import ModelUnavailableError
 from memreplay.tui.launch import Launch
 from memreplay.tui.screens.results import ResultsScreen
-from memreplay.tui.widgets.bars import Bar
+from memreplay.tui.widgets.lines_view import Bar
 from tests.stubs.live_assembly import StubAssembly
 from tests.tui.conftest import open_replay, replay_of, until
 

@@ -9,7 +9,7 @@ import pytest
 
 from memreplay.tui.launch import Launch
 from memreplay.tui.panels.architectures import panels_of
-from memreplay.tui.screens.overlays import HelpScreen
+from memreplay.tui.screens.help import HelpScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.results import ResultsScreen
 from memreplay.tui.screens.start import StartScreen

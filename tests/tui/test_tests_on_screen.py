@@ -17,10 +17,9 @@ from memreplay.runtime.run_with_tests import RunWithTests, ShownTests, listed_te
 from memreplay.settings import read_settings
 from memreplay.tui.launch import Launch
 from memreplay.tui.panels.tests import TestsDocument, scores_view
-from memreplay.tui.screens.compare import CompareScreen
 from memreplay.tui.screens.dialogs import PickScreen
 from memreplay.tui.screens.replay import ReplayScreen
-from memreplay.tui.screens.tests import TestScoresScreen, TestWhyScreen
+from memreplay.tui.screens.tests import CompareScreen, TestScoresScreen, TestWhyScreen
 from memreplay.tui.sources import recorded, recorded_conversations
 from memreplay.tui.widgets.lines_view import LinesView
 from tests.stubs.tests_to_run import small_definitions

@@ -13,9 +13,9 @@ from textual.widgets import OptionList
 from textual.widgets._footer import FooterKey
 
 from memreplay.tui.launch import Launch
-from memreplay.tui.panels.panel import View, lines_view
-from memreplay.tui.recordings import described
+from memreplay.tui.panels import View, lines_view
 from memreplay.tui.screens.dialogs import PickScreen
+from memreplay.tui.sources import described
 from memreplay.tui.text import shortened
 from memreplay.tui.widgets.lines_view import LinesView
 from tests.tui.builder import record_interrupted

@@ -17,13 +17,13 @@ from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.document import Layout, LinesDocument
 from memreplay.tui.panels.answers import LABEL_LETTERS, AnswersTable, ListedQuestion, answers_view, reader_label
 from memreplay.tui.panels.architectures import panels_of
-from memreplay.tui.panels.biography import biography_lines
 from memreplay.tui.panels.browser import few_turns
 from memreplay.tui.panels.conversation import ConversationDocument
 from memreplay.tui.panels.results import Matrix, MatrixDocument, ResultsChoice, labels_of, question_details
 from memreplay.tui.panels.scores import breakdowns, scores_lines, title_of
 from memreplay.tui.panels.state_lines import state_lines
 from memreplay.tui.panels.why import waiting_lines
+from memreplay.tui.screens.biography import biography_lines
 from memreplay.tui.text import Row, line, visible
 from tests.tui.builder import BACKENDS, HOSTILE, conversation, events, timeline
 

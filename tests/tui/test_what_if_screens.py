@@ -17,9 +17,8 @@ from memreplay.tui.launch import Launch
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.screens.regression import RegressionScreen
 from memreplay.tui.screens.replay import ReplayScreen
-from memreplay.tui.screens.two_whys import TwoWhysScreen
 from memreplay.tui.screens.what_if import WhatIfScreen
-from memreplay.tui.screens.why import WhyScreen
+from memreplay.tui.screens.why import TwoWhysScreen, WhyScreen
 from tests.stubs.in_process import made_in
 from tests.tui.conftest import open_replay, replay_of, until
 from tests.tui.looking import text_of

@@ -131,7 +131,7 @@ def add_panel(copy: Copy) -> None:
     copy.write(
         "app/memreplay/tui/panels/counts.py",
         """
-        from memreplay.tui.panels.panel import lines_view
+        from memreplay.tui.panels import lines_view
         from memreplay.tui.text import line
 
 
@@ -142,8 +142,8 @@ def add_panel(copy: Copy) -> None:
     panels = "app/memreplay/tui/panels/architectures.py"
     copy.replace(
         panels,
-        "from memreplay.tui.panels.operations",
-        "from memreplay.tui.panels.counts import counts_view\nfrom memreplay.tui.panels.operations",
+        "from memreplay.tui.panels.stores",
+        "from memreplay.tui.panels.counts import counts_view\nfrom memreplay.tui.panels.stores",
     )
     copy.replace(panels, '"state": _state,', '"counts": _plain("counts", counts_view), "state": _state,')
     copy.run_script(

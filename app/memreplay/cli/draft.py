@@ -76,7 +76,7 @@ def draft(
     elif code == 0 and not later and book.with_decision("open") and _has_terminal():
         from memreplay.paths import theme_file
         from memreplay.tui import run_review
-        from memreplay.tui.themes import ThemeChoice
+        from memreplay.tui.launch import ThemeChoice
 
         code = run_review(book, settings.keys, ThemeChoice(settings.theme, theme_file()))
     _save(book, target)

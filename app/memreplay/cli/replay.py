@@ -175,8 +175,7 @@ def open_screen(
     from memreplay.paths import demo_recording, new_recording_path, recording_files, theme_file
     from memreplay.runtime.test_streams import refuse_unknown_backends
     from memreplay.tui import run_tui
-    from memreplay.tui.launch import Launch
-    from memreplay.tui.themes import ThemeChoice
+    from memreplay.tui.launch import Launch, ThemeChoice
 
     refuse_unknown_backends(settings.backend)
     if len(settings.model) > 1:

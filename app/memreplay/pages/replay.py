@@ -21,8 +21,8 @@ from memreplay.timeline.annotations import Bookmark
 from memreplay.timeline.navigation import next_interesting, next_session
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.document import LinesDocument
+from memreplay.tui.panels import MARKED, DiffBase, Page, Panel, View
 from memreplay.tui.panels.architectures import panels_of
-from memreplay.tui.panels.panel import MARKED, DiffBase, Page, Panel, View
 from memreplay.tui.subjects import (
     DecisionSubject,
     PieceSubject,

@@ -29,7 +29,7 @@ from memreplay.tui.requests import (
 )
 from memreplay.tui.screens.dialogs import PickScreen
 from memreplay.tui.screens.start import StartScreen
-from memreplay.tui.terminal_app import TerminalApp
+from memreplay.tui.terminal import TerminalApp
 from memreplay.tui.tour import Tour
 
 if TYPE_CHECKING:
@@ -148,8 +148,8 @@ class MemreplayApp(TerminalApp):
     @work(group="opening", exclusive=True)
     async def _open_compared(self, left: Path, right: Path) -> None:
         await _loaded(*_SCREENS)
-        from memreplay.tui.screens.compare import CompareScreen, Opened
         from memreplay.tui.screens.regression import RegressionScreen
+        from memreplay.tui.screens.tests import CompareScreen, Opened
         from memreplay.tui.sources import recorded_run
 
         with self._reporting_errors():
@@ -219,8 +219,8 @@ class MemreplayApp(TerminalApp):
     @work(group="forking", exclusive=True)
     async def _fork_wanted(self, message: ForkWanted) -> None:
         """Play a branch, then show it beside its trunk."""
-        await _loaded("memreplay.tui.branches", *_SCREENS)
-        from memreplay.tui.branches import play_branch
+        await _loaded("memreplay.runtime.branching", *_SCREENS)
+        from memreplay.tui.controllers.forking import play_branch
 
         source, screen = message.source, self.screen
 

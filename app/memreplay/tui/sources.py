@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from textual.content import Content
+
 from memreplay.conversations.models import Conversation
-from memreplay.errors import RecordingError
+from memreplay.errors import MemreplayError, RecordingError
 from memreplay.paths import demo_recordings
 from memreplay.recording.annotations import annotations_of
 from memreplay.recording.bodies import reporting_damage
-from memreplay.recording.branches import Branch, file_of_branches
-from memreplay.recording.overview import is_being_written
+from memreplay.recording.branches import Branch
+from memreplay.recording.overview import Progress, RecordingOverview, is_being_written, overview_of
 from memreplay.recording.reader import AnswerKey, Recording, RunStatus
 from memreplay.scoring.attribution import LABELS, Label
 from memreplay.scoring.run_comparison import AnswerRow, JudgedBy
@@ -24,6 +27,7 @@ from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.launch import RunHandle
 from memreplay.tui.panels.answers import AnswersTable, Labels, ListedQuestion, listed_questions, place_of
 from memreplay.tui.panels.results import ResultsChoice, labels_of
+from memreplay.tui.text import cells, one_line
 
 _SUMMARISED: Final[Mapping[str, str]] = {
     "model": "",
@@ -294,31 +298,59 @@ def labels_in(path: Path, run_id: str, conversation_id: str) -> Labels:
         return labels_of(timeline, AnswersTable.until(timeline, timeline.last_turn))
 
 
-@dataclass(frozen=True)
-class KnownBranch:
-    """A finished branch of a run: where it departs, and what it changes, in one line."""
+_STYLES: Final[dict[Progress, str]] = {
+    "finished": "$text-success",
+    "interrupted": "$text-warning",
+    "running": "$text-error bold",
+}
+_MOST_DATASETS = 3
+_WIDTH_OF_SCORES = 34
 
-    run_id: str
-    turn: int
-    edit: str
+
+def described(path: Path) -> Content:
+    """Rows for the name; state and date; what was replayed; the score of each memory. Reads the file."""
+    try:
+        overview = overview_of(path)
+    except MemreplayError as error:
+        problem = one_line(str(error).removeprefix(f"{path}: "))
+        return Content.assemble(
+            (one_line(path.stem), "bold"), ("\n  cannot be read", "$text-error"), f"\n  {problem}"
+        )
+    state = overview.progress
+    where = f" {overview.stopped_at}" if state != "finished" else ""
+    return Content.assemble(
+        (one_line(path.stem), "bold"),
+        "\n  ",
+        (f"{state}{where}", _STYLES[state]),
+        # Where a run stopped takes a row: the list is narrow on a small screen.
+        ("  " if state == "finished" else "\n  "),
+        (_date(overview.started_at), "dim"),
+        f"\n  {_few(overview.datasets)}",
+        *((f"\n  {row}", "dim") for row in _scores(overview)),
+    )
 
 
-def branches_of(source: ReplaySource) -> list[KnownBranch]:
-    """The finished branches that depart from a recorded conversation, oldest first.
+def _date(started_at: str) -> str:
+    try:
+        began = datetime.fromisoformat(started_at).astimezone()
+    except ValueError:
+        return one_line(started_at)
+    return f"{began.day} {began:%b %Y %H:%M}"
 
-    Raises:
-        RecordingError: the recording cannot be read.
-    """
-    assert source.recorded_in is not None
-    path, run_id = source.recorded_in
-    path = file_of_branches(path, run_id)
-    if not path.exists():
-        return []
-    with closing(Recording.open(path)) as recording:
-        return [
-            KnownBranch(run.id, run.branch.turn, run.branch.edit)
-            for run in recording.runs()
-            if run.branch is not None
-            and run.status == "finished"
-            and (run.branch.parent, run.branch.conversation) == (run_id, source.timeline.conversation.id)
-        ]
+
+def _few(datasets: Sequence[str]) -> str:
+    shown = one_line(", ".join(datasets[:_MOST_DATASETS]))
+    more = len(datasets) - _MOST_DATASETS
+    return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+def _scores(overview: RecordingOverview) -> list[str]:
+    """The memories with their scores, as many in a row as the list has room for on a small screen."""
+    rows: list[str] = []
+    for name in dict.fromkeys([*overview.backends, *overview.scores]):
+        words = f"{one_line(name)} {overview.scores[name]}" if name in overview.scores else one_line(name)
+        if rows and cells(rows[-1]) + cells(words) + 3 <= _WIDTH_OF_SCORES:
+            rows[-1] += f" · {words}"
+        else:
+            rows.append(words)
+    return rows

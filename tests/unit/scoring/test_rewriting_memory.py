@@ -12,7 +12,7 @@ from memreplay.engine.events import BackendEvent, ConversationOpened, QuestionAs
 from memreplay.llm.model import Reply
 from memreplay.scoring.attribution import Attributor, Label
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.panels.biography import biography_lines
+from memreplay.tui.screens.biography import biography_lines
 from tests.stubs.rewriting_memory import Links, Shape, Write, rewriting
 from tests.unit.scoring.planted import answer_of, attribution_of, played, question, real
 

@@ -18,7 +18,7 @@ from memreplay.debugger.breakpoints import (
 from memreplay.debugger.breakpoints.runner import BreakpointRunner, Stop
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.timeline.annotations import SavedBreakpoint
-from memreplay.tui.controllers.host import ReplayHost, save
+from memreplay.tui.controllers import ReplayHost, save
 from memreplay.tui.controllers.navigation import Navigation
 from memreplay.tui.controllers.playback import Playback
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen

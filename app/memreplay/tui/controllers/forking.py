@@ -1,17 +1,26 @@
-"""Forking: what to change at the cursor, and the branches that depart from this run."""
+"""Forking: what to change at the cursor, the branches that depart from this run, and playing one."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from memreplay.tui.controllers.host import ReplayHost
+from memreplay.engine.events import ReplayEvent
+from memreplay.errors import UsageError
+from memreplay.recording.branches import file_of_branches, opened_for_branches
+from memreplay.recording.reader import Recording
+from memreplay.settings import Settings
+from memreplay.timeline.timeline import Timeline
+from memreplay.tui.controllers import ReplayHost
+from memreplay.tui.live import LiveRun
 from memreplay.tui.requests import BranchWanted, ForkWanted
 from memreplay.tui.screens.dialogs import PickScreen, Refusal, TypingScreen
-from memreplay.tui.sources import KnownBranch, ReplaySource
+from memreplay.tui.sources import ReplaySource
 from memreplay.tui.text import one_line
 
 _LONGEST_VALUE = 60
@@ -37,10 +46,8 @@ class _Choice:
 class Forking:
     """Asks what to change, and sends the wish on; the app plays the branch."""
 
-    def __init__(
-        self, source: ReplaySource, branches: Callable[[], Sequence[KnownBranch]], host: ReplayHost
-    ) -> None:
-        self._source, self._branches, self._host = source, branches, host
+    def __init__(self, source: ReplaySource, host: ReplayHost) -> None:
+        self._source, self._host = source, host
         self._timeline = source.timeline
 
     def fork(self) -> None:
@@ -52,7 +59,7 @@ class Forking:
             self._host.report("This run cannot be forked: its memories cannot be rebuilt.")
             return
         turn = min(self._host.cursor, self._timeline.last_turn)
-        branches, choices = list(self._branches()), list(self._choices(turn))
+        branches, choices = branches_of(self._source), list(self._choices(turn))
 
         def chosen(place: int | None) -> None:
             if place is None:
@@ -157,3 +164,80 @@ def _escaped(part: str) -> str:
 def _short(text: str) -> str:
     words = " ".join(text.split())
     return words if len(words) <= _LONGEST_VALUE else f"{words[: _LONGEST_VALUE - 1]}…"
+
+
+@dataclass(frozen=True)
+class KnownBranch:
+    """A finished branch of a run: where it departs, and what it changes, in one line."""
+
+    run_id: str
+    turn: int
+    edit: str
+
+
+def branches_of(source: ReplaySource) -> list[KnownBranch]:
+    """The finished branches that depart from a recorded conversation, oldest first.
+
+    Raises:
+        RecordingError: the recording cannot be read.
+    """
+    assert source.recorded_in is not None
+    path, run_id = source.recorded_in
+    path = file_of_branches(path, run_id)
+    if not path.exists():
+        return []
+    with closing(Recording.open(path)) as recording:
+        return [
+            KnownBranch(run.id, run.branch.turn, run.branch.edit)
+            for run in recording.runs()
+            if run.branch is not None
+            and run.status == "finished"
+            and (run.branch.parent, run.branch.conversation) == (run_id, source.timeline.conversation.id)
+        ]
+
+
+async def play_branch(wanted: ForkWanted, given: Settings, progress: Callable[[str], None]) -> str:
+    """Play a branch and ask all questions; the id of its run. A finished one is not played again.
+
+    Raises:
+        MemreplayError: an edit does not fit, or the recording, a server or a key is unusable.
+    """
+    from memreplay.runtime.branching import BranchRun, existing_branch, fork, is_complete
+    from memreplay.runtime.edits import Edits
+
+    source = wanted.source
+    assert source.recorded_in is not None
+    path, run_id = source.recorded_in
+    own = file_of_branches(path, run_id)
+    # A trunk that is still live goes on: the branch is recorded beside it.
+    trunk = source.handle.recorder if source.handle is not None and not source.handle.is_over else None
+    with closing(Recording.open(own if own.exists() else path) if trunk is None else trunk.reader()) as recording:
+        edits = Edits(wanted.changed, wanted.deleted, wanted.inserted)
+        branch = edits.branch(run_id, source.timeline.conversation.id, wanted.turn)
+        made = await asyncio.to_thread(fork, recording, branch, given)
+        before = existing_branch(recording, made)
+        complete = is_complete(recording, before)
+    if before is not None and complete:
+        return before.id
+    path = await asyncio.to_thread(opened_for_branches, path, run_id)
+    run = BranchRun(made, path, lambda sentence: None, resumes=before is not None, beside=trunk)
+    timeline = Timeline(made.conversation)
+    last = len(made.conversation.turns)
+
+    def observe(event: ReplayEvent) -> None:
+        timeline.append(event)
+
+    live = LiveRun(run, timeline, observe)
+    try:
+        live.target = last
+        await live.play(lambda turn: progress(f"branch: turn {turn}/{last}"))
+        progress("branch: asking the questions")
+        await live.ask()
+        await live.complete()
+    except BaseException:
+        await live.abandon()
+        raise
+    assert run.recorder is not None
+    if live.position < last:
+        raise UsageError("the branch was stopped before its end")
+    return run.recorder.run_id

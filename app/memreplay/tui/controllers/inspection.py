@@ -8,12 +8,13 @@ from memreplay.conversations.models import Question, Turn
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.engine.events import TestScored
 from memreplay.timeline.timeline import Answer
-from memreplay.tui.controllers.host import ReplayHost
+from memreplay.tui.controllers import ReplayHost
 from memreplay.tui.controllers.navigation import Navigation
+from memreplay.tui.panels import MARKED, diff_bases, short_key
 from memreplay.tui.panels.answers import AnswersTable, key_of
 from memreplay.tui.panels.conversation import turn_words
-from memreplay.tui.panels.panel import MARKED, diff_bases, short_key
 from memreplay.tui.panels.results import Matrix, ResultsChoice
+from memreplay.tui.panels.state_lines import sides
 from memreplay.tui.requests import (
     Decision,
     Destination,
@@ -28,8 +29,7 @@ from memreplay.tui.requests import (
 )
 from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.browser import BrowserScreen
-from memreplay.tui.screens.dialogs import PickScreen
-from memreplay.tui.screens.overlays import BesideScreen
+from memreplay.tui.screens.dialogs import BesideScreen, PickScreen
 from memreplay.tui.screens.results import ResultsScreen
 from memreplay.tui.screens.tests import TestScoresScreen
 from memreplay.tui.screens.why import WhyScreen
@@ -316,4 +316,4 @@ class Inspection:
             self._timeline.state_at(subject.backend, subject.key, position) for position in (earlier, cursor)
         )
         key = short_key(subject.key, self._timeline.conversation.id, subject.backend)
-        self._host.open_screen(BesideScreen(key, before, after, (f"turn {earlier}", f"turn {cursor}")))
+        self._host.open_screen(BesideScreen(key, sides(before, after), (f"turn {earlier}", f"turn {cursor}")))

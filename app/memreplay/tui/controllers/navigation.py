@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from time import monotonic
 
 from memreplay.timeline.navigation import (
     Move,
@@ -15,45 +14,11 @@ from memreplay.timeline.navigation import (
     repeated,
 )
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.controllers.host import ReplayHost
+from memreplay.tui.controllers import COUNT_TIMEOUT_SECONDS, ReplayHost, TypedCount
 from memreplay.tui.controllers.playback import Playback
 from memreplay.tui.screens.dialogs import TypingScreen
 from memreplay.tui.widgets.architectures import Architectures
 from memreplay.tui.widgets.lines_view import LinesView
-
-_COUNT_TIMEOUT_SECONDS = 1.5
-_MAX_DIGITS = 6
-
-
-class TypedCount:
-    """The digits typed before a movement. They time out."""
-
-    def __init__(self, now: Callable[[], float] = monotonic) -> None:
-        self._now = now
-        self._digits = ""
-        self._typed_at = 0.0
-
-    @property
-    def pending(self) -> bool:
-        return bool(self._digits) and self._now() - self._typed_at <= _COUNT_TIMEOUT_SECONDS
-
-    @property
-    def shown(self) -> str:
-        """The digits typed so far; empty once they have timed out."""
-        return self._digits if self.pending else ""
-
-    def add(self, digit: int) -> bool:
-        """Append a digit. True if it is the first one of a number."""
-        is_first = not self.pending
-        self._digits = (("" if is_first else self._digits) + str(digit))[-_MAX_DIGITS:]
-        self._typed_at = self._now()
-        return is_first
-
-    def take(self) -> int | None:
-        """Return the number and forget it; None if there is none, or if it is 0."""
-        number = int(self._digits) if self.pending else 0
-        self._digits = ""
-        return number or None
 
 
 @dataclass(frozen=True)
@@ -101,7 +66,7 @@ class Navigation:
             if self._architectures.display:
                 self._architectures.focus_one(digit - 1)
         self._host.paint_header()
-        self._host.set_timer(_COUNT_TIMEOUT_SECONDS, self._host.paint_header)
+        self._host.set_timer(COUNT_TIMEOUT_SECONDS, self._host.paint_header)
 
     @property
     def count_shown(self) -> str:

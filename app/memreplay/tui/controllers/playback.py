@@ -8,7 +8,7 @@ from textual.timer import Timer
 
 from memreplay.engine.events import AskEvent, ReplayEvent
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.controllers.host import ReplayHost
+from memreplay.tui.controllers import ReplayHost
 from memreplay.tui.widgets.workers import LivePlayer
 
 _SPEEDS = (1, 4, 16)

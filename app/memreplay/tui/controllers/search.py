@@ -10,9 +10,9 @@ from typing import Final, Literal
 from memreplay.debugger.search import Match, SearchIndex, SearchMatches
 from memreplay.timeline.annotations import Bookmark
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.controllers.host import ReplayHost, save
+from memreplay.tui.controllers import ReplayHost, save
 from memreplay.tui.controllers.navigation import Navigation
-from memreplay.tui.panels.panel import short_key
+from memreplay.tui.panels import short_key
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.sources import ReplaySource
 from memreplay.tui.text import one_line

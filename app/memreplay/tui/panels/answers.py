@@ -12,7 +12,7 @@ from memreplay.grading import Outcome
 from memreplay.llm import AGENT_MODEL, EXTRACTIVE_MODEL
 from memreplay.scoring.attribution import Label
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
-from memreplay.tui.panels.panel import View, lines_view, placeholder
+from memreplay.tui.panels import View, lines_view, placeholder
 from memreplay.tui.subjects import AnswerSubject
 from memreplay.tui.text import Line, Span, Tone, line, one_line
 

@@ -8,12 +8,17 @@ from typing import Final
 
 from memory_backends.base import PanelInfo
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.panels.context import ContextLog, composition_view
-from memreplay.tui.panels.operations import operations_view, raw_events_view
-from memreplay.tui.panels.panel import DiffBase, Page, Panel, View
-from memreplay.tui.panels.promotions import ledger_view, promotions_view
-from memreplay.tui.panels.retrievals import candidates_view, retrievals_view
-from memreplay.tui.panels.stores import state_view, stores_view, written_view
+from memreplay.tui.panels import DiffBase, Page, Panel, View
+from memreplay.tui.panels.context import ContextLog, candidates_view, composition_view, retrievals_view
+from memreplay.tui.panels.stores import (
+    ledger_view,
+    operations_view,
+    promotions_view,
+    raw_events_view,
+    state_view,
+    stores_view,
+    written_view,
+)
 
 _Show = Callable[[Timeline, str, int], View]
 _ShowDiff = Callable[[Timeline, str, int, DiffBase], View]

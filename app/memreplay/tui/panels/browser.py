@@ -13,9 +13,9 @@ from memreplay.conversations.models import Conversation
 from memreplay.debugger.contents import HeldItem, MemoryContents, Sign, changes_between, main_text
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.document import Document, LinesDocument
+from memreplay.tui.panels import short_key
 from memreplay.tui.panels.context import LogDocument
 from memreplay.tui.panels.conversation import turn_words
-from memreplay.tui.panels.panel import short_key
 from memreplay.tui.panels.state_lines import state_lines
 from memreplay.tui.subjects import (
     PieceSubject,

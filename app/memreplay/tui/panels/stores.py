@@ -1,18 +1,37 @@
-"""What the stores of an architecture hold: JSON states, logs, and points written to collections."""
+"""What the stores of an architecture hold, the commands and decisions that wrote it, and the raw events."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from functools import partial
+from typing import Any, Final, cast
 
-from memory_backends.stores.trace import StoredPoint
+from memory_backends.stores.trace import (
+    AppendChange,
+    Change,
+    ExpireChange,
+    MemoryOperation,
+    PatchChange,
+    PromotionDecision,
+    PublishChange,
+    ReadChange,
+    RemoveChange,
+    SearchChange,
+    SignificanceFactors,
+    StoredPoint,
+    UpsertChange,
+    WriteChange,
+)
+from memreplay.engine.events import ReplayEvent
 from memreplay.timeline.fold import MISSING, Path
+from memreplay.timeline.ledger import Ledger
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.panels.panel import DiffBase, View, lines_view, placeholder, short_key, waiting
+from memreplay.tui.document import LazyDocument
+from memreplay.tui.panels import DiffBase, View, lines_view, placeholder, short_key, waiting
 from memreplay.tui.panels.state_lines import StateLines, folded, state_lines
-from memreplay.tui.subjects import StoredSubject, ValueSubject
+from memreplay.tui.subjects import DecisionSubject, StoredSubject, ValueSubject
 from memreplay.tui.text import Line, Span, Tone, line, one_line, paragraphs
 
 _ROWS_OF_TEXT = 4
@@ -56,7 +75,7 @@ def _state(timeline: Timeline, backend: str, key: str, cursor: int, base: DiffBa
 def _with_subjects(state: StateLines, backend: str, key: str) -> list[Line]:
     """The lines of a state; each leads to the value at its path."""
     return [
-        one if one.about is None else replace(one, about=ValueSubject(backend, key, cast(Path, one.about)))
+        one if one.about is None else replace(one, about=ValueSubject(backend, key, cast("Path", one.about)))
         for one in state.lines
     ]
 
@@ -138,3 +157,142 @@ def _collections(timeline: Timeline, backend: str, cursor: int) -> Iterator[Line
         yield line(Span(one_line(name), "title"), Span(f"  {history.count_at(cursor):,} points", "dim"))
         for point in history.written_at(cursor):
             yield from _point_lines(backend, name, point)
+
+
+_MOST_TIMED = 100
+"""Summing durations loads every command, and the last turn has those of all questions."""
+_MOST_LINES_OF_AN_EVENT = 400
+
+
+def operations_view(timeline: Timeline, backend: str, cursor: int) -> View:
+    """The store commands executed at exactly this position, in order, with their durations."""
+    operations = timeline.operations_at(backend, cursor)
+    if not operations:
+        return lines_view("operations", placeholder(waiting(cursor, "no store was used at this turn")))
+    note = f"{len(operations):,}"
+    if len(operations) <= _MOST_TIMED:
+        note += f" · {sum(operation.ms for operation in operations):.1f} ms"
+    short = partial(short_key, conversation_id=timeline.conversation.id, backend=backend)
+    document = LazyDocument(len(operations), lambda place: [_operation_line(operations[place], short)], guessed=2)
+    return View("operations", document, note)
+
+
+def _operation_line(operation: MemoryOperation, short: Callable[[str], str]) -> Line:
+    """A store command: store, command, key, effect, duration and actor. Raw events hold key and actor in full."""
+    effect = _effect(operation.change)
+    spans = [
+        Span(f"{operation.store:<7}", "dim"),
+        Span(f"{one_line(operation.command)} ", "strong"),
+        Span(short(operation.key)),
+        Span(f"{f'  {effect}' if effect else ''}  {operation.ms:.1f} ms · {short(operation.actor)}", "dim"),
+    ]
+    if operation.error is not None:
+        spans.append(Span(f"  ! {one_line(operation.error)}", "bad"))
+    return Line(tuple(spans), hang=7)
+
+
+def _effect(change: Change | None) -> str:
+    match change:
+        case None:
+            return ""
+        case ReadChange(found=found, size=size):
+            return f"{size:,} bytes" if found else "not found"
+        case WriteChange():
+            return "whole value"
+        case PatchChange(steps=steps):
+            return f"{len(steps)} changed"
+        case AppendChange(offset=offset, text=text):
+            return f"+{len(text.encode()):,} bytes at {offset:,}"
+        case RemoveChange(count=count):
+            return f"{count:,} removed"
+        case PublishChange(receivers=receivers):
+            return f"{receivers} listening"
+        case ExpireChange(seconds=seconds):
+            return f"in {seconds:,} s"
+        case UpsertChange(points=points):
+            return f"{len(points)} written"
+        case SearchChange(found=hits, stored=stored):
+            return f"{len(hits)} of {stored:,} found"
+
+
+def raw_events_view(timeline: Timeline, backend: str, cursor: int) -> View:
+    """Every event of one architecture at exactly this position, as recorded."""
+    events = timeline.events_at(backend, cursor)
+    if not events:
+        return lines_view("raw events", placeholder("nothing happened at this turn"), note="0")
+    document = LazyDocument(len(events), lambda place: list(_event_lines(events[place])), guessed=12)
+    return View("raw events", document, f"{len(events):,}")
+
+
+def _event_lines(event: ReplayEvent) -> Iterator[Line]:
+    """An event: its kind, then its JSON."""
+    yield line(Span(event.kind, "title"))
+    text = json.dumps(event.model_dump(mode="json", exclude={"kind"}), ensure_ascii=False, indent=2).split("\n")
+    for part in text[1:-1][:_MOST_LINES_OF_AN_EVENT]:
+        yield line(Span(one_line(part)), hang=len(part) - len(part.lstrip()) + 2)
+    if len(text) - 2 > _MOST_LINES_OF_AN_EVENT:
+        yield line(Span(f"… {len(text) - 2 - _MOST_LINES_OF_AN_EVENT:,} more lines", "dim"))
+
+
+_DECISION_SIGNS: Final[Mapping[str, tuple[str, Tone]]] = {
+    "ADD": ("+ ADD   ", "added"),
+    "UPDATE": ("~ UPDATE", "changed"),
+    "NO-OP": ("= NO-OP ", "dim"),
+    "DROP": ("− DROP  ", "removed"),
+}
+_MOST_DECISIONS = 100
+
+
+def promotions_view(timeline: Timeline, backend: str, cursor: int) -> View:
+    """The candidates judged at exactly this position, and counts of all decisions up to it."""
+    ledger = timeline.ledger(backend)
+    lines = [one for decision in ledger.at(cursor) for one in _decision_lines(decision, cursor, backend)]
+    shown = lines or placeholder("no candidate was judged at this turn")
+    return lines_view("promotions", shown, note=_counts(ledger, cursor))
+
+
+def ledger_view(timeline: Timeline, backend: str, cursor: int) -> View:
+    """The latest decisions up to the position, newest first."""
+    ledger = timeline.ledger(backend)
+    decided = ledger.until(cursor)
+    lines: list[Line] = []
+    previous: int | None = None
+    for turn, decision in (decided[at] for at in range(len(decided) - 1, -1, -1)[:_MOST_DECISIONS]):
+        if turn != previous:
+            now = turn == cursor
+            lines.append(line(Span(f"turn {turn}{' ← now' if now else ''}", "accent" if now else "dim")))
+        lines += _decision_lines(decision, turn, backend)
+        previous = turn
+    if len(decided) > _MOST_DECISIONS:
+        lines.append(line(Span(f"⋯ {len(decided) - _MOST_DECISIONS:,} earlier", "dim")))
+    shown = lines or placeholder("no candidate has been judged yet")
+    return lines_view("promotion ledger", shown, note=_counts(ledger, cursor))
+
+
+def _counts(ledger: Ledger, cursor: int) -> str:
+    counts = ledger.counts_until(cursor)
+    return " · ".join(f"{name} {count}" for name in _DECISION_SIGNS if (count := counts.get(name)))
+
+
+def _decision_lines(decision: PromotionDecision, turn: int, backend: str) -> Iterator[Line]:
+    """Decision and score, content, why, and the factors of the score. The first line leads to the write."""
+    sign, tone = _DECISION_SIGNS[decision.decision]
+    yield line(
+        Span(sign, tone),
+        Span(f" {decision.score:.2f}", "value"),
+        Span(f" of {decision.threshold:.2f}  ", "dim"),
+        Span(one_line(decision.slot), "key") if decision.slot else "",
+        Span(f"  from turn {one_line(', '.join(decision.sources))}", "dim"),
+        hang=2,
+        about=DecisionSubject.of(backend, turn, decision),
+    )
+    yield line("  ", one_line(decision.content), hang=2, most=4)
+    yield line("  ", Span(one_line(decision.justification), "dim"), hang=2, most=3)
+    yield line("  ", Span(_product(decision.factors), "dim"), hang=2)
+
+
+def _product(factors: SignificanceFactors) -> str:
+    return (
+        f"certainty {factors.certainty:.2f} × impact {factors.impact:.2f}"
+        f" × age {factors.age_decay:.2f} × recency {factors.recency_boost:.2f}"
+    )

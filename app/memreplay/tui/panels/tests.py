@@ -22,9 +22,9 @@ from memreplay.engine.events import (
 from memreplay.scoring.rows import differs_from_record, outcome_of_test, place_of_test
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.document import ListDocument
+from memreplay.tui.panels import View, lines_view
 from memreplay.tui.panels.answers import SIGNS
 from memreplay.tui.panels.conversation import ConversationDocument, Look
-from memreplay.tui.panels.panel import View, lines_view
 from memreplay.tui.text import Line, Row, Span, Tone, beside, cells, line, one_line, pad, paragraphs, wrapped
 
 _ROWS_OF_TEXT = 3

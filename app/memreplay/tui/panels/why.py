@@ -1,4 +1,4 @@
-"""Why an answer is what it is: where the fact was lost, how the reply was parsed, and the other answers."""
+"""Why an answer is what it is: where the fact was lost, the reply, the other answers, and the prompt as sent."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from memreplay.conversations.models import Conversation, Question
+from memreplay.debugger.provenance import LineSource, PromptLine, prompt_lines
+from memreplay.engine.events import QuestionAsked
 from memreplay.grading import GradedByRules
 from memreplay.llm.judging import Verdict
 from memreplay.scoring import type_words
@@ -16,8 +18,8 @@ from memreplay.text import dollars
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.panels.answers import LABEL_WORDS, System, key_of, label_tone, sign_of, stage_chip
 from memreplay.tui.panels.conversation import turns_words
-from memreplay.tui.subjects import AnswerSubject, TurnSubject
-from memreplay.tui.text import Line, Span, Tone, line, one_line, paragraphs
+from memreplay.tui.subjects import AnswerSubject, PromptSubject, TurnSubject
+from memreplay.tui.text import Line, Span, Tone, line, one_line, paragraphs, visible
 
 _STAGES: Final[Mapping[LostAt | None, tuple[str, Tone]]] = {
     None: ("✓ in the prompt", "good"),
@@ -226,3 +228,47 @@ def absent_lines(conversation: Conversation, absent: Sequence[str]) -> list[Line
         )
         for turn in absent
     ]
+
+
+_SIGNS: Final[Mapping[LineSource, tuple[str, Tone, Tone]]] = {
+    "evidence": ("◆ ", "evidence", "evidence"),
+    "distilled": ("◇ ", "accent", "accent"),
+    "memory": ("│ ", "dim", "plain"),
+    "frame": ("  ", "dim", "dim"),
+}
+PROMPT_LEGEND: Final = "◆ evidence, verbatim  ◇ distilled from evidence  │ from memory"
+
+
+@dataclass(frozen=True)
+class PromptView:
+    """The lines of a prompt, the index of the first with evidence, and the evidence turns that it lacks."""
+
+    lines: tuple[Line, ...]
+    first_evidence: int | None
+    absent: tuple[str, ...]
+
+
+def prompt_view(conversation: Conversation, asked: QuestionAsked, evidence: Sequence[str]) -> PromptView:
+    """The prompt of a question, with the evidence turns that it contains marked."""
+    lines: list[Line] = []
+    present: set[str] = set()
+    first: int | None = None
+    message = -1
+    for part in prompt_lines(conversation, asked, evidence):
+        if part.message != message:
+            message = part.message
+            lines.append(line(Span(f"── {one_line(asked.prompt[message].role)}", "title")))
+        present.update(part.turns)
+        if part.source == "evidence" and first is None:
+            first = len(lines)
+        lines.append(_prompt_line(part))
+    return PromptView(tuple(lines), first, tuple(turn for turn in evidence if turn not in present))
+
+
+def _prompt_line(part: PromptLine) -> Line:
+    sign, sign_tone, tone = _SIGNS[part.source]
+    whose = f"turn {', '.join(part.turns)}  " if part.turns else ""
+    about = None if part.source == "frame" else PromptSubject(part.text)
+    return line(
+        Span(sign, sign_tone), Span(one_line(whose), "accent"), Span(visible(part.text), tone), hang=2, about=about
+    )

@@ -1,0 +1,195 @@
+"""What all screens have in common: their keys, help, export, work in threads, and lists to move through."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from abc import abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar, ParamSpec, Protocol, TypeVar
+
+from textual import on
+from textual.app import ComposeResult, ScreenStackError
+from textual.screen import ModalScreen, Screen, ScreenResultType
+from textual.widgets import Footer
+
+from memreplay.tui.actions import Place
+from memreplay.tui.controllers import TypedCount
+from memreplay.tui.document import Document
+from memreplay.tui.widgets.lines_view import Bar, LinesView
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class KeyBar(Footer):
+    """The keys of a screen. Moving the focus does not mount them again, since that changes none of them."""
+
+    def __init__(self) -> None:
+        super().__init__(show_command_palette=False, compact=True)
+        self._shown: list[tuple[str, str, bool]] = []
+
+    async def recompose(self) -> None:
+        if not self.is_attached:
+            return
+        bindings = self.screen.active_bindings.values()
+        shown = [(one.key, one.description, enabled) for _, one, enabled, _ in bindings if one.show]
+        if shown != self._shown:
+            self._shown = shown
+            await super().recompose()
+
+
+class PlaceScreen(Screen[ScreenResultType]):
+    """A screen whose keys stand under its ``PLACE`` in the table of actions."""
+
+    PLACE: ClassVar[Place]
+
+    @property
+    @abstractmethod
+    def picture_name(self) -> str:
+        """The file name of an exported picture."""
+
+    async def in_thread(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """The result of slow work. Cancels the caller if the screen was closed in the meantime.
+
+        Textual cancels the workers of a screen that closes, but a thread that has just ended can resume its worker
+        before the cancellation reaches it, when the screen's widgets are already gone.
+        """
+        result = await asyncio.to_thread(work, *args, **kwargs)
+        if not self._is_open:
+            raise asyncio.CancelledError
+        return result
+
+    @property
+    def _is_open(self) -> bool:
+        try:
+            return self.is_running and self in self.app.screen_stack
+        except ScreenStackError:
+            return False
+
+    def action_export(self) -> None:
+        """Save the screen as SVG and report the path. Characters outside ``[A-Za-z0-9_-]`` become ``-``."""
+        name = re.sub(r"[^A-Za-z0-9_-]+", "-", self.picture_name).strip("-")
+        path = Path.cwd() / f"memreplay-{name}.svg"
+        try:
+            path.write_text(self.app.export_screenshot(), encoding="utf-8")
+        except OSError as error:
+            self.notify(f"{path}: cannot be written: {error.strerror}.", severity="error", markup=False)
+        else:
+            self.notify(f"Saved as {path}", markup=False)
+
+    def action_help(self) -> None:
+        from memreplay.tui.screens.help import HelpScreen
+
+        self.app.push_screen(HelpScreen())
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+
+class Dialog(ModalScreen[ScreenResultType]):
+    """A screen over another one, which stays in sight."""
+
+    PLACE: ClassVar[Place]
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+
+class Listing(LinesView, can_focus=False):
+    """The list; the keys of the screen move through it."""
+
+
+class Scores(LinesView, can_focus=False):
+    """The scores above a list."""
+
+
+class Listed(Document, Protocol):
+    """A document with a selected item."""
+
+    cursor: int
+
+
+class ListingScreen(PlaceScreen[ScreenResultType]):
+    """A list that the user moves through by keys, with counts, and by clicks."""
+
+    document: Listed
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = TypedCount()
+
+    def compose(self) -> ComposeResult:
+        yield Bar(id="header")
+        yield Scores(id="scores")
+        yield Listing(id="questions")
+        yield Bar(id="legend")
+        yield KeyBar()
+
+    def moved(self) -> None:
+        """Show what depends on the selected item, and on the count."""
+
+    def point_at(self, index: int) -> None:
+        """Select an item, or the nearest one, and scroll it into view."""
+        self.document.cursor = max(0, min(index, len(self.document) - 1))
+        self.repaint_list()
+
+    def repaint_list(self) -> None:
+        listing = self.query_one(Listing)
+        listing.bring_into_view(self.document.cursor)
+        listing.repaint()
+        self.moved()
+
+    def _by(self, items: int) -> None:
+        """Move by items, as often as was typed."""
+        self.point_at(self.document.cursor + items * (self.count.take() or 1))
+
+    @property
+    def _page(self) -> int:
+        return max(1, self.query_one(Listing).scrollable_content_region.height - 1)
+
+    def action_next(self) -> None:
+        self._by(1)
+
+    def action_previous(self) -> None:
+        self._by(-1)
+
+    def action_page_down(self) -> None:
+        self._by(self._page)
+
+    def action_page_up(self) -> None:
+        self._by(-self._page)
+
+    def action_first(self) -> None:
+        self.count.take()
+        self.point_at(0)
+
+    def action_last(self) -> None:
+        """The last item, or the one of the number that was typed."""
+        number = self.count.take()
+        place = len(self.document) - 1 if number is None else self.place_of_number(number)
+        if place is None:
+            self.notify(f"Number {number} is not in this list.", markup=False)
+        else:
+            self.point_at(place)
+
+    def place_of_number(self, number: int) -> int | None:
+        """The place of the item with a 1-based number; None if it is not listed."""
+        return number - 1 if number <= len(self.document) else None
+
+    def action_digit(self, digit: int) -> None:
+        self.count.add(digit)
+        self.moved()
+
+    def choose(self) -> None:
+        """Do what enter does: a click on the selected item calls it."""
+
+    @on(LinesView.BlockClicked)
+    def _clicked(self, message: LinesView.BlockClicked) -> None:
+        if not isinstance(message.view, Listing):
+            return
+        if message.block == self.document.cursor:
+            self.choose()
+        else:
+            self.point_at(message.block)

@@ -12,14 +12,13 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 from textual.content import Content
-from textual.screen import Screen
-from textual.widgets import Footer
 
 from memreplay.debugger.contents import MemoryContents
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.timeline.annotations import Bookmark
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.actions import Place, bindings_of
+from memreplay.tui.panels import placeholder
 from memreplay.tui.panels.browser import (
     LEGEND,
     ORDERS,
@@ -37,10 +36,9 @@ from memreplay.tui.panels.browser import (
     sorted_entries,
     written_subject,
 )
-from memreplay.tui.panels.panel import placeholder
 from memreplay.tui.requests import Destination, Position
-from memreplay.tui.screens.dialogs import PickScreen, TypingScreen, export_screen
-from memreplay.tui.screens.overlays import HelpScreen
+from memreplay.tui.screens import KeyBar, PlaceScreen
+from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.subjects import (
     PieceSubject,
     PositionSubject,
@@ -52,8 +50,7 @@ from memreplay.tui.subjects import (
     origin_words,
 )
 from memreplay.tui.text import Span, one_line
-from memreplay.tui.widgets.bars import Bar
-from memreplay.tui.widgets.lines_view import LinesView
+from memreplay.tui.widgets.lines_view import Bar, LinesView
 
 
 @dataclass(frozen=True)
@@ -100,7 +97,7 @@ class ItemList(LinesView, can_focus=False):
     """The list; the keys of the screen move through it."""
 
 
-class BrowserScreen(Screen[Destination | None]):
+class BrowserScreen(PlaceScreen[Destination | None]):
     """Returns where the user wants to look in the replay, or None.
 
     Only the items on the screen are loaded, unless a search, an order or a comparison needs them all.
@@ -146,7 +143,7 @@ class BrowserScreen(Screen[Destination | None]):
                 yield ItemList(id="list")
             yield LinesView(id="details", classes="panel")
         yield Bar(id="legend")
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         self.query_one("#legend", Bar).say(Span(f" {LEGEND}", "dim"))
@@ -402,9 +399,6 @@ class BrowserScreen(Screen[Destination | None]):
         else:
             self.dismiss(None if self._turn == self._opened_at else Position(self._turn, self._contents.backend))
 
-    def action_export(self) -> None:
-        name = f"{self._timeline.conversation.id}-memory-{self._contents.backend}-turn-{self._turn}"
-        export_screen(self, name)
-
-    def action_help(self) -> None:
-        self.app.push_screen(HelpScreen())
+    @property
+    def picture_name(self) -> str:
+        return f"{self._timeline.conversation.id}-memory-{self._contents.backend}-turn-{self._turn}"

@@ -1,21 +1,19 @@
-"""Small dialogs: type a line, pick one of several; and the export of a screen as SVG."""
+"""Dialogs over a screen: type a line, pick one of several, read a text, see a state before and after."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, OptionList
 
 from memreplay.tui.actions import Place, bindings_of
+from memreplay.tui.screens import Dialog, KeyBar
 from memreplay.tui.text import Line, Span, Tone, line, one_line
 from memreplay.tui.widgets.lines_view import LinesView
 
@@ -32,7 +30,7 @@ class Hint(LinesView, can_focus=False):
         self.show([line(Span(one_line(sentence), tone))])
 
 
-class TypingScreen(ModalScreen[str | None]):
+class TypingScreen(Dialog[str | None]):
     """Returns the typed text, or None. ``value`` is the initial text, ``note`` says what is expected."""
 
     PLACE: ClassVar[Place] = "prompt"
@@ -63,11 +61,8 @@ class TypingScreen(ModalScreen[str | None]):
         else:
             self.query_one(Hint).say(problem, "bad")
 
-    def action_leave(self) -> None:
-        self.dismiss(None)
 
-
-class PickScreen(ModalScreen[int | None]):
+class PickScreen(Dialog[int | None]):
     """Returns the 0-based index of the choice, or None."""
 
     PLACE: ClassVar[Place] = "pick"
@@ -87,11 +82,8 @@ class PickScreen(ModalScreen[int | None]):
     def _chosen(self, message: OptionList.OptionSelected) -> None:
         self.dismiss(message.option_index)
 
-    def action_leave(self) -> None:
-        self.dismiss(None)
 
-
-class TextScreen(ModalScreen[None]):
+class TextScreen(Dialog[None]):
     """Shows lines in full; escape closes it."""
 
     PLACE: ClassVar[Place] = "pick"
@@ -110,16 +102,28 @@ class TextScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         self.query_one("#text", LinesView).show(self._lines)
 
-    def action_leave(self) -> None:
-        self.dismiss(None)
 
+class BesideScreen(Dialog[None]):
+    """A state in two aligned ``columns``, before and after. ``titles`` name their positions."""
 
-def export_screen(screen: Screen[Any], name: str) -> None:
-    """Save the screen and report the path. Characters of ``name`` outside ``[A-Za-z0-9_-]`` become ``-``."""
-    path = Path.cwd() / f"memreplay-{re.sub(r'[^A-Za-z0-9_-]+', '-', name).strip('-')}.svg"
-    try:
-        path.write_text(screen.app.export_screenshot(), encoding="utf-8")
-    except OSError as error:
-        screen.notify(f"{path}: cannot be written: {error.strerror}.", severity="error", markup=False)
-    else:
-        screen.notify(f"Saved as {path}", markup=False)
+    PLACE: ClassVar[Place] = "beside"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
+
+    def __init__(self, key: str, columns: tuple[Sequence[Line], Sequence[Line]], titles: tuple[str, str]) -> None:
+        super().__init__()
+        self._key = key
+        self._columns = columns
+        self._titles = titles
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="beside"):
+            yield LinesView(id="before", classes="panel")
+            yield LinesView(id="after", classes="panel")
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        for name, title, lines in zip(("before", "after"), self._titles, self._columns, strict=True):
+            view = self.query_one(f"#{name}", LinesView)
+            view.border_title = Content(f"{title} · {one_line(self._key)}")
+            view.show(lines)
+        self.query_one("#after", LinesView).focus(scroll_visible=False)

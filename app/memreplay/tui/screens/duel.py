@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events, on, work
@@ -10,24 +11,167 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.screen import Screen
-from textual.widgets import Footer
 
-from memreplay.conversations.models import Question
-from memreplay.debugger.recut import Candidate, candidates_of, recut
+from memreplay.conversations.models import Conversation, Question
+from memreplay.debugger.recut import Candidate, Placement, Recut, candidates_of, recut
 from memreplay.llm.tokens import token_counter
 from memreplay.scoring.attribution import Label
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.background import in_thread
-from memreplay.tui.panels.answers import AnswersTable, System, key_of
-from memreplay.tui.panels.duel import DUEL_LEGEND, CandidateSubject, duel_lines
+from memreplay.tui.panels.answers import LABEL_WORDS, AnswersTable, System, key_of, label_tone
+from memreplay.tui.panels.conversation import turns_words
+from memreplay.tui.panels.results import stage_sign
 from memreplay.tui.panels.why import explain_answers
-from memreplay.tui.screens.dialogs import export_screen
-from memreplay.tui.screens.overlays import HelpScreen
-from memreplay.tui.text import Span, one_line
-from memreplay.tui.widgets.bars import Bar
-from memreplay.tui.widgets.lines_view import LinesView
+from memreplay.tui.screens import KeyBar, PlaceScreen
+from memreplay.tui.text import Line, Span, line, one_line
+from memreplay.tui.widgets.lines_view import Bar, LinesView
+
+_ROWS_OF_REPLY = 4
+_ROWS_OF_TEXT = 2
+DUEL_LEGEND = "◆ evidence, verbatim  ◇ distilled from evidence  × not in the prompt  ▸ opens into its turns"
+
+
+@dataclass(frozen=True)
+class CandidateSubject:
+    """A candidate of a ranking, by its rank."""
+
+    rank: int
+
+
+def duel_lines(
+    conversation: Conversation,
+    question: Question,
+    answer: Answer,
+    label: Label | None,
+    cut: Recut,
+    opened: Collection[int],
+) -> list[Line]:
+    """A column of the duel. ``opened`` are the ranks of hits that are shown turn by turn."""
+    return [
+        *_reply(answer, label),
+        line(""),
+        *_gold(conversation, question, cut),
+        line(""),
+        *_ranking(conversation, question, cut, opened),
+    ]
+
+
+def _reply(answer: Answer, label: Label | None) -> Iterator[Line]:
+    letter, tone = stage_sign(answer, label)
+    words = (
+        LABEL_WORDS.get(label, label)
+        if label is not None
+        else answer.scored.score.outcome
+        if answer.scored is not None
+        else "not scored"
+    )
+    words_tone = label_tone(label) if label is not None else "dim"
+    yield line(Span(f" {letter} ", tone), Span(f" {words}", words_tone), hang=4)
+    if answer.received is None:
+        yield line(Span("no reply yet", "dim"))
+        return
+    reply = answer.received.reply
+    if reply.error is not None:
+        yield line(Span(f"! {one_line(reply.error)}", "bad"), hang=2, most=_ROWS_OF_REPLY)
+    if reply.text is not None:
+        yield line(Span(f"“{one_line(reply.text)}”", "value"), hang=1, most=_ROWS_OF_REPLY)
+
+
+def _gold(conversation: Conversation, question: Question, cut: Recut) -> Iterator[Line]:
+    """Where each evidence turn ended up."""
+    if not question.evidence:
+        yield line(Span("this question names no evidence", "dim"))
+    elif not cut.candidates:
+        yield line(Span("no ranking is recorded", "dim"))
+    else:
+        for placed in cut.placements:
+            yield _placement(conversation, placed, cut)
+
+
+def _placement(conversation: Conversation, placed: Placement, cut: Recut) -> Line:
+    turn = Span(f"turn {turns_words(conversation, [placed.turn])}  ", "accent")
+    if placed.candidate is None:
+        words = f"not among the {len(cut.candidates)} candidates recorded"
+        return line(Span("✗ ", "bad"), turn, Span(words, "bad"), hang=2)
+    about = CandidateSubject(placed.candidate.rank)
+    rank = f"rank {placed.candidate.rank}"
+    if placed.inside:
+        more = f", {placed.below} below the recorded cut" if placed.below else ""
+        return line(Span("✓ ", "good"), turn, Span(f"{rank}{more}: in", "good"), hang=2, about=about)
+    if not placed.below:
+        return line(Span("✗ ", "bad"), turn, Span(f"{rank}: retrieved, no room", "bad"), hang=2, about=about)
+    gap = "" if placed.gap is None else f", score {placed.gap:.3f} below the last hit"
+    return line(
+        Span("✗ ", "bad"),
+        turn,
+        Span(f"{rank}, {placed.below} below the cut{gap}", "bad"),
+        Span(f"; at {placed.candidate.rank} hits it would have been in", "warn"),
+        hang=2,
+        about=about,
+    )
+
+
+def _ranking(conversation: Conversation, question: Question, cut: Recut, opened: Collection[int]) -> Iterator[Line]:
+    hits = sum(each.is_hit for each in cut.candidates)
+    let_in = f", {len(cut.inside)} in the prompt" if len(cut.inside) != hits else ""
+    what = "hit" if hits == 1 else "hits"
+    yield line(Span(f"── {hits} {what}{let_in} · {cut.tokens:,} tokens", "title"), most=1)
+    for each in cut.candidates:
+        if each.rank == hits + 1:
+            yield line(Span(f"── {len(cut.candidates) - hits} more below the cut", "title"))
+        yield from _candidate(conversation, question, each, inside=each.rank in cut.inside, opened=opened)
+
+
+def _candidate(
+    conversation: Conversation, question: Question, each: Candidate, *, inside: bool, opened: Collection[int]
+) -> Iterator[Line]:
+    gold = [turn for turn in each.turns if turn in question.evidence]
+    verbatim = any(turn in each.hit.turns for turn in gold)
+    sign = Span("◆" if verbatim else "◇", "evidence") if gold else Span(" ")
+    score = "" if each.hit.score is None else f" {each.hit.score:.3f}"
+    channels = " · ".join(f"{name} {place.rank}" for name, place in each.hit.channels.items())
+    foldable = len(each.turns) > 1
+    is_open = each.rank in opened
+    yield line(
+        Span("  " if inside else "× ", "plain" if inside else "removed"),
+        Span(f"{each.rank:>2}", "strong" if inside else "dim"),
+        Span(score, "value"),
+        Span(" "),
+        sign,
+        Span(f" {_turns(conversation, each)}", "accent"),
+        Span(f" {'▾' if is_open else '▸'}" if foldable else "", "key"),
+        Span(f"  {one_line(channels)}" if channels else "", "dim"),
+        hang=5,
+        most=1,
+        about=CandidateSubject(each.rank),
+    )
+    if is_open:
+        for turn in each.turns:
+            yield from _turn(conversation, turn, turn in question.evidence)
+    elif each.hit.text:
+        yield line("     ", Span(one_line(each.hit.text), "plain" if inside else "dim"), hang=5, most=_ROWS_OF_TEXT)
+
+
+def _turn(conversation: Conversation, turn: str, is_gold: bool) -> Iterator[Line]:
+    said = conversation.turns_by_id.get(turn)
+    text = "not a turn of this conversation" if said is None else f"{conversation.label_of(said)}: {said.text}"
+    yield line(
+        Span("     "),
+        Span("◆ " if is_gold else "  ", "evidence" if is_gold else "plain"),
+        Span(f"{turns_words(conversation, [turn])}  ", "accent"),
+        Span(one_line(text), "evidence" if is_gold else "plain"),
+        hang=7,
+        most=4,
+    )
+
+
+def _turns(conversation: Conversation, each: Candidate) -> str:
+    turns: Sequence[str] = each.hit.turns or each.hit.sources
+    if not turns:
+        return one_line(each.hit.place)
+    named = turns_words(conversation, turns)
+    return f"turn {named}" if each.hit.turns else f"from turn {named}"
+
 
 _NARROWEST_COLUMN = 38
 _TOKENS_A_STEP = 256
@@ -42,7 +186,7 @@ class DuelColumn(LinesView):
         self.opened: set[int] = set()
 
 
-class DuelScreen(Screen[AskKey | None]):
+class DuelScreen(PlaceScreen[AskKey | None]):
     """Returns the answer to explain, or None."""
 
     PLACE: ClassVar[Place] = "duel"
@@ -70,7 +214,7 @@ class DuelScreen(Screen[AskKey | None]):
             for number in range(len(self._answers)):
                 yield DuelColumn(number)
         yield Bar(id="legend")
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         self.query_one("#legend", Bar).say(Span(f" {DUEL_LEGEND}", "dim"))
@@ -81,9 +225,9 @@ class DuelScreen(Screen[AskKey | None]):
     @work(group="attribution", exclusive=True)
     async def _read(self) -> None:
         """Count tokens and attribute the answers in the background."""
-        self._candidates = await in_thread(self, self._ranked)
+        self._candidates = await self.in_thread(self._ranked)
         self._paint()
-        explained = await in_thread(self, explain_answers, self._timeline, self._answers)
+        explained = await self.in_thread(explain_answers, self._timeline, self._answers)
         self._labels = [each.attribution.label if each.attribution is not None else None for each in explained]
         self._paint()
 
@@ -208,11 +352,6 @@ class DuelScreen(Screen[AskKey | None]):
     def action_why(self) -> None:
         self.dismiss(key_of(self._answers[self._here]))
 
-    def action_export(self) -> None:
-        export_screen(self, f"{self._timeline.conversation.id}-duel-{self._question.id}")
-
-    def action_help(self) -> None:
-        self.app.push_screen(HelpScreen())
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
+    @property
+    def picture_name(self) -> str:
+        return f"{self._timeline.conversation.id}-duel-{self._question.id}"

@@ -10,7 +10,6 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.widgets import Footer
 
 from memory_backends.controls import CONTROLS
 from memreplay.debugger.alignment import diverges_at
@@ -19,16 +18,15 @@ from memreplay.recording.branches import Branch
 from memreplay.scoring.run_comparison import Change, compare_runs, differing_settings
 from memreplay.timeline.timeline import Answer
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.background import in_thread
 from memreplay.tui.panels.regression import RegressionDocument, change_details, comparison_lines, fork_lines
 from memreplay.tui.panels.results import letters_legend
 from memreplay.tui.requests import Evidence, VisitWanted
-from memreplay.tui.screens.listing import Listing, ListingScreen, Scores
+from memreplay.tui.screens import KeyBar, Listing, ListingScreen, Scores
 from memreplay.tui.screens.results import Details
-from memreplay.tui.screens.two_whys import Side, TwoWhysScreen
+from memreplay.tui.screens.why import Side, TwoWhysScreen
 from memreplay.tui.sources import RecordedRun, ReplaySource, labels_in, recorded, rows_of
 from memreplay.tui.text import Line, Span, one_line, wrapped
-from memreplay.tui.widgets.bars import Bar
+from memreplay.tui.widgets.lines_view import Bar
 
 _MOST_OF_SCORES = 9
 _SHORT = 30
@@ -81,7 +79,7 @@ class RegressionScreen(ListingScreen[None]):
         yield Listing(id="questions", classes="panel")
         yield Details(id="details", classes="panel")
         yield Bar(id="legend")
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         self._compare()
@@ -138,7 +136,7 @@ class RegressionScreen(ListingScreen[None]):
         if trunk is None or other is None:
             return
         self._differ = {
-            backend: await in_thread(self, diverges_at, trunk.timeline, other.timeline, backend)
+            backend: await self.in_thread(diverges_at, trunk.timeline, other.timeline, backend)
             for backend in other.timeline.backends
             if backend in trunk.timeline.backends and backend not in CONTROLS
         }
@@ -154,7 +152,7 @@ class RegressionScreen(ListingScreen[None]):
             for done, conversation in enumerate(run.conversations):
                 of = f"{done} of {len(run.conversations)}"
                 listing.border_subtitle = Content(f"attributing failures of {side + 1}: {of} conversations")
-                found = await in_thread(self, labels_in, path, run.id, conversation)
+                found = await self.in_thread(labels_in, path, run.id, conversation)
                 self._labels[side] = {**self._labels[side], **found}
         listing.border_subtitle = Content("")
         self._compare()
@@ -213,8 +211,8 @@ class RegressionScreen(ListingScreen[None]):
             listing = self.query_one(Listing)
             listing.border_subtitle = Content(f"opening {one_line(conversation)} of {side + 1} …")
             try:
-                self._opened[place] = await in_thread(
-                    self, recorded, self._paths[side], conversation, self._runs[side].id
+                self._opened[place] = await self.in_thread(
+                    recorded, self._paths[side], conversation, self._runs[side].id
                 )
             except MemreplayError as error:
                 self.notify(str(error), severity="error", markup=False)
@@ -238,9 +236,6 @@ class RegressionScreen(ListingScreen[None]):
         question = source.timeline.question(change.question_id) if source is not None else None
         if source is not None and question is not None:
             self.post_message(VisitWanted(source, Evidence(question)))
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
 
 
 def _identity(change: Change) -> tuple[object, ...]:

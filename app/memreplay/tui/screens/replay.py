@@ -12,34 +12,31 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.notifications import SeverityLevel
 from textual.screen import Screen, ScreenResultType
-from textual.widgets import Footer
 
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.settings import command_line
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.controllers.asking import Asking
 from memreplay.tui.controllers.breakpoints import Breakpoints
 from memreplay.tui.controllers.forking import Forking
 from memreplay.tui.controllers.inspection import Inspection
-from memreplay.tui.controllers.lifetimes import Lifetimes
 from memreplay.tui.controllers.navigation import Navigation
 from memreplay.tui.controllers.playback import Playback
+from memreplay.tui.controllers.questions import Asking, Lifetimes
 from memreplay.tui.controllers.search import Bookmarks, Search
-from memreplay.tui.housekeeping import QuietGarbage
 from memreplay.tui.launch import RunHandle
+from memreplay.tui.panels import DiffBase
 from memreplay.tui.panels.conversation import header_spans
-from memreplay.tui.panels.legend import legend_lines
-from memreplay.tui.panels.panel import DiffBase
 from memreplay.tui.requests import ContinueWanted, Destination
-from memreplay.tui.screens.dialogs import PickScreen, TextScreen, export_screen
-from memreplay.tui.screens.overlays import HelpScreen
-from memreplay.tui.sources import ReplaySource, branches_of
+from memreplay.tui.screens import KeyBar, PlaceScreen
+from memreplay.tui.screens.dialogs import PickScreen, TextScreen
+from memreplay.tui.screens.help import legend_lines
+from memreplay.tui.sources import ReplaySource
 from memreplay.tui.subjects import TurnSubject
+from memreplay.tui.terminal import QuietGarbage
 from memreplay.tui.text import line
 from memreplay.tui.widgets.architectures import Architectures
-from memreplay.tui.widgets.bars import Bar, NoteBar
 from memreplay.tui.widgets.conversation import AnswersView, ConversationView
-from memreplay.tui.widgets.lines_view import LinesView
+from memreplay.tui.widgets.lines_view import Bar, LinesView, NoteBar
 from memreplay.tui.widgets.strip import TimelineStrip
 from memreplay.tui.widgets.workers import HandAsker, Happened, LivePlayer
 
@@ -57,7 +54,7 @@ def _calls(method_of: Callable[[ReplayScreen], Callable[P, None]]) -> Callable[C
     return action
 
 
-class ReplayScreen(Screen[None]):
+class ReplayScreen(PlaceScreen[None]):
     """Lays out the widgets of a replay, and connects keys, clicks and the engine's messages to its controllers.
 
     ``assemble`` builds the run that answers questions asked by hand, when the first one is asked. A live run plays
@@ -96,7 +93,7 @@ class ReplayScreen(Screen[None]):
         self.search = Search(timeline, self.navigation, self.conversation, self.answers, self.architectures, self)
         self.bookmarks = Bookmarks(source, self.navigation, self.strip, self)
         self.asking = Asking(timeline, source.backends, self._asker, self.inspection.explain, self)
-        self.forking = Forking(source, lambda: branches_of(source), self)
+        self.forking = Forking(source, self)
         self.lifetimes = Lifetimes(timeline, self.strip, self)
         self._garbage = QuietGarbage()
 
@@ -113,7 +110,7 @@ class ReplayScreen(Screen[None]):
         if self.player is not None:
             yield self.player
         yield self._asker
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         """Start before the first turn; a recording starts at it, so that there is something to see."""
@@ -270,11 +267,9 @@ class ReplayScreen(Screen[None]):
         """An enlarged panel shows its texts in full."""
         self.call_after_refresh(self.paint)
 
-    def action_export(self) -> None:
-        export_screen(self, f"{self.timeline.conversation.id}-turn-{self.cursor}")
-
-    def action_help(self) -> None:
-        self.app.push_screen(HelpScreen())
+    @property
+    def picture_name(self) -> str:
+        return f"{self.timeline.conversation.id}-turn-{self.cursor}"
 
     def action_go_live(self) -> None:
         """Continue an interrupted recording where it stopped."""

@@ -11,12 +11,10 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 from textual.screen import ScreenResultType
-from textual.widgets import Footer
 
 from memreplay.timeline.annotations import Annotations
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.background import in_thread
 from memreplay.tui.panels.answers import AnswersTable, Labels, reader_label
 from memreplay.tui.panels.results import (
     ALL,
@@ -30,12 +28,11 @@ from memreplay.tui.panels.results import (
 )
 from memreplay.tui.panels.scores import breakdowns, scores_lines, title_of
 from memreplay.tui.requests import Destination, Evidence, OtherAnswer, WholeRun
+from memreplay.tui.screens import KeyBar, Listing, ListingScreen, Scores
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
-from memreplay.tui.screens.listing import Listing, ListingScreen, Scores
 from memreplay.tui.screens.why import WhyScreen
 from memreplay.tui.text import Span, one_line
-from memreplay.tui.widgets.bars import Bar
-from memreplay.tui.widgets.lines_view import LinesView
+from memreplay.tui.widgets.lines_view import Bar, LinesView
 
 _ROOMY = 30
 """Rows of a screen from which on panels have borders and replies two rows."""
@@ -74,7 +71,7 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
         yield Listing(id="questions", classes="panel")
         yield Details(id="details", classes="panel")
         yield Bar(id="legend")
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyBar()
 
     # ---- showing -------------------------------------------------------------------------------------------
 
@@ -317,7 +314,7 @@ class ResultsScreen(QuestionsScreen[Destination | None]):
 
     @work(group="attribution", exclusive=True)
     async def _attribute(self) -> None:
-        self.show_labels(await in_thread(self, labels_of, self._timeline, self._matrix.table))
+        self.show_labels(await self.in_thread(labels_of, self._timeline, self._matrix.table))
 
     def explain(self, answer: Answer, *, to_write: bool = False) -> None:
         why = WhyScreen(self._timeline, answer, self._load_annotations, to_write=to_write)
@@ -338,9 +335,6 @@ class ResultsScreen(QuestionsScreen[Destination | None]):
 
     def action_run(self) -> None:
         self.dismiss(WholeRun())
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
 
 
 def asked_of_all(table: AnswersTable) -> str:

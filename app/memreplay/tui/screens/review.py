@@ -2,25 +2,124 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar, Final
 
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 from textual.content import Content
-from textual.widgets import Footer
 
 from memreplay.conversations.drafts import Decision, DraftBook, DraftedQuestion
+from memreplay.conversations.models import Turn
 from memreplay.errors import MemreplayError
 from memreplay.text import occurs_in
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.panels.drafts import DRAFTS_LEGEND, DraftsDocument, draft_lines
+from memreplay.tui.document import ListDocument
+from memreplay.tui.launch import ThemeChoice
+from memreplay.tui.screens import KeyBar, Listing, ListingScreen
 from memreplay.tui.screens.dialogs import Refusal, TypingScreen
-from memreplay.tui.screens.listing import Listing, ListingScreen
-from memreplay.tui.text import Span, one_line
-from memreplay.tui.widgets.bars import Bar
-from memreplay.tui.widgets.lines_view import LinesView
+from memreplay.tui.terminal import TerminalApp
+from memreplay.tui.text import Line, Row, Span, Tone, line, marked, one_line, paragraphs, words_in, wrapped
+from memreplay.tui.widgets.lines_view import Bar, LinesView
+
+SIGNS: Final[dict[Decision, tuple[str, Tone]]] = {
+    "open": ("?", "dim"),
+    "accepted": ("✓", "good"),
+    "rejected": ("✗", "removed"),
+}
+DRAFTS_LEGEND: Final = "? open  ✓ accepted  ✗ rejected  ! look closer  ◇ evidence"
+_TURNS_AROUND = 2
+_MOST_CHARACTERS = 1500
+"""Of a turn that are shown: those around the quote, or the beginning."""
+_ROWS_OF_A_NEIGHBOUR = 3
+
+
+class DraftsDocument(ListDocument):
+    """The drafts of a book, in the order of the conversation."""
+
+    def __init__(self, book: DraftBook) -> None:
+        super().__init__()
+        self._book = book
+        self.drafts = book.drafts
+
+    def __len__(self) -> int:
+        return len(self.drafts)
+
+    def lay_out(self, index: int, width: int, column: int | None) -> Sequence[Row]:
+        draft = self.drafts[index]
+        sign, tone = SIGNS[draft.decision]
+        doubt = Span("!" if self._book.doubt(draft) else " ", "warn")
+        shown = [
+            line(Span(sign, tone), doubt, Span(f" {one_line(draft.question)}"), hang=3, most=1),
+            line(Span(f"   {one_line(draft.answer)}", "dim"), hang=3, most=1),
+        ]
+        return wrapped(shown, width)
+
+    def replace(self, index: int, draft: DraftedQuestion) -> None:
+        """Show a changed draft. Its height stays: each draft has two rows."""
+        self.drafts[index] = draft
+        self._laid_out.cache_clear()
+
+    def next_open(self, after: int) -> int | None:
+        """The next draft without a decision, from the beginning again after the last; None if there is none."""
+        places = (*range(after + 1, len(self)), *range(after + 1))
+        return next((place for place in places if self.drafts[place].decision == "open"), None)
+
+
+def draft_lines(book: DraftBook, draft: DraftedQuestion) -> list[Line]:
+    """One draft in full, and the turns around each turn that it quotes."""
+    return list(_lines(book, draft))
+
+
+def _lines(book: DraftBook, draft: DraftedQuestion) -> Iterator[Line]:
+    yield line(Span("question  ", "key"), one_line(draft.question), hang=10)
+    yield line(Span("answer    ", "key"), Span(one_line(draft.answer), "value"), hang=10)
+    yield line(Span("type      ", "key"), draft.type.replace("_", " "))
+    if draft.outdated:
+        yield line(Span("outdated  ", "key"), one_line("; ".join(draft.outdated)), hang=10)
+    doubt = book.doubt(draft)
+    if doubt is not None:
+        yield line(Span(f"! {doubt}", "warn"), hang=2)
+    yield line("")
+    quotes: dict[str, list[str]] = {}
+    for each in draft.evidence:
+        quotes.setdefault(each.turn, []).append(each.quote)
+    turns = book.conversation.turns
+    shown = -1
+    for place in sorted(book.conversation.turns_by_id[turn].number - 1 for turn in quotes):
+        first = max(shown + 1, place - _TURNS_AROUND)
+        if first > shown + 1:
+            yield line(Span("  …", "dim"))
+        for turn in turns[first : place + _TURNS_AROUND + 1]:
+            yield from _turn(book, turn, quotes.get(turn.id, ()))
+        shown = max(shown, min(place + _TURNS_AROUND, len(turns) - 1))
+    if shown < len(turns) - 1:
+        yield line(Span("  …", "dim"))
+
+
+def _turn(book: DraftBook, turn: Turn, quotes: Sequence[str]) -> Iterator[Line]:
+    sign = Span("◇ " if quotes else "  ", "evidence")
+    label = f"[{one_line(turn.id)}] {one_line(book.conversation.label_of(turn))}"
+    yield line(sign, Span(label, "strong" if quotes else "dim"))
+    if not quotes:
+        yield from paragraphs(turn.text[:_MOST_CHARACTERS], "dim", indent=4, most=_ROWS_OF_A_NEIGHBOUR)
+        return
+    words = tuple(dict.fromkeys(word for quote in quotes for word in words_in(quote)))
+    for each in paragraphs(_excerpt(turn.text, quotes[0]), indent=4):
+        row = marked(Row(each.spans), words)
+        yield Line(row.spans, hang=each.hang)
+
+
+def _excerpt(text: str, quote: str) -> str:
+    """The text around a quote, if it is long."""
+    if len(text) <= _MOST_CHARACTERS:
+        return text
+    at = max(text.casefold().find(quote.strip().casefold()), 0)
+    start = max(0, at - _MOST_CHARACTERS // 2)
+    end = start + _MOST_CHARACTERS
+    return ("… " if start else "") + text[start:end] + (" …" if end < len(text) else "")
 
 
 class DraftView(LinesView, can_focus=False):
@@ -52,7 +151,7 @@ class ReviewScreen(ListingScreen[None]):
             yield Listing(id="questions", classes="panel")
             yield DraftView(id="draft", classes="panel")
         yield Bar(id="legend")
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         listing = self.query_one(Listing)
@@ -164,3 +263,15 @@ def _refusal_of_question(answer: str) -> Refusal:
         return "This question contains its answer." if occurs_in(answer, text) else None
 
     return refusal
+
+
+class ReviewApp(TerminalApp):
+    """Leaving loses nothing: each decision is in the book's file when the next key is read."""
+
+    def __init__(self, book: DraftBook, keys: Mapping[str, str], theme: ThemeChoice) -> None:
+        super().__init__(keys, theme)
+        self._book = book
+
+    def on_mount(self) -> None:
+        self.use_keys_and_theme()
+        self.push_screen(ReviewScreen(self._book))

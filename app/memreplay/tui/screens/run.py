@@ -12,15 +12,14 @@ from textual.content import Content
 from memreplay.errors import MemreplayError
 from memreplay.timeline.timeline import Answer, AskKey
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.background import in_thread
-from memreplay.tui.housekeeping import QuietGarbage
 from memreplay.tui.panels.answers import AnswersTable, Labels, ListedQuestion, key_of
 from memreplay.tui.panels.results import ResultsChoice
 from memreplay.tui.requests import Evidence, OtherAnswer, VisitWanted
-from memreplay.tui.screens.listing import Listing
+from memreplay.tui.screens import Listing
 from memreplay.tui.screens.results import QuestionsScreen, asked_of_all
 from memreplay.tui.screens.why import WhyScreen
 from memreplay.tui.sources import RecordedRun, ReplaySource, labels_in, recorded, recorded_run
+from memreplay.tui.terminal import QuietGarbage
 from memreplay.tui.text import one_line
 
 _NO_QUESTION = "This run asked no questions. To list the results of tests, open their conversation and press r."
@@ -63,7 +62,7 @@ class RunScreen(QuestionsScreen[None]):
     @work(group="reading", exclusive=True)
     async def _read(self) -> None:
         try:
-            run = await in_thread(self, recorded_run, self._path)
+            run = await self.in_thread(recorded_run, self._path)
             if len(run.table):
                 self._show_run(run)
                 await self._attribute(run)
@@ -72,8 +71,7 @@ class RunScreen(QuestionsScreen[None]):
                 self.notify(_NO_QUESTION, markup=False)
         except MemreplayError as error:
             self.notify(str(error), severity="error", markup=False)
-            if not self.was_left:
-                self._say("")
+            self._say("")
 
     def _show_run(self, run: RecordedRun) -> None:
         count = len(run.conversations)
@@ -92,7 +90,7 @@ class RunScreen(QuestionsScreen[None]):
         labels: Labels = {}
         for done, conversation in enumerate(run.conversations):
             self._say(f"attributing failures: {done} of {len(run.conversations)} conversations")
-            labels = {**labels, **await in_thread(self, labels_in, self._path, run.id, conversation)}
+            labels = {**labels, **await self.in_thread(labels_in, self._path, run.id, conversation)}
             self._garbage.rest()
             self.show_labels(labels)
         self._say("")
@@ -135,12 +133,9 @@ class RunScreen(QuestionsScreen[None]):
         listing = self.query_one(Listing)
         listing.border_subtitle = Content(f"opening {one_line(conversation)} …")
         try:
-            return await in_thread(self, recorded, self._path, conversation)
+            return await self.in_thread(recorded, self._path, conversation)
         except MemreplayError as error:
             self.notify(str(error), severity="error", markup=False)
             return None
         finally:
             listing.border_subtitle = Content(self._progress)
-
-    def action_leave(self) -> None:
-        self.dismiss()

@@ -13,7 +13,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Button, Footer, Input, OptionList
+from textual.widgets import Button, Input, OptionList
 from textual.widgets.option_list import Option
 from textual.worker import get_current_worker
 
@@ -22,9 +22,10 @@ from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.launch import Launch, ListedDataset
 from memreplay.tui.requests import ComparisonWanted, RunWanted
+from memreplay.tui.screens import KeyBar
 from memreplay.tui.text import Span, one_line
 from memreplay.tui.tour import was_offered
-from memreplay.tui.widgets.bars import Bar
+from memreplay.tui.widgets.lines_view import Bar
 
 
 class MemoryList(OptionList):
@@ -117,7 +118,7 @@ class StartScreen(Screen[None]):
                 yield Input(launch.model, placeholder="a LiteLLM model name", id="model", compact=True)
                 yield Button("Start the replay", id="start", variant="primary", compact=True, flat=True)
         yield Bar(id="status")
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         self.query_one("#header", Bar).say(Span(" memreplay ", "recorded"), Span(f"  {_WHAT_IT_IS}", "dim"))
@@ -136,7 +137,8 @@ class StartScreen(Screen[None]):
 
     def say(self, sentence: str, *, trouble: bool = False) -> None:
         """Show a status or an error."""
-        self.query_one("#status", Bar).say(Span(f" {one_line(sentence)}", "bad" if trouble else "dim"))
+        for status in self.query("#status").results(Bar):  # none while the app closes
+            status.say(Span(f" {one_line(sentence)}", "bad" if trouble else "dim"))
 
     @work(thread=True, group="lists", exclusive=True)
     def read_lists(self) -> None:
@@ -147,7 +149,7 @@ class StartScreen(Screen[None]):
             self.app.call_from_thread(self.say, str(error), trouble=True)
             return
         self.app.call_from_thread(self._fill, recordings, datasets)
-        from memreplay.tui.recordings import described
+        from memreplay.tui.sources import described
 
         worker = get_current_worker()
         for number, path in enumerate(recordings, start=1):
@@ -304,7 +306,7 @@ class StartScreen(Screen[None]):
         return None if place is None else self._recordings[place]
 
     def action_help(self) -> None:
-        from memreplay.tui.screens.overlays import HelpScreen
+        from memreplay.tui.screens.help import HelpScreen
 
         self.app.push_screen(HelpScreen())
 

@@ -1,31 +1,31 @@
-"""The results of a run of tests: points by dataset, and every test with its replies and reasons."""
+"""The results of a run of tests: points, and every test with its replies and reasons; and of two runs compared."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Footer
 
+from memreplay.debugger.alignment import TurnAlignment
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.panels.answers import ANSWER_LEGEND
-from memreplay.tui.panels.tests import ScoresDocument, listed_tests, test_lines, totals_of
-from memreplay.tui.requests import Destination, Position
-from memreplay.tui.screens.listing import Listing, ListingScreen, Scores
+from memreplay.tui.panels.tests import ScoresDocument, listed_tests, tally_of_tests, test_lines, totals_of
+from memreplay.tui.requests import Destination, OneOfTwoWanted, Position
+from memreplay.tui.screens import Dialog, KeyBar, Listing, ListingScreen, Scores
+from memreplay.tui.sources import ReplaySource
 from memreplay.tui.text import Line, Span, one_line, wrapped
-from memreplay.tui.widgets.bars import Bar
-from memreplay.tui.widgets.lines_view import LinesView
+from memreplay.tui.widgets.lines_view import Bar, LinesView
 
 _MOST_ROWS_OF_TOTALS = 8
 _BORDERS = 4
 
 
-class TestWhyScreen(ModalScreen[None]):
+class TestWhyScreen(Dialog[None]):
     """A test in full: questions, expectation, replies, and how it was graded."""
 
     __test__ = False
@@ -39,16 +39,13 @@ class TestWhyScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         yield LinesView(id="test", classes="panel")
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         view = self.query_one("#test", LinesView)
         view.border_title = Content("why this score")
         view.show(self._lines)
         view.focus()
-
-    def action_leave(self) -> None:
-        self.dismiss()
 
 
 class TestScoresScreen(ListingScreen[Destination | None]):
@@ -105,5 +102,68 @@ class TestScoresScreen(ListingScreen[Destination | None]):
     def action_to_beginning(self) -> None:
         self.dismiss(Position(self._tests[self.document.cursor].begun[0]))
 
-    def action_leave(self) -> None:
-        self.dismiss(None)
+
+@dataclass(frozen=True)
+class Opened:
+    """A conversation of a recording, with the name of the file."""
+
+    name: str
+    source: ReplaySource
+
+
+class CompareScreen(ListingScreen[None]):
+    """The tests of two recordings, those with the largest difference in points first."""
+
+    PLACE: ClassVar[Place] = "compare"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
+
+    def __init__(self, left: Opened, right: Opened) -> None:
+        super().__init__()
+        self._sides = left, right
+        timelines = left.source.timeline, right.source.timeline
+        self._tests = listed_tests(*timelines)
+        self.document = ScoresDocument(self._tests, [", ".join(timeline.backends) for timeline in timelines])
+
+    @property
+    def picture_name(self) -> str:
+        return f"{self._sides[0].name}-against-{self._sides[1].name}"
+
+    def compose(self) -> ComposeResult:
+        yield Bar(id="header")
+        yield Listing(id="questions")
+        yield Bar(id="legend")
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        left, right = self._sides
+        self.query_one("#header", Bar).say(
+            Span(" COMPARED ", "recorded"),
+            Span(f"  1 {one_line(left.name)}", "strong"),
+            Span("  against", "dim"),
+            Span(f"  2 {one_line(right.name)}", "strong"),
+            Span(f"  {self._turns_in_both} turns in both", "dim"),
+        )
+        questions = self.query_one(Listing)
+        questions.border_title = Content(tally_of_tests(self._tests))
+        questions.show(self.document)
+        self.query_one("#legend", Bar).say(Span(f" {ANSWER_LEGEND}", "dim"))
+
+    @property
+    def _turns_in_both(self) -> int:
+        left, right = (side.source.timeline.conversation for side in self._sides)
+        return TurnAlignment(left, right).paired
+
+    def action_open_left(self) -> None:
+        self._open(0)
+
+    def action_open_right(self) -> None:
+        self._open(1)
+
+    def _open(self, side: int) -> None:
+        position = 1
+        if self._tests:
+            # Where the test was scored; where it began, if it did not finish.
+            test = self._tests[self.document.cursor]
+            scored = test.sides[side]
+            position = scored.turn if scored is not None else test.begun[side]
+        self.post_message(OneOfTwoWanted(self._sides[side].source, position))

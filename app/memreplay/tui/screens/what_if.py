@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 from textual.content import Content
-from textual.screen import Screen
-from textual.widgets import Footer
 
 from memreplay.conversations.models import Question
 from memreplay.engine.events import QuestionAsked
@@ -23,28 +21,154 @@ from memreplay.errors import MemreplayError
 from memreplay.llm.model import PromptMessage
 from memreplay.llm.prompts import with_context
 from memreplay.llm.rate_limiter import StoppedError
+from memreplay.recording.counterfactuals import Reask
+from memreplay.runtime.changes import Change
+from memreplay.runtime.one_answer import Cost
 from memreplay.scoring.attribution import Attributor, Label
+from memreplay.scoring.counterfactuals import (
+    CURE_MEANINGS,
+    FROM_MEMORY,
+    INTERVENTIONS,
+    MEANINGS,
+    Counterfactual,
+    Intervention,
+    cure_of,
+    least_repair,
+)
+from memreplay.text import dollars
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.background import in_thread
-from memreplay.tui.panels.prompt import PROMPT_LEGEND, prompt_view
-from memreplay.tui.panels.what_if import Agreement, Row, rows_of, what_if_lines
-from memreplay.tui.screens.dialogs import export_screen
-from memreplay.tui.screens.overlays import HelpScreen
-from memreplay.tui.text import Line, Span, line, one_line
-from memreplay.tui.widgets.bars import Bar
-from memreplay.tui.widgets.lines_view import LinesView
+from memreplay.tui.panels.answers import LABEL_WORDS, label_tone, sign_of
+from memreplay.tui.panels.why import PROMPT_LEGEND, prompt_view
+from memreplay.tui.screens import KeyBar, PlaceScreen
+from memreplay.tui.text import Line, Span, line, one_line, paragraphs
+from memreplay.tui.widgets.lines_view import Bar, LinesView
 
 if TYPE_CHECKING:
     from memreplay.runtime.one_answer import OneAnswer
     from memreplay.scoring.counterfactuals import Intervention
+
+State = Literal["open", "asking", "no effect"]
+
+Agreement = Callable[[Sequence[Counterfactual]], bool]
+"""Whether independent others gave the same answer, by the re-asks there are."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One change: the call if it is known, its cost, what it brought, and where it stands otherwise."""
+
+    intervention: Intervention
+    change: Change | None = None
+    cost: Cost | None = None
+    reask: Reask | None = None
+    state: State = "open"
+
+
+def what_if_lines(
+    question: Question,
+    answer: Answer,
+    label: Label | None,
+    rows: Sequence[Row],
+    selected: int,
+    agreement: Agreement,
+) -> list[Line]:
+    """The whole page; ``selected`` is the index of a row."""
+    return [
+        *_answer_lines(question, answer, label),
+        line(""),
+        *_verdict_lines(question, label, rows, agreement),
+        line(""),
+        line(Span("changes", "title"), Span("  enter asks the selected one, A all that are open", "dim")),
+        *(made for place, row in enumerate(rows) for made in _row_lines(row, place == selected)),
+    ]
+
+
+def _answer_lines(question: Question, answer: Answer, label: Label | None) -> Iterator[Line]:
+    yield line(Span(one_line(question.text), "strong"))
+    yield line(Span("expected  ", "dim"), Span(one_line(question.expected), "value"), hang=10)
+    reply = answer.received.reply.text if answer.received is not None else None
+    sign = sign_of(answer)
+    yield line(Span("original  ", "dim"), sign, Span(f" {one_line(reply or '–')}", sign.tone), hang=10)
+    if label is not None:
+        yield line(Span("verdict   ", "dim"), Span(LABEL_WORDS[label], label_tone(label)), hang=10)
+
+
+def _verdict_lines(
+    question: Question, label: Label | None, rows: Sequence[Row], agreement: Agreement
+) -> Iterator[Line]:
+    asked = [found for row in rows if row.reask is not None and (found := row.reask.counterfactual) is not None]
+    cure = cure_of(label, asked, abstain=question.abstain, others_agree=agreement(asked))
+    yield line(Span("what the changes say", "title"))
+    if cure is None:
+        yield line(Span("Not decided yet: it takes the control (unchanged) and the evidence alone.", "dim"))
+        return
+    yield line(Span(cure.replace("_", " "), "strong"), Span(f"  {CURE_MEANINGS[cure]}"), hang=2)
+    if (least := least_repair(asked)) is not None:
+        yield line(Span("least change that repairs it  ", "dim"), Span(_name(least), "good"))
+
+
+def _row_lines(row: Row, is_selected: bool) -> Iterator[Line]:
+    yield line(
+        Span("▶ " if is_selected else "  ", "accent"),
+        _sign(row),
+        Span(f" {_name(row.intervention):<20}", "key"),
+        Span(_words(row), "dim"),
+        hang=25,
+    )
+    reply = row.reask.reply if row.reask is not None else None
+    if reply is not None and reply.error is not None:
+        yield line("      ", Span(f"! {one_line(reply.error)}", "bad"), hang=8)
+    elif reply is not None and is_selected:
+        yield from paragraphs(reply.text or "", indent=6)
+    elif reply is not None:
+        yield line("      ", Span(f"“{one_line(reply.text or '')}”"), hang=8, most=2)
+
+
+def _sign(row: Row) -> Span:
+    if row.reask is not None and (found := row.reask.counterfactual) is not None:
+        if found.repaired is None:
+            return Span("!", "bad")
+        return Span("✓", "good") if found.repaired else Span("✗", "bad")
+    return Span({"open": "·", "asking": "…", "no effect": "–"}[row.state], "dim")
+
+
+def _words(row: Row) -> str:
+    if row.reask is not None and (found := row.reask.counterfactual) is not None:
+        if found.repaired is None:
+            return "an error, which says neither"
+        return "repaired" if found.repaired else "still wrong"
+    match row.state:
+        case "asking":
+            return "asking …"
+        case "no effect":
+            return "would leave the prompt as it was"
+        case "open" if row.cost is not None:
+            return f"{MEANINGS[row.intervention]} · {row.cost.tokens:,} tokens, at most {dollars(row.cost.usd)}"
+        case "open" if row.intervention in FROM_MEMORY:
+            return f"{MEANINGS[row.intervention]} · rebuilds the memory first"
+    return MEANINGS[row.intervention]
+
+
+def _name(intervention: Intervention) -> str:
+    return intervention.replace("_", " ")
+
+
+def rows_of(changes: Mapping[Intervention, tuple[Change, Cost]], known: Mapping[Intervention, Reask]) -> list[Row]:
+    """A row for every change, in their order, those of memory included before it is rebuilt."""
+    rows = []
+    for name in INTERVENTIONS:
+        change, cost = changes.get(name, (None, None))
+        state: State = "open" if change is not None or name in FROM_MEMORY or name in known else "no effect"
+        rows.append(Row(name, change, cost, known.get(name), state))
+    return rows
 
 
 class ChangesView(LinesView, can_focus=False):
     """The page of changes; the screen moves its selection."""
 
 
-class WhatIfScreen(Screen[None]):
+class WhatIfScreen(PlaceScreen[None]):
     """Asks one wrong answer again. ``open_answer`` makes what asks it."""
 
     PLACE: ClassVar[Place] = "what_if"
@@ -74,7 +198,7 @@ class WhatIfScreen(Screen[None]):
                 yield LinesView(id="original", classes="panel")
                 yield LinesView(id="changed", classes="panel")
         yield Bar(id="legend")
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         self.query_one("#legend", Bar).say(Span(f" {PROMPT_LEGEND}", "dim"))
@@ -95,7 +219,7 @@ class WhatIfScreen(Screen[None]):
     @work(group="what-if", exclusive=True)
     async def _prepare(self) -> None:
         try:
-            self._rows, self._label, self._agreement = await in_thread(self, self._read)
+            self._rows, self._label, self._agreement = await self.in_thread(self._read)
         except MemreplayError as error:
             self.notify(str(error), severity="error", markup=False)
             return
@@ -137,15 +261,10 @@ class WhatIfScreen(Screen[None]):
         self._paint_header("")
         self._paint()
 
-    def action_leave(self) -> None:
-        self.dismiss(None)
-
-    def action_export(self) -> None:
+    @property
+    def picture_name(self) -> str:
         asked = self._answer.asked
-        export_screen(self, f"{self._timeline.conversation.id}-what-if-{asked.question_id}-{asked.backend}")
-
-    def action_help(self) -> None:
-        self.app.push_screen(HelpScreen())
+        return f"{self._timeline.conversation.id}-what-if-{asked.question_id}-{asked.backend}"
 
     @work(group="what-if", exclusive=True)
     async def _ask(self, names: Sequence[Intervention]) -> None:

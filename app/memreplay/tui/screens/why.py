@@ -1,8 +1,9 @@
-"""Why an answer is what it is: where the fact was lost, beside the prompt as it was sent."""
+"""Why an answer is what it is, beside the prompt as it was sent; and two explanations side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import on, work
@@ -11,8 +12,6 @@ from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.containers import Container
 from textual.content import Content
-from textual.screen import Screen
-from textual.widgets import Footer
 
 from memreplay.debugger.biography import decisive_judgement
 from memreplay.debugger.provenance import line_written_by
@@ -23,14 +22,14 @@ from memreplay.scoring.evidence_trail import Trail
 from memreplay.timeline.annotations import Annotations
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.background import in_thread
 from memreplay.tui.panels.answers import AnswersTable, key_of
-from memreplay.tui.panels.prompt import PROMPT_LEGEND, prompt_view
 from memreplay.tui.panels.why import (
+    PROMPT_LEGEND,
     Explanation,
     absent_lines,
     answers_beside,
     explain_answers,
+    prompt_view,
     waiting_lines,
     why_lines,
 )
@@ -44,17 +43,15 @@ from memreplay.tui.requests import (
     Position,
     WhatIfWanted,
 )
-from memreplay.tui.screens.dialogs import export_screen
+from memreplay.tui.screens import KeyBar, PlaceScreen
 from memreplay.tui.screens.duel import DuelScreen
-from memreplay.tui.screens.overlays import HelpScreen
 from memreplay.tui.sources import ReplaySource
 from memreplay.tui.subjects import AnswerSubject, DecisionSubject, PromptSubject, TurnSubject, origin_words
 from memreplay.tui.text import Line, Span, one_line
-from memreplay.tui.widgets.bars import Bar
-from memreplay.tui.widgets.lines_view import LinesView
+from memreplay.tui.widgets.lines_view import Bar, LinesView
 
 
-class WhyScreen(Screen[Destination | None]):
+class WhyScreen(PlaceScreen[Destination | None]):
     """Returns where the user wants to look in the replay, or None."""
 
     PLACE: ClassVar[Place] = "why"
@@ -96,7 +93,7 @@ class WhyScreen(Screen[Destination | None]):
             yield LinesView(id="verdict", classes="panel")
             yield LinesView(id="prompt", classes="panel")
         yield Bar(id="legend")
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         """Show what is known at once; attribution runs in the background."""
@@ -107,7 +104,7 @@ class WhyScreen(Screen[Destination | None]):
 
     @work(group="attribution", exclusive=True)
     async def _read(self) -> None:
-        self._explanations = await in_thread(self, explain_answers, self._timeline, self._answers)
+        self._explanations = await self.in_thread(explain_answers, self._timeline, self._answers)
         if self in self.app.screen_stack:  # else the user has left
             self._paint()
             if self._goes_on and self.app.screen is self:
@@ -232,21 +229,16 @@ class WhyScreen(Screen[Destination | None]):
             return
         self._paint()
 
-    def action_leave(self) -> None:
-        self.dismiss(None)
-
     def dismiss(self, result: Destination | None = None) -> AwaitComplete:
         """Close. From where the user is sent, going back leads here again."""
         if result is None or isinstance(result, FromWhy | OtherAnswer):
             return super().dismiss(result)
         return super().dismiss(FromWhy(result, self.answer))
 
-    def action_export(self) -> None:
+    @property
+    def picture_name(self) -> str:
         asked = self.answer.asked
-        export_screen(self, f"{self._timeline.conversation.id}-why-{asked.question_id}-{asked.backend}")
-
-    def action_help(self) -> None:
-        self.app.push_screen(HelpScreen())
+        return f"{self._timeline.conversation.id}-why-{asked.question_id}-{asked.backend}"
 
     def _go_to_write(self, subject: PromptSubject) -> None:
         asked = self.answer.asked
@@ -281,3 +273,68 @@ class WhyScreen(Screen[Destination | None]):
         if judged is None:
             return Hearing(asked.backend, turn_id, note)
         return Decision(DecisionSubject.of(asked.backend, *judged), note)
+
+
+@dataclass(frozen=True)
+class Side:
+    """An answer, with the timeline and the name of its recording."""
+
+    name: str
+    timeline: Timeline
+    answer: Answer
+
+
+class TwoWhysScreen(PlaceScreen[int | None]):
+    """Returns 1 for the next change, -1 for the previous one, None to go back."""
+
+    PLACE: ClassVar[Place] = "two_whys"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
+
+    def __init__(self, left: Side, right: Side) -> None:
+        super().__init__()
+        self._sides = left, right
+
+    def compose(self) -> ComposeResult:
+        yield Bar(id="header")
+        with Container(id="why"):
+            yield LinesView(id="before", classes="panel")
+            yield LinesView(id="after", classes="panel")
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        question = self._sides[0].answer.asked.question_id
+        self.query_one("#header", Bar).say(Span(" WHY ", "recorded"), Span(f"  {one_line(question)}", "strong"))
+        for number, (side, view) in enumerate(zip(self._sides, self._views, strict=True), start=1):
+            view.border_title = Content(f"{number} {one_line(side.name)} · {one_line(side.answer.asked.backend)}")
+            asked = side.answer.asked
+            known = side.timeline.question(asked.question_id) or typed_question(asked.typed or "")
+            view.show(waiting_lines(known, side.answer))
+        self._views[0].focus(scroll_visible=False)
+        self._read()
+
+    @property
+    def _views(self) -> tuple[LinesView, LinesView]:
+        return self.query_one("#before", LinesView), self.query_one("#after", LinesView)
+
+    @work(group="attribution", exclusive=True)
+    async def _read(self) -> None:
+        for side, view in zip(self._sides, self._views, strict=True):
+            asked = side.answer.asked
+            answers = answers_beside(side.timeline, key_of(side.answer))
+            explained = await self.in_thread(explain_answers, side.timeline, answers)
+            names = AnswersTable.until(side.timeline, asked.turn)
+            question = side.timeline.question(asked.question_id) or typed_question(asked.typed or "")
+            own = explained[answers.index(side.answer)]
+            view.show(why_lines(question, own, explained, {one: names.name_of(one) for one in names.systems}))
+
+    def action_next_change(self) -> None:
+        self.dismiss(1)
+
+    def action_previous_change(self) -> None:
+        self.dismiss(-1)
+
+    @property
+    def picture_name(self) -> str:
+        asked = self._sides[0].answer.asked
+        return f"why-{asked.question_id}-{self._sides[0].name}-against-{self._sides[1].name}"

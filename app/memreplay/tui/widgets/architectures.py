@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.message import Message
 
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.document import LinesDocument
+from memreplay.tui.panels import MARKED, PAGES, DiffBase, Page, Panel, View, lines_view, placeholder
 from memreplay.tui.panels.architectures import panels_of
-from memreplay.tui.panels.panel import MARKED, PAGES, DiffBase, Page, Panel, View, lines_view, placeholder
-from memreplay.tui.text import Line, Span, holds_words, one_line
-from memreplay.tui.widgets.bars import ArchitectureTabs, Bar
-from memreplay.tui.widgets.lines_view import AROUND_A_TITLE, LinesView
+from memreplay.tui.text import Line, Span, holds_words, one_line, width_of
+from memreplay.tui.widgets.lines_view import AROUND_A_TITLE, Bar, LinesView
 
 _NEVER_HEARD = "memory never heard this turn: the run was interrupted before it"
 
@@ -151,6 +151,43 @@ class ArchitecturePane(Vertical):
 
     def _new_panels(self, page: Page) -> list[PanelView]:
         return [PanelView(panel) for panel in panels_of(self._timeline, self.backend, page)]
+
+
+class ArchitectureTabs(Bar):
+    """The architectures by number: those on screen above their columns, then the others. A click shows one."""
+
+    @dataclass
+    class Chosen(Message):
+        """An architecture was clicked, by its 0-based index."""
+
+        index: int
+
+    def __init__(self, names: Sequence[str], *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._names = tuple(names)
+        self._ends: list[tuple[int, int]] = []
+
+    def mark(self, shown: range, width: int, page: Page) -> None:
+        """Align those on screen with columns that share ``width`` cells; append the others as far as they fit."""
+        hidden = [index for index in range(len(self._names)) if index not in shown]
+        spans: list[Span] = []
+        self._ends = []
+        for index in (*shown, *hidden):
+            on = index in shown
+            spans += [Span(f" {index + 1} ", "accent" if on else "dim")]
+            spans += [Span(f"{one_line(self._names[index])} ", "title" if on else "dim")]
+            if on and page != PAGES[0]:
+                spans.append(Span(f"· {page} ", "accent"))
+            if on and index != shown[-1]:
+                column_end = width * (index - shown[0] + 1) // len(shown)
+                spans.append(Span(" " * max(0, column_end - width_of(spans))))
+            self._ends.append((width_of(spans), index))
+        self.show([Line(tuple(spans), most=1)])
+
+    def on_click(self, event: events.Click) -> None:
+        index = next((index for end, index in self._ends if event.x < end), None)
+        if index is not None:
+            self.post_message(self.Chosen(index))
 
 
 _NARROWEST_PANE = 38

@@ -16,7 +16,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from memreplay.tui.document import Document, Layout, LinesDocument
-from memreplay.tui.text import TONES, Row, Tone, marked, words_in
+from memreplay.tui.text import Row, Tone, marked, words_in
 
 _MAX_CACHED = 1024
 
@@ -107,10 +107,9 @@ class RowPainter:
     def _style_of(self, tone: Tone) -> Style:
         if tone == "plain":
             return Style.null()
-        name = f"tone--{tone}"
-        partial = self._view.get_component_rich_style(name, partial=True)
+        styles = self._view.app.get_component_styles(f"tone--{tone}")
         # The partial style says what the tone sets; only the whole one blends translucent colours.
-        whole = self._view.get_component_rich_style(name)
+        partial, whole = styles.partial_rich_style, styles.rich_style
         return partial + Style(
             color=whole.color if partial.color else None, bgcolor=whole.bgcolor if partial.bgcolor else None
         )
@@ -133,12 +132,15 @@ class _Window:
 
 
 class DocumentView(ScrollView):
-    """Shows a document. The cost of drawing does not depend on its length."""
+    """Shows a document. The cost of drawing does not depend on its length.
+
+    The app has the tones as its component classes: were they the view's own, Textual would work all of them out
+    again for every view whose focus changes.
+    """
 
     ALLOW_SELECT = False
     SHOWS_PLACE: ClassVar[bool] = True
     """Whether the last cell of each row shows a scroll thumb."""
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"tone--{tone}" for tone in TONES}
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)

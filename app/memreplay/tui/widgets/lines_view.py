@@ -1,4 +1,4 @@
-"""The base of every panel: a document whose lines can be selected and followed."""
+"""The base of every panel, a document whose lines can be selected and followed; and single rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from textual.message import Message
 from memory_backends.text import folded
 from memreplay.tui.actions import bindings_of
 from memreplay.tui.document import Document, LinesDocument
-from memreplay.tui.text import Line, visible
+from memreplay.tui.text import Line, Span, Tone, line, one_line, visible
 from memreplay.tui.widgets.document_view import DocumentView
 
 AROUND_A_TITLE = 4
@@ -168,3 +168,29 @@ class LinesView(DocumentView, can_focus=True):
                 self.action_follow()
             else:
                 self.select(block)
+
+
+class Bar(LinesView, can_focus=False):
+    """A single row."""
+
+    SHOWS_PLACE = False
+
+    def say(self, *parts: str | Span) -> None:
+        """Show one line; what does not fit ends in an ellipsis."""
+        self.show([line(*parts, most=1)])
+
+
+class NoteBar(Bar):
+    """A sentence behind a sign; hidden while there is none."""
+
+    def __init__(self, sign: str, sign_tone: Tone, tone: Tone, *, id: str) -> None:
+        super().__init__(id=id)
+        self._sign = Span(sign, sign_tone)
+        self._tone = tone
+        self.display = False
+
+    def set(self, sentence: str) -> None:
+        """Show a sentence, or hide the bar if it is empty."""
+        self.display = bool(sentence)
+        if sentence:
+            self.say(self._sign, Span(one_line(sentence), self._tone))

@@ -1,17 +1,163 @@
-"""The timeline strip. It is not among the other bars, since the first frame needs those and no timeline."""
+"""The timeline strip: the whole conversation as a row of ticks, with a row of sessions above if there is room."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
 
 from textual import events
 from textual.message import Message
 
 from memreplay.debugger.lifetime import Lifetime
+from memreplay.timeline.markers import Column, MarkKind, SessionStart, column_of
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.panels.strip import StripView
-from memreplay.tui.widgets.bars import Bar
+from memreplay.tui.text import Line, Span, Tone, line
+from memreplay.tui.widgets.lines_view import Bar
+
+_TICKS: Final[Mapping[MarkKind, tuple[str, Tone]]] = {
+    "error": ("!", "bad"),
+    "bookmark": ("★", "accent"),
+    "question": ("?", "title"),
+    "evidence": ("◇", "warn"),
+    "supersession": ("~", "changed"),
+    "promotion": ("+", "added"),
+    "drop": ("−", "removed"),
+    "write": ("·", "plain"),
+}
+"""A stretch shows the first of these that it contains."""
+_SESSION: Final = ("┃", "title")
+_NOTHING: Final = "─"
+_TO_COME: Final = "┈"
+STRIP_LEGEND: Final = (
+    "! error  ★ bookmark  ? question  ◇ evidence  ~ superseded  + promoted  − dropped  · written  ┃ session"
+)
+
+
+@dataclass(frozen=True)
+class _Share:
+    """A stretch of positions and the cells that show it."""
+
+    column: Column
+    start: int
+    end: int
+
+
+class StripView:
+    """The strip of one timeline. It counts the marks again only after :meth:`refresh`."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self._shares: list[_Share] = []
+        self._width = 0
+        self._sessions: dict[int, Line | None] = {}
+
+    def refresh(self) -> None:
+        """Count the marks again at the next draw: an event or a bookmark was added."""
+        self._width = 0
+
+    @property
+    def last(self) -> int:
+        """The last position on the strip: the end of the conversation, closed or not."""
+        return self._timeline.last_turn + 1
+
+    def position_at(self, cell: int) -> int:
+        for share in self._shares:
+            if cell < share.end:
+                inside = (cell - share.start) / (share.end - share.start)
+                return share.column.first + int(inside * (share.column.last - share.column.first + 1))
+        return self.last
+
+    def ticks(self, cursor: int, frontier: int, width: int) -> Line:
+        """The row of ticks, with the cursor on it."""
+        shares = self._columns(width)
+        current = column_of(cursor, len(shares), self.last)
+        spans: list[Span] = []
+        for number, share in enumerate(shares):
+            sign, tone = _tick_of(share.column)
+            cells = share.end - share.start
+            played = share.column.first <= frontier
+            fill = _NOTHING if played else _TO_COME
+            text = (sign or fill) + fill * (cells - 1)
+            spans.append(Span(text, "cursor" if number == current else tone if played or sign else "dim"))
+        return line(*spans, most=1)
+
+    def lifetimes(self, lives: Mapping[str, Lifetime], width: int) -> list[Line]:
+        """A row for each memory: a bar over the turns after which it knew an answer, and its name."""
+        return [_lifetime_row(name, life, self._columns(width), width) for name, life in lives.items()]
+
+    def sessions(self, width: int) -> Line | None:
+        """The row of sessions, each with its date if there is room; None if there is a single undated one."""
+        if width not in self._sessions:
+            self._sessions[width] = self._session_row(width)
+        return self._sessions[width]
+
+    def _session_row(self, width: int) -> Line | None:
+        starts = self._timeline.marks.sessions
+        if len(starts) < 2 and not any(start.date for start in starts):
+            return None
+        shares = self._columns(width)
+        text: list[Span] = []
+        used = 0
+        cells = [shares[column_of(start.turn, len(shares), self.last)].start for start in starts]
+        for start, (cell, following) in zip(starts, pairwise([*cells, width]), strict=True):
+            label = _label_of(start)
+            if cell < used or len(label) + 1 > following - cell:
+                continue
+            text += [Span(" " * (cell - used)), Span(label, "dim")]
+            used = cell + len(label)
+        return line(*text, most=1)
+
+    def _columns(self, width: int) -> list[_Share]:
+        if width != self._width:
+            columns = self._timeline.marks.columns(width, self.last)
+            edges = [index * width // len(columns) for index in range(len(columns) + 1)]
+            self._shares = [
+                _Share(column, start, end) for column, (start, end) in zip(columns, pairwise(edges), strict=True)
+            ]
+            self._width = width
+        return self._shares
+
+
+def _tick_of(column: Column) -> tuple[str, Tone]:
+    for kind, (sign, tone) in _TICKS.items():
+        if column.counts.get(kind) and (kind != "write" or not column.counts.get("session")):
+            return sign, tone
+    if column.counts.get("session"):
+        return _SESSION
+    return "", "dim"
+
+
+def _label_of(start: SessionStart) -> str:
+    return f"{start.date.day} {start.date:%b %Y}" if start.date else f"session {start.number}"
+
+
+def _lifetime_row(name: str, life: Lifetime, shares: Sequence[_Share], width: int) -> Line:
+    """The name stands where the answer is not known, at the side with more room."""
+    cells = [
+        any(life.knows(turn) for turn in range(share.column.first, share.column.last + 1))
+        for share in shares
+        for _ in range(share.end - share.start)
+    ]
+    text = ["█" if known else " " for known in cells]
+    label = f" {name}: {_span_of(life)} "
+    first = cells.index(True) if True in cells else len(cells)
+    after = len(cells) - cells[::-1].index(True) if True in cells else 0
+    start = 0 if first >= len(cells) - after else after
+    room = first if start == 0 else len(cells) - after
+    if len(label) > room:
+        # No side has room: the name goes into the bar.
+        start, room = min(first, max(width - len(label), 0)), len(label)
+    label = label[:room]
+    before, behind = "".join(text[:start]), "".join(text[start + len(label) :])
+    return line(Span(before, "good"), Span(label, "key"), Span(behind, "good"), most=1)
+
+
+def _span_of(life: Lifetime) -> str:
+    if life.learnt is None:
+        return "never known"
+    return f"{life.learnt}–{'end' if life.forgotten is None else life.forgotten - 1}"
 
 
 class TimelineStrip(Bar):

@@ -1,73 +1,55 @@
-"""Full-size overlays: help, made from the table of actions, and a state before and after."""
+"""The help, made from the table of actions, and the legend of the replay."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any, ClassVar
+from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Footer, Input
+from textual.widgets import Input
 
+from memreplay.debugger.breakpoints import GRAMMAR_HELP
+from memreplay.timeline.timeline import Timeline
 from memreplay.tui.actions import PLACES, Place, actions_of, bindings_of, shown_key
-from memreplay.tui.keys import Rebound, keys_of
 from memreplay.tui.panels.answers import ANSWER_LEGEND, EVIDENCE_LEGEND, LABEL_WORDS, label_tone, stage_chip
 from memreplay.tui.panels.conversation import SIGNIFICANCE_LEGEND
-from memreplay.tui.panels.prompt import PROMPT_LEGEND
-from memreplay.tui.panels.state_lines import sides
-from memreplay.tui.panels.strip import STRIP_LEGEND
-from memreplay.tui.text import Line, Span, cells, line, one_line, pad
+from memreplay.tui.panels.why import PROMPT_LEGEND
+from memreplay.tui.screens import Dialog, KeyBar
+from memreplay.tui.terminal import Rebound, keys_of
+from memreplay.tui.text import Line, Span, cells, line, one_line, pad, paragraphs
 from memreplay.tui.widgets.lines_view import LinesView
+from memreplay.tui.widgets.strip import STRIP_LEGEND
 
-
-class BesideScreen(ModalScreen[None]):
-    """A state in two aligned columns, before and after. ``titles`` name their positions."""
-
-    PLACE: ClassVar[Place] = "beside"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
-
-    def __init__(self, key: str, before: Any, after: Any, titles: tuple[str, str]) -> None:
-        super().__init__()
-        self._key = key
-        self._columns = sides(before, after)
-        self._titles = titles
-
-    def compose(self) -> ComposeResult:
-        with Horizontal(id="beside"):
-            yield LinesView(id="before", classes="panel")
-            yield LinesView(id="after", classes="panel")
-        yield Footer(show_command_palette=False, compact=True)
-
-    def on_mount(self) -> None:
-        for name, title, lines in zip(("before", "after"), self._titles, self._columns, strict=True):
-            view = self.query_one(f"#{name}", LinesView)
-            view.border_title = Content(f"{title} · {one_line(self._key)}")
-            view.show(lines)
-        self.query_one("#after", LinesView).focus(scroll_visible=False)
-
-    def action_leave(self) -> None:
-        self.dismiss()
-
-
-_SIGNS = (
+_CHANGES: Final = (
     "+ added  − removed  ~ changed at this turn",
     "▶ the cursor  ◇ 2 evidence of question 2  ◆ evidence of the question you came from  × cut from the prompt",
+)
+_IN_HELP: Final = (
+    *_CHANGES,
     ANSWER_LEGEND,
     EVIDENCE_LEGEND,
     STRIP_LEGEND,
     SIGNIFICANCE_LEGEND,
     PROMPT_LEGEND,
 )
+_IN_LEGEND: Final = (
+    *_CHANGES,
+    "92 (D5:15): the 92nd turn, which the dataset calls D5:15",
+    STRIP_LEGEND,
+    ANSWER_LEGEND,
+    EVIDENCE_LEGEND,
+    SIGNIFICANCE_LEGEND,
+)
 _ABOUT_ANSWERS: frozenset[Place] = frozenset(["results", "run", "why", "duel", "regression", "two_whys"])
 _WITH_PANELS: frozenset[Place] = frozenset(["replay", "why", "duel", "two_whys"])
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Dialog[None]):
     """Signs and keys, those of the screen below first. Typing after / keeps only the lines with these words."""
 
     PLACE: ClassVar[Place] = "help"
@@ -77,7 +59,7 @@ class HelpScreen(ModalScreen[None]):
         with Vertical(id="helping"):
             yield Input(placeholder="/ to search the help", id="wanted", compact=True)
             yield LinesView(id="help")
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         below = self.app.screen_stack[-2] if len(self.app.screen_stack) > 1 else None
@@ -135,9 +117,9 @@ def _text(each: Line) -> str:
 def help_lines(place: Place | None, rebound: Rebound) -> Iterator[Line]:
     """The legend first, then the keys of one screen, then those of all others."""
     if place in _ABOUT_ANSWERS:
-        yield from [*_failure_labels(), *_signs()]
+        yield from [*_failure_labels(), *_signs(_IN_HELP)]
     else:
-        yield from _signs()
+        yield from _signs(_IN_HELP)
     here = [place] if place in PLACES else []
     panels: list[Place] = ["panel"] if place in _WITH_PANELS else []
     first = [*here, *panels]
@@ -153,9 +135,9 @@ def help_lines(place: Place | None, rebound: Rebound) -> Iterator[Line]:
             yield from _keys(other, rebound)
 
 
-def _signs() -> Iterator[Line]:
+def _signs(listed: Sequence[str]) -> Iterator[Line]:
     yield line(Span("Signs", "title"))
-    for signs in _SIGNS:
+    for signs in listed:
         yield line("  ", signs, hang=2)
     yield line("")
 
@@ -176,3 +158,29 @@ def _keys(place: Place, rebound: Rebound) -> Iterator[Line]:
         shown = " ".join(shown_key(key) for action in actions for key in keys[action.id]) or "no key"
         yield line(Span(f"  {pad(shown, max(9, cells(shown)))} ", "key"), description, hang=12)
     yield line("")
+
+
+def legend_lines(timeline: Timeline) -> list[Line]:
+    """The signs, the channels of each memory with their meaning, and the language of breakpoints."""
+    return [
+        *_signs(_IN_LEGEND),
+        *_channel_lines(timeline),
+        line(Span("Breakpoints (b)", "title")),
+        *paragraphs(GRAMMAR_HELP.rstrip(), indent=2),
+    ]
+
+
+def _channel_lines(timeline: Timeline) -> Iterator[Line]:
+    """A hit shows its rank in each channel that found it: ``dense 2 · keyword 6``."""
+    for backend in timeline.backends:
+        channels = timeline.description(backend).channels
+        if not channels:
+            continue
+        yield line(
+            Span(f"Retrieval channels of {one_line(backend)}", "title"),
+            Span("  name and rank of a hit in it", "dim"),
+        )
+        width = max(len(one_line(name)) for name in channels)
+        for name, words in channels.items():
+            yield line(Span(f"  {pad(one_line(name), width)}  ", "key"), one_line(words), hang=width + 4)
+        yield line("")

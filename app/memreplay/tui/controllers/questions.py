@@ -1,0 +1,207 @@
+"""Questions at the cursor: asking one by hand of every architecture, and when each memory knew its answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
+
+from memreplay.conversations.models import Question
+from memreplay.debugger.lifetime import Lifetime
+from memreplay.engine.probes import typed_question
+from memreplay.timeline.timeline import Answer, AskKey, Timeline
+from memreplay.tui.actions import Place, bindings_of
+from memreplay.tui.controllers import ReplayHost
+from memreplay.tui.panels.answers import key_of
+from memreplay.tui.panels.why import answers_beside
+from memreplay.tui.screens import Dialog
+from memreplay.tui.screens.dialogs import PickScreen
+from memreplay.tui.screens.duel import DuelScreen
+from memreplay.tui.text import one_line
+from memreplay.tui.widgets.strip import TimelineStrip
+from memreplay.tui.widgets.workers import HandAsker
+
+
+class Asking:
+    """Picks the question, and shows all answers side by side; ``explain`` opens one of them in full."""
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        backends: Sequence[str],
+        asker: HandAsker,
+        explain: Callable[[Answer], None],
+        host: ReplayHost,
+    ) -> None:
+        self.progress = ""
+        self._timeline = timeline
+        self._backends = backends
+        self._asker = asker
+        self._explain = explain
+        self._host = host
+
+    def ask(self) -> None:
+        """Choose a question of the conversation, or type one."""
+        if self._timeline.conversation.conversing:
+            self._host.report("Tests ask their own questions: another would change what they find.")
+            return
+        title = f"ask as memory stands at turn {self._host.cursor}"
+        self._host.open_screen(AskScreen(title, self._timeline.conversation.questions), self._chosen)
+
+    def _chosen(self, question: Question | None) -> None:
+        """Ask a question, or show the answers that were given at this position."""
+        if question is None:
+            return
+        given = self._answers_at(min(self._host.cursor, self._timeline.last_turn), question, by_hand=False)
+        if given:
+            self._compare(question, given)
+        else:
+            self._put(question)
+
+    def _put(self, question: Question) -> None:
+        position = min(self._host.cursor, self._timeline.last_turn)
+        self._asker.ask(position, question, self._backends)
+
+    def on_progress(self, progress: str) -> None:
+        self.progress = progress
+        self._host.paint_header()
+
+    def on_answered(self, position: int, question: Question) -> None:
+        """Every architecture has answered: show all replies side by side."""
+        self._host.paint_progress()
+        answers = self._answers_at(position, question, by_hand=True)
+        if answers:
+            self._compare(question, answers)
+
+    def _answers_at(self, position: int, question: Question, *, by_hand: bool) -> list[Answer]:
+        """The answers to a question that was asked at a position, in the order of the architectures."""
+        last = next(
+            (
+                answer
+                for answer in reversed([*self._timeline.answers()])
+                if (answer.asked.by_hand, answer.asked.turn, answer.asked.question_id)
+                == (by_hand, position, question.id)
+            ),
+            None,
+        )
+        return [] if last is None else answers_beside(self._timeline, key_of(last))
+
+    def _compare(self, question: Question, answers: Sequence[Answer]) -> None:
+        def chosen(key: AskKey | None) -> None:
+            answer = next((one for one in answers if key_of(one) == key), None)
+            if answer is not None:
+                self._explain(answer)
+
+        self._host.minimize()
+        self._host.open_screen(DuelScreen(self._timeline, question, answers), chosen)
+
+
+class AskScreen(Dialog[Question | None]):
+    """Returns the question to ask, or None. Typing narrows the list; enter asks what is typed, or picked."""
+
+    PLACE: ClassVar[Place] = "ask"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
+
+    def __init__(self, title: str, questions: Sequence[Question]) -> None:
+        super().__init__()
+        self._title = title
+        self._questions = tuple(questions)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="asking"):
+            yield Input(
+                placeholder="your own question; enter asks it, ↓ goes to the list", id="typed", compact=True
+            )
+            yield OptionList(id="questions-to-ask", compact=True)
+
+    def on_mount(self) -> None:
+        self.query_one("#asking").border_title = Content(one_line(self._title))
+        self._list("")
+
+    def _list(self, typed: str) -> None:
+        """The questions that hold every typed word."""
+        words = typed.casefold().split()
+        listed = [
+            Option(Content(one_line(question.text)), id=str(place))
+            for place, question in enumerate(self._questions)
+            if all(word in question.text.casefold() for word in words)
+        ]
+        options = self.query_one(OptionList)
+        options.clear_options()
+        options.add_options(listed)
+        options.highlighted = None
+
+    @on(Input.Changed)
+    def _typing(self, message: Input.Changed) -> None:
+        self._list(message.value)
+
+    @on(Input.Submitted)
+    def _typed(self, message: Input.Submitted) -> None:
+        message.stop()
+        if message.value.strip():
+            self.dismiss(typed_question(message.value.strip()))
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, message: OptionList.OptionSelected) -> None:
+        assert message.option.id is not None
+        self.dismiss(self._questions[int(message.option.id)])
+
+    def on_key(self, event: events.Key) -> None:
+        """Down and up lead from the line to the list and back."""
+        options, line = self.query_one(OptionList), self.query_one(Input)
+        if event.key == "down" and line.has_focus and options.option_count:
+            options.focus()
+            options.highlighted = 0
+            event.stop()
+        elif event.key == "up" and options.has_focus and not options.highlighted:
+            line.focus()
+            event.stop()
+
+
+class Lifetimes:
+    """Picks a question and shows the bars; the recording alone decides, and no model is asked."""
+
+    def __init__(self, timeline: Timeline, strip: TimelineStrip, host: ReplayHost) -> None:
+        self._timeline, self._strip, self._host = timeline, strip, host
+
+    def choose(self) -> None:
+        """Choose a question, or none to remove the bars."""
+        questions = self._timeline.conversation.questions
+        if not questions:
+            self._host.report("This conversation has no questions.")
+            return
+
+        def chosen(place: int | None) -> None:
+            if place == 0:
+                self._strip.show_lifetimes({})
+                self._host.paint_progress()
+            elif place is not None:
+                self._host.run_worker(self._find(questions[place - 1]), group="lifetimes", exclusive=True)
+
+        names = ["no bars", *(one_line(question.text) for question in questions)]
+        self._host.open_screen(PickScreen("from when to when is this known?", names), chosen)
+
+    async def _find(self, question: Question) -> None:
+        from memreplay.runtime.bisecting import lifetimes, memories_in
+
+        backends = memories_in(self._timeline)
+
+        def found() -> Mapping[str, Lifetime]:
+            lives = asyncio.run(lifetimes(self._timeline, question, backends, "stored", None))
+            return {name: life for name, life in lives.items() if isinstance(life, Lifetime)}
+
+        lives = await asyncio.to_thread(found)
+        if not lives:
+            self._host.report("What these memories wrote is not recorded.")
+            return
+        self._strip.show_lifetimes(lives)
+        self._host.paint_progress()
+        self._host.announce(f"stored: {one_line(question.text)}")

@@ -1,0 +1,275 @@
+"""An app of memreplay in its terminal: the user's keys and theme, the palette, the process around it, its end."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import select
+import signal
+import sqlite3
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from time import sleep
+from typing import Any, ClassVar, Final
+
+from rich.text import Text
+from textual import work
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.theme import Theme
+
+from memreplay.errors import RecordingError
+from memreplay.printable import printable
+from memreplay.tui.actions import ACTIONS, Action, Place, actions_of, shown_key
+from memreplay.tui.launch import FEW_COLOURS, ThemeChoice
+from memreplay.tui.text import TONES
+
+INTERRUPTED = 130
+_FEW_COLOURS = ("standard", "windows")
+"""Rich's names of colour systems with 16 colours."""
+
+
+class TerminalApp(App[None]):
+    """``keys`` maps action ids to comma-separated keys."""
+
+    TITLE = "memreplay"
+    CSS_PATH = Path(__file__).with_name("memreplay.tcss")
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"tone--{tone}" for tone in TONES}
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "quit", "Quit", show=False, priority=True)]
+
+    def __init__(self, keys: Mapping[str, str], theme: ThemeChoice) -> None:
+        super().__init__()
+        self._keys = keys
+        self._theme_choice = theme
+
+    def use_keys_and_theme(self) -> None:
+        """Take over the user's keys and theme, and say which actions lost their key."""
+        self.set_keymap(dict(self._keys))
+        self._choose_theme()
+        if lost := without_key(self._keys):
+            self.notify(sentence_on_lost_keys(lost), severity="warning", markup=False, timeout=20)
+
+    @property
+    def rebound(self) -> Mapping[str, str]:
+        """The user's own keys, by action."""
+        return self._keys
+
+    def get_key_display(self, binding: Binding) -> str:
+        return binding.key_display or shown_key(binding.key)
+
+    def _choose_theme(self) -> None:
+        """The user's theme; in a terminal of 16 colours its own colours, since the nearest ones are mostly grey."""
+        theme = self._theme_choice.theme()
+        if theme in self.available_themes:
+            self.theme = theme
+        elif not self.is_headless and self.console.color_system in _FEW_COLOURS:
+            self.theme = FEW_COLOURS
+        self._theme_to_remember = self.theme
+        self.theme_changed_signal.subscribe(self, self._remember_theme)
+
+    def _remember_theme(self, theme: Theme) -> None:
+        if theme.name != self._theme_to_remember:
+            self._theme_to_remember = theme.name
+            self._theme_choice.remember(theme.name)
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Every action of the screen, and the themes."""
+        place = getattr(screen, "PLACE", None)
+        keys = keys_of(place, self.rebound) if place else {}
+        for action in actions_of(place) if place else ():
+            if action.is_count:
+                continue
+            run = partial(screen.run_action, action.call)
+            shown = " ".join(map(shown_key, keys[action.id])) or "no key"
+            yield SystemCommand(action.title, " · ".join(filter(None, (shown, action.details))), run)
+        yield SystemCommand("Theme: change the colours, dark or light", "Remembered", self.action_change_theme)
+
+    def _fatal_error(self) -> None:
+        """As Textual's, but without local variables: they may hold a key or what a conversation says."""
+        from traceback import format_exception
+
+        from memreplay.llm.secrets import redact_secrets
+
+        self.bell()
+        error = self._exception or sys.exc_info()[1]
+        if isinstance(error, RecordingError | sqlite3.Error):
+            # Damage that shows only while a recording is stepped through.
+            said = f"memreplay: {error}"
+        else:
+            said = "".join(format_exception(error)) if error is not None else "an unknown error"
+        self._exit_renderables.append(Text(printable(redact_secrets(said), keep="\n")))
+        self._close_messages_no_wait()
+
+    async def close_work(self) -> str | None:
+        """Save what is under way before the app ends, and return a sentence that says where it is."""
+        return None
+
+    async def action_quit(self) -> None:
+        """Quit; what is under way is saved."""
+        self._exit_saying(await self.close_work(), 0)
+
+    @work(group="leaving")
+    async def leave(self) -> None:
+        """Quit because of a signal."""
+        self._exit_saying(await self.close_work(), INTERRUPTED)
+
+    def _exit_saying(self, sentence: str | None, code: int) -> None:
+        self.exit(return_code=code, message=None if sentence is None else Text(printable(sentence, keep="\n")))
+
+    @work(group="leaving")
+    async def leave_without_terminal(self) -> None:
+        """Exit without restoring the terminal, which is gone."""
+        await self.close_work()
+        os._exit(INTERRUPTED)
+
+
+Rebound = Mapping[str, str]
+"""From an action's id to its keys, separated by commas."""
+
+
+def keys_of(place: Place, rebound: Rebound) -> dict[str, tuple[str, ...]]:
+    """The keys of a screen's actions, by id. A key that was given to one action is taken from all others."""
+    actions = [*actions_of(place)]
+    given = {action.id: _split(rebound[action.id]) for action in actions if action.id in rebound}
+    taken = {key for keys in given.values() for key in keys}
+    owners: dict[str, str] = {}
+    for id_, keys in given.items():
+        for key in keys:
+            owners.setdefault(key, id_)
+    return {
+        action.id: tuple(key for key in given[action.id] if owners[key] == action.id)
+        if action.id in given
+        else tuple(key for key in action.keys if key not in taken)
+        for action in actions
+    }
+
+
+def without_key(rebound: Rebound) -> list[Action]:
+    """The actions that the user's own keys leave without any."""
+    places = dict.fromkeys(action.place for action in ACTIONS if action.id in rebound)
+    keys = {id_: keys for place in places for id_, keys in keys_of(place, rebound).items()}
+    return [action for action in ACTIONS if action.id in keys and not keys[action.id] and not action.is_count]
+
+
+def sentence_on_lost_keys(actions: Sequence[Action]) -> str:
+    """What to tell the user about actions without a key."""
+    names = ", ".join(action.id for action in actions)
+    return f"Your [keys] leave no key for {names}. The palette (ctrl+p) still has them." if actions else ""
+
+
+def _split(keys: str) -> tuple[str, ...]:
+    named = (key.strip() for key in keys.split(","))
+    return tuple("," if key == "comma" else key for key in named if key)
+
+
+_OLDEST_GENERATION_THRESHOLD: Final = 500
+"""So high that the oldest objects, whose collection is slow, are collected by :meth:`QuietGarbage.rest` alone."""
+
+
+class QuietGarbage:
+    """Garbage collection that does not delay key presses while a replay is open."""
+
+    def __init__(self) -> None:
+        self._usual: tuple[int, int, int] | None = None
+
+    def begin(self) -> None:
+        """A replay was loaded."""
+        if self._usual is None:
+            self._usual = gc.get_threshold()
+            gc.set_threshold(*self._usual[:2], _OLDEST_GENERATION_THRESHOLD)
+        self.rest()
+
+    def rest(self) -> None:
+        """The user is idle: collect now, and exempt the survivors from later collections."""
+        if self._usual is not None:
+            gc.collect()
+            gc.freeze()
+
+    def end(self) -> None:
+        """The replay was closed: collect as usual, including what was exempt."""
+        if self._usual is not None:
+            gc.set_threshold(*self._usual)
+            gc.unfreeze()
+            self._usual = None
+
+
+_POLL_MS: Final = 1000
+_SECONDS_TO_LEAVE: Final = 15.0
+_GONE: Final = select.POLLHUP | select.POLLERR | select.POLLNVAL if hasattr(select, "poll") else 0
+
+
+def _when_terminal_goes(descriptor: int, leave: Callable[[], None], exit_code: int) -> None:
+    """Call ``leave`` from a separate thread when the terminal is gone, and exit if that takes too long.
+
+    This does nothing on systems that cannot detect it.
+    """
+    if not _GONE:
+        return
+    terminal = select.poll()
+    terminal.register(descriptor, 0)
+    if any(event & select.POLLNVAL for _, event in terminal.poll(0)):
+        # macOS cannot poll a terminal and reports this for one that exists.
+        return
+
+    def wait() -> None:
+        while not any(event & _GONE for _, event in terminal.poll(_POLL_MS)):
+            pass
+        leave()
+        sleep(_SECONDS_TO_LEAVE)
+        os._exit(exit_code)
+
+    threading.Thread(target=wait, name="terminal", daemon=True).start()
+
+
+_THREADS: Final = "memreplay-tui"
+_SECONDS_FOR_IDLE_THREADS: Final = 0.2
+
+
+def run(app: TerminalApp) -> int:
+    """Run an app to its end, and return its exit code.
+
+    A thread may still be loading a model library then. Python would wait for that thread, so the process exits
+    without it.
+    """
+    executor = ThreadPoolExecutor(thread_name_prefix=_THREADS)
+    loop = asyncio.new_event_loop()
+    loop.set_default_executor(executor)
+    asyncio.set_event_loop(loop)
+    _leave_on_signals(loop, app)
+    if sys.__stdin__ is not None:
+        _when_terminal_goes(sys.__stdin__.fileno(), lambda: _leave(loop, app), INTERRUPTED)
+    try:
+        app.run(loop=loop)
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)
+    if _still_busy():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(app.return_code or 0)
+    loop.close()
+    return app.return_code or 0
+
+
+def _leave_on_signals(loop: asyncio.AbstractEventLoop, app: TerminalApp) -> None:
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
+        with suppress(AttributeError, NotImplementedError):
+            loop.add_signal_handler(getattr(signal, name), app.leave)
+
+
+def _leave(loop: asyncio.AbstractEventLoop, app: TerminalApp) -> None:
+    with suppress(RuntimeError):  # the loop is closed
+        loop.call_soon_threadsafe(app.leave_without_terminal)
+
+
+def _still_busy() -> bool:
+    threads = [thread for thread in threading.enumerate() if thread.name.startswith(_THREADS)]
+    for thread in threads:
+        thread.join(_SECONDS_FOR_IDLE_THREADS)
+    return any(thread.is_alive() for thread in threads)
