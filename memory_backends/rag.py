@@ -5,7 +5,6 @@ The search of ``rag`` is dense, as DD-02 specifies. ``rag:keyword`` and ``rag:fu
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -34,6 +33,7 @@ from memory_backends.base import (
 from memory_backends.editing import BY_HAND, PointEdit, StoreEdit
 from memory_backends.records import RAG_COLLECTION, QdrantDocument
 from memory_backends.resources import Resources
+from memory_backends.retrieval.embedding import vectors_of
 from memory_backends.retrieval.keyword import KeywordIndex
 from memory_backends.retrieval.ranking import Scores, ranks_of, scaled
 from memory_backends.retrieval.rendering import assemble, under_date
@@ -80,7 +80,7 @@ class DenseRetriever:
 
     async def search(self, store: KnowledgeStore, text: str, count: int) -> list[RankedExchange]:
         """The nearest of all that is stored, however far."""
-        vectors = await asyncio.to_thread(self._embedder.embed, [text])
+        vectors = await vectors_of(self._embedder, [text])
         found = await store.search(RAG_COLLECTION, text, vectors[0], count)
         return [
             RankedExchange(
@@ -241,7 +241,7 @@ class RagBackend(MemoryBackend):
             timestamp=exchange.said_at or self._clock(),
         )
         with self.trace.caused_by("observe", ACTOR, exchange.turn_ids):
-            vectors = await asyncio.to_thread(self._embedder.embed, [document.content])
+            vectors = await vectors_of(self._embedder, [document.content])
             await self._opened().upsert(
                 RAG_COLLECTION, [Point(point_id, vectors[0], document.model_dump(mode="json"))]
             )
@@ -267,7 +267,7 @@ class RagBackend(MemoryBackend):
                 del self._exchanges[edit.id]
             else:
                 payload = (await store.dump(RAG_COLLECTION))[edit.id]
-                vectors = await asyncio.to_thread(self._embedder.embed, [edit.content])
+                vectors = await vectors_of(self._embedder, [edit.content])
                 changed = Point(edit.id, vectors[0], {**payload, "content": edit.content})
                 await store.upsert(RAG_COLLECTION, [changed])
                 self._rewritten[edit.id] = edit.content

@@ -47,6 +47,7 @@ from memory_backends.records import (
     SharedWorkspaceState,
 )
 from memory_backends.resources import Resources
+from memory_backends.retrieval.embedding import vectors_of
 from memory_backends.stores.qdrant import QDRANT, KnowledgeStore, Point, ScoredPoint
 from memory_backends.stores.redis import REDIS, OperatingMemory
 from memory_backends.stores.trace import MemoryTrace
@@ -65,7 +66,7 @@ async def archive(
         workspace=workspace,
         archived_at=clock(),
     )
-    vectors = await asyncio.to_thread(embedder.embed, [document.content])
+    vectors = await vectors_of(embedder, [document.content])
     await store.upsert(KNOWLEDGE_COLLECTION, [Point(document.id, vectors[0], document.model_dump(mode="json"))])
 
 
@@ -318,7 +319,7 @@ class HybridBackend(MemoryBackend):
 
     async def _vectors(self, *texts: str) -> NDArray[np.float32]:
         """One row a text."""
-        return await asyncio.to_thread(self._resources.embedder.embed, texts)
+        return await vectors_of(self._resources.embedder, texts)
 
     async def _release(self) -> None:
         """Release the stores; consolidation that is still running is cancelled first."""

@@ -7,7 +7,6 @@ sources. DROP: it is not significant enough.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from math import exp, log
@@ -24,6 +23,7 @@ from memory_backends.hybrid.rules.matching import is_of_a_kind, same_value, says
 from memory_backends.hybrid.workspace import SharedWorkspace
 from memory_backends.options import MemoryOptions
 from memory_backends.records import KNOWLEDGE_COLLECTION, KnowledgeDocument, PersonalMemoryState, iso_utc
+from memory_backends.retrieval.embedding import vectors_of
 from memory_backends.stores.qdrant import KnowledgeStore, Point
 from memory_backends.stores.redis import OperatingMemory
 from memory_backends.stores.trace import MemoryTrace, PromotionDecision, SignificanceFactors
@@ -154,7 +154,7 @@ class ConsolidationAgent:
         if not candidates:
             return {}
         texts = [candidate.content for candidate in candidates]
-        vectors = await asyncio.to_thread(self._embedder.embed, texts)
+        vectors = await vectors_of(self._embedder, texts)
         return {candidate.id: vector for candidate, vector in zip(candidates, vectors, strict=True)}
 
     async def _promote(

@@ -6,6 +6,7 @@ it cannot be used the texts are embedded as if it were not there.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import threading
@@ -125,6 +126,17 @@ class CachedEmbedder(TextEmbedder):
         known.update((key, vector.result()) for key, vector in waited.items())
         return np.array([known[key] for key in keys], dtype=np.float32).reshape(len(keys), self.dimension)
 
+    def at_hand(self, texts: Sequence[str]) -> Vector | None:
+        """Their vectors, if all are remembered: then no thread is needed."""
+        keys = [text_key(text) for text in texts]
+        with self._lock:
+            if any(key not in self._vectors for key in keys):
+                return None
+            for key in keys:
+                self._vectors.move_to_end(key)
+            vectors = [self._vectors[key] for key in keys]
+        return np.array(vectors, dtype=np.float32).reshape(len(keys), self.dimension)
+
     def _embed_mine(self, mine: dict[bytes, str]) -> dict[bytes, Vector]:
         """Embed the texts that this call has claimed, and let those who wait for them have the vectors."""
         if not mine:
@@ -143,6 +155,12 @@ class CachedEmbedder(TextEmbedder):
             while len(self._vectors) > self._capacity:
                 self._vectors.popitem(last=False)
         return vectors
+
+
+async def vectors_of(embedder: TextEmbedder, texts: Sequence[str]) -> Vector:
+    """One row a text; in a thread, unless they are at hand."""
+    known = embedder.at_hand(texts) if isinstance(embedder, CachedEmbedder) else None
+    return await asyncio.to_thread(embedder.embed, texts) if known is None else known
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:

@@ -79,6 +79,9 @@ TENANT = "tenant"
 
 PAGE = 1000
 
+SMALL = 500
+"""Points up to which an embedded store answers within a millisecond."""
+
 
 class KnowledgeStore:
     """What one backend does in Qdrant, for one namespace. All but ``dump`` and ``vectors`` is traced.
@@ -101,7 +104,7 @@ class KnowledgeStore:
     async def open_collection(self, name: str) -> None:
         """Create the collection where it is missing; remove what an earlier attempt left under this namespace."""
         if self._client is None:
-            self._client = await asyncio.to_thread(self._connection.client)
+            self._client = await asyncio.to_thread(self._connection.bare_client)
         with self._noted_failure("create_collection", name):
             await self._sweep(lambda client: self._create(client, name))
         left = await self.dump(name)
@@ -288,9 +291,14 @@ class KnowledgeStore:
             return call(self._opened())
 
     async def _sweep(self, call: Callable[[QdrantClient], Answer]) -> Answer:
-        """Run a call whose time grows with what is stored, or that waits for a network, in a thread."""
+        """Run a call whose time grows with what is stored, or that waits for a network, in a thread.
+
+        While an embedded store is small, it is as quick as any.
+        """
         async with self._lock:
             client = self._opened()
+            if not self._connection.is_shared and sum(map(len, self._ids.values())) < SMALL:
+                return call(client)
             return await self._connection.run(lambda: asyncio.to_thread(call, client))
 
     def _opened(self) -> QdrantClient:

@@ -26,18 +26,33 @@ class Took:
     peak: float
 
 
+_MEASURE = """
+import json, resource, subprocess, sys
+ended = subprocess.run(sys.argv[2:]).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+with open(sys.argv[1], "w") as file:
+    json.dump([ended, used.ru_utime + used.ru_stime, used.ru_maxrss], file)
+"""
+"""Runs a command from a small process: its peak counts what the process held that started it."""
+
+
 def took(command: Sequence[str], environment: Mapping[str, str], log: Path) -> Took:
     """Run a command to its end. Its output goes to ``log``, which is in the error if it fails."""
+    figures = log.with_suffix(".used")
     started = time.perf_counter()
     with log.open("w") as output:
-        process = subprocess.Popen(
-            command, cwd=REPOSITORY, env={**os.environ, **environment}, stdout=output, stderr=subprocess.STDOUT
+        subprocess.run(
+            [sys.executable, "-I", "-S", "-c", _MEASURE, str(figures), *command],
+            cwd=REPOSITORY,
+            env={**os.environ, **environment},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=True,
         )
-        _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0, log.read_text()[-2000:]
-    kilobyte = 1 if sys.platform == "darwin" else 1024
-    return Took(used.ru_utime + used.ru_stime, time.perf_counter() - started, used.ru_maxrss * kilobyte / 1_000_000)
+    wall = time.perf_counter() - started
+    ended, cpu, peak = json.loads(figures.read_text())
+    assert ended == 0, log.read_text()[-2000:]
+    return Took(cpu, wall, peak * (1 if sys.platform == "darwin" else 1024) / 1_000_000)
 
 
 def memreplay(folder: Path, *options: str) -> list[str]:

@@ -1,9 +1,10 @@
-"""Two thousand short conversations in one batch: memory does not grow with their number."""
+"""Thousands of short conversations in one batch: memory does not grow with their number."""
 
 from __future__ import annotations
 
 import gc
 import json
+import os
 from pathlib import Path
 from statistics import linear_regression
 
@@ -18,7 +19,7 @@ from memreplay.recording import run_rows
 from memreplay.settings import read_settings
 from tests.benchmarks.look import memory
 
-CONVERSATIONS = 2000
+CONVERSATIONS = int(os.environ.get("MEMREPLAY_BENCH_SOAK", "2000"))
 TEXTS = 50
 """Conversations repeat after so many: it is not the embedder that is tried here."""
 

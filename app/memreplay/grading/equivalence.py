@@ -246,6 +246,11 @@ def has_the_letters_of(answer: str, text: str) -> bool:
     return all(any(beginning in plain for beginning in word) for word in _beginnings(answer))
 
 
+def may_say_a_part_of(answer: str, text: str) -> bool:
+    """Whether a text may contain an answer or an item of it, by the first letters of words, as quickly."""
+    return any(has_the_letters_of(item, text) for item in enumeration(answer)) or has_the_letters_of(answer, text)
+
+
 def contains(answer: str, text: str) -> bool:
     """Whether a text contains an answer, or all items of an enumeration, in any equivalent spelling."""
     if not has_the_letters_of(answer, text):

@@ -18,7 +18,14 @@ from functools import cached_property, lru_cache
 
 from memreplay.conversations.models import Question, Turn
 from memreplay.grading.assertion import asserted
-from memreplay.grading.equivalence import contains, content_of, has_the_letters_of, same_token, stem_keys
+from memreplay.grading.equivalence import (
+    contains,
+    content_of,
+    has_the_letters_of,
+    may_say_a_part_of,
+    same_token,
+    stem_keys,
+)
 from memreplay.grading.tokens import tokens_of
 from memreplay.grading.vocabulary import IRREGULAR_PASTS
 from memreplay.text import normalised
@@ -163,7 +170,11 @@ class Answerable:
         """
         if not self.evidence or not (piece.turns or piece.verbatim):
             return piece.text
-        lines = (said for said in piece.text.splitlines() if self._is_about(said))
+        lines = (
+            said
+            for said in piece.text.splitlines()
+            if any(may_say_a_part_of(answer, said) for answer in wanted) and self._is_about(said)
+        )
         return "\n".join(said for said in lines if not any(_denies(answer, said) for answer in wanted))
 
     def _is_about(self, said: str) -> bool:
