@@ -12,8 +12,10 @@ from hypothesis import HealthCheck, settings
 from tests.stubs.own_machine import set_up
 
 # The same examples everywhere, and no clock: how fast a machine is decides no test.
-# ``--hypothesis-profile=default`` looks for new examples.
-settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+# ``--hypothesis-profile=default`` looks for new examples, and for more.
+settings.register_profile(
+    "steady", max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("steady")
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -10,7 +10,7 @@ from tests.stubs.tests_to_run import python_dataset, small_definitions
 
 
 def test_options_without_effect_are_reported_in_one_line(run_cli: RunCli, tmp_path: Path) -> None:
-    given = ("--shuffle-choices", "--perceive", "--estimate")
+    given = ("--shuffle-choices", "--perceive", "--estimate", "--examples", 1)
     ran = run_cli("--batch", "--dataset", "colours", *given, "--recording", tmp_path / "r.sqlite3")
     assert ran.code == 0, ran.err
     assert "warning: --shuffle-choices, --perceive: no effect on tests" in ran.err

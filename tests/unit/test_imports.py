@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 SLOW = (
     "litellm",
     "openai",
@@ -24,31 +22,30 @@ SLOW = (
 )
 
 PROGRAM = """
-import json, sys
+import json, os, sys
 from memreplay.__main__ import main
-sys.argv = ["memreplay", *sys.argv[1:]]
-try:
-    main()
-except SystemExit as end:
-    assert not end.code, end.code
-print(json.dumps([name for name in {slow} if name in sys.modules]))
+from memreplay.cli import batch, program
+for backend in sys.argv[1:]:
+    if not (child := os.fork()):
+        written = ["--recording", f"{{backend}}.sqlite3", "--output", f"{{backend}}.json"]
+        sys.argv = ["memreplay", "--batch", "--dataset", "identity-01", "--backend", backend, *written]
+        try:
+            main()
+        except SystemExit as end:
+            assert not end.code, end.code
+        print(json.dumps([backend, [name for name in {slow} if name in sys.modules]]), flush=True)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, backend
 """
 
 
-def imported_by(folder: Path, backend: str) -> set[str]:
-    """Those of the slow libraries that a batch run of one conversation imports."""
-    outputs = ["--recording", str(folder / "r.sqlite3"), "--output", str(folder / "r.json")]
-    command = [sys.executable, "-c", PROGRAM.format(slow=SLOW), "--batch", "--dataset", "identity-01"]
-    done = subprocess.run([*command, "--backend", backend, *outputs], capture_output=True, text=True, check=True)
-    return set(json.loads(done.stdout.splitlines()[-1]))
-
-
-@pytest.mark.parametrize(
-    ("backend", "needed"),
-    [("closed_book", set[str]()), ("full_context", {"fakeredis", "redis"}), ("rag", {"qdrant_client"})],
-)
-def test_a_run_imports_no_library_that_its_memory_does_not_need(
-    tmp_path: Path, backend: str, needed: set[str]
-) -> None:
-    beside = {"onnxruntime", "httpx"} if backend == "rag" else set[str]()
-    assert imported_by(tmp_path, backend) - beside == needed
+def test_a_run_imports_no_library_that_its_memory_does_not_need(tmp_path: Path) -> None:
+    """Each memory in a fork of one process, which has imported what every run needs."""
+    needed = {"closed_book": set[str](), "full_context": {"fakeredis", "redis"}, "rag": {"qdrant_client"}}
+    beside = {"rag": {"onnxruntime", "httpx"}}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(slow=SLOW), *needed], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    imported = dict(json.loads(line) for line in done.stdout.splitlines() if line.startswith("["))
+    assert {name: set(libraries) - beside.get(name, set()) for name, libraries in imported.items()} == needed

@@ -23,8 +23,8 @@ from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.client import NeverUnavailableModel
 from memreplay.llm.extractive.reader import read_prompt
 from memreplay.llm.litellm_setup import warm_up
-from memreplay.llm.memory_models import MemoryChatModel, ModelFactExtractor
 from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage, Reply
+from memreplay.llm.ports import MemoryChatModel, ModelFactExtractor
 from memreplay.llm.prompts import HISTORY_HEADING, after_history, build_request, longest_reply
 from memreplay.llm.tokens import context_budget
 from memreplay.runtime.embedders import ensure_embedder_answers

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from memreplay.conversations.formats import detect_format, test_conversation
-from memreplay.conversations.formats.locomo_mc10 import EvidenceIndex, read_evidence
+from memreplay.conversations.formats.locomo import EvidenceIndex, read_evidence
 from memreplay.conversations.json_files import DatasetFile, read_json
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.validation_errors import SILENT, LoadCallbacks, OnOpened, OnWarning

@@ -10,13 +10,12 @@ from memory_backends.metering import ChatModel
 from memreplay.dataset_interfaces.language_model import LLMReply, LLMRequest
 from memreplay.errors import UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
-from memreplay.llm.answerer import ModelAnswerer
 from memreplay.llm.caching import CachedModel, RunReplies, SharedPrefixModel
 from memreplay.llm.client import LiteLLMModel, OfflineModel
 from memreplay.llm.judging import ModelJudge
 from memreplay.llm.litellm_setup import loaded_litellm
-from memreplay.llm.memory_models import MemoryChatModel, ModelFactExtractor
 from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage
+from memreplay.llm.ports import MemoryChatModel, ModelAnswerer, ModelFactExtractor
 from memreplay.llm.rate_limiter import RateLimiters, RateLimits
 from memreplay.paths import cache_folder
 from memreplay.recording.reply_store import SqliteReplyCache

@@ -16,9 +16,9 @@ from memreplay.engine.probes import Probe
 from memreplay.engine.remote.client import is_agent, models_asked_of
 from memreplay.engine.session import ReplayPlan, ReplaySession
 from memreplay.llm import AGENT_MODEL
-from memreplay.llm.answerer import ModelAnswerer
 from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.model import AnswerModel
+from memreplay.llm.ports import ModelAnswerer
 from memreplay.llm.tokens import token_counter
 from memreplay.recording.annotations import annotations_of
 from memreplay.recording.bodies import text_hash, to_json

@@ -24,8 +24,8 @@ from memreplay.engine.known_replies import KnownReplies
 from memreplay.engine.session import ReplaySession
 from memreplay.errors import UsageError
 from memreplay.llm import AGENT_MODEL
-from memreplay.llm.answerer import ModelAgent
 from memreplay.llm.model import AnswerModel
+from memreplay.llm.ports import ModelAgent
 from memreplay.llm.tokens import token_counter
 from memreplay.runtime.models import Judge, refuse_extractive_judge
 from memreplay.runtime.run import Run

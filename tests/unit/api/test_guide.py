@@ -6,6 +6,7 @@ import ast
 import asyncio
 import inspect
 import json
+import os
 import re
 import subprocess
 import sys
@@ -37,8 +38,9 @@ def test_the_code_of_the_guide_runs(
 
 def test_the_test_of_the_guide_passes(tmp_path: Path) -> None:
     (tmp_path / "test_guide.py").write_text(TESTS)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "memreplay", "-p", "no:cacheprovider"]
+    alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=alone)
     assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 

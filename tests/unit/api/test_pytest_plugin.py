@@ -47,9 +47,13 @@ def test_failures_name_the_stage_and_the_turn(tmp_path: Path) -> None:
     (tmp_path / "test_my_memory.py").write_text(_TESTS)
     (tmp_path / "memreplay.toml").write_text("context_tokens = 4000\n")
     (tmp_path / "pytest.ini").write_text("[pytest]\nasyncio_mode = auto\naddopts = --strict-markers\n")
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "--color=no", "-rN"]
+    named = [word for plugin in ("memreplay", "asyncio", "no:cacheprovider") for word in ("-p", plugin)]
     done = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"}
+        [sys.executable, "-m", "pytest", *named, "--color=no", "-rN"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "COLUMNS": "200", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
     )
     out = done.stdout
     assert "2 passed" in out and "3 failed" in out and "2 errors" in out, out + done.stderr

@@ -7,10 +7,10 @@ from datetime import datetime
 import pytest
 
 from memreplay.dataset_interfaces.language_model import LLMRequest
-from memreplay.llm.answerer import ModelAgent
 from memreplay.llm.extractive.answers import NOTED
 from memreplay.llm.extractive.reader import NOT_OUR_PROMPT, answer_messages
 from memreplay.llm.model import AnswerRequest, Reply
+from memreplay.llm.ports import ModelAgent
 from memreplay.llm.prompts import NOT_SAID, build_agent_request, longest_agent_reply, remembered_in
 from memreplay.runtime.models import Judge
 

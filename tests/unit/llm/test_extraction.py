@@ -9,7 +9,7 @@ import pytest
 
 from memreplay.llm.caching import CachedModel, RunReplies
 from memreplay.llm.client import LiteLLMModel
-from memreplay.llm.memory_models import ModelFactExtractor
+from memreplay.llm.ports import ModelFactExtractor
 from memreplay.recording.reply_store import SqliteReplyCache
 from tests.stubs.memory import exchange
 from tests.stubs.openai_server import Answer, OpenAIServer, answer, failure

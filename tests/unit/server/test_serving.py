@@ -23,9 +23,9 @@ from memreplay.engine.remote.backend import AgentBackend, RemoteAgent
 from memreplay.engine.remote.client import AgentAddress, AgentClient, AgentError
 from memreplay.engine.session import ReplayPlan, ReplaySession
 from memreplay.llm import AGENT_MODEL, EXTRACTIVE_MODEL
-from memreplay.llm.answerer import ModelAnswerer
 from memreplay.llm.client import LiteLLMModel
 from memreplay.llm.model import Reply
+from memreplay.llm.ports import ModelAnswerer
 from memreplay.server.app import MAX_REQUEST_BYTES, MAX_SESSIONS, BackendServer
 from memreplay.server.session import Limits
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words

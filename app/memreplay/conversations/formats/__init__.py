@@ -22,7 +22,7 @@ from memreplay.conversations.formats import (
     sharegpt,
     test_conversation,
 )
-from memreplay.conversations.formats.locomo_mc10 import EvidenceIndex
+from memreplay.conversations.formats.locomo import EvidenceIndex
 from memreplay.conversations.json_files import DatasetFile, first_bytes, open_dataset_file
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.validation_errors import LoadCallbacks, Place

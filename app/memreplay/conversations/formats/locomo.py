@@ -6,14 +6,15 @@ Source of the format: Maharana et al., "Evaluating Very Long-Term Conversational
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from memreplay.conversations.json_files import DatasetFile
+from memreplay.conversations.json_files import DatasetFile, open_dataset_file
 from memreplay.conversations.models import (
     NOT_ANSWERABLE,
     Conversation,
@@ -33,11 +34,13 @@ from memreplay.conversations.validation_errors import (
     shown,
     validated,
 )
-from memreplay.errors import DatasetError
+from memreplay.errors import DatasetError, UsageError
 from memreplay.printable import printable
 
 NAME = "LoCoMo"
 SIGNATURE = 'a locomo10 file (a list of objects with "conversation" and "qa")'
+
+_EVIDENCE_FILES = "locomo10*.json"
 
 
 @dataclass(frozen=True)
@@ -267,3 +270,68 @@ def _evidence(
         if not named or len(known) < len(named):
             callbacks.on_warning(f"{said} names no turn of the conversation: left out")
     return tuple(found)
+
+
+@dataclass(frozen=True)
+class SampleEvidence:
+    """The questions of one conversation by id, and the number of turns in each session."""
+
+    questions: dict[str, Question]
+    turns_by_session: dict[int, int]
+
+
+EvidenceIndex = dict[str, SampleEvidence]
+"""By ``sample_id``."""
+
+
+def read_evidence(path: Path, callbacks: LoadCallbacks) -> EvidenceIndex:
+    """Read the evidence file that the user names.
+
+    Raises:
+        MemreplayError: it does not exist, or is not a locomo10 file.
+    """
+    if not path.is_file():
+        raise UsageError(f"There is no evidence file {path}.")
+    file = open_dataset_file(path)
+    if not detect(file):
+        raise DatasetError(path, "", "is not a locomo10 file", "the evidence in LoCoMo's format")
+    return _evidence_index([file], callbacks)
+
+
+def evidence_beside(path: Path, callbacks: LoadCallbacks) -> EvidenceIndex:
+    """The evidence in the locomo10 files of the same folder, if any.
+
+    An error in them is not an error of the rows, so the first one is raised and not passed to ``on_error``.
+    """
+    others = (other for other in sorted(path.parent.glob(_EVIDENCE_FILES)) if other != path)
+    files = (file for other in others if (file := _locomo_file(other)) is not None)
+    return _evidence_index(files, LoadCallbacks(on_warning=callbacks.on_warning))
+
+
+def _locomo_file(path: Path) -> DatasetFile | None:
+    try:
+        file = open_dataset_file(path)
+    except DatasetError:
+        return None
+    return file if detect(file) else None
+
+
+def _evidence_index(files: Iterable[DatasetFile], callbacks: LoadCallbacks) -> EvidenceIndex:
+    """If several files contain a conversation, the first one counts."""
+    index: EvidenceIndex = {}
+    for file in files:
+        for conversation in load(file, callbacks):
+            index.setdefault(conversation.id, _sample_evidence(conversation))
+    return index
+
+
+def _sample_evidence(conversation: Conversation) -> SampleEvidence:
+    return SampleEvidence(
+        questions={question.id: question for question in conversation.questions},
+        turns_by_session=count_by_session([turn.session for turn in conversation.turns]),
+    )
+
+
+def count_by_session(sessions_of_turns: Sequence[int]) -> dict[int, int]:
+    """The number of turns in each session, given the session number of every turn."""
+    return {number: sessions_of_turns.count(number) for number in dict.fromkeys(sessions_of_turns)}

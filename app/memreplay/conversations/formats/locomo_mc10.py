@@ -12,18 +12,23 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Any
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
-from memreplay.conversations.formats import locomo
-from memreplay.conversations.formats.locomo import ADVERSARIAL, BY_MC10_NAME
-from memreplay.conversations.json_files import DatasetFile, open_dataset_file
+from memreplay.conversations.formats.locomo import (
+    ADVERSARIAL,
+    BY_MC10_NAME,
+    EvidenceIndex,
+    SampleEvidence,
+    count_by_session,
+    evidence_beside,
+)
+from memreplay.conversations.json_files import DatasetFile
 from memreplay.conversations.models import Conversation, Question, Role, Session, Turn, TurnText
 from memreplay.conversations.validation_errors import (
     ErrorCollector,
@@ -34,79 +39,11 @@ from memreplay.conversations.validation_errors import (
     shown,
     validated,
 )
-from memreplay.errors import DatasetError, UsageError
+from memreplay.errors import DatasetError
 from memreplay.text import normalised
 
 NAME = "LoCoMo-MC10"
 SIGNATURE = 'LoCoMo-MC10 rows (with "choices" and "correct_choice_index")'
-
-_EVIDENCE_FILES = "locomo10*.json"
-
-
-@dataclass(frozen=True)
-class SampleEvidence:
-    """The questions of one conversation by id, and the number of turns in each session."""
-
-    questions: dict[str, Question]
-    turns_by_session: dict[int, int]
-
-
-EvidenceIndex = dict[str, SampleEvidence]
-"""By ``sample_id``."""
-
-
-def read_evidence(path: Path, callbacks: LoadCallbacks) -> EvidenceIndex:
-    """Read the evidence file that the user names.
-
-    Raises:
-        MemreplayError: it does not exist, or is not a locomo10 file.
-    """
-    if not path.is_file():
-        raise UsageError(f"There is no evidence file {path}.")
-    file = open_dataset_file(path)
-    if not locomo.detect(file):
-        raise DatasetError(path, "", "is not a locomo10 file", "the evidence in LoCoMo's format")
-    return _evidence_index([file], callbacks)
-
-
-def _evidence_beside(path: Path, callbacks: LoadCallbacks) -> EvidenceIndex:
-    """The evidence in the locomo10 files of the same folder, if any.
-
-    An error in them is not an error of the rows, so the first one is raised and not passed to ``on_error``.
-    """
-    others = (other for other in sorted(path.parent.glob(_EVIDENCE_FILES)) if other != path)
-    files = (file for other in others if (file := _locomo_file(other)) is not None)
-    return _evidence_index(files, LoadCallbacks(on_warning=callbacks.on_warning))
-
-
-def _locomo_file(path: Path) -> DatasetFile | None:
-    try:
-        file = open_dataset_file(path)
-    except DatasetError:
-        return None
-    return file if locomo.detect(file) else None
-
-
-def _evidence_index(files: Iterable[DatasetFile], callbacks: LoadCallbacks) -> EvidenceIndex:
-    """If several files contain a conversation, the first one counts."""
-    index: EvidenceIndex = {}
-    for file in files:
-        for conversation in locomo.load(file, callbacks):
-            index.setdefault(conversation.id, _sample_evidence(conversation))
-    return index
-
-
-def _sample_evidence(conversation: Conversation) -> SampleEvidence:
-    return SampleEvidence(
-        questions={question.id: question for question in conversation.questions},
-        turns_by_session=count_by_session([turn.session for turn in conversation.turns]),
-    )
-
-
-def count_by_session(sessions_of_turns: Sequence[int]) -> dict[int, int]:
-    """The number of turns in each session, given the session number of every turn."""
-    return {number: sessions_of_turns.count(number) for number in dict.fromkeys(sessions_of_turns)}
-
 
 _NUMBER_AT_END = re.compile(r"(\d+)$")
 _SPEAKER_PREFIX = re.compile(r"\[(?P<name>[^\[\]\n]{1,60})\]: ?")
@@ -298,7 +235,7 @@ def load(
     raises.
     """
     if evidence is None:
-        evidence = _evidence_beside(file.path, callbacks)
+        evidence = evidence_beside(file.path, callbacks)
     grouping = _RowGrouping(file.dataset, evidence, callbacks)
     for place, entry in file.entries(callbacks):
         try:

@@ -1,12 +1,11 @@
-"""The chat port of memories, filled in: any messages and tools, through the run's model, limits and reply cache.
-
-Candidate facts by a language model: the extractor port of memories, filled in with structured output."""
+"""The ports of the engine and of memories, filled in: questions, agents' turns, chat and facts as model calls."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -14,9 +13,69 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from memory_backends.base import Exchange, ExtractedFact
 from memory_backends.metering import ChatMessage
 from memory_backends.stores.trace import Extraction, ModelCall
+from memreplay.conversations.models import Question
 from memreplay.llm.catalogue import model_facts
 from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage, Reply
-from memreplay.llm.prompts import REASONING_TOKENS, one_line
+from memreplay.llm.prompts import (
+    REASONING_TOKENS,
+    build_agent_request,
+    build_request,
+    longest_agent_reply,
+    one_line,
+)
+from memreplay.llm.tokens import PROMPT_RESERVE, context_budget, context_window, token_counter
+
+
+class ModelAnswerer:
+    """Asks questions at one API base, within one context budget."""
+
+    def __init__(self, model: AnswerModel, api_base: str | None, context_tokens: int | None) -> None:
+        self._model = model
+        self._api_base = api_base
+        self._context_tokens = context_tokens
+
+    def request(self, question: Question, context: str, model: str, repeat: int) -> AnswerRequest:
+        return build_request(question, context, model, self._api_base, repeat)
+
+    async def answer(self, request: AnswerRequest) -> Reply:
+        return await self._model.answer(request)
+
+    def context_budget(self, model: str, limited_by_top_k: bool = True) -> int:
+        """Tokens of memory that a prompt may hold: as configured, else what the model's window leaves."""
+        return context_budget(model, self._context_tokens, limited_by_top_k)
+
+
+_SMALLEST_BUDGET = 256
+
+
+class ModelAgent:
+    """Speaks for an agent through one model. Each ``repeat`` of a test run has its own replies."""
+
+    def __init__(
+        self, name: str, model: AnswerModel, api_base: str | None, context_tokens: int | None, *, repeat: int = 0
+    ) -> None:
+        self.name = name
+        self._model = model
+        self._api_base = api_base
+        self._context_tokens = context_tokens
+        self._repeat = repeat
+
+    def request(self, message: str, context: str, now: datetime) -> AnswerRequest:
+        request = build_agent_request(message, context, now, self.name, self._api_base)
+        return request.model_copy(update={"repeat": self._repeat})
+
+    async def answer(self, request: AnswerRequest) -> Reply:
+        return await self._model.answer(request)
+
+    def context_budget(self, message: str, limited_by_top_k: bool = True) -> int:
+        """Tokens of memory that fit beside this message: as configured, within the model's window."""
+        window = context_window(self.name)
+        if window is None:
+            return context_budget(self.name, self._context_tokens, limited_by_top_k)
+        taken = PROMPT_RESERVE + longest_agent_reply(self.name) + token_counter(self.name)(message)
+        room = max(window - taken, _SMALLEST_BUDGET)
+        return room if self._context_tokens is None else min(self._context_tokens, room)
+
 
 REPLY_TOKENS = 4000
 """Where a memory sets no limit."""
