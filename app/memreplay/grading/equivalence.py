@@ -17,8 +17,10 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Final
 
-from memreplay.grading.tokens import Date, Token, folded, tokens_of
-from memreplay.grading.vocabulary import MONTH_NAMES, STOP_WORDS
+from memreplay.grading.lexing import Token, folded
+from memreplay.grading.quantities import amount_keys
+from memreplay.grading.tokens import content_of, is_stop_word, same_token, stem_keys, tokens_of
+from memreplay.grading.vocabulary import DAY_NAMES, MONTH_NAMES, STOP_WORDS
 
 _SHORT_TEXT: Final = 400
 """Tokens; a longer text is searched through its index."""
@@ -32,23 +34,6 @@ class Match:
     last: int
 
 
-def content_of(found: Sequence[Token]) -> list[tuple[int, Token]]:
-    """Tokens that carry meaning, with their indexes; all but marks where nothing else is left."""
-    kept = [
-        (index, token) for index, token in enumerate(found) if token.kind != "mark" and not _is_stop_word(token)
-    ]
-    return kept or [(index, token) for index, token in enumerate(found) if token.kind != "mark"]
-
-
-def _is_stop_word(token: Token) -> bool:
-    return token.kind == "word" and token.text in STOP_WORDS
-
-
-def stem_keys(word: Token) -> frozenset[tuple[int, str]]:
-    """The stems of a word, each with its language. Two words are the same token if they share one."""
-    return frozenset(enumerate(word.value))  # type: ignore[arg-type]
-
-
 _STOP_STEMS: Final = frozenset(
     key for word in STOP_WORDS for token in tokens_of(word) if token.kind == "word" for key in stem_keys(token)
 )
@@ -57,61 +42,7 @@ _STOP_STEMS: Final = frozenset(
 @lru_cache(maxsize=4096)
 def _content_with_marks(text: str) -> Sequence[tuple[int, Token]]:
     """The tokens of a text but for stop words, with their indexes."""
-    return [(index, token) for index, token in enumerate(tokens_of(text)) if not _is_stop_word(token)]
-
-
-def same_token(wanted: Token, given: Token) -> bool:
-    if wanted.kind == "number" and given.kind == "number":
-        clash = wanted.extra and given.extra and wanted.extra != given.extra
-        return wanted.value == given.value and not clash and not _differ_as_versions(wanted, given)
-    if wanted.kind == "date" and given.kind == "date":
-        return _same_date(wanted.value, given.value)  # type: ignore[arg-type]
-    if wanted.kind == "time" and given.kind == "time":
-        return wanted.value == given.value
-    if wanted.kind == "number" and given.kind == "date":
-        # A year alone is answered by any date in it.
-        year = given.value[0]  # type: ignore[index]
-        return not wanted.extra and wanted.value == year
-    if wanted.kind == "word" and given.kind == "date":
-        return wanted.text in MONTH_NAMES and MONTH_NAMES[wanted.text] == given.value[1]  # type: ignore[index]
-    if wanted.kind == "number" and given.kind == "time":
-        return False
-    if wanted.kind == "word" and given.kind == "word":
-        return any(one == other for one, other in zip(wanted.value, given.value, strict=True))  # type: ignore[call-overload]
-    return wanted.kind == given.kind and wanted.value == given.value
-
-
-def _differ_as_versions(wanted: Token, given: Token) -> bool:
-    """3.1 and 3.10 are two versions; with a unit or a currency they are one amount."""
-    decimals = [re.search(r"[.,](\d+)$", token.text) for token in (wanted, given)]
-    is_plain = not wanted.extra and not given.extra
-    return is_plain and all(decimals) and len({found[1] for found in decimals if found}) > 1
-
-
-def _same_date(wanted: Date, given: Date) -> bool:
-    """What is asked for must be said; a reply may say more ("7 May 2023" for "May 2023")."""
-    wanted_year, wanted_month, wanted_day = wanted
-    year, month, day = given
-    if isinstance(month, tuple) or isinstance(wanted_month, tuple):
-        return _slashed_agrees(wanted, given)
-    if wanted_year is not None and year is not None and wanted_year != year:
-        return False
-    if wanted_month != month or (wanted_day is not None and wanted_day != day):
-        return False
-    return wanted_year is None or year is not None
-
-
-def _slashed_agrees(wanted: Date, given: Date) -> bool:
-    """``7/5/2023`` is 7 May or July 5."""
-    return any(_same_date(one, other) for one in _readings(wanted) for other in _readings(given))
-
-
-def _readings(date: Date) -> list[Date]:
-    month = date[1]
-    if not isinstance(month, tuple):
-        return [date]
-    first, second = month
-    return [(date[0], m, d) for d, m in ((first, second), (second, first)) if m <= 12]
+    return [(index, token) for index, token in enumerate(tokens_of(text)) if not is_stop_word(token)]
 
 
 def matches(answer: str, text: str) -> Iterator[Match]:
@@ -128,7 +59,7 @@ def matches(answer: str, text: str) -> Iterator[Match]:
         content = [
             (index, token)
             for index, token in enumerate(tokens_of(text))
-            if not _is_stop_word(token) or any(same_token(w, token) for w in wanted)
+            if not is_stop_word(token) or any(same_token(w, token) for w in wanted)
         ]
     ends = set(".;!?\n") - {token.text for token in tokens_of(answer)}
     width = len(wanted) + (2 if len(wanted) > 1 else 0)
@@ -171,9 +102,19 @@ def _places(text: str, keys: Iterable[object]) -> set[int]:
 
 def _wanted_keys(token: Token) -> tuple[object, ...]:
     """The keys under which :func:`_keys` has the tokens that a token of an answer may equal."""
-    if token.kind == "date":
-        return ("date",)
-    return (*token.value, token.text) if token.kind == "word" else (token.value,)  # type: ignore[misc]
+    match token.kind:
+        case "date" | "time":
+            return (token.kind,)
+        case "word":
+            return (*token.stems, *_name_keys(token.text))
+        case "number":
+            return (*amount_keys(token), *(("time",) if token.extra in ("at", "h", "min") else ()))
+    return (token.value,)
+
+
+def _name_keys(word: str) -> list[object]:
+    """What the names of one month or weekday have in common."""
+    return [(kind, names[word]) for kind, names in (("month", MONTH_NAMES), ("day", DAY_NAMES)) if word in names]
 
 
 def _covered(wanted: Sequence[Token], window: Sequence[tuple[int, Token]], ends: Set[str]) -> int:
@@ -206,14 +147,17 @@ def _keys(text: str) -> Mapping[object, Sequence[int]]:
     keys: dict[object, list[int]] = defaultdict(list)
     for index, token in enumerate(tokens_of(text)):
         if token.kind == "word":
-            for stem in set(token.value):  # type: ignore[call-overload]
-                keys[stem].append(index)
+            found: set[object] = {*token.stems, *_name_keys(token.text)}
         elif token.kind == "date":
-            date: Date = token.value  # type: ignore[assignment]
-            for key in {"date", date[0], *(name for name, number in MONTH_NAMES.items() if number == date[1])}:
-                keys[key].append(index)
-        elif token.kind != "mark":
-            keys[token.value].append(index)
+            year, month, _ = token.date
+            months = month if isinstance(month, tuple) else (month,)
+            found = {"date", year, *(("month", one) for one in months)}
+        elif token.kind == "number":
+            found = set(amount_keys(token))
+        else:
+            found = {token.value, token.kind} if token.kind != "mark" else set()
+        for key in found:
+            keys[key].append(index)
     return dict(keys)
 
 
@@ -230,11 +174,10 @@ def _beginnings(answer: str) -> tuple[tuple[str, ...], ...]:
     words = (
         token
         for token in _wanted(answer)
-        if token.kind == "word" and token.text not in MONTH_NAMES and token.text not in ("and", "y")
+        if token.kind == "word" and not _name_keys(token.text) and token.text not in ("and", "y")
     )
     return tuple(
-        tuple({stem[: max(1, min(_LETTERS_KEPT, len(stem) - 2))] for stem in word.value})  # type: ignore[attr-defined]
-        for word in words
+        tuple({stem[: max(1, min(_LETTERS_KEPT, len(stem) - 2))] for stem in word.stems}) for word in words
     )
 
 
@@ -243,7 +186,47 @@ def has_the_letters_of(answer: str, text: str) -> bool:
     hundredth of the time of :func:`contains`.
     """
     plain = folded(text)
-    return all(any(beginning in plain for beginning in word) for word in _beginnings(answer))
+    if all(any(beginning in plain for beginning in word) for word in _beginnings(answer)):
+        return True
+    short = _short_form(answer)
+    return short is not None and (short.is_answer or short.pattern.search(text) is not None)
+
+
+@dataclass(frozen=True)
+class _ShortForm:
+    """Where a text may write an answer by its initials, or what has an answer of initials for its initials."""
+
+    pattern: re.Pattern[str]
+    is_answer: bool
+
+
+_LINKING: Final = r"(?:\s+(?:of|the|and|for|de|del|la|las|los|y|&))*"
+
+
+@lru_cache(maxsize=1024)
+def _short_form(answer: str) -> _ShortForm | None:
+    """ "NYC" for "New York City", "k8s" for "kubernetes", or "World Health Organization" for "WHO"."""
+    bare = answer.strip(" .")
+    if re.fullmatch(r"[A-Z]{2,6}", bare):
+        words = (_LINKING + r"\s+").join(rf"{letter}[^\W\d_]+" for letter in bare)
+        return _ShortForm(re.compile(rf"\b{words}\b"), is_answer=True)
+    words_of_it = re.findall(r"[^\W_]+", re.sub(r"\A(?:the|el|la|los|las)\s", "", bare, flags=re.IGNORECASE))
+    if len(words_of_it) == 1 and len(word := words_of_it[0]) > _SHORT_WORD and word.isalpha():
+        return _ShortForm(re.compile(rf"\b{word[0]}{len(word) - 2}{word[-1]}\b", re.IGNORECASE), is_answer=False)
+    names = [word for word in words_of_it if word.casefold() not in STOP_WORDS]
+    if not 2 <= len(names) <= 6 or not all(word[0].isupper() and word[1:].islower() for word in names):
+        return None
+    initials = r"\.?".join(re.escape(word[0]) for word in names)
+    return _ShortForm(re.compile(rf"(?<![\w.]){initials}(?!\w)"), is_answer=False)
+
+
+_SHORT_WORD: Final = 6
+
+
+def spelled_out(answer: str, text: str) -> str:
+    """The text with the answer in place of its initials, or in place of what it is the initials of."""
+    short = _short_form(answer)
+    return short.pattern.sub(lambda _: answer, text) if short is not None else text
 
 
 def may_say_a_part_of(answer: str, text: str) -> bool:
@@ -255,6 +238,7 @@ def contains(answer: str, text: str) -> bool:
     """Whether a text contains an answer, or all items of an enumeration, in any equivalent spelling."""
     if not has_the_letters_of(answer, text):
         return False
+    text = spelled_out(answer, text)
     lines = [(text, folded(text))] if "\n" in answer else _lines_of(text)
     if _is_said_in(lines, answer):
         return True

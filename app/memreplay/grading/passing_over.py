@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from memreplay.grading.equivalence import Match, content_of, same_token
-from memreplay.grading.tokens import Token, folded, tokens_of
+from memreplay.grading.equivalence import Match
+from memreplay.grading.lexing import Token, folded
+from memreplay.grading.tokens import content_of, same_token, tokens_of
 from memreplay.grading.vocabulary import IRREGULAR_PASTS, STOP_WORDS
 
 _CONSIDERED: Final = re.compile(

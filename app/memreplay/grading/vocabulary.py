@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from memory_backends.text import MONTHS, SCALES, SPELLED
+from memory_backends.text import MONTHS, SCALES, SPELLED, WEEKDAYS
 
-SMALL: Final[dict[str, int]] = SPELLED | {"dozen": 12, "docena": 12}
-SCALE: Final = SCALES
+SMALL: Final = SPELLED
+SCALE: Final[dict[str, int]] = SCALES | {"dozen": 12, "docena": 12, "docenas": 12, "billion": 10**9}
+SHORT_SCALES: Final = {"k": 10**3, "m": 10**6, "mn": 10**6, "bn": 10**9}
+"""What stands right behind an amount of money. "k" does behind any number."""
+
 ORDINALS: Final[dict[str, int]] = {
     word: value
     for value, word in enumerate(
@@ -33,11 +36,22 @@ MONTH_NAMES: Final[dict[str, int]] = dict(MONTHS) | {
     for number, name in enumerate(names.split(), start=1)
 } | {"sept": 9, "setiembre": 9}  # fmt: skip
 
+NO_MONTH_ALONE: Final = frozenset({"ago", "mar"})
+"""Words of their own in one of the languages: they name a month beside a day or a year only."""
+
+DAY_NAMES: Final[dict[str, int]] = dict(WEEKDAYS) | {
+    "mon": 0, "tue": 1, "tues": 1, "weds": 2, "thu": 3, "thur": 3, "thurs": 3, "fri": 4
+} | {f"{day}s": number for day, number in WEEKDAYS.items() if day.endswith(("day", "o"))}  # fmt: skip
+
 CURRENCIES: Final[dict[str, str]] = {
     "£": "gbp", "gbp": "gbp", "pound": "gbp", "pounds": "gbp", "quid": "gbp", "libras": "gbp",
     "$": "usd", "usd": "usd", "dollar": "usd", "dollars": "usd", "bucks": "usd", "dolares": "usd",
     "€": "eur", "eur": "eur", "euro": "eur", "euros": "eur",
-    "¥": "jpy", "yen": "jpy", "kr": "kr", "nok": "kr", "kroner": "kr", "krone": "kr",
+    "¥": "jpy", "jpy": "jpy", "yen": "jpy", "kr": "kr", "nok": "kr", "kroner": "kr", "krone": "kr", "sek": "kr",
+    "kronor": "kr", "us$": "usd", "au$": "aud", "aud": "aud", "ca$": "cad", "cad": "cad", "₹": "inr", "inr": "inr",
+    "rupee": "inr", "rupees": "inr", "rupias": "inr", "cny": "cny", "rmb": "cny", "yuan": "cny", "chf": "chf",
+    "franc": "chf", "francs": "chf", "francos": "chf", "peso": "peso", "pesos": "peso", "zloty": "pln",
+    "rouble": "rub", "roubles": "rub", "rubles": "rub", "brl": "brl", "reais": "brl", "krw": "krw", "lira": "lira",
 }  # fmt: skip
 UNITS: Final[dict[str, str]] = {
     spelling: unit
@@ -53,11 +67,24 @@ UNITS: Final[dict[str, str]] = {
         "g": "g gr gram grams gramme grammes gramo gramos",
         "lb": "lb lbs",
         "oz": "oz ounce ounces onza onzas",
+        "mg": "mg milligram milligrams miligramo miligramos",
+        "mcg": "mcg µg μg microgram micrograms microgramo microgramos",
+        "t": "tonne tonnes tonelada toneladas",
+        "yd": "yd yds yard yards",
         "l": "l litre litres liter liters litro litros",
+        "cl": "cl centilitre centilitres centiliter centiliters centilitro centilitros",
         "ml": "ml millilitre millilitres milliliter milliliters mililitro mililitros",
         "h": "h hr hrs hour hours hora horas",
         "min": "min mins minute minutes minuto minutos",
         "s": "s sec secs seconds segundos",
+        "day": "day days dia dias",
+        "week": "week weeks semana semanas wk wks",
+        "fortnight": "fortnight fortnights quincena quincenas",
+        "month": "month months mes meses",
+        "year": "year years yr yrs ano anos",
+        "decade": "decade decades decada decadas",
+        "p": "pence penny",
+        "cent": "cents centimo centimos",
         "ms": "ms millisecond milliseconds milisegundo milisegundos",
         "kb": "kb kib kilobyte kilobytes",
         "mb": "mb mib megabyte megabytes",
@@ -74,6 +101,30 @@ UNITS: Final[dict[str, str]] = {
     }.items()
     for spelling in spellings.split()
 }
+_FACTORS: Final[dict[str, dict[str, float]]] = {
+    "time": {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "day": 86400, "week": 604800, "fortnight": 1209600},
+    "months": {"month": 1, "year": 12, "decade": 120},
+    "length": {"mm": 0.001, "cm": 0.01, "m": 1, "km": 1000},
+    "imperial length": {"in": 1, "ft": 12, "yd": 36, "mi": 63360},
+    "mass": {"mcg": 1e-6, "mg": 0.001, "g": 1, "kg": 1000, "t": 1e6},
+    "imperial mass": {"oz": 1, "lb": 16},
+    "volume": {"ml": 1, "cl": 10, "l": 1000},
+    "power": {"w": 1, "kw": 1000},
+    "pence": {"p": 1},
+    "cents": {"cent": 1},
+}
+MEASURES: Final[dict[str, tuple[str, float]]] = {
+    unit: (measure, factor) for measure, units in _FACTORS.items() for unit, factor in units.items()
+}
+"""Unit → what it measures, and how many of the smallest unit it is. No measure is converted into another."""
+
+SUBUNITS: Final[dict[tuple[str, str], float]] = {
+    (whole, part): MEASURES[part][1] / MEASURES[whole][1]
+    for whole in MEASURES
+    for part in MEASURES
+    if MEASURES[part][0] == MEASURES[whole][0] and MEASURES[part][1] < MEASURES[whole][1]
+} | {("gbp", "p"): 0.01, ("eur", "cent"): 0.01, ("usd", "cent"): 0.01, ("aud", "cent"): 0.01, ("cad", "cent"): 0.01}
+"""A unit or currency and a smaller one of the same measure → how much of the first the second is."""
 
 IRREGULAR_PASTS: Final[dict[str, str]] = dict(
     pair.split("/")

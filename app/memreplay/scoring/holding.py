@@ -18,15 +18,8 @@ from functools import cached_property, lru_cache
 
 from memreplay.conversations.models import Question, Turn
 from memreplay.grading.assertion import asserted
-from memreplay.grading.equivalence import (
-    contains,
-    content_of,
-    has_the_letters_of,
-    may_say_a_part_of,
-    same_token,
-    stem_keys,
-)
-from memreplay.grading.tokens import tokens_of
+from memreplay.grading.equivalence import contains, has_the_letters_of, may_say_a_part_of
+from memreplay.grading.tokens import content_of, same_token, stem_keys, tokens_of
 from memreplay.grading.vocabulary import IRREGULAR_PASTS
 from memreplay.text import normalised
 

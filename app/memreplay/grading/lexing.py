@@ -1,0 +1,195 @@
+"""Cuts text into words, numbers, dates, times and marks, as far as their spelling alone shows what they are.
+
+What takes several words ("two hundred", "half past six", "7 May 2023", "3 kg") is read by
+:mod:`memreplay.grading.quantities` and :mod:`memreplay.grading.times`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple, cast
+
+import Stemmer
+
+from memreplay.grading.vocabulary import CURRENCIES, UNITS
+
+Date = tuple[int | None, int | tuple[int, int] | None, int | None]
+"""Year, month, day; None where it is not said. "7/5" is a month of (7, 5): either may be the day."""
+
+
+class Token(NamedTuple):
+    """A word, number, date, amount, time or separator in canonical form, with its place in the folded text.
+
+    ``kind`` is ``word`` (``value`` is the stem), ``number``, ``date``, ``time``, ``mark`` (punctuation that ends a
+    clause), or ``unit``. ``extra`` is a number's currency or unit, where one is written.
+    """
+
+    kind: Literal["word", "number", "date", "time", "mark", "unit"]
+    value: object
+    text: str
+    start: int
+    end: int
+    extra: str = ""
+
+    @property
+    def number(self) -> float:
+        """The value of a number."""
+        return cast(float, self.value)
+
+    @property
+    def date(self) -> Date:
+        """The value of a date."""
+        return cast(Date, self.value)
+
+    @property
+    def clock(self) -> tuple[int, int]:
+        """Hour and minute of a time."""
+        return cast(tuple[int, int], self.value)
+
+    @property
+    def stems(self) -> tuple[str, str]:
+        """The stems of a word, in English and in Spanish."""
+        return cast(tuple[str, str], self.value)
+
+
+_TYPOGRAPHIC: Final = {0x2018: "'", 0x2019: "'", 0x2212: "-", 0xA0: " ", 0x202F: " "}
+_NO_ACCENTS: Final = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"}
+)
+"""Letters that Unicode does not take apart into a plain letter and an accent."""
+
+
+@lru_cache(maxsize=16384)
+def folded(text: str) -> str:
+    """Lower case, without accents and apostrophes; typographic signs in their plain form."""
+    if text.isascii():
+        return re.sub(r"'s\b", "", text.casefold()).replace("'", "")
+    plain = unicodedata.normalize("NFKD", text.translate(_TYPOGRAPHIC))
+    letters = "".join(char for char in plain.casefold() if not unicodedata.combining(char)).translate(_NO_ACCENTS)
+    return re.sub(r"'s\b", "", letters).replace("'", "")
+
+
+_LEXER: Final = re.compile(
+    r"""[ ]*(?:
+      (?P<letters>(?!v\d|(?:us|au|ca)\$)[^\W\d_][^\W_]*)
+    | (?P<iso>\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b)
+    | (?P<slashed>\b\d{1,2}[/.]\d{1,2}[/.](?:\d{4}|\d{2})\b | \b\d{1,2}-\d{1,2}-\d{4}\b
+                 | (?:(?<=\bon[ ])|(?<=\bel[ ])|(?<=\buntil[ ])|(?<=\bsince[ ]))\d{1,2}/\d{1,2}\b)
+    | (?P<clock>\b\d{1,2}[:.h]\d{2}(?::\d{2})?\s*(?:[ap]\.?m\b\.?|h\b|hrs?\b)
+               |\b\d{1,2}:\d{2}(?::\d{2})?(?![\d:])
+               |\b\d{1,2}h\d{2}\b
+               |\b\d{1,2}\s*[ap]\.?m\b\.?)
+    | (?P<phone>(?<![\w.,])(?=(?:[ ()+-]*\d){7})(?:\+\d|\(?0\d)[\d()]*(?:[ -]\(?\d+\)?){0,5}(?![\w]|[.,]\d)
+               |(?<![\w.,])\d{3}-\d{4}(?![\w-])
+               |(?<![\w.,-])\d{2,4}(?:-\d{2,4}){2,4}(?![\w-])
+               |(?<![\w.,-])(?!19|20)\d{4}(?:[ ]\d{4}){2,3}(?![\w-]))
+    | (?P<flag>(?<![\w-])--[a-z][\w-]+)
+    | (?P<version>(?:\b|(?<=\bv))\d+(?:\.\d+){2,}\b)
+    | (?P<v>\bv\.?(?=\d))
+    | (?P<ordinal>\b\d+(?:st|nd|rd|th|º|ª)(?!\w))
+    | (?P<number>(?:(?<![^\W_])|(?<=\bv))(?<![.])[+-]?\d+(?:[,. ]\d{3})+(?:[.,]\d+)?(?![\d])
+                |(?:(?<![^\W_])|(?<=\bv))(?<![.,])[+-]?\d+(?:[.,]\d+)?)
+    | (?P<sign>(?:us|au|ca)\$|[£$€¥₹%°]c?|°[cf])
+    | (?P<word>[^\W_]+)
+    | (?P<mark>[.!?:](?=[\s"'”’)\]*_]|$)|[;()\n—–/]|(?<=\S[ ])-(?=[ ])|,(?!\d))
+    )""",
+    re.VERBOSE,
+)
+_MERIDIEM: Final = re.compile(r"([ap])\.?m")
+
+
+@lru_cache(maxsize=2)
+def _stemmer(language: str) -> Stemmer.Stemmer:
+    return Stemmer.Stemmer(language)
+
+
+@lru_cache(maxsize=65536)
+def stems_of(word: str) -> tuple[str, str]:
+    """The word's stem in English and in Spanish. The language of a short text is unknown, so both are compared."""
+    return str(_stemmer("english").stemWord(_american(word))), str(_stemmer("spanish").stemWord(word))
+
+
+def _american(word: str) -> str:
+    """One spelling for "colour" and "color", "organise" and "organize", "centre" and "center"."""
+    word = re.sub(r"(?<=[a-z]{2})our", "or", word)
+    word = re.sub(r"(?<=[a-z]{3})is(?=(?:e|es|ed|ing|ations?)$)", "iz", word)
+    word = re.sub(r"(?<=[a-z]{2}t)re(?=s?$)", "er", word)
+    return "gray" if word == "grey" else word
+
+
+def lexed(plain: str) -> list[Token]:
+    """The tokens of a folded text, each as it is written."""
+    found: list[Token] = []
+    for match in _LEXER.finditer(plain):
+        kind = match.lastgroup
+        assert kind is not None
+        written, at = match[kind], match.span(kind)
+        if kind == "letters":
+            found.append(Token("word", stems_of(written), written, *at))
+        elif kind == "v" or (written == "/" and not _parts_alternatives(plain, at[0])):
+            continue
+        elif kind == "iso":
+            year, month, day = map(int, re.split(r"[-/.]", written))
+            found.append(Token("date", (year, month, day), written, *at))
+        elif kind == "slashed":
+            found.append(Token("date", _slashed(written), written, *at))
+        elif kind == "clock":
+            found.append(Token("time", _time(written), written, *at))
+        elif kind == "phone":
+            digits = re.sub(r"\D", "", written)
+            found.append(Token("word", (digits, digits), written, *at))
+        elif kind == "number":
+            found.append(Token("number", _number(written), written, *at))
+        elif kind == "ordinal":
+            found.append(Token("number", float(re.sub(r"\D", "", written)), written, *at))
+        elif kind == "sign":
+            found.append(Token("unit", CURRENCIES.get(written) or UNITS.get(written, written), written, *at))
+        elif kind in ("version", "flag"):
+            found.append(Token("word", (written, written), written, *at))
+        elif kind == "mark":
+            found.append(Token("mark", written, written, *at))
+        else:
+            found.append(Token("word", stems_of(written), written, *at))
+    return found
+
+
+def _parts_alternatives(plain: str, at: int) -> bool:
+    """Whether a slash stands between words ("blue/green"), not in a path or an address."""
+    start, end = plain.rfind(" ", 0, at) + 1, plain.find(" ", at)
+    return re.fullmatch(r"\w+(?:/\w+)+[.,;]?", plain[start : end if end >= 0 else len(plain)]) is not None
+
+
+def _slashed(written: str) -> Date:
+    first, second, *rest = map(int, re.split(r"[/.-]", written))
+    if not rest:
+        return None, (first, second), None
+    return rest[0] + (2000 if rest[0] < 100 else 0), (first, second), None
+
+
+def _number(written: str) -> float:
+    """``19,600``, ``19.600`` and ``19 600`` are grouped; a single separator before one or two digits is a point."""
+    sign = -1.0 if written.startswith("-") else 1.0
+    digits = written.lstrip("+-")
+    grouped = re.fullmatch(r"(\d{1,3}(?:([,. ])\d{3})(?:\2\d{3})*)(?:[.,](\d+))?", digits)
+    if grouped and not grouped[1].startswith("0"):
+        whole = re.sub(r"[,. ]", "", grouped[1])
+        return sign * float(f"{whole}.{grouped[3] or 0}")
+    return sign * float(re.sub(r" ", "", digits).replace(",", "."))
+
+
+def _time(written: str) -> tuple[int, int]:
+    """Hour (0 to 23) and minute."""
+    parts = re.findall(r"\d+", written)
+    hour, minute = int(parts[0]), int(parts[1]) if len(parts) > 1 else 0
+    meridiem = _MERIDIEM.search(written)
+    if meridiem and hour <= 12:
+        hour = hour % 12 + (12 if meridiem[1] == "p" else 0)
+    return hour, minute
+
+
+def spells(found: Sequence[Token], index: int, words: Sequence[str]) -> bool:
+    """Whether these words stand from here on."""
+    return [token.text for token in found[index : index + len(words)]] == list(words)

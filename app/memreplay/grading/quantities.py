@@ -1,0 +1,344 @@
+"""Reads numbers in words, and amounts: a number with its unit or currency, also in several parts.
+
+English and Spanish. "Two dozen" is 24, "half a million" 500,000, "an hour and a half" 90 minutes, "1 h 30 min" too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isclose
+from typing import Final
+
+from memreplay.grading.lexing import Token, spells, stems_of
+from memreplay.grading.vocabulary import (
+    CURRENCIES,
+    MEASURES,
+    NOT_ALONE,
+    ORDINALS,
+    SCALE,
+    SHORT_SCALES,
+    SMALL,
+    STOP_WORDS,
+    SUBUNITS,
+    UNITS,
+)
+
+_MULTIPLES: Final = {"twice": (2, "times"), "thrice": (3, "times")}
+_HALVES: Final = (("and", "a", "half"), ("y", "medio"), ("y", "media"))
+_ONE: Final = frozenset("a an one un una 1".split())
+_MONEY: Final = frozenset(CURRENCIES.values())
+
+
+def with_numbers(found: list[Token]) -> list[Token]:
+    """Numbers in words become numbers: "two hundred and fifty" is one."""
+    result: list[Token] = []
+    index = 0
+    while index < len(found):
+        if found[index].kind != "number" and found[index].text not in _MAY_BEGIN_A_NUMBER:
+            result.append(found[index])
+            index += 1
+            continue
+        fraction, used = _fraction(found, index)
+        if fraction is not None:
+            result.append(_joined(found, index, used, fraction))
+            index += used
+            continue
+        run, value = _spelled(found, index)
+        multiple = _MULTIPLES.get(found[index].text)
+        if multiple:
+            value, noun = multiple
+            start, end = found[index].start, found[index].end
+            result.append(Token("number", float(value), found[index].text, start, end))
+            result.append(Token("word", stems_of(noun), noun, start, end))
+            index += 1
+        elif run and not (run == 1 and found[index].text in NOT_ALONE and not _stands_for_a_number(found, index)):
+            result.append(_joined(found, index, run, Token("number", value, "", 0, 0)))
+            index += run
+        else:
+            result.append(found[index])
+            index += 1
+    return result
+
+
+def _joined(found: Sequence[Token], index: int, length: int, amount: Token) -> Token:
+    """An amount in place of the tokens that spell it."""
+    text = " ".join(token.text for token in found[index : index + length])
+    return amount._replace(text=text, start=found[index].start, end=found[index + length - 1].end)
+
+
+def _amount(value: float, extra: str = "") -> Token:
+    return Token("number", value, "", 0, 0, extra)
+
+
+def _stands_for_a_number(found: Sequence[Token], index: int) -> bool:
+    """Whether "one" or "second" counts something: it is the whole text, or a noun follows."""
+    if index + 1 < len(found):
+        follower = found[index + 1]
+        return follower.kind == "word" and follower.text not in STOP_WORDS
+    return index == 0
+
+
+def _fraction(found: Sequence[Token], index: int) -> tuple[Token | None, int]:
+    """A fraction of a unit or a scale ("half an hour", "half a dozen"), or of a whole, which is a percentage."""
+    place = index
+    share, used = _share(found, place)
+    if share is None:
+        return None, 0
+    place += used
+    after = [token.text for token in found[place : place + 3]]
+    of = 1 if after[:1] and after[0] in ("of", "de") else 0
+    article = 1 if after[of : of + 1] and after[of] in _ONE else 0
+    noun = after[of + article] if len(after) > of + article else ""
+    is_plain_half = found[place - 1].text in ("half", "medio", "media")
+    if (of or is_plain_half) and noun in SCALE:
+        return _amount(share * SCALE[noun]), used + of + article + 1
+    if (of or is_plain_half) and noun in UNITS:
+        return _amount(share, UNITS[noun]), used + of + article + 1
+    names_a_whole = after[of : of + 1] and after[of] in _WHOLE
+    is_room = found[place - 1].text == "cuarto" and not names_a_whole
+    is_share = of or not after or found[place].kind == "mark" or (is_plain_half and names_a_whole)
+    stands_alone = found[place - 1].text not in ("medio", "media") and not is_room
+    if is_share and stands_alone and not (index and found[index - 1].text in _OTHER_HALF):
+        return _amount(share * 100, "%"), used
+    return None, 0
+
+
+_WHOLE: Final = frozenset("the his her their my your its our la el los las su sus".split())
+_OTHER_HALF: Final = frozenset("other better and y first second last the".split())
+_PARTS: Final[Mapping[tuple[str, ...], float]] = {
+    ("half",): 1 / 2,
+    ("one", "half"): 1 / 2,
+    ("a", "half"): 1 / 2,
+    ("medio",): 1 / 2,
+    ("media",): 1 / 2,
+    ("la", "mitad"): 1 / 2,
+    ("mitad",): 1 / 2,
+    ("a", "third"): 1 / 3,
+    ("one", "third"): 1 / 3,
+    ("un", "tercio"): 1 / 3,
+    ("two", "thirds"): 2 / 3,
+    ("dos", "tercios"): 2 / 3,
+    ("a", "quarter"): 1 / 4,
+    ("one", "quarter"): 1 / 4,
+    ("un", "cuarto"): 1 / 4,
+    ("una", "cuarta", "parte"): 1 / 4,
+    ("three", "quarters"): 3 / 4,
+    ("tres", "cuartos"): 3 / 4,
+}
+
+
+_MAY_BEGIN_A_NUMBER: Final = frozenset({*SMALL, *ORDINALS, *SCALE, *_MULTIPLES, *(words[0] for words in _PARTS)})
+
+
+def _share(found: Sequence[Token], index: int) -> tuple[float | None, int]:
+    """What part of one a text names here, and in how many tokens."""
+    words = next((words for words in _PARTS if spells(found, index, words)), None)
+    return (_PARTS[words], len(words)) if words else (None, 0)
+
+
+def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
+    """How many tokens from here spell one number, and the number."""
+    total, current, length, used = 0, 0, 0, 0
+    last_small = 1000
+    while index + length < len(found):
+        token = found[index + length]
+        word = token.text
+        if token.kind == "number" and length == 0:
+            return _scaled(found, index)
+        if token.kind != "word":
+            break
+        if word in SMALL and (length == 0 or (last_small > SMALL[word] and not (last_small < 20))):
+            current, last_small = current + SMALL[word], SMALL[word]
+        elif word in ORDINALS and (length == 0 or last_small >= 20):
+            current += ORDINALS[word]
+            used = length + 1
+            length += 1
+            break
+        elif word in SCALE and (current or (length == 0 and word in _COUNT_ALONE)):
+            scale = SCALE[word]
+            if scale < 1000:
+                current = max(current, 1) * scale
+            else:
+                total, current = total + max(current, 1) * scale, 0
+            last_small = 1000
+        elif word in ("and", "y") and used and (last_small >= 20 or last_small == 1000):
+            length += 1
+            continue
+        else:
+            break
+        length += 1
+        used = length
+    if not used:
+        return 0, 0.0
+    half = next((words for words in _HALVES if spells(found, index + used, words)), None)
+    is_time = index > 0 and found[index - 1].text in ("la", "las")
+    if half and not is_time:
+        return used + len(half), total + current + 0.5
+    return used, float(total + current)
+
+
+_COUNT_ALONE: Final = frozenset({"mil", "dozen", "docena"})
+
+
+def _scaled(found: Sequence[Token], index: int) -> tuple[int, float]:
+    """A number in digits with what multiplies it: "3 million", "19.6k", "£1.2m", "2 and a half"."""
+    token = found[index]
+    follower = found[index + 1] if index + 1 < len(found) else None
+    if follower is None:
+        return 0, 0.0
+    if follower.text in SCALE:
+        return 2, token.number * SCALE[follower.text]
+    is_money = index > 0 and found[index - 1].kind == "unit" and found[index - 1].value in _MONEY
+    if follower.start == token.end and (follower.text == "k" or (is_money and follower.text in SHORT_SCALES)):
+        return 2, round(token.number * SHORT_SCALES[follower.text], 6)
+    half = next((words for words in _HALVES if spells(found, index + 1, words)), None)
+    return (1 + len(half), token.number + 0.5) if half else (0, 0.0)
+
+
+_IN_WORDS: Final[Mapping[tuple[str, ...], str]] = {
+    ("per", "cent"): "%",
+    ("por", "ciento"): "%",
+    ("por", "cien"): "%",
+    ("degrees", "celsius"): "c",
+    ("degrees", "centigrade"): "c",
+    ("degrees", "c"): "c",
+    ("grados", "celsius"): "c",
+    ("grados", "centigrados"): "c",
+    ("degrees", "fahrenheit"): "f",
+    ("degrees", "f"): "f",
+}
+
+
+_BEGIN_A_UNIT: Final = frozenset(words[0] for words in _IN_WORDS)
+
+
+def with_signs(found: list[Token]) -> list[Token]:
+    """Units of two words become one unit: "per cent", "degrees Celsius"."""
+    result: list[Token] = []
+    index = 0
+    while index < len(found):
+        begins = found[index].text in _BEGIN_A_UNIT
+        words = next((words for words in _IN_WORDS if spells(found, index, words)), None) if begins else None
+        if words:
+            result.append(
+                _joined(found, index, len(words), found[index])._replace(kind="unit", value=_IN_WORDS[words])
+            )
+        else:
+            result.append(found[index])
+        index += len(words) if words else 1
+    return result
+
+
+def with_units(found: list[Token]) -> list[Token]:
+    """A number takes the currency before or after it, or the unit after it; what it is added to joins it."""
+    result: list[Token] = []
+    index = 0
+    while index < len(found):
+        token = found[index]
+        last = result[-1] if result else None
+        unit = _unit_of(token)
+        half = next((words for words in _HALVES if unit and spells(found, index + 1, words)), None)
+        if token.kind == "number":
+            if last is not None and last.kind == "unit" and last.value in _MONEY:
+                result.pop()
+                token = token._replace(start=last.start, extra=str(last.value))
+            result.append(token)
+        elif unit and last is not None and last.kind == "number" and not last.extra:
+            value = last.number + (0.5 if half else 0)
+            end = found[index + len(half)].end if half else token.end
+            result[-1] = last._replace(value=value, end=end, extra=unit)
+            index += len(half) if half else 0
+        elif unit and _is_one_of(unit, found, index, half is not None):
+            if last is not None and last.text in _ONE:
+                result.pop()
+            length = 1 + (len(half) if half else 0)
+            result.append(_joined(found, index, length, _amount(1.5 if half else 1.0, unit)))
+            index += length - 1
+        else:
+            result.append(token)
+        index += 1
+    return _added(result)
+
+
+_AFTER_THESE: Final = frozenset(
+    "for in within takes took lasts lasted about exactly roughly around nearly almost than after durante en"
+    " unos dura tarda hace over".split()
+)
+
+
+def _is_one_of(unit: str, found: Sequence[Token], index: int, has_half: bool) -> bool:
+    """Whether "an hour" is an amount of time; in "twice a week" and "£38 a month" it is not."""
+    if MEASURES.get(unit, ("", 0))[0] not in ("time", "months"):
+        return has_half and index > 0 and found[index - 1].text in _ONE
+    if index == 0 or found[index - 1].text not in _ONE:
+        return has_half
+    before = found[index - 2].text if index > 1 else ""
+    return has_half or not before or before in _AFTER_THESE
+
+
+def _unit_of(token: Token) -> str:
+    if token.kind == "unit":
+        return str(token.value)
+    return UNITS.get(token.text) or CURRENCIES.get(token.text, "") if token.kind == "word" else ""
+
+
+def _added(found: list[Token]) -> list[Token]:
+    """Amounts in several parts become one: "1 h 30 min", "2 years and 3 months", "3 euros 50 cents"."""
+    result: list[Token] = []
+    for token in found:
+        whole = result[-1] if result and token.kind == "number" and token.extra else None
+        link = None
+        if whole is not None and whole.text in ("and", "y", ",") and len(result) > 1 and whole.kind != "number":
+            link, whole = whole, result[-2]
+        part = _as_part(token, whole) if whole is not None else None
+        if part is None or whole is None:
+            result.append(token)
+            continue
+        if link is not None:
+            result.pop()
+        result[-1] = whole._replace(
+            value=whole.number + part,
+            text=f"{whole.text} {token.text}",
+            end=token.end,
+        )
+    return result
+
+
+def _as_part(token: Token, whole: Token) -> float | None:
+    """A smaller amount of the same measure in the unit of the larger one; None if it is none."""
+    if token.kind != "number" or whole.kind != "number" or not (token.extra and whole.extra):
+        return None
+    if (whole.extra, token.extra) in SUBUNITS:
+        return round(token.number * SUBUNITS[whole.extra, token.extra], 9)
+    return None
+
+
+def same_amount(wanted: Token, given: Token) -> bool:
+    """Whether two numbers are equal, in any unit. A number without a unit equals one of any unit."""
+    if not wanted.extra or not given.extra or wanted.extra == given.extra:
+        return wanted.value == given.value or (bool(wanted.extra) and _close(wanted.number, given.number))
+    for one, other in ((wanted, given), (given, wanted)):
+        if (one.extra, other.extra) in SUBUNITS:
+            return _close(one.number, other.number * SUBUNITS[one.extra, other.extra])
+    (measure, factor), (other_measure, other_factor) = (
+        MEASURES.get(token.extra, ("", 0.0)) for token in (wanted, given)
+    )
+    if not measure or measure != other_measure:
+        return False
+    return _close(wanted.number * factor, given.number * other_factor)
+
+
+def _close(one: float, other: float) -> bool:
+    return isclose(one, other, rel_tol=1e-9)
+
+
+def amount_keys(token: Token) -> frozenset[object]:
+    """What two numbers have in common where :func:`same_amount` holds: the plain value, or that in base units."""
+    keys: set[object] = {token.value}
+    if token.extra in MEASURES:
+        measure, factor = MEASURES[token.extra]
+        keys.add((measure, round(token.number * factor, 6)))
+    for (whole, part), factor in SUBUNITS.items():
+        if part == token.extra and whole not in MEASURES:
+            keys.add(round(token.number * factor, 9))
+    return frozenset(keys)
