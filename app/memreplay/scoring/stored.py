@@ -114,8 +114,7 @@ class StoredMemory:
         self._gone: list[Item] = []
         self._memory = MemoryDescription()
         self._heard_last: tuple[str, ...] = ()
-        # What a memory does while it is opened precedes the event that describes it.
-        for event in sorted(events, key=lambda event: not isinstance(event, ConversationOpened)):
+        for event in _opening_first(iter(events)):
             self._apply(event)
         self.items: tuple[Item, ...] = (
             *self._points.values(),
@@ -274,6 +273,18 @@ class StoredMemory:
             ]
             if key in self._states:
                 self._states[key].clear(at)
+
+
+def _opening_first(events: Iterator[ReplayEvent]) -> Iterator[ReplayEvent]:
+    """What a memory does while it is opened precedes the event that describes it."""
+    before: list[ReplayEvent] = []
+    for event in events:
+        if isinstance(event, ConversationOpened):
+            yield event
+            break
+        before.append(event)
+    yield from before
+    yield from events
 
 
 _NO_WORDS = re.compile(r"[-+\d.,:TZ\s]*")
