@@ -19,8 +19,8 @@ from memreplay.tui.panels.answers import LABEL_LETTERS, AnswersTable, ListedQues
 from memreplay.tui.panels.architectures import panels_of
 from memreplay.tui.panels.browser import few_turns
 from memreplay.tui.panels.conversation import ConversationDocument
-from memreplay.tui.panels.results import Matrix, MatrixDocument, ResultsChoice, labels_of, question_details
-from memreplay.tui.panels.scores import breakdowns, scores_lines, title_of
+from memreplay.tui.panels.results import Matrix, MatrixDocument, ResultsChoice, labels_of
+from memreplay.tui.panels.scores import breakdowns, question_details, scores_lines, tally, title_of
 from memreplay.tui.panels.state_lines import state_lines
 from memreplay.tui.panels.why import waiting_lines
 from memreplay.tui.screens.biography import biography_lines
@@ -325,10 +325,10 @@ def test_answers_carry_a_sign_for_each_architecture_once_they_were_asked() -> No
 
 def test_an_error_is_no_wrong_answer_and_nothing_divided_by_nothing_is_a_dash() -> None:
     table = AnswersTable.until(timeline(), 8)
-    hybrid, rag, full = (table.summary(who) for who in table.systems)
+    hybrid, rag, full = (tally(Matrix(table), table.questions, who) for who in table.systems)
     assert (hybrid.correct, hybrid.graded, hybrid.accuracy) == (2, 3, 2 / 3)
     assert (rag.correct, rag.graded, rag.errors, rag.accuracy) == (1, 2, 1, 0.5)
-    assert full.recall_at_10 is None
+    assert full.recall is None
     shown = text_of(LinesDocument(scores_lines(Matrix(table), None, 100)), 100).splitlines()
     assert shown[0].split() == [
         "architecture",

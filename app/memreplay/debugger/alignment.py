@@ -6,7 +6,7 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 
-from memory_backends.stores.trace import MemoryOperation
+from memory_backends.stores.trace import MemoryOperation, PatchChange
 from memreplay.conversations.models import Conversation
 from memreplay.timeline.timeline import Timeline
 
@@ -92,5 +92,10 @@ def _written(timeline: Timeline, backend: str, turn: int) -> list[str]:
 
 
 def _without_times(operation: MemoryOperation) -> str:
+    """An operation as text. Two writes within a millisecond leave a time as it was, without a step that sets it."""
+    if isinstance(operation.change, PatchChange):
+        steps = tuple(step for step in operation.change.steps if not _WALL_CLOCK.fullmatch(str(step.value)))
+        change = operation.change.model_copy(update={"steps": steps})
+        operation = operation.model_copy(update={"change": change})
     text = operation.model_dump_json(include={"store", "command", "key", "change", "actor"})
     return _WALL_CLOCK.sub("", text)

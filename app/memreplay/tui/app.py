@@ -22,7 +22,6 @@ from memreplay.tui.requests import (
     ComparisonWanted,
     ContinueWanted,
     ForkWanted,
-    OneOfTwoWanted,
     RunWanted,
     VisitWanted,
     WhatIfWanted,
@@ -34,7 +33,6 @@ from memreplay.tui.tour import Tour
 
 if TYPE_CHECKING:
     from memreplay.conversations.models import Conversation
-    from memreplay.timeline.timeline import Timeline
     from memreplay.tui.live import LiveRun
     from memreplay.tui.panels.results import ResultsChoice
     from memreplay.tui.screens.replay import ReplayScreen
@@ -183,12 +181,6 @@ class MemreplayApp(TerminalApp):
     def _comparison_wanted(self, message: ComparisonWanted) -> None:
         self._open_compared(message.left, message.right)
 
-    @on(OneOfTwoWanted)
-    def _one_of_two_wanted(self, message: OneOfTwoWanted) -> None:
-        screen = self._replay(message.source)
-        self.push_screen(screen)
-        screen.call_after_refresh(screen.move_to, message.position)
-
     @on(VisitWanted)
     def _visit_wanted(self, message: VisitWanted) -> None:
         screen = self._replay(message.source)
@@ -203,11 +195,12 @@ class MemreplayApp(TerminalApp):
         from memreplay.runtime.recorded import settings_of_run
         from memreplay.tui.screens.what_if import WhatIfScreen
 
-        source = message.source or self._source_of(message.timeline)
+        timeline, answer = message.timeline, message.answer
+        open_ones = (replay.source for replay in self._open_replays() if replay.timeline is timeline)
+        source = message.source or next(open_ones, None)
         if source is None:
             return
         live = source.handle is not None
-        timeline, answer = message.timeline, message.answer
 
         def opened() -> OneAnswer:
             settings = settings_of_run(source.settings, self._launch.settings)
@@ -222,20 +215,19 @@ class MemreplayApp(TerminalApp):
         await _loaded("memreplay.runtime.branching", *_SCREENS)
         from memreplay.tui.controllers.forking import play_branch
 
-        source, screen = message.source, self.screen
+        source = message.source
 
         def progress(words: str) -> None:
-            if (host := self._replay_of(source)) is not None:
-                host.announce(words)
+            for host in self._open_replays():
+                if host.source is source:
+                    host.announce(words)
 
-        try:
-            run_id = await play_branch(message, self._launch.settings, progress)
-        except MemreplayError as error:
-            screen.notify(str(error), severity="error", markup=False)
-            return
-        finally:
-            progress("")
-        self._open_branch(source, run_id)
+        with self._notifying_errors():
+            try:
+                run_id = await play_branch(message, self._launch.settings, progress)
+            finally:
+                progress("")
+            self._open_branch(source, run_id)
 
     @on(BranchWanted)
     def _branch_wanted(self, message: BranchWanted) -> None:
@@ -253,28 +245,17 @@ class MemreplayApp(TerminalApp):
         path, parent = source.recorded_in
         path = file_of_branches(path, parent)
         id_ = source.timeline.conversation.id
-        try:
+        with self._notifying_errors():
             trunk = await asyncio.to_thread(recorded_run, path, parent, id_)
             branch = await asyncio.to_thread(recorded_run, path, run_id, id_)
-        except MemreplayError as error:
-            self.notify(str(error), severity="error", markup=False)
-            return
-        # Another replay of a live trunk would play it too: what is recorded of it so far is shown instead.
-        opened = source if source.handle is None else None
-        self.push_screen(RegressionScreen((path, path), (trunk, branch), trunk=opened))
+            # Another replay of a live trunk would play it too: what is recorded of it so far is shown instead.
+            opened = source if source.handle is None else None
+            self.push_screen(RegressionScreen((path, path), (trunk, branch), trunk=opened))
 
-    def _replay_of(self, source: ReplaySource) -> ReplayScreen | None:
+    def _open_replays(self) -> Iterator[ReplayScreen]:
         from memreplay.tui.screens.replay import ReplayScreen
 
-        open_ones = (screen for screen in self.screen_stack if isinstance(screen, ReplayScreen))
-        return next((screen for screen in open_ones if screen.source is source), None)
-
-    def _source_of(self, timeline: Timeline) -> ReplaySource | None:
-        """The source of an open replay."""
-        from memreplay.tui.screens.replay import ReplayScreen
-
-        open_ones = (screen.source for screen in self.screen_stack if isinstance(screen, ReplayScreen))
-        return next((source for source in open_ones if source.timeline is timeline), None)
+        return (screen for screen in self.screen_stack if isinstance(screen, ReplayScreen))
 
     @on(ContinueWanted)
     @work(group="opening", exclusive=True)
@@ -287,15 +268,12 @@ class MemreplayApp(TerminalApp):
         await _loaded("memreplay.runtime.run", *_SCREENS)
         from memreplay.tui.sources import ReplaySource
 
-        try:
+        with self._notifying_errors():
             handle = resume(source.path, source.settings)
             await handle.check()
             live = ReplaySource.live(source.timeline.conversation, handle)
-        except MemreplayError as error:
-            self.notify(str(error), severity="error", markup=False)
-            return
-        self.pop_screen()
-        self._open_replay(live, play_to=source.timeline.played)
+            self.pop_screen()
+            self._open_replay(live, play_to=source.timeline.played)
 
     @on(RunWanted)
     @work(group="opening", exclusive=True)
@@ -318,7 +296,10 @@ class MemreplayApp(TerminalApp):
     async def _open_one_of(
         self, title: str, conversations: Sequence[Conversation], backends: Sequence[str], model: str
     ) -> None:
-        names = [f"{conversation.id}  {_extent(conversation)}" for conversation in conversations]
+        names = [
+            f"{each.id}  {'tests that converse' if each.conversing else f'{len(each.turns)} turns'}"
+            for each in conversations
+        ]
         chosen = await self._choose(title, names)
         if chosen is not None:
             self._open_conversation(conversations[chosen], backends, model)
@@ -344,6 +325,13 @@ class MemreplayApp(TerminalApp):
             yield
         except MemreplayError as error:
             self._start.say(str(error), trouble=True)
+
+    @contextmanager
+    def _notifying_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except MemreplayError as error:
+            self.notify(str(error), severity="error", markup=False)
 
     async def _choose(self, title: str, names: Sequence[str]) -> int | None:
         if len(names) == 1:
@@ -409,10 +397,6 @@ def _where_saved(run: LiveRun | None) -> str | None:
     if run is None or run.handle.recording_path is None:
         return None
     return f"The interrupted run is saved: {run.handle.recording_path}"
-
-
-def _extent(conversation: Conversation) -> str:
-    return "tests that converse" if conversation.conversing else f"{len(conversation.turns)} turns"
 
 
 async def _loaded(*modules: str) -> None:

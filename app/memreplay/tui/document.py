@@ -173,19 +173,39 @@ class Layout:
         return [*rows, *[None] * (count - len(rows))]
 
 
+class Selectable(ABC):
+    """A document with a selected block: ``cursor``, counted from 0. A block has one row, if not said otherwise."""
+
+    def __init__(self) -> None:
+        self.cursor = 0
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def rows(self, index: int, width: int) -> Sequence[Row]: ...
+
+    def height(self, index: int, width: int) -> int:
+        return 1
+
+    def guess(self, index: int, width: int) -> int:
+        return self.height(index, width)
+
+    def subject(self, index: int) -> None:
+        """None: a screen with a selected block has keys of its own."""
+        return
+
+
 _MARGIN: Final = 2
 """Cells at the left of every row; the selected item has its sign there."""
 
 
-class ListDocument(ABC):
-    """A list, one block per item. ``cursor`` is the 0-based index of the selected item."""
+class ListDocument(Selectable):
+    """A list, one block per item."""
 
     def __init__(self) -> None:
-        self.cursor = 0
+        super().__init__()
         self._laid_out = lru_cache(maxsize=512)(self._with_sign)
-
-    @abstractmethod
-    def __len__(self) -> int: ...
 
     @abstractmethod
     def lay_out(self, index: int, width: int, column: int | None) -> Sequence[Row]:
@@ -199,15 +219,8 @@ class ListDocument(ABC):
     def height(self, index: int, width: int) -> int:
         return len(self._laid_out(index, width, None))
 
-    def guess(self, index: int, width: int) -> int:
-        return self.height(index, width)
-
     def rows(self, index: int, width: int) -> Sequence[Row]:
         return self._laid_out(index, width, self.column if index == self.cursor else None)
-
-    def subject(self, index: int) -> None:
-        """None: a screen with a list has keys of its own."""
-        return
 
     def _with_sign(self, index: int, width: int, column: int | None) -> tuple[Row, ...]:
         here = column is not None

@@ -81,14 +81,6 @@ Destination = OtherAnswer | WholeRun | Decision | Life | Evidence | Hearing | Po
 
 
 @dataclass
-class OneOfTwoWanted(Message):
-    """Open one of two compared recordings at a position."""
-
-    source: ReplaySource
-    position: int
-
-
-@dataclass
 class ComparisonWanted(Message):
     """Compare the newest runs of two recordings."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -111,29 +112,6 @@ Labels = Mapping[tuple[str, AskKey], Label]
 """The failure label of each attributed answer, by :func:`place_of`."""
 
 
-@dataclass(frozen=True)
-class Summary:
-    """The scores of one system. Accuracies, shares and means are None if there was nothing to divide by.
-
-    ``context_tokens`` is the mean number of tokens of memory in a prompt.
-    """
-
-    system: System
-    total: int
-    correct: int
-    errors: int
-    unparsed: int
-    accuracy: float | None
-    evidence_in_prompt: float | None
-    recall_at_10: float | None
-    context_tokens: float | None
-
-    @property
-    def graded(self) -> int:
-        """The number of answers except errors."""
-        return self.total - self.errors
-
-
 _LARGEST_CUTOFF: Final = max(CUTOFFS)
 
 
@@ -186,26 +164,6 @@ class AnswersTable:
         several = len(set(self.models) - {AGENT_MODEL}) > 1
         return one_line(f"{system.backend}@{system.model}" if several else system.backend)
 
-    def summary(self, system: System) -> Summary:
-        """The scores of a system so far, over all repeats."""
-        given = [answer for answer in self._scheduled if _system_of(answer) == system]
-        scored = [answer.scored for answer in given if answer.scored is not None]
-        outcomes = [event.score.outcome for event in scored]
-        graded = len(outcomes) - outcomes.count("error")
-        # No prompt means that recall failed: that says nothing about what retrieval would have found.
-        found = [answer.scored.retrieval for answer in given if answer.scored is not None and answer.asked.prompt]
-        return Summary(
-            system,
-            total=len(outcomes),
-            correct=outcomes.count("correct"),
-            errors=outcomes.count("error"),
-            unparsed=outcomes.count("unparsed"),
-            accuracy=outcomes.count("correct") / graded if graded else None,
-            evidence_in_prompt=_mean(one.evidence_in_prompt for one in found if one.evidence_in_prompt is not None),
-            recall_at_10=_mean(one.recall_at[10] for one in found if one.recall_at),
-            context_tokens=_mean(answer.asked.context_tokens for answer in given if answer.asked.prompt),
-        )
-
 
 def listed_questions(conversation: Conversation) -> list[ListedQuestion]:
     return [ListedQuestion(conversation.id, question) for question in conversation.questions]
@@ -229,6 +187,21 @@ def sign_of(answer: Answer | None) -> Span:
         return Span("•" if answer.received is not None else "…", "dim")
     sign, tone = SIGNS[answer.scored.score.outcome]
     return Span(sign, tone)
+
+
+def stage_sign(answer: Answer | None, label: Label | None) -> tuple[str, Tone]:
+    """The letter of an answer: its stage if it is attributed, else its outcome."""
+    if label is not None and answer is not None:
+        return stage_chip(label)
+    sign = sign_of(answer)
+    return sign.text, "lost" if sign.tone == "bad" else "doubt" if sign.tone == "warn" else sign.tone
+
+
+def letters_legend(labels: Labels) -> str:
+    """What the letters mean that occur in a matrix, the most frequent first."""
+    used = [label for label, _ in Counter(labels.values()).most_common() if LABEL_LETTERS[label] != "✓"]
+    parts = [f"{LABEL_LETTERS[label]} {label.replace('_', ' ')}" for label in used]
+    return "  ".join([*parts, "✓ right"]) if parts else "✓ right  ✗ wrong  ? unparsed  ⊘ refused  ! error  – none"
 
 
 def answers_view(timeline: Timeline, cursor: int) -> View:
@@ -293,8 +266,3 @@ def place_of(answer: Answer) -> tuple[str, AskKey]:
 def percent(share: float | None) -> str:
     """A share as a percentage; an en dash for None."""
     return "–" if share is None else f"{share:.0%}"
-
-
-def _mean(values: Iterable[float]) -> float | None:
-    known: Sequence[float] = list(values)
-    return sum(known) / len(known) if known else None

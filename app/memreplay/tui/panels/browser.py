@@ -11,8 +11,9 @@ from typing import Any, Final, Literal, NamedTuple
 from memory_backends.text import folded
 from memreplay.conversations.models import Conversation
 from memreplay.debugger.contents import HeldItem, MemoryContents, Sign, changes_between, main_text
+from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.document import Document, LinesDocument
+from memreplay.tui.document import Document, LinesDocument, Selectable
 from memreplay.tui.panels import short_key
 from memreplay.tui.panels.context import LogDocument
 from memreplay.tui.panels.conversation import turn_words
@@ -118,15 +119,49 @@ def matching(entries: Sequence[Entry], text: str, turn: int) -> list[Entry]:
     return [entry for entry in entries if wanted in folded(entry.contents.text(entry.item, turn))]
 
 
+@dataclass(frozen=True)
+class Query:
+    """What is to be listed. The work grows with what a memory holds, so it is done in a thread."""
+
+    contents: MemoryContents
+    turn: int
+    against: Against | None
+    order: Order
+    search: str
+
+    @property
+    def reads_everything(self) -> bool:
+        """Whether every item is loaded, which takes seconds in a long conversation."""
+        return bool(self.search or self.order == "retrieved" or (self.against and self.against.backend))
+
+    def entries(self, memories: Sequence[MemoryContents], retrievals: RetrievalIndex) -> list[Entry]:
+        if self.order == "retrieved":
+            retrievals.catch_up()
+        found = self._unsorted(memories)
+        if self.search:
+            found = matching(found, self.search, self.turn)
+        return sorted_entries(found, self.order, self.turn)
+
+    def _unsorted(self, memories: Sequence[MemoryContents]) -> list[Entry]:
+        match self.against:
+            case Against(turn=int(turn)):
+                return entries_since(self.contents, self.turn, turn)
+            case Against(backend=str(backend)):
+                other = next(memory for memory in memories if memory.backend == backend)
+                return entries_between(self.contents, other, self.turn)
+            case _:
+                return entries_at(self.contents, self.turn)
+
+
 # ---- the list --------------------------------------------------------------------------------------------------
 
 
-class BrowserDocument:
-    """One row per entry; rows are made when they are first shown. ``cursor`` is the selected one."""
+class BrowserDocument(Selectable):
+    """One row per entry; rows are made when they are first shown."""
 
     def __init__(self, timeline: Timeline, entries: Sequence[Entry], turn: int, *, counted: bool) -> None:
+        super().__init__()
         self.entries = entries
-        self.cursor = 0
         self._timeline = timeline
         self._turn = turn
         self._counted = counted
@@ -135,18 +170,8 @@ class BrowserDocument:
     def __len__(self) -> int:
         return len(self.entries)
 
-    def height(self, index: int, width: int) -> int:
-        return 1
-
-    def guess(self, index: int, width: int) -> int:
-        return 1
-
     def rows(self, index: int, width: int) -> Sequence[Row]:
         return self._laid_out(index, width, index == self.cursor)
-
-    def subject(self, index: int) -> Hashable | None:
-        """None: the browser has keys of its own."""
-        return None
 
     @property
     def selected(self) -> Entry | None:

@@ -11,6 +11,7 @@ from memreplay.grading import Outcome
 from memreplay.recording.branches import Branch
 from memreplay.scoring.results import Comparison
 from memreplay.scoring.run_comparison import Change, Kind, RunComparison
+from memreplay.tui.document import Selectable
 from memreplay.tui.panels.answers import LABEL_LETTERS, LABEL_WORDS, SIGNS, percent, stage_chip
 from memreplay.tui.text import Line, Row, Span, Tone, cells, clip, line, one_line, pad
 
@@ -25,13 +26,13 @@ GROUPS: Final[Mapping[Kind, tuple[str, Tone]]] = {
 """The groups of changes in the order of the screen, with their tones."""
 
 
-class RegressionDocument:
+class RegressionDocument(Selectable):
     """A row per changed answer, by group; the first of a group has the group's name above it."""
 
     def __init__(self, changes: Sequence[Change]) -> None:
+        super().__init__()
         order = list(GROUPS)
         self.changes = sorted(changes, key=lambda change: order.index(change.kind))
-        self.cursor = 0
         self._counts = Counter(change.kind for change in self.changes)
         self._names = min(max((cells(change.contestant) for change in self.changes), default=0), 24)
         self._drawn = lru_cache(maxsize=512)(self._draw)
@@ -42,15 +43,8 @@ class RegressionDocument:
     def height(self, index: int, width: int) -> int:
         return 1 + (self._opens_group(index) and 1 + (index > 0))
 
-    def guess(self, index: int, width: int) -> int:
-        return self.height(index, width)
-
     def rows(self, index: int, width: int) -> Sequence[Row]:
         return self._drawn(index, width, index == self.cursor)
-
-    def subject(self, index: int) -> None:
-        """None: the screen has keys of its own."""
-        return
 
     @property
     def selected(self) -> Change | None:

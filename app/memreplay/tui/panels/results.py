@@ -13,20 +13,17 @@ from memreplay.conversations.models import InfoLocation, Question, Salience
 from memreplay.scoring import BREAKDOWNS, By, type_words
 from memreplay.scoring.attribution import LABELS, Attributor, Label
 from memreplay.timeline.timeline import Answer, Timeline
+from memreplay.tui.document import Selectable
 from memreplay.tui.panels.answers import (
-    LABEL_LETTERS,
-    LABEL_WORDS,
     AnswersTable,
     Labels,
     ListedQuestion,
     System,
     is_wrong,
-    label_tone,
     place_of,
-    sign_of,
-    stage_chip,
+    stage_sign,
 )
-from memreplay.tui.text import Line, Row, Span, Tone, cells, clip, line, one_line, pad, visible
+from memreplay.tui.text import Line, Row, Span, cells, clip, one_line, pad
 
 QuestionKey = tuple[str, str]
 """The ids of a conversation and of a question in it."""
@@ -253,13 +250,13 @@ class _Widths:
     cell: int
 
 
-class MatrixDocument:
-    """A row per question. ``cursor`` is the selected row, ``column`` the selected system in it."""
+class MatrixDocument(Selectable):
+    """A row per question. ``column`` is the selected system in the selected row."""
 
     def __init__(self, matrix: Matrix, questions: Sequence[ListedQuestion]) -> None:
+        super().__init__()
         self.matrix = matrix
         self.questions = tuple(questions)
-        self.cursor = 0
         self.column = 0
         self._places = {listed: place for place, listed in enumerate(self.questions)}
         self._drawn = lru_cache(maxsize=512)(self._draw)
@@ -268,18 +265,8 @@ class MatrixDocument:
     def __len__(self) -> int:
         return len(self.questions)
 
-    def height(self, index: int, width: int) -> int:
-        return 1
-
-    def guess(self, index: int, width: int) -> int:
-        return 1
-
     def rows(self, index: int, width: int) -> Sequence[Row]:
         return (self._drawn(index, width, self.column if index == self.cursor else None),)
-
-    def subject(self, index: int) -> None:
-        """None: the screen has keys of its own."""
-        return
 
     @property
     def selected_question(self) -> ListedQuestion | None:
@@ -367,84 +354,3 @@ class MatrixDocument:
         text = f"[{letter}]" if chosen else f" {letter} "
         left = (width - 3) // 2
         return [Span(" " * left), Span(text, tone), Span(" " * (width - 3 - left + 1))]
-
-
-def stage_sign(answer: Answer | None, label: Label | None) -> tuple[str, Tone]:
-    """The letter of an answer: its stage if it is attributed, else its outcome."""
-    if label is not None and answer is not None:
-        return stage_chip(label)
-    sign = sign_of(answer)
-    return sign.text, "lost" if sign.tone == "bad" else "doubt" if sign.tone == "warn" else sign.tone
-
-
-def letters_legend(labels: Labels) -> str:
-    """What the letters mean that occur in a matrix, the most frequent first."""
-    used = [label for label, _ in Counter(labels.values()).most_common() if LABEL_LETTERS[label] != "✓"]
-    parts = [f"{LABEL_LETTERS[label]} {label.replace('_', ' ')}" for label in used]
-    return "  ".join([*parts, "✓ right"]) if parts else "✓ right  ✗ wrong  ? unparsed  ⊘ refused  ! error  – none"
-
-
-# ---- the selected question -----------------------------------------------------------------------------------
-
-
-def question_details(matrix: Matrix, listed: ListedQuestion, column: int, *, roomy: bool) -> list[Line]:
-    """A whole question: its text, the expected answer, and each system's verdict and reply."""
-    question = listed.question
-    whose = f"{one_line(listed.conversation)} · " if len(matrix.conversations) > 1 else ""
-    fields = [one_line(field_of(listed, name)) for name in BREAKDOWNS[1:] if field_of(listed, name)]
-    kind = " · ".join([one_line(field_of(listed, "type")), *fields])
-    lines = [
-        line(
-            Span(f"{matrix.numbers[listed]}. {whose}{kind}  ", "dim"),
-            Span(one_line(question.text), "strong"),
-            most=3 if roomy else 2,
-        ),
-        line(Span("expected ", "dim"), Span(one_line(question.expected), "value"), hang=9, most=2 if roomy else 1),
-    ]
-    names = max((cells(matrix.table.name_of(system)) for system in matrix.table.systems), default=0)
-    for place, system in enumerate(matrix.table.systems):
-        lines.append(_answer_line(matrix, listed, system, names, chosen=place == column, most=2 if roomy else 1))
-    return lines
-
-
-def _answer_line(
-    matrix: Matrix, listed: ListedQuestion, system: System, width: int, *, chosen: bool, most: int
-) -> Line:
-    answer = matrix.table.answer(listed, system)
-    label = matrix.label(answer)
-    letter, tone = stage_sign(answer, label)
-    words = [Span(f" {LABEL_WORDS.get(label, label)}", label_tone(label))] if label is not None else []
-    said = _said(answer)
-    return line(
-        Span("▸" if chosen else " ", "accent"),
-        Span(f" {letter} ", "dim" if tone == "lost" and system.backend in CONTROLS else tone),
-        Span(f" {pad(matrix.table.name_of(system), width)}", "accent" if chosen else "key"),
-        *words,
-        Span("" if label is not None else _evidence(answer), "dim"),
-        Span("  " if said.text else ""),
-        said,
-        hang=6,
-        most=most,
-    )
-
-
-def _evidence(answer: Answer | None) -> str:
-    if answer is None:
-        return " not asked"
-    if answer.scored is None:
-        return " not answered yet" if answer.received is None else " not scored yet"
-    complete = answer.scored.retrieval.evidence_in_prompt
-    if complete is None or answer.asked.backend in CONTROLS:
-        return ""
-    return " evidence in the prompt" if complete else " evidence missing from the prompt"
-
-
-def _said(answer: Answer | None) -> Span:
-    if answer is None or answer.received is None:
-        return Span("")
-    reply = answer.received.reply
-    if reply.error is not None:
-        return Span(one_line(reply.error), "bad")
-    predicted = answer.scored.score.predicted if answer.scored else None
-    said = visible(predicted or reply.text or "").replace("\n", " ⏎ ")
-    return Span(f"“{said}”" if said else "no words")

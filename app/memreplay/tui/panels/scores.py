@@ -1,17 +1,28 @@
-"""The scores above the results matrix: accuracy and stages per system, or per group of questions."""
+"""Around the results matrix: the scores above it, per system or group, and the selected question in full below."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from memreplay.scoring import By
+from memory_backends.controls import CONTROLS
+from memreplay.scoring import BREAKDOWNS, By
 from memreplay.scoring.attribution import LABELS, Label
 from memreplay.text import UNKNOWN
-from memreplay.tui.panels.answers import LABEL_LETTERS, ListedQuestion, System, percent, stage_chip
+from memreplay.timeline.timeline import Answer
+from memreplay.tui.panels.answers import (
+    LABEL_LETTERS,
+    LABEL_WORDS,
+    ListedQuestion,
+    System,
+    label_tone,
+    percent,
+    stage_chip,
+    stage_sign,
+)
 from memreplay.tui.panels.results import Matrix, field_of, rank_of_value
-from memreplay.tui.text import Line, Span, cells, line, one_line, pad
+from memreplay.tui.text import Line, Span, cells, line, one_line, pad, visible
 
 _ROOM_FOR_RECALL = 100
 """Cells of the width from which on recall at k and the tokens of memory in a prompt have a column."""
@@ -21,13 +32,20 @@ RIGHT = frozenset(label for label in LABELS if LABEL_LETTERS[label] == "✓")
 
 @dataclass(frozen=True)
 class Tally:
-    """Answers by outcome and by stage. An error is no answer: ``graded`` leaves it out."""
+    """Answers by outcome and by stage. An error is no answer: ``graded`` leaves it out.
+
+    Shares and means are None if there was nothing to divide by. ``context_tokens`` is the mean number of tokens of
+    memory in a prompt, ``recall`` the mean recall at ten hits.
+    """
 
     total: int
     errors: int
     correct: int
     unparsed: int
     stages: Counter[Label]
+    evidence_in_prompt: float | None
+    recall: float | None
+    context_tokens: float | None
 
     @property
     def graded(self) -> int:
@@ -49,13 +67,24 @@ def tally(matrix: Matrix, questions: Iterable[ListedQuestion], system: System) -
     scored = [answer for answer in answers if answer is not None and answer.scored is not None]
     outcomes = Counter(answer.scored.score.outcome for answer in scored if answer.scored is not None)
     labels = (matrix.label(answer) for answer in scored)
+    # No prompt means that recall failed: that says nothing about what retrieval would have found.
+    prompted = [answer for answer in answers if answer is not None and answer.asked.prompt]
+    found = [answer.scored.retrieval for answer in prompted if answer.scored is not None]
     return Tally(
         total=len(scored),
         errors=outcomes["error"],
         correct=outcomes["correct"],
         unparsed=outcomes["unparsed"],
         stages=Counter(label for label in labels if label is not None),
+        evidence_in_prompt=_mean(one.evidence_in_prompt for one in found if one.evidence_in_prompt is not None),
+        recall=_mean(one.recall_at[10] for one in found if one.recall_at),
+        context_tokens=_mean(answer.asked.context_tokens for answer in prompted),
     )
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    known: Sequence[float] = list(values)
+    return sum(known) / len(known) if known else None
 
 
 def _rounded(tokens: float | None) -> str:
@@ -143,7 +172,6 @@ def _by_system(matrix: Matrix, width: int) -> list[Line]:
         )
     ]
     for number, (system, each) in enumerate(tallies, start=1):
-        summary = table.summary(system)
         stages = [
             Span(f"  {each.stages[label] or '·':>4}", "bad" if each.stages[label] else "dim") for label in used
         ]
@@ -157,9 +185,9 @@ def _by_system(matrix: Matrix, width: int) -> list[Line]:
                 Span(pad(table.name_of(system), names), "strong"),
                 Span(f"  {f'{each.correct}/{each.graded}':>8}"),
                 Span(f"  {percent(each.accuracy):>6}", "value"),
-                Span(f"  {percent(summary.evidence_in_prompt):>8}"),
-                Span(f"{_rounded(summary.context_tokens):>{len(tokens)}}" if tokens else ""),
-                Span(f"{percent(summary.recall_at_10):>{len(recall)}}" if recall else ""),
+                Span(f"  {percent(each.evidence_in_prompt):>8}"),
+                Span(f"{_rounded(each.context_tokens):>{len(tokens)}}" if tokens else ""),
+                Span(f"{percent(each.recall):>{len(recall)}}" if recall else ""),
                 *(stages if used else without),
                 most=1,
             )
@@ -203,3 +231,66 @@ def _compact(each: Tally, width: int) -> list[Span]:
             break
         stages += more
     return [Span(shown, "value"), Span(pad(stages, width - cells(shown)), "bad")]
+
+
+def question_details(matrix: Matrix, listed: ListedQuestion, column: int, *, roomy: bool) -> list[Line]:
+    """A whole question: its text, the expected answer, and each system's verdict and reply."""
+    question = listed.question
+    whose = f"{one_line(listed.conversation)} · " if len(matrix.conversations) > 1 else ""
+    fields = [one_line(field_of(listed, name)) for name in BREAKDOWNS[1:] if field_of(listed, name)]
+    kind = " · ".join([one_line(field_of(listed, "type")), *fields])
+    lines = [
+        line(
+            Span(f"{matrix.numbers[listed]}. {whose}{kind}  ", "dim"),
+            Span(one_line(question.text), "strong"),
+            most=3 if roomy else 2,
+        ),
+        line(Span("expected ", "dim"), Span(one_line(question.expected), "value"), hang=9, most=2 if roomy else 1),
+    ]
+    names = max((cells(matrix.table.name_of(system)) for system in matrix.table.systems), default=0)
+    for place, system in enumerate(matrix.table.systems):
+        lines.append(_answer_line(matrix, listed, system, names, chosen=place == column, most=2 if roomy else 1))
+    return lines
+
+
+def _answer_line(
+    matrix: Matrix, listed: ListedQuestion, system: System, width: int, *, chosen: bool, most: int
+) -> Line:
+    answer = matrix.table.answer(listed, system)
+    label = matrix.label(answer)
+    letter, tone = stage_sign(answer, label)
+    words = [Span(f" {LABEL_WORDS.get(label, label)}", label_tone(label))] if label is not None else []
+    said = _said(answer)
+    return line(
+        Span("▸" if chosen else " ", "accent"),
+        Span(f" {letter} ", "dim" if tone == "lost" and system.backend in CONTROLS else tone),
+        Span(f" {pad(matrix.table.name_of(system), width)}", "accent" if chosen else "key"),
+        *words,
+        Span("" if label is not None else _evidence(answer), "dim"),
+        Span("  " if said.text else ""),
+        said,
+        hang=6,
+        most=most,
+    )
+
+
+def _evidence(answer: Answer | None) -> str:
+    if answer is None:
+        return " not asked"
+    if answer.scored is None:
+        return " not answered yet" if answer.received is None else " not scored yet"
+    complete = answer.scored.retrieval.evidence_in_prompt
+    if complete is None or answer.asked.backend in CONTROLS:
+        return ""
+    return " evidence in the prompt" if complete else " evidence missing from the prompt"
+
+
+def _said(answer: Answer | None) -> Span:
+    if answer is None or answer.received is None:
+        return Span("")
+    reply = answer.received.reply
+    if reply.error is not None:
+        return Span(one_line(reply.error), "bad")
+    predicted = answer.scored.score.predicted if answer.scored else None
+    said = visible(predicted or reply.text or "").replace("\n", " ⏎ ")
+    return Span(f"“{said}”" if said else "no words")

@@ -7,7 +7,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar, ParamSpec, Protocol, TypeVar
+from typing import ClassVar, ParamSpec, TypeVar
 
 from textual import on
 from textual.app import ComposeResult, ScreenStackError
@@ -16,7 +16,7 @@ from textual.widgets import Footer
 
 from memreplay.tui.actions import Place
 from memreplay.tui.controllers import TypedCount
-from memreplay.tui.document import Document
+from memreplay.tui.document import Selectable
 from memreplay.tui.widgets.lines_view import Bar, LinesView
 
 P = ParamSpec("P")
@@ -105,16 +105,10 @@ class Scores(LinesView, can_focus=False):
     """The scores above a list."""
 
 
-class Listed(Document, Protocol):
-    """A document with a selected item."""
-
-    cursor: int
-
-
 class ListingScreen(PlaceScreen[ScreenResultType]):
     """A list that the user moves through by keys, with counts, and by clicks."""
 
-    document: Listed
+    document: Selectable
 
     def __init__(self) -> None:
         super().__init__()

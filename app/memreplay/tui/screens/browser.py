@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import on, work
@@ -27,13 +26,9 @@ from memreplay.tui.panels.browser import (
     Entry,
     ItemDetails,
     Order,
+    Query,
     column_titles,
-    entries_at,
-    entries_between,
-    entries_since,
-    matching,
     position_words,
-    sorted_entries,
     written_subject,
 )
 from memreplay.tui.requests import Destination, Position
@@ -51,41 +46,6 @@ from memreplay.tui.subjects import (
 )
 from memreplay.tui.text import Span, one_line
 from memreplay.tui.widgets.lines_view import Bar, LinesView
-
-
-@dataclass(frozen=True)
-class Query:
-    """What is to be listed. The work grows with what a memory holds, so it is done in a thread."""
-
-    contents: MemoryContents
-    turn: int
-    against: Against | None
-    order: Order
-    search: str
-
-    @property
-    def reads_everything(self) -> bool:
-        """Whether every item is loaded, which takes seconds in a long conversation."""
-        return bool(self.search or self.order == "retrieved" or (self.against and self.against.backend))
-
-    def entries(self, memories: Sequence[MemoryContents], retrievals: RetrievalIndex) -> list[Entry]:
-        if self.order == "retrieved":
-            retrievals.catch_up()
-        found = self._unsorted(memories)
-        if self.search:
-            found = matching(found, self.search, self.turn)
-        return sorted_entries(found, self.order, self.turn)
-
-    def _unsorted(self, memories: Sequence[MemoryContents]) -> list[Entry]:
-        match self.against:
-            case Against(turn=int(turn)):
-                return entries_since(self.contents, self.turn, turn)
-            case Against(backend=str(backend)):
-                other = next(memory for memory in memories if memory.backend == backend)
-                return entries_between(self.contents, other, self.turn)
-            case _:
-                return entries_at(self.contents, self.turn)
-
 
 _TYPE_A_TURN = "another turn …"
 _NO_COMPARISON = "nothing"

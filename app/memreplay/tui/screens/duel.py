@@ -18,9 +18,8 @@ from memreplay.llm.tokens import token_counter
 from memreplay.scoring.attribution import Label
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.panels.answers import LABEL_WORDS, AnswersTable, System, key_of, label_tone
+from memreplay.tui.panels.answers import LABEL_WORDS, AnswersTable, System, key_of, label_tone, stage_sign
 from memreplay.tui.panels.conversation import turns_words
-from memreplay.tui.panels.results import stage_sign
 from memreplay.tui.panels.why import explain_answers
 from memreplay.tui.screens import KeyBar, PlaceScreen
 from memreplay.tui.text import Line, Span, line, one_line

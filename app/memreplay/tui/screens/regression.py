@@ -18,8 +18,8 @@ from memreplay.recording.branches import Branch
 from memreplay.scoring.run_comparison import Change, compare_runs, differing_settings
 from memreplay.timeline.timeline import Answer
 from memreplay.tui.actions import Place, bindings_of
+from memreplay.tui.panels.answers import letters_legend
 from memreplay.tui.panels.regression import RegressionDocument, change_details, comparison_lines, fork_lines
-from memreplay.tui.panels.results import letters_legend
 from memreplay.tui.requests import Evidence, VisitWanted
 from memreplay.tui.screens import KeyBar, Listing, ListingScreen, Scores
 from memreplay.tui.screens.results import Details

@@ -15,7 +15,7 @@ from textual.screen import ScreenResultType
 from memreplay.timeline.annotations import Annotations
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.panels.answers import AnswersTable, Labels, reader_label
+from memreplay.tui.panels.answers import AnswersTable, Labels, letters_legend, reader_label
 from memreplay.tui.panels.results import (
     ALL,
     Matrix,
@@ -23,10 +23,8 @@ from memreplay.tui.panels.results import (
     ResultsChoice,
     key_of_question,
     labels_of,
-    letters_legend,
-    question_details,
 )
-from memreplay.tui.panels.scores import breakdowns, scores_lines, title_of
+from memreplay.tui.panels.scores import breakdowns, question_details, scores_lines, title_of
 from memreplay.tui.requests import Destination, Evidence, OtherAnswer, WholeRun
 from memreplay.tui.screens import KeyBar, Listing, ListingScreen, Scores
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen

@@ -15,7 +15,7 @@ from memreplay.timeline.timeline import Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.panels.answers import ANSWER_LEGEND
 from memreplay.tui.panels.tests import ScoresDocument, listed_tests, tally_of_tests, test_lines, totals_of
-from memreplay.tui.requests import Destination, OneOfTwoWanted, Position
+from memreplay.tui.requests import Destination, Position, VisitWanted
 from memreplay.tui.screens import Dialog, KeyBar, Listing, ListingScreen, Scores
 from memreplay.tui.sources import ReplaySource
 from memreplay.tui.text import Line, Span, one_line, wrapped
@@ -166,4 +166,4 @@ class CompareScreen(ListingScreen[None]):
             test = self._tests[self.document.cursor]
             scored = test.sides[side]
             position = scored.turn if scored is not None else test.begun[side]
-        self.post_message(OneOfTwoWanted(self._sides[side].source, position))
+        self.post_message(VisitWanted(self._sides[side].source, Position(position)))
