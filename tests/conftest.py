@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -21,11 +23,25 @@ settings.load_profile("steady")
 REPOSITORY = Path(__file__).resolve().parent.parent
 SHARED_DATA = REPOSITORY.parent / "shared" / "data"
 
+IN_MEMORY = Path("/dev/shm")
+ROOM_IN_MEMORY = 4 << 30
+"""Bytes."""
+
 
 # A shell ignores SIGINT and SIGQUIT in what it starts in the background, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Temporary folders in memory, where there is room: on a disk, tests wait most for recordings to be on it.
+
+    Benchmarks measure what users have, which is a disk.
+    """
+    measured = any("benchmarks" in argument for argument in config.args)
+    if not measured and IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > ROOM_IN_MEMORY:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -186,12 +186,18 @@ def _child(order: dict[str, Any]) -> None:
 def _serve() -> None:
     for name in _SLOW_TO_IMPORT:
         import_module(name)
+    from memory_backends.hybrid.candidates import candidates_of
+    from memreplay.conversations.models import exchanges_of
+    from memreplay.conversations.registry import load
     from memreplay.llm.litellm_setup import loaded_litellm
     from memreplay.llm.tokens import context_window, token_counter
 
     loaded_litellm()
     token_counter("openai/stub")("warm")
     context_window("openai/stub")
+    # The patterns of hybrid's rules, which take over a second to compile, are compiled when a text may match them.
+    for exchange in exchanges_of(next(load(["identity-01"]))):
+        candidates_of(exchange)
     for line in sys.stdin:
         order = json.loads(line)
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

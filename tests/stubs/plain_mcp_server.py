@@ -1,6 +1,7 @@
-"""The notes of :mod:`tests.stubs.mcp_server` over MCP's own protocol, without a package: it starts in no time.
+"""A memory server over MCP's own protocol, without a package: it starts in no time.
 
-``python plain_mcp_server.py FILE [tools]``: JSON-RPC, a message a line.
+Its memory is notes in a JSON file, found by the words that they share. ``python plain_mcp_server.py FILE [tools]``
+has tools by other names if asked to. JSON-RPC, a message a line.
 """
 
 from __future__ import annotations
@@ -77,9 +78,10 @@ def result_of(method: str, parameters: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-for line in sys.stdin:
-    message = json.loads(line)
-    if "id" in message:
-        result = result_of(message["method"], message.get("params") or {})
-        sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}) + "\n")
-        sys.stdout.flush()
+if __name__ == "__main__":
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "id" in message:
+            result = result_of(message["method"], message.get("params") or {})
+            sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}) + "\n")
+            sys.stdout.flush()

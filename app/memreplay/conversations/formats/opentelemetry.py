@@ -12,8 +12,7 @@ from typing import Any
 
 import orjson
 
-from memreplay.conversations.formats.messages import moment
-from memreplay.conversations.formats.traces import Call, messages_in, threads
+from memreplay.conversations.formats.messages import Call, messages_in, moment, threads
 from memreplay.conversations.json_files import DatasetFile
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.validation_errors import LoadCallbacks, Place, shown

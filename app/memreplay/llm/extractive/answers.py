@@ -12,8 +12,15 @@ from memory_backends.text import folded
 from memreplay.grading.recall import is_abstention
 from memreplay.llm.extractive.dates import Span, likeness, spans_in, written_span
 from memreplay.llm.extractive.history import ROLES, Bearing, History, Line, Sentence, bearing, read_history
-from memreplay.llm.extractive.questions import Wanted, asks_who_speaks, holds, introduces_itself, wanted_by
-from memreplay.llm.extractive.words import is_spanish, terms
+from memreplay.llm.extractive.language import (
+    Wanted,
+    asks_who_speaks,
+    holds,
+    introduces_itself,
+    is_spanish,
+    terms,
+    wanted_by,
+)
 from memreplay.llm.prompts import NOT_SAID
 
 UNSUPPORTED = "The conversation supports none of these options."

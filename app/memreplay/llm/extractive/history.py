@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from memory_backends.text import folded, sentences_of
 from memreplay.llm.extractive.dates import absolute_spans
-from memreplay.llm.extractive.words import terms
+from memreplay.llm.extractive.language import terms
 
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 _STAMP = re.compile(r"^\s*[\[(](?P<stamp>[^\])]{4,60})[\])]\s*")

@@ -11,7 +11,7 @@ from memreplay.conversations.models import Frozen
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.extractive.answers import answer_choice, answer_recall, reply_to_message
 from memreplay.llm.extractive.history import read_history
-from memreplay.llm.extractive.words import is_spanish
+from memreplay.llm.extractive.language import is_spanish
 from memreplay.llm.model import AnswerRequest, Reply, TokenUsage
 from memreplay.llm.prompts import (
     CHOICE_CUE,
