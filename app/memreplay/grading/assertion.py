@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
+from memreplay.grading.another_subject import is_said_of_another
 from memreplay.grading.denial import is_denied
 from memreplay.grading.equivalence import Match, enumeration, matches, quantity_in, spelled_out
 from memreplay.grading.lexing import Token, folded
@@ -19,9 +20,11 @@ from memreplay.grading.vocabulary import STOP_WORDS
 
 Rejection = Literal["denied", "hedged", "superseded", "candidates"]
 _DONT_KNOW: Final = re.compile(
-    r"\b(?:i (?:do not|dont|cannot|cant|am not|m not|could not|couldnt) (?:really |actually |quite )?"
+    r"\b(?:i (?:really |honestly |just )?(?:do not|dont|cannot|cant|am not|m not|could not|couldnt)"
+    r" (?:really |actually |quite |honestly )?"
     r"(?:know|sure|certain|recall|remember|tell|say)|(?:im|i am) (?:not|un)(?: )?(?:sure|certain)|not sure|no idea"
     r"|unsure|hard to say|no lo se\b|no se(?=\Z| ?[,.;|]| (?:si|que|cual|quien|donde|cuando|como|cuant\w+)\b)"
+    r"|(?:no|without any|without a) way (?:for me )?to (?:know|tell|be sure)|could (?:just as well|equally|also) be"
     r"|no (?:me acuerdo|recuerdo|lo recuerdo)|no estoy segur[oa]|not (?:mentioned|specified|stated|clear)"
     r"|(?:just |only |wild )?guess(?:ing)?\b(?! what))"
 )
@@ -37,7 +40,8 @@ def asserted(answer: str, reply: str, question: str = "", among: int = 1) -> tup
         reason: it is denied, hedged, superseded, or one of several candidates.
     """
     reply = spelled_out(answer, reply)
-    found = list(matches(answer, reply)) or list(_as_quantity(answer, reply, question))
+    found = [match for match in matches(answer, reply) if not _counts_others(match, answer, reply, question)]
+    found = found or list(_as_quantity(answer, reply, question))
     if not found:
         items = enumeration(answer)
         if len(items) < 2:
@@ -72,6 +76,18 @@ def _as_quantity(answer: str, reply: str, question: str) -> Iterator[Match]:
             yield Match(index, index)
 
 
+def _counts_others(match: Match, answer: str, reply: str, question: str) -> bool:
+    """The answer is an amount ("nine days"), and the reply counts things of another kind ("nine people")."""
+    given = tokens_of(reply)
+    number, after = given[match.first], given[match.last + 1 : match.last + 2]
+    has_unit = any(token.kind == "number" and token.extra not in ("", "at") for token in tokens_of(answer))
+    if match.first != match.last or number.kind != "number" or number.extra or not has_unit or not after:
+        return False
+    noun = after[0]
+    is_plural = noun.kind == "word" and (noun.text in _ANYBODY or re.fullmatch(r"[a-z]{3,}[^s]s", noun.text))
+    return bool(is_plural) and not any(same_token(noun, one) for one in tokens_of(question))
+
+
 _ANYBODY: Final = frozenset("people persons person personas gente individuals".split())
 
 
@@ -98,12 +114,13 @@ def _rejected(
         return "denied"
     if is_superseded(match, given, reply, question) or is_overruled(match, given, reply, question):
         return "superseded"
-    if is_passed_over(match, given, reply, question):
+    if is_passed_over(match, given, reply, question) or is_said_of_another(match, given, reply, question):
         return "denied"
     if (
         _gives_up(match, given, reply, answer)
         or _is_alternative(match, given, reply, answer)
         or _is_range(match, given, reply)
+        or _is_contradicted(match, given, reply)
     ):
         return "hedged"
     if _is_candidate(match, given, reply, answer, among):
@@ -132,7 +149,8 @@ def _is_alternative(match: Match, given: Sequence[Token], reply: str, answer: st
     if _leads_to_or(match.last + 1, given) or _ASKS_BACK.match(folded(reply), given[match.last].end):
         return True
     before = [token.text for token in given[max(0, match.first - 4) : match.first]]
-    if "between" in before or "entre" in before or "either" in before:
+    is_one_value = sum(token.kind in ("number", "time", "date") for token in tokens_of(answer)) < 2
+    if is_one_value and ("between" in before or "entre" in before or "either" in before):
         return True
     tail = [word for word in before if word not in STOP_WORDS and word not in (",", "maybe", "possibly", "perhaps")]
     return bool(tail) and tail[-1] in ("or", "/", "o", "u")
@@ -171,8 +189,40 @@ def _is_range(match: Match, given: Sequence[Token], reply: str) -> bool:
     return bool(_RANGE_AFTER.match(plain, end) or is_end)
 
 
+_TOO: Final = re.compile(
+    r"\s*,?\s*(?:and|as well as|or|y|e|&)\s+(?:(?:also|then|again|tambien)\s+)?(?:(?:at|on|for|a las?|el)\s+)?"
+)
+_SAYS: Final = r"(?:says?|said|mentions?|mentioned|gives?|gave|dicen?|dijo|menciona)"
+_ONE_SAYS: Final = re.compile(
+    rf"\b(?:one|some|una?|algun[oa]s?)\b[^.;\n]{{0,30}}\b{_SAYS}\b[^.;\n]{{0,60}}"
+    rf"\b(?:another|others?|otr[oa]s?)\b[^.;\n]{{0,30}}\b{_SAYS}\b[^.;\n]{{0,60}}"
+)
+
+
+def _is_contradicted(match: Match, given: Sequence[Token], reply: str) -> bool:
+    """Two values of one kind stand side by side: "at 4 pm and also at 6 pm", "one note says X, another says Y"."""
+    plain = folded(reply)
+    said = _ONE_SAYS.search(plain)
+    start, end = given[match.first].start, given[match.last].end
+    if said and said.start() <= start <= said.end():
+        return True
+    mine = given[match.first]
+    if match.first != match.last or mine.kind not in ("time", "date"):
+        return False
+    beside = [
+        other
+        for other in given
+        if other.kind == mine.kind
+        and other.value != mine.value
+        and (_TOO.fullmatch(plain[end : other.start]) or _TOO.fullmatch(plain[other.end : start]))
+    ]
+    return bool(beside)
+
+
 _OFFERS: Final = re.compile(
-    r"\b(?:options?|candidates?|possib\w+|choices?|alternatives?|opcion\w*|candidat\w+|posib\w+|alternativas?)\b"
+    r"\b(?:options?|candidates?|possib\w+|choices?|alternatives?|opcion\w*|candidat\w+|posib\w+|alternativas?"
+    r"|(?:one|either|any) of (?:these|those|the following|them)"
+    r"|(?:uno|una|alguno|alguna) de (?:estos|estas|ellos|ellas))\b"
     r"[^.;\n]{0,40}?(?:\bare|\binclude|\bson|:)"
 )
 

@@ -10,31 +10,9 @@ from typing import Literal
 from memory_backends.text import ENGLISH_MONTHS, MONTHS, NUMBERS, any_of, folded
 from memreplay.conversations.models import Frozen, Question
 from memreplay.grading import Score
-
-_TAG = r"(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)"
-# Some servers drop the opening tag, so everything before a closing tag is reasoning.
-_CLOSED = re.compile(r"\A.*</" + _TAG + r"\s*>", re.IGNORECASE | re.DOTALL)
-_OPEN = re.compile(r"<" + _TAG + r"\s*>.*\Z", re.IGNORECASE | re.DOTALL)
-
-
-def without_reasoning(reply: str) -> str:
-    """The reply after its last reasoning block; empty if a block is never closed."""
-    return _OPEN.sub("", _CLOSED.sub("", reply)).strip()
-
-
-_MOST_READ = 6_000
-"""Characters."""
-
-
-def shortened(reply: str) -> str:
-    """The beginning and the end of a reply that is too long to be an answer; any other reply unchanged.
-
-    A model that repeats itself without end must not hold up the grading of a run.
-    """
-    if len(reply) <= _MOST_READ:
-        return reply
-    half = _MOST_READ // 2
-    return f"{reply[:half]}\n{reply[-half:]}"
+from memreplay.grading.option_texts import options_said, with_ordinals_as_labels
+from memreplay.grading.replies import shortened, without_reasoning
+from memreplay.grading.superseding import CORRECTS_ITSELF
 
 
 class ParsedChoice(Frozen):
@@ -66,7 +44,7 @@ _ANSWERS = (
     r"(?:answer|respuesta(?: final)?|choice|elecci[oó]n|pick(?:ing)?|choos(?:e|ing)|select(?:ing)?|selection"
     r"|go(?:ing)? with|opt for|(?:the )?best(?: one)? is"
     r"|going for|i(?:['’]d| would) say|elijo|escojo|elegir[ií]a|escoger[ií]a|selecciono|me quedo con|dir[ií]a"
-    r"|therefore"
+    r"|(?:also )?correct(?: one)?|therefore"
     r"|thus|hence|por (?:lo )?tanto)"
 )
 """What introduces the answer itself, not an option under discussion."""
@@ -106,6 +84,10 @@ _ANSWER = re.compile(
 _FINAL = re.compile(r"\b(?:final(?:ly)?|respuesta final)\W*(?:the |my )?\Z", re.IGNORECASE)
 _LABEL = re.compile(
     r"\b" + _KEYWORD + _MARKUP + _LINK + _MARKUP + r"(?<![-−–+.,0-9])([0-9]+)" + _NUMBER_END,
+    re.IGNORECASE | re.MULTILINE,
+)
+_IT_IS = re.compile(
+    r"\b(?:it['’]?s|it is|that['’]?s|that is|es)\s+" + _MARKUP + r"(?<![-−–+.,0-9])([0-9])" + _NUMBER_END,
     re.IGNORECASE | re.MULTILINE,
 )
 _LEADING = re.compile(r"^" + _MARKUP + r"(?<![-−–+.,0-9])([0-9]+)" + _NUMBER_END, re.IGNORECASE | re.MULTILINE)
@@ -150,8 +132,8 @@ _ANSWER_TEXT = re.compile(
 _DECORATED = re.compile(r"[*_`~\"'“”‘’«»()\[\]{}$#\s]{9,}")
 
 
-def parse_choice(reply: str, choices: Sequence[str]) -> ParsedChoice:
-    """The option that a reply names. Never raises, and never returns an index out of range."""
+def parse_choice(reply: str, choices: Sequence[str], question: str = "") -> ParsedChoice:
+    """The option that a reply to a question names. Never raises, and never returns an index out of range."""
     text = _DECORATED.sub(_shorter_run, shortened(without_reasoning(reply)))
     if not text.strip(_DECORATION):
         return ParsedChoice(index=None, reason="the reply is empty")
@@ -161,29 +143,20 @@ def parse_choice(reply: str, choices: Sequence[str]) -> ParsedChoice:
     whole = _options_with_text(text, choices)
     if whole and not re.fullmatch(r"[0-9]", text.strip(_DECORATION + ".")):
         return _agree([("text", index) for index in whole], choices)
-    text = _digits(text, choices)
-    return _agree(_concluded(text, choices) or list(_named(text, choices)) or _said(text, choices), choices)
+    text = with_ordinals_as_labels(_digits(text, choices), choices)
+    last = _after_corrections(text, choices)
+    named = _concluded(last, choices) or list(_named(last, choices))
+    return _agree(named or [("text", index) for index in options_said(text, choices, question)], choices)
 
 
-_SHORT_SENTENCE = 12
-"""Words. A longer reply may discuss an option without choosing it."""
-_NO_CHOICE = re.compile(
-    r"\b(?:not?|never|nor|neither|without|except|or|if|maybe|perhaps|might|could|would|nunca|sin|ni|si|quiz[aá]s?)\b|n['’]t\b|\?",
-    re.IGNORECASE,
-)
-
-
-def _said(text: str, choices: Sequence[str]) -> list[_Name]:
-    """The one option that a short plain sentence says word for word ("It was blue, I believe.")."""
-    if len(text.split()) > _SHORT_SENTENCE or "\n" in text or re.search(r"[0-9]", text) or _NO_CHOICE.search(text):
-        return []
-    plain = f" {_words_of(text)} "
-    said = [index for index, choice in enumerate(choices) if (words := _words_of(choice)) and f" {words} " in plain]
-    return [("text", index) for index in said]
-
-
-def _words_of(text: str) -> str:
-    return re.sub(r"\W+", " ", text.casefold()).strip()
+def _after_corrections(text: str, choices: Sequence[str]) -> str:
+    """What a reply says after it has corrected itself, where that names an option; else all of it."""
+    if len(text) != len(text.casefold()):
+        return text
+    corrections = list(CORRECTS_ITSELF.finditer(text.casefold()))
+    rest = text[corrections[-1].end() :] if corrections else ""
+    *_, last = re.split(r"[.!?;\n]\s", rest.strip()) if rest.strip() else [""]
+    return next((part for part in (rest, last) if part and list(_named(part, choices))), text)
 
 
 def _shorter_run(run: re.Match[str]) -> str:
@@ -239,6 +212,8 @@ def _agree(names: Sequence[_Name], choices: Sequence[str]) -> ParsedChoice:
     if len(indexes) > 1:
         return ParsedChoice(index=None, reason="the reply names several options")
     kind, index = names[0]
+    if kind == "label" and index >= len(choices) and (texts := _options_with_text(str(index), choices)):
+        kind, index = "text", texts[0]
     if not 0 <= index < len(choices):
         return ParsedChoice(index=None, reason=f"{index} is out of range")
     return ParsedChoice(
@@ -295,7 +270,7 @@ def _named(text: str, choices: Sequence[str]) -> Iterator[_Name]:
     """Everything in a text that names an option; an undecided reply yields several."""
     for several in _SEVERAL.finditer(text):
         yield from (("label", _number(digits)) for digits in several.groups())
-    for pattern in (_LABEL, _LEADING, _BOXED):
+    for pattern in (_LABEL, _LEADING, _BOXED, _IT_IS):
         for match in pattern.finditer(text):
             yield from _label(text, match.start(), match.end(), match.group(1), choices)
     for match in _IN_BRACKETS_AT_END.finditer(text):
@@ -374,7 +349,7 @@ def _answers_in(parsed: object, depth: int = 0) -> Iterator[str]:
 
 def score_choice(question: Question, text: str) -> Score:
     """Correct if the reply names the correct index; unparsed if it names none."""
-    parsed = parse_choice(text, question.choices)
+    parsed = parse_choice(text, question.choices, question.text)
     index = parsed.index
     if index is None:
         return Score(outcome="unparsed", score=0.0, predicted=text)

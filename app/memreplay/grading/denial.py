@@ -15,7 +15,7 @@ from memreplay.grading.lexing import Token, folded
 from memreplay.grading.tokens import tokens_of
 from memreplay.grading.vocabulary import STOP_WORDS
 
-_NEGATIONS: Final = frozenset(
+NEGATIONS: Final = frozenset(
     "not no never neither nor without cannot isnt wasnt arent werent doesnt dont didnt cant couldnt wont wouldnt"
     " shouldnt hasnt havent hadnt aint nunca jamas ni sin tampoco".split()
 )
@@ -56,7 +56,8 @@ _ALL_BUT: Final = re.compile(r"\b(?:any|every|all)\w* but (?:in |at |on |the )*\
 _TURNED_DOWN: Final = re.compile(
     r"\b(?:refus\w+|reject\w+|declin\w+|cancel\w*|discard\w*|dropped|dismiss\w*|abandon\w*|gave up(?: on)?"
     r"|ruled out|turned down|sold|gave away|got rid of|threw away|vendi\w+|rechaz\w+"
-    r"|descart\w+)(?: \w+){0,2} ?\Z"
+    r"|descart\w+|(?:advis|warn|decid|vot|recommend|argu|counsell?|spoke|speak)\w* against|desaconsej\w+"
+    r"|desmint\w+|den(?:y|ies|ied))(?: \w+){0,2}[ -]?\Z"
 )
 _ASKS_WHAT_FAILED: Final = re.compile(
     r"\b(?:cancel\w*|sell\w*|sold|g[eo]t rid|g[ai]ve away|thr[eo]w\w* away|vend\w+"
@@ -74,7 +75,7 @@ _OTHERWISE: Final = re.compile(r"[^.;\n]{0,30}\b(?:but|sino)\b")
 
 def is_denied(match: Match, given: Sequence[Token], reply: str, answer: str, question: str) -> bool:
     """A negation governs the answer: "not X", "rather than X", "did not move to X"."""
-    if any(token.text in _NEGATIONS for token in tokens_of(answer)):
+    if any(token.text in NEGATIONS for token in tokens_of(answer)):
         return False
     if _denies_a_part(given[match.first : match.last + 1]):
         return True
@@ -94,10 +95,10 @@ def is_denied(match: Match, given: Sequence[Token], reply: str, answer: str, que
     joined = " ".join(words)
     if _DENIES_WHAT_FOLLOWS.search(joined):
         return True
-    near = [word for word in words if word not in STOP_WORDS or word in _NEGATIONS][-4:]
+    near = [word for word in words if word not in STOP_WORDS or word in NEGATIONS][-4:]
     if _DENIES_NOTHING.search(joined):
         return False
-    negated = [word for word in near if word in _NEGATIONS]
+    negated = [word for word in near if word in NEGATIONS]
     if not negated:
         after = " ".join(token.text for token in given[match.last + 1 : match.last + 5])
         is_subject = not [word for word in words if word not in STOP_WORDS]

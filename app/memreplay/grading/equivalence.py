@@ -76,6 +76,8 @@ _TITLES: Final = frozenset("dr doctor dra doctora prof professor profesor profes
 def _wanted(answer: str) -> list[Token]:
     """What a text must contain. The title before a name is not part of the answer."""
     wanted = [token for _, token in content_of(tokens_of(answer))]
+    if wanted and wanted[0].text in ("between", "entre") and sum(token.kind != "word" for token in wanted) > 1:
+        return wanted[1:]
     names = [token for token in wanted if token.text not in _TITLES]
     return names if names and wanted[0].text in _TITLES else wanted
 
@@ -106,10 +108,15 @@ def _wanted_keys(token: Token) -> tuple[object, ...]:
         case "date" | "time":
             return (token.kind,)
         case "word":
-            return (*token.stems, *_name_keys(token.text))
+            return (*token.stems, *_name_keys(token.text), *_figure_keys(token.stems[0]))
         case "number":
             return (*amount_keys(token), *(("time",) if token.extra in ("at", "h", "min") else ()))
     return (token.value,)
+
+
+def _figure_keys(word: str) -> list[object]:
+    """The number that a grouped telephone number is without its groups."""
+    return [float(word)] if word.isdigit() else []
 
 
 def _name_keys(word: str) -> list[object]:
@@ -147,7 +154,7 @@ def _keys(text: str) -> Mapping[object, Sequence[int]]:
     keys: dict[object, list[int]] = defaultdict(list)
     for index, token in enumerate(tokens_of(text)):
         if token.kind == "word":
-            found: set[object] = {*token.stems, *_name_keys(token.text)}
+            found: set[object] = {*token.stems, *_name_keys(token.text), *_figure_keys(token.stems[0])}
         elif token.kind == "date":
             year, month, _ = token.date
             months = month if isinstance(month, tuple) else (month,)

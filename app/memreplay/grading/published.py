@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import Stemmer
 
-from memreplay.grading.choice import without_reasoning
+from memreplay.grading.replies import without_reasoning
 
 _LEFT_OUT = re.compile(r"\b(?:a|an|the|and)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)

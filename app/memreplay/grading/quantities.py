@@ -5,11 +5,12 @@ English and Spanish. "Two dozen" is 24, "half a million" 500,000, "an hour and a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from math import isclose
 from typing import Final
 
-from memreplay.grading.lexing import Token, spells, stems_of
+from memreplay.grading.lexing import Token, folded, lexed, spells, stems_of
 from memreplay.grading.vocabulary import (
     CURRENCIES,
     MEASURES,
@@ -154,7 +155,7 @@ def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
             used = length + 1
             length += 1
             break
-        elif word in SCALE and (current or (length == 0 and word in _COUNT_ALONE)):
+        elif word in SCALE and (current or (length == 0 and _counts_once(found, index))):
             scale = SCALE[word]
             if scale < 1000:
                 current = max(current, 1) * scale
@@ -177,7 +178,9 @@ def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
     return used, float(total + current)
 
 
-_COUNT_ALONE: Final = frozenset({"mil", "dozen", "docena"})
+def _counts_once(found: Sequence[Token], index: int) -> bool:
+    """Whether a scale without a number before it is one of its kind: "dozen", "mil", "a thousand"."""
+    return found[index].text in ("mil", "dozen", "docena") or (index > 0 and found[index - 1].text in _ONE)
 
 
 def _scaled(found: Sequence[Token], index: int) -> tuple[int, float]:
@@ -239,9 +242,9 @@ def with_units(found: list[Token]) -> list[Token]:
         unit = _unit_of(token)
         half = next((words for words in _HALVES if unit and spells(found, index + 1, words)), None)
         if token.kind == "number":
-            if last is not None and last.kind == "unit" and last.value in _MONEY:
+            if last is not None and (money := _currency_before(last)):
                 result.pop()
-                token = token._replace(start=last.start, extra=str(last.value))
+                token = token._replace(start=last.start, extra=money)
             result.append(token)
         elif unit and last is not None and last.kind == "number" and not last.extra:
             value = last.number + (0.5 if half else 0)
@@ -258,6 +261,13 @@ def with_units(found: list[Token]) -> list[Token]:
             result.append(token)
         index += 1
     return _added(result)
+
+
+def _currency_before(token: Token) -> str:
+    """The currency of "£" or "GBP" before a number; "pounds" stands behind it."""
+    if token.kind == "unit":
+        return str(token.value) if token.value in _MONEY else ""
+    return CURRENCIES.get(token.text, "") if token.kind == "word" and len(token.text) == len("gbp") else ""
 
 
 _AFTER_THESE: Final = frozenset(
@@ -342,3 +352,21 @@ def amount_keys(token: Token) -> frozenset[object]:
         if part == token.extra and whole not in MEASURES:
             keys.add(round(token.number * factor, 9))
     return frozenset(keys)
+
+
+_HOW_MANY: Final = re.compile(r"\b(?:how many|cuant[oa]s) ([a-z]+)\b")
+_HOW_OLD: Final = re.compile(r"\bhow old\b|\bque edad\b")
+
+
+def with_asked_unit(answer: str, question: str) -> str:
+    """A bare number with the unit that the question asks for: "3" is 3 hours after "how many hours"."""
+    asked = folded(question)
+    if not re.fullmatch(r"\W*(?:\d+(?:[.,]\d+)?|[a-z]+)\W*", folded(answer)):
+        return answer
+    number = [token for token in with_numbers(lexed(folded(answer))) if token.kind != "mark"]
+    if len(number) != 1 or number[0].kind != "number":
+        return answer
+    found = _HOW_MANY.search(asked)
+    if found and found[1] in UNITS:
+        return f"{answer} {found[1]}"
+    return f"{answer} years" if _HOW_OLD.search(asked) else answer

@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import Final
 
 from memory_backends.text import folded
 from memreplay.conversations.models import Question
 from memreplay.grading import DecidedBy, Outcome, Score
 from memreplay.grading.assertion import Rejection, asserted
-from memreplay.grading.choice import shortened, without_reasoning
-from memreplay.grading.equivalence import contains, in_full
+from memreplay.grading.composition import has_another_item, is_put_together_otherwise
+from memreplay.grading.equivalence import contains, enumeration, in_full
+from memreplay.grading.polarity import expected_polarity, polarity_of
+from memreplay.grading.quantities import with_asked_unit
+from memreplay.grading.replies import shortened, without_reasoning
+from memreplay.grading.tokens import tokens_of
 from memreplay.text import normalised, occurs_in
 
 _LONGEST = 40
@@ -114,7 +119,7 @@ def score_recall(question: Question, text: str) -> Score:
     exact = occurs_in(question.expected, answer)
     among = len(question.expected_entities)
     entities = [
-        asserted(in_full(entity, question.expected), answer, question.text, among)
+        asserted(with_asked_unit(in_full(entity, question.expected), question.text), answer, question.text, among)
         for entity in question.expected_entities
     ]
     correct, decided_by = _decision(question, answer, exact, entities)
@@ -130,12 +135,24 @@ def score_recall(question: Question, text: str) -> Score:
 def _decision(
     question: Question, answer: str, exact: bool, entities: Sequence[tuple[bool, Rejection | None]]
 ) -> tuple[bool, DecidedBy]:
-    given, rejected = asserted(question.expected, answer, question.text)
-    if not given and rejected is None and (rest := _without_its_subject(question)):
-        given, rejected = asserted(rest, answer, question.text)
+    wanted, says_only = expected_polarity(question.expected, question.text)
+    said = polarity_of(answer, question.text) if wanted else None
+    if wanted and said and said != wanted:
+        return False, "no_match"
+    given, rejected = asserted(with_asked_unit(question.expected, question.text), answer, question.text)
+    for known in (_without_its_subject, _without_its_year):
+        if not given and rejected is None and (rest := known(question)):
+            given, rejected = asserted(rest, answer, question.text)
     by_entities = bool(entities) and all(ok for ok, _ in entities)
+    if wanted and said == wanted and (says_only or not entities):
+        given = True
     if not given and not by_entities:
         return False, rejected or next((why for _, why in entities if why is not None), None) or "no_match"
+    if is_put_together_otherwise(question.expected, answer):
+        return False, "denied"
+    items = enumeration(question.expected)
+    if has_another_item(items if len(items) > 1 else question.expected_entities, answer):
+        return False, "candidates"
     for old in question.supersedes:
         if not contains(old, question.expected) and asserted(old, answer, question.text)[0]:
             return False, "candidates"
@@ -155,6 +172,18 @@ def _without_its_subject(question: Question) -> str | None:
     return (
         question.expected[begins.end() :] if re.search(rf"\b{re.escape(name)}\b", folded(question.text)) else None
     )
+
+
+_YEAR: Final = re.compile(r",?\s*(?:\b(?:of|de|del)\s+)?\b((?:19|20)\d\d)\b")
+
+
+def _without_its_year(question: Question) -> str | None:
+    """The expected date without its year, where the question says the year."""
+    year = _YEAR.search(question.expected)
+    if year is None or year[1] not in question.text:
+        return None
+    rest = _YEAR.sub("", question.expected)
+    return rest if any(token.kind == "date" for token in tokens_of(rest)) else None
 
 
 def score_without_answer(question: Question, outcome: Outcome, text: str | None) -> Score:

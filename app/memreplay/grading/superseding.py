@@ -26,6 +26,14 @@ _ONCE: Final = re.compile(
     r"\b(?:used to|previously|formerly|originally|initially|at first|no longer|earlier|until|once|antes"
     r"|al principio|inicialmente|originalmente|ya no|solia)\b"
 )
+_IN_THE_PAST: Final = re.compile(
+    r"\W{0,2}(?:was|were|used to be|had been|era|fue)\b|[^.;\n]{0,40}"
+    r"\b(?:in the past|back then|at the time|at one time|en el pasado|entonces)\b"
+)
+_REPLACED: Final = re.compile(
+    r"(?:, which)?[^.;,\n]{0,30}\b(?:replaced (?:by|with)|superseded by|(?:changed|updated|corrected|amended) to"
+    r"|(?:reemplazad|sustituid|cambiad)[oa] por)\b"
+)
 _LONG_OVER: Final = re.compile(
     r"\b(?:used to|formerly|no longer|before that|before then|prior to that|antes de eso|solia)\b"
 )
@@ -47,24 +55,25 @@ _THEN_REPLACED: Final = re.compile(
 )
 _ASKS_ABOUT_THE_PAST: Final = re.compile(
     r"\b(?:before|previous\w*|former\w*|original\w*|initial\w*|first|used to|old|earlier|until|once|prior|antes"
-    r"|anterior\w*|primer\w*|inicial\w*|antigu\w*)\b"
+    r"|(?:in|en) (?:19|20)\d\d|back then|at the time|anterior\w*|primer\w*|inicial\w*|antigu\w*)\b"
 )
 CORRECTS_ITSELF: Final = re.compile(
-    r"(?:\b(?:no wait|wait,? no|(?:oh|hmm+|ah|uh),? wait|(?:hmm+|oh|ah|uh|wait|well|sorry|perdon),? no"
+    r"(?:\b(?:no,? wait|wait,? no|(?:oh|hmm+|ah|uh),? wait|(?:hmm+|oh|ah|uh|wait|well|sorry|perdon),? no"
     r"|(?<!and )i mean|(?<=[.,;—–-] )(?:sorry|perdon|correction|correccion)|scratch that|make that|or rather|digo"
     r"|mejor dicho|quiero decir|strike that|i got (?:that|it) wrong"
     r"|(?:i )?(?:misspoke|mixed (?:that|it|them|those|this) up|misread (?:that|it|this))"
-    r"|my (?:mistake|bad|apologies)|apologies|edit:|on (?:re-?reading|closer inspection)"
-    r"|looking (?:again|more closely)|hold on"
+    r"|my (?:mistake|bad|apologies)|apologies|edit(?=:)|on (?:re-?reading|closer inspection)"
+    r"|(?:looking|look|reading|checking) (?:again|closer|more closely|back)|hold on"
     r"|me (?:he )?equivo[cq]\w+|rectifico|corrijo|miento"
     r"|on (?:second thoughts?|reflection)|let me correct (?:that|myself))\b"
     r"|(?:\.\.|…|[,;.?—–-])\s*(?:no,? )?actually(?:,|\s(?:it|no|that|make)\b))"
 )
+_ASKS_WHAT_WAS_REPLACED: Final = re.compile(r"\b(?:replac|supersed|chang|reemplaz|sustitu|cambi)\w*")
 _BEFORE_AFTERWARDS: Final = re.compile(r"[^.;,\n]{0,30}\b(?:before|until|originally|at first|antes|hasta)\b")
 CHANGES: Final = re.compile(
     r"\b(?:chang|mov|switch|updat|upgrad|correct|rais|increas|reduc|went|gone|goes|rose|ris|dropp|fell|cambi"
     r"|paso|pasa|mud|traslad"
-    r"|subi|baj)\w*[^.;\n]{0,60}$"
+    r"|subi|baj)\w*(?:[^.;\n]|\.(?=\d)){0,60}$"
 )
 _SHORT: Final = 300
 _NEAR: Final = 80
@@ -78,16 +87,18 @@ def around(match: Match, given: Sequence[Token], plain: str) -> tuple[str, str]:
     return plain[max(0, start - near) : start], plain[end : end + near]
 
 
+_WITHIN: Final = r"(?:[^.;\n]|\.(?=\d))"
+"""Any character of a clause; a decimal point ends none."""
+_FROM: Final = re.compile(rf"\b(?:from|de)\b{_WITHIN}{{0,60}}$")
+_TO: Final = re.compile(rf"{_WITHIN}{{0,20}}?\b(?:to|a)\b")
+
+
 def is_superseded(match: Match, given: Sequence[Token], reply: str, question: str) -> bool:
     """The reply contrasts then and now, and the answer stands on the side of then."""
     plain = folded(reply)
     start, end = given[match.first].start, given[match.last].end
-    changed = re.search(r"\b(?:from|de)\b[^.;\n]{0,60}$", plain[max(0, start - 80) : start])
-    if (
-        changed
-        and re.match(r"[^.;\n]{0,20}?\b(?:to|a)\b", plain[end:])
-        and re.search(CHANGES, plain[max(0, start - 200) : start])
-    ):
+    changed = _FROM.search(plain[max(0, start - 80) : start])
+    if changed and _TO.match(plain, end) and re.search(CHANGES, plain[max(0, start - 200) : start]):
         return True
     after = around(match, given, plain)[1]
     if (took_back := CORRECTS_ITSELF.search(after)) and re.search(r"\w", after[took_back.end() :]):
@@ -99,7 +110,9 @@ def is_superseded(match: Match, given: Sequence[Token], reply: str, question: st
         return False
     if _LONG_OVER.search(clause) and _ASKS_ABOUT_NOW.search(folded(question)):
         return True
-    once = _ONCE.search(clause) or _BEFORE_AFTERWARDS.match(plain, end)
+    if _REPLACED.match(plain, end) and not _ASKS_WHAT_WAS_REPLACED.search(folded(question)):
+        return True
+    once = _ONCE.search(clause) or _BEFORE_AFTERWARDS.match(plain, end) or _IN_THE_PAST.match(plain, end)
     rest = plain[: start - len(clause)] + " | " + plain[end:]
     if given[match.first].kind == "number" and _HAD.search(clause) and _NOW_A_NUMBER.search(plain, end):
         return True

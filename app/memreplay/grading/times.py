@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -41,6 +42,10 @@ def with_times(found: list[Token]) -> list[Token]:
             first, last = found[index], found[index + used - 1]
             result.append(Token("time", time, "time", first.start, last.end))
             index += used
+        elif (half := _half_of_range(found, index)) is not None:
+            hour = int(found[index].number) % 12 + (12 if half == "p" else 0)
+            result.append(found[index]._replace(kind="time", value=(hour, 0)))
+            index += 1
         elif _is_an_hour(found, index):
             result.append(found[index]._replace(extra=AT))
             index += 1
@@ -51,6 +56,17 @@ def with_times(found: list[Token]) -> list[Token]:
 
 
 AT: Final = "at"
+_RANGE: Final = frozenset("to and until till a y hasta - –".split())
+
+
+def _half_of_range(found: Sequence[Token], index: int) -> str | None:
+    """The half of the day of "9" in "9 to 11 am" or "9-11am"; None where no such range begins."""
+    hour = _whole(found[index])
+    after = [token for token in found[index + 1 : index + 3] if token.text not in _RANGE]
+    if hour is None or not 0 < hour <= 12 or not after or after[0].kind != "time" or hour >= after[0].clock[0] % 12:
+        return None
+    meridiem = re.search(r"([ap])\.?m", after[0].text)
+    return meridiem[1] if meridiem else None
 
 
 def _is_an_hour(found: Sequence[Token], index: int) -> bool:

@@ -50,11 +50,19 @@ def same_token(wanted: Token, given: Token) -> bool:
             return wanted.text in MONTH_NAMES and MONTH_NAMES[wanted.text] == given.date[1]
         case "number", "time":
             return _same_hour(wanted, given)
+        case ("word", "number") | ("number", "word"):
+            # A telephone number, grouped in one of them.
+            return wanted.kind != given.kind and _digits_of(wanted) == _digits_of(given) != ""
         case "word", "word":
             shared = zip(wanted.stems, given.stems, strict=True)
             return any(one == other for one, other in shared) or _same_name(wanted.text, given.text)
         case _:
             return wanted.kind == given.kind and wanted.value == given.value
+
+
+def _digits_of(token: Token) -> str:
+    written = token.stems[0] if token.kind == "word" else token.text
+    return written if written.isdigit() and len(written) >= 7 else ""
 
 
 def _same_hour(wanted: Token, given: Token) -> bool:

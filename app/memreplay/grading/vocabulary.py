@@ -83,7 +83,7 @@ UNITS: Final[dict[str, str]] = {
         "month": "month months mes meses",
         "year": "year years yr yrs ano anos",
         "decade": "decade decades decada decadas",
-        "p": "pence penny",
+        "p": "p pence penny",
         "cent": "cents centimo centimos",
         "ms": "ms millisecond milliseconds milisegundo milisegundos",
         "kb": "kb kib kilobyte kilobytes",
@@ -125,6 +125,20 @@ SUBUNITS: Final[dict[tuple[str, str], float]] = {
     if MEASURES[part][0] == MEASURES[whole][0] and MEASURES[part][1] < MEASURES[whole][1]
 } | {("gbp", "p"): 0.01, ("eur", "cent"): 0.01, ("usd", "cent"): 0.01, ("aud", "cent"): 0.01, ("cad", "cent"): 0.01}
 """A unit or currency and a smaller one of the same measure → how much of the first the second is."""
+
+DIMENSIONS: Final[dict[str, str]] = {
+    word: dimension
+    for dimension, words in {
+        "width": "width wide breadth broad ancho ancha anchura",
+        "height": "height high tall alto alta altura estatura",
+        "length": "length longitud largo larga",
+        "depth": "depth deep profundidad profundo profunda",
+        "weight": "weight weigh weighs weighed heavy pesa peso pesaba",
+        "age": "age aged old edad",
+    }.items()
+    for word in words.split()
+}
+"""Word that says what a number measures → the dimension."""
 
 IRREGULAR_PASTS: Final[dict[str, str]] = dict(
     pair.split("/")

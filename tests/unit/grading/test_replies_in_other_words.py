@@ -1,0 +1,169 @@
+"""The grader reads amounts, dates and names as a person does, and knows of whom a reply says what it says."""
+
+# One reply is one line.
+# ruff: noqa: E501
+# fmt: off
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from memreplay.grading.choice import parse_choice
+from memreplay.grading.recall import score_recall
+from tests.unit.scoring.samples import recall
+
+RIGHT: Final = (
+    ("Who came to dinner?", "Tom and Aiko", "Tom and Aiko came, and they brought wine."),
+    ("Who came to dinner?", "Tom and Aiko", "Tom and Aiko came to dinner on Friday and stayed late."),
+    ("Who came to dinner?", "Tom and Aiko", "It was Aiko, together with Tom, last Friday."),
+    ("Which instruments does she play?", "the flute, the harp", "She plays the harp and the flute, both since childhood."),
+    ("Who taught whom?", "Ana taught Luis", "Luis was taught by Ana."),
+    ("Who lent the car to whom?", "Emma lent it to Noah", "Emma lent Noah the car"),
+    ("Where did they move?", "from Leeds to York", "From Leeds to York, in May."),
+    ("When are the classes?", "Tuesday at 5 and Thursday at 7", "Thursday at 7 and Tuesday at 5"),
+    ("How many did Ana say?", "7", "Tom said 5, Ana 7."),
+    ("What did Priya order?", "the curry", "Jon ordered the ramen and Priya the curry."),
+    ("What is Kai allergic to?", "latex", "According to Moana, Kai is allergic to latex."),
+    ("Where does Kai live?", "Lima", "Kai lives in Lima, and Moana in Quito."),
+    ('Does she eat meat?', 'No', "She doesn't eat meat."),
+    ("Does she eat meat?", "Yes", "She does eat meat, but not often."),
+    ("Does she eat meat?", "Yes", "Yes, she does."),
+    ("Did he pass the exam?", "Yes", "He passed it on the second try."),
+    ('Is the shop open on Sundays?', 'No, it is closed', "It's not open on Sundays."),
+    ("Would Ana enjoy hiking?", "Likely yes, she loves nature", "Yes, she would."),
+    ("How many hours did it take?", "3", "3 hours"),
+    ("How many hours did it take?", "3", "180 minutes"),
+    ("How old is he?", "18", "18"),
+    ("How old is he?", "18", "He is 18 years old."),
+    ("How old is he?", "18", "Eighteen."),
+    ("How long was it?", "2 weeks", "14 days"),
+    ("How long was it?", "18 months", "a year and a half"),
+    ("How long was it?", "half an hour", "30 min"),
+    ("How long was it?", "two and a half hours", "150 minutes"),
+    ("How long was it?", "two and a half hours", "2.5 h"),
+    ("How long was it?", "two and a half hours", "2h30"),
+    ("How long was it?", "1 hour and 15 minutes", "75 minutes"),
+    ("How much?", "£1.2m", "£1,200,000"),
+    ("How much?", "£1.2 million", "£1.2m"),
+    ("How much?", "€3.50", "3 euros and 50 cents"),
+    ("How much?", "50p", "£0.50"),
+    ("How much?", "€12,50", "12.50 euros"),
+    ("How much?", "$1,500", "1.5k dollars"),
+    ("How much?", "CHF 300", "300 francs"),
+    ("What share?", "50%", "half of it"),
+    ("What share?", "75%", "three quarters"),
+    ("What share?", "50%", "la mitad"),
+    ("What share?", "25%", "25 per cent"),
+    ("What share?", "25 %", "el 25 por ciento"),
+    ("What is the phone number?", "555-0142", "5550142"),
+    ("What is the phone number?", "+44 20 7946 0958", "+442079460958"),
+    ("When?", "14 September 2024", "14/09/2024"),
+    ("When?", "14 September 2024", "14-09-2024"),
+    ("When?", "14 September 2024", "2024/09/14"),
+    ("When in 2024 did it open?", "14 September 2024", "On 14 September."),
+    ("When?", "between 2010 and 2015", "from 2010 to 2015"),
+    ("When?", "2010-2015", "between 2010 and 2015"),
+    ("What hours?", "9 to 11 am", "from 9 am to 11 am"),
+    ("What version?", "3.12", "v3.12"),
+    ("What version?", "v20", "version 20"),
+    ("What time?", "6:20 pm", "twenty past six in the evening"),
+    ("¿A qué hora?", "8:20", "a las ocho y veinte"),
+    ("¿A qué hora?", "7:50", "a las ocho menos diez"),
+    ("¿Cuánto dura?", "una hora y media", "90 minutos"),
+    ("¿Cuánto dura?", "un cuarto de hora", "15 minutos"),
+    ("¿Cuántas?", "24", "dos docenas"),
+    ("What did it cost?", "£12", "It was £9.50 and was replaced by a flat fee of £12."),
+    ("What did it cost?", "£12", "£9. Edit: £12."),
+    ("What is the population?", "12,000", "it went up from 9,500 to 12,000"),
+    ('Where did she work in 2010?', 'Siemens', "She was at Siemens back then; now she's at Bosch."),
+    ("Where did she study?", "Leeds", "She studied in Leeds at the time."),
+    ('Who won?', 'Ana', "Ana's the one who won."),
+    ("What is Tom's dog called?", 'Rex', "Tom's dog is called Rex, Maria's is Bo."),
+    ("What is the deposit?", "£50", "The hire charge is £150 and the deposit is £50."),
+    ('How tall is the shelf?', '2 m', "It's 2 m tall and 1 m wide."),
+    ('How wide is the shelf?', '1 m', "It's 2 m tall and 1 m wide."),
+    ("Where does he study?", "World Health Organization", "the WHO"),
+    ("Where does he work?", "BBC", "the British Broadcasting Corporation"),
+    ("What are the opening days?", "Monday, Wednesday and Saturday", "Mondays, Wednesdays and Saturdays"),
+    ("What are the opening days?", "Monday, Wednesday and Saturday", "lunes, miércoles y sábado"),
+    ("When does it start?", "at 10", "It starts at 10 am."),
+    ("How many kids?", "3", "three kids, two boys and a girl"),
+    ("What pets?", "two cats and a dog", "a dog and two cats"),
+)
+WRONG: Final = (
+    ("Who came to dinner?", "Tom and Aiko", "Tom, Aiko and Bo"),
+    ("Which instruments does she play?", "the flute, the harp", "flute, harp and drums"),
+    ("What do I take?", "vitamin D and iron", "- Iron\n- Vitamin D\n- Zinc"),
+    ("Who taught whom?", "Ana taught Luis", "Luis taught Ana."),
+    ("Who lent the car to whom?", "Emma lent it to Noah", "Noah lent it to Emma"),
+    ("Where did they move?", "from Leeds to York", "They moved from York to Leeds."),
+    ("When are the classes?", "Tuesday at 5 and Thursday at 7", "Tuesday at 7 and Thursday at 5"),
+    ("How many did Ana say?", "5", "Tom said 5, Ana 7."),
+    ("What did Priya order?", "the ramen", "Jon ordered the ramen and Priya the curry."),
+    ("Does she eat meat?", "No", "She does."),
+    ("Does she eat meat?", "No", "She eats meat."),
+    ('Is the shop open on Sundays?', 'No, it is closed', "It's open on Sundays."),
+    ("How many hours did it take?", "3", "3 minutes"),
+    ("How old is he?", "18", "18 months"),
+    ("How long was it?", "nine days", "nine people"),
+    ("How much?", "CHF 300", "300 euros"),
+    ("What is the phone number?", "020 7946 0958", "020 7946 0985"),
+    ("When?", "14 September 2024", "On 14 September."),
+    ("What did it cost?", "£9", "£9. Edit: £12."),
+    ("What did it cost?", "£9", "£9, which was replaced by £12"),
+    ("What is the population?", "9,500", "it went up from 9,500 to 12,000"),
+    ('Where does she work?', 'Siemens', "She was at Siemens back then; now she's at Bosch."),
+    ('Who won?', 'Ana', "Ana's sister won."),
+    ("What is Tom's dog called?", 'Rex', "Maria's dog is called Rex."),
+    ('How wide is the shelf?', '2 m', "It's 2 m tall and 1 m wide."),
+    ("When does it start?", "10 am", "It starts at 10."),
+    ("What pets?", "two cats and a dog", "two dogs and a cat"),
+)
+OPTIONS: Final = ("a lamp", "a green lamp", "two chairs", "a rug", "none of these")
+
+
+def test_a_reply_is_right_in_any_unit_form_and_order() -> None:
+    outcomes = {row: _score(*row) for row in RIGHT}
+    assert [(row, why) for row, (outcome, why) in outcomes.items() if outcome != "correct"] == []
+
+
+def test_a_reply_is_wrong_that_gives_a_value_of_another_kind_subject_or_item() -> None:
+    outcomes = {row: _score(*row) for row in WRONG}
+    assert [(row, why) for row, (outcome, why) in outcomes.items() if outcome == "correct"] == []
+
+
+def _score(question: str, expected: str, reply: str) -> tuple[str, str | None]:
+    score = score_recall(recall(text=question, expected=expected, expected_entities=()), reply)
+    return score.outcome, score.decided_by
+
+
+@pytest.mark.parametrize(
+    ("reply", "index"),
+    [
+        ("The third option.", 2),
+        ("I'd go with the last one.", 4),
+        ("La segunda opción.", 1),
+        ("She bought the green lamp.", 1),
+        ("She bought two of the chairs.", 2),
+        ("Not the rug any more; it was two chairs.", 2),
+        ("It's not 0, it's 3.", 3),
+        ("1... no, wait, that was last year. 3.", 3),
+        ("A rug. Actually, no, it was two chairs.", 2),
+        ("Someone got a rug. She said she sat down on them, so it must be two chairs.", 2),
+        ("It wasn't a lamp, it wasn't a green lamp, it wasn't two chairs and it wasn't a rug: the remaining one.", 4),
+        ("Both the rug and the two chairs.", None),
+        ("Answer: 2. Also correct: 3.", None),
+        ("Not the rug.", None),
+        ("The tenth option.", None),
+    ],
+)
+def test_an_option_is_read_from_a_reply_in_words(reply: str, index: int | None) -> None:
+    assert parse_choice(reply, OPTIONS, "What did she buy?").index == index
+
+
+def test_a_number_beyond_the_labels_names_the_option_that_it_is() -> None:
+    assert parse_choice("Size 43.", ("41", "42", "43"), "What size does he wear?").index == 2
+    assert parse_choice("43", ("41", "42", "43")).index == 2
+    assert parse_choice("1", ("41", "42", "1")).index == 1
