@@ -34,8 +34,7 @@ from memory_backends.editing import BY_HAND, PointEdit, StoreEdit
 from memory_backends.records import RAG_COLLECTION, QdrantDocument
 from memory_backends.resources import Resources
 from memory_backends.retrieval.embedding import vectors_of
-from memory_backends.retrieval.keyword import KeywordIndex
-from memory_backends.retrieval.ranking import Scores, ranks_of, scaled
+from memory_backends.retrieval.keyword import KeywordIndex, Scores, ranks_of, scaled
 from memory_backends.retrieval.rendering import assemble, under_date
 from memory_backends.stores.qdrant import QDRANT, KnowledgeStore, Point, QdrantConnection
 from memory_backends.stores.trace import MemoryTrace

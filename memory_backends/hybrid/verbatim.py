@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from memory_backends.base import ChannelScore, Clock, Exchange, Message, Namespace
 from memory_backends.hybrid.question import ParsedQuestion, parse_question
 from memory_backends.records import VERBATIM_COLLECTION, QdrantDocument
-from memory_backends.retrieval.keyword import KeywordIndex, weighted
-from memory_backends.retrieval.ranking import Scores, ranks_of, scaled
+from memory_backends.retrieval.keyword import KeywordIndex, Scores, ranks_of, scaled, weighted
 from memory_backends.stores.qdrant import KnowledgeStore, Point
 from memory_backends.text import folded_words, sentences_of
 

@@ -25,7 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_backends.base import BackendError, TextEmbedder
-from memory_backends.retrieval.ranking import unit_vectors
 
 if TYPE_CHECKING:
     from onnxruntime.capi.onnxruntime_inference_collection import InferenceSession
@@ -173,6 +172,13 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
         batch.append(place)
     if batch:
         yield batch
+
+
+def unit_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Rows scaled to unit length; one without a direction stays as it is."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: NDArray[np.float32] = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+    return unit
 
 
 def _mean_vectors(session: InferenceSession, encodings: Sequence[Encoding]) -> Vector:

@@ -19,7 +19,7 @@ import numpy as np
 import Stemmer
 from numpy.typing import NDArray
 
-from memory_backends.retrieval.ranking import Scores
+Scores = NDArray[np.float64]
 
 K1 = 1.5
 B = 0.75
@@ -107,3 +107,16 @@ def weighted(values: Scores, sessions: NDArray[np.int_], weights: Sequence[float
         total[distance:] += weight * values[:-distance] * same
         total[:-distance] += weight * values[distance:] * same
     return total
+
+
+def scaled(values: Scores) -> Scores:
+    """Values scaled to 0..1; all 0 where they do not differ."""
+    low, high = values.min(), values.max()
+    return (values - low) / (high - low) if high > low else np.zeros(len(values))
+
+
+def ranks_of(values: Scores) -> NDArray[np.int_]:
+    """1-based ranks, best first; of two equal values the earlier first."""
+    ranks = np.empty(len(values), dtype=int)
+    ranks[np.argsort(-values, kind="stable")] = np.arange(1, len(values) + 1)
+    return ranks

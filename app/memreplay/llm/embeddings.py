@@ -13,7 +13,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_expo
 
 from memory_backends.base import BackendError, TextEmbedder
 from memory_backends.metering import calls_noted_to, note_call
-from memory_backends.retrieval.ranking import unit_vectors
+from memory_backends.retrieval.embedding import unit_vectors
 from memory_backends.stores.trace import ModelCall
 from memreplay.llm.catalogue import key_for
 from memreplay.llm.errors import may_pass, permanent_failure, reason_of
