@@ -41,7 +41,7 @@ _DECORATION = "*_`~\"'“”‘’«»()[]{}<>$|\\ \t\r\n"
 _MONTH = any_of([*MONTHS, *(name[:3] for name in ENGLISH_MONTHS)])
 _MARKUP = r"[*_`~\"'“”‘’«»()\[\]{}$#\s]*"
 _ANSWERS = (
-    r"(?:answer|respuesta(?: final)?|choice|elecci[oó]n|pick(?:ing)?|choos(?:e|ing)|select(?:ing)?|selection"
+    r"(?:answer|ans|respuesta(?: final)?|choice|elecci[oó]n|pick(?:ing)?|choos(?:e|ing)|select(?:ing)?|selection"
     r"|go(?:ing)? with|opt for|(?:the )?best(?: one)? is"
     r"|going for|i(?:['’]d| would) say|elijo|escojo|elegir[ií]a|escoger[ií]a|selecciono|me quedo con|dir[ií]a"
     r"|(?:also )?correct(?: one)?|therefore"
@@ -49,7 +49,12 @@ _ANSWERS = (
 )
 """What introduces the answer itself, not an option under discussion."""
 
-_KEYWORD = r"(?:" + _ANSWERS[3:-1] + r"|option|index|opci[oó]n|[ií]ndice|number|n[uú]mero)"
+_KEYWORD = (
+    r"(?:"
+    + _ANSWERS[3:-1]
+    + r"|option|index|opci[oó]n|[ií]ndice|number|n[uú]mero|letter|letra"
+    + r"|it['’]?s|it is|that['’]?s|definitely|clearly|certainly|leaves|but|sino)"
+)
 _LINK = (
     r"(?:\s*(?:index|number|n[uú]mero|option|opci[oó]n|choice|no\.|is|es|would be|should be|must be|has to be"
     r"|ser[ií]a"
@@ -86,10 +91,6 @@ _LABEL = re.compile(
     r"\b" + _KEYWORD + _MARKUP + _LINK + _MARKUP + r"(?<![-−–+.,0-9])([0-9]+)" + _NUMBER_END,
     re.IGNORECASE | re.MULTILINE,
 )
-_IT_IS = re.compile(
-    r"\b(?:it['’]?s|it is|that['’]?s|that is|es)\s+" + _MARKUP + r"(?<![-−–+.,0-9])([0-9])" + _NUMBER_END,
-    re.IGNORECASE | re.MULTILINE,
-)
 _LEADING = re.compile(r"^" + _MARKUP + r"(?<![-−–+.,0-9])([0-9]+)" + _NUMBER_END, re.IGNORECASE | re.MULTILINE)
 _BOXED = re.compile(r"\\boxed\{\s*([0-9]+)\s*\}")
 _IN_BRACKETS_AT_END = re.compile(
@@ -113,7 +114,9 @@ _DENIED_BEFORE = re.compile(
     r"(?:\bnot|n't|\bno es|\bneither|\brather than|\bnor)(?:\s+(?:the|la))?[\s*_`\"']*$", re.IGNORECASE
 )
 _DENIED_AFTER = re.compile(
-    r"^" + _MARKUP + r"\s*(?:is|es)\s+(?:not|n't|no\b|wrong|incorrect|false|impossible|incorrecta?)", re.IGNORECASE
+    r"^" + _MARKUP + r"\s*[:\-–]?\s*(?:no|wrong|incorrect|false)\b|^" + _MARKUP + r"\s*(?:is|es)\s+"
+    r"(?:not|n't|no\b|wrong|incorrect|false|impossible|incorrecta?)",
+    re.IGNORECASE,
 )
 _IS = r"(?:\s+index)?\s*(?:correcta\s*)?(?::|\bis\b|\bes\b)\s*:?"
 _INTRODUCTION = re.compile(
@@ -134,19 +137,47 @@ _DECORATED = re.compile(r"[*_`~\"'“”‘’«»()\[\]{}$#\s]{9,}")
 
 def parse_choice(reply: str, choices: Sequence[str], question: str = "") -> ParsedChoice:
     """The option that a reply to a question names. Never raises, and never returns an index out of range."""
-    text = _DECORATED.sub(_shorter_run, shortened(without_reasoning(reply)))
+    text = _plain_form(_DECORATED.sub(_shorter_run, shortened(without_reasoning(reply))))
     if not text.strip(_DECORATION):
         return ParsedChoice(index=None, reason="the reply is empty")
     from_json = _json_values(text)
     if from_json is not None:
         return _agree([name for value in from_json for name in _named(_digits(value, choices), choices)], choices)
-    whole = _options_with_text(text, choices)
+    whole = _options_with_text(text, choices) or _cut_short(text, choices)
     if whole and not re.fullmatch(r"[0-9]", text.strip(_DECORATION + ".")):
         return _agree([("text", index) for index in whole], choices)
     text = with_ordinals_as_labels(_digits(text, choices), choices)
     last = _after_corrections(text, choices)
     named = _concluded(last, choices) or list(_named(last, choices))
     return _agree(named or [("text", index) for index in options_said(text, choices, question)], choices)
+
+
+_ANSWER_TAG = re.compile(r"</?(?:final_?)?(?:answer|choice|option|index|respuesta)\s*>", re.IGNORECASE)
+_SHORT_CUE = re.compile(r"\A\W*[AR]\s*:\s*(?=[0-9]\b|[A-J]\b)")
+_BOXED_LETTER = re.compile(r"\\boxed\{\s*(?:\\text\{)?\s*([A-J])\s*\}+")
+_RULED_OUT = re.compile(r"\b(?:rul(?:e|ed|ing) out|eliminat\w+|exclud\w+|descart\w+)\b[^.;\n]*", re.IGNORECASE)
+_EXPLAINED = re.compile(
+    r"(\A\W*[0-9A-J]\W*)\n\W*(?:explanation|reason|because|rationale|justification|note|explicaci[oó]n|porque)\b.*\Z",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def _plain_form(text: str) -> str:
+    """The text without tags around an answer, options that it rules out, and what explains a bare label."""
+    text = _BOXED_LETTER.sub(r"Final answer: \1\n", _SHORT_CUE.sub("Answer: ", _ANSWER_TAG.sub("\n", text)))
+    without = _RULED_OUT.sub(" ", text)
+    return _EXPLAINED.sub(r"\1", without if re.search(r"[0-9]", without) else text)
+
+
+_LEAST_CUT = 8
+"""Characters. A shorter beginning of an option may be a word of its own."""
+
+
+def _cut_short(text: str, choices: Sequence[str]) -> list[int]:
+    """The one option that a reply begins to say, where the limit of its length ended it."""
+    plain = _plain(text)
+    begun = [index for index, choice in enumerate(choices) if _plain(choice).startswith(plain)]
+    return begun if len(plain) >= _LEAST_CUT and len(begun) == 1 else []
 
 
 def _after_corrections(text: str, choices: Sequence[str]) -> str:
@@ -270,7 +301,7 @@ def _named(text: str, choices: Sequence[str]) -> Iterator[_Name]:
     """Everything in a text that names an option; an undecided reply yields several."""
     for several in _SEVERAL.finditer(text):
         yield from (("label", _number(digits)) for digits in several.groups())
-    for pattern in (_LABEL, _LEADING, _BOXED, _IT_IS):
+    for pattern in (_LABEL, _LEADING, _BOXED):
         for match in pattern.finditer(text):
             yield from _label(text, match.start(), match.end(), match.group(1), choices)
     for match in _IN_BRACKETS_AT_END.finditer(text):

@@ -16,9 +16,8 @@ _ORDINALES = tuple("primera segunda tercera cuarta quinta sexta s[eé]ptima octa
 _ORDINAL = re.compile(
     r"\b(?:the|la)\s+(?:(?P<name>"
     + "|".join((*_ORDINALS, *_ORDINALES))
-    + r")|(?P<digits>[0-9]{1,2})(?:st|nd|rd|th)|(?P<last>last|final|[uú]ltima))\s+(?:of\s+the\s+(?:listed\s+)?)?"
-    + _OPTION
-    + r"\b",
+    + r")|(?P<digits>[0-9]{1,2})(?:st|nd|rd|th)|(?P<last>last|final|[uú]ltima))"
+    r"(?:\s+(?:of\s+the\s+(?:listed\s+)?)?|(?=\W*\Z))" + r"(?:" + _OPTION + r"\b|(?=\W*\Z))",
     re.IGNORECASE,
 )
 
