@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _NOT_WORD = re.compile(r"[^\w]+")
 _WORD = re.compile(r"\w")
 
@@ -21,10 +23,18 @@ _SENTENCE_END = re.compile(
 
 def folded(text: str) -> str:
     """Text without case, accents and compatibility forms; punctuation and white space stay."""
-    if text.isascii():
-        return text.casefold()
+    return (text if text.isascii() else _NOT_ASCII.sub(_plain, text)).casefold()
+
+
+def _plain(run: re.Match[str]) -> str:
+    return _without_accents(run[0])
+
+
+@lru_cache(maxsize=4096)
+def _without_accents(letters: str) -> str:
+    """What is not ASCII of a text, which is little of it."""
     # Casefolding can compose characters again, and styled capitals (𝕊) have no case before they are decomposed.
-    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", letters).casefold())
     return "".join(char for char in plain if not unicodedata.combining(char))
 
 

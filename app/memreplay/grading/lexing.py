@@ -62,14 +62,25 @@ _NO_ACCENTS: Final = str.maketrans(
 """Letters that Unicode does not take apart into a plain letter and an accent."""
 
 
+_NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
+
+
 @lru_cache(maxsize=16384)
 def folded(text: str) -> str:
     """Lower case, without accents and apostrophes; typographic signs in their plain form."""
-    if text.isascii():
-        return re.sub(r"'s\b", "", text.casefold()).replace("'", "")
-    plain = unicodedata.normalize("NFKD", text.translate(_TYPOGRAPHIC))
-    letters = "".join(char for char in plain.casefold() if not unicodedata.combining(char)).translate(_NO_ACCENTS)
-    return re.sub(r"'s\b", "", letters).replace("'", "")
+    plain = text if text.isascii() else _NOT_ASCII.sub(_plain, text)
+    return re.sub(r"'s\b", "", plain.casefold()).replace("'", "")
+
+
+def _plain(run: re.Match[str]) -> str:
+    return _without_accents(run[0])
+
+
+@lru_cache(maxsize=4096)
+def _without_accents(letters: str) -> str:
+    """What is not ASCII of a text, which is little of it."""
+    apart = unicodedata.normalize("NFKD", letters.translate(_TYPOGRAPHIC)).casefold()
+    return "".join(char for char in apart if not unicodedata.combining(char)).translate(_NO_ACCENTS)
 
 
 _LEXER: Final = re.compile(

@@ -38,6 +38,9 @@ def stem_keys(word: Token) -> frozenset[tuple[int, str]]:
 
 def same_token(wanted: Token, given: Token) -> bool:
     """Whether a token of a text says what a token of an answer asks for. A text may say more: a whole date."""
+    if wanted.kind == given.kind == "word":
+        (english, spanish), (its_english, its_spanish) = wanted.stems, given.stems
+        return english == its_english or spanish == its_spanish or _same_name(wanted.text, given.text)
     match wanted.kind, given.kind:
         case "number", "number":
             return same_amount(wanted, given) and not _differ_as_versions(wanted, given)
@@ -53,9 +56,6 @@ def same_token(wanted: Token, given: Token) -> bool:
         case ("word", "number") | ("number", "word"):
             # A telephone number, grouped in one of them.
             return wanted.kind != given.kind and _digits_of(wanted) == _digits_of(given) != ""
-        case "word", "word":
-            shared = zip(wanted.stems, given.stems, strict=True)
-            return any(one == other for one, other in shared) or _same_name(wanted.text, given.text)
         case _:
             return wanted.kind == given.kind and wanted.value == given.value
 
