@@ -43,10 +43,14 @@ def remarks(results: Results) -> list[str]:
         if (read := backend.extraction) is not None and read.error is not None
     ]
     sentences += [_style_sentence(dataset, style) for dataset, style in results.option_style.items()]
-    if unnamed := len({_question_of(row) for row in results.questions if row.failure == "no_evidence"}):
+    if without := [row for row in results.questions if row.failure == "no_evidence"]:
+        joined = (
+            " (--evidence joins LoCoMo's to an MC10 file)" if any(row.kind == "choice" for row in without) else ""
+        )
+        unnamed, asked = (len(set(map(_question_of, rows))) for rows in (without, results.questions))
         sentences.append(
-            f"no evidence: for {unnamed} of the questions the dataset names no evidence, so it is unknown where the"
-            " fact was lost (--evidence joins LoCoMo's to an MC10 file)."
+            f"no evidence: for {unnamed} of {asked} questions the dataset names no evidence, so it is unknown where"
+            f" the fact was lost{joined}."
         )
     if any(row.failure == "guessed" and row.closed_book_correct is None for row in results.questions):
         sentences.append("guessed: or lucky; without a closed_book answer the two cannot be told apart.")

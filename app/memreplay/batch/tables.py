@@ -25,8 +25,8 @@ def titled_tables(results: Results) -> list[tuple[str, Columns]]:
     tables = [
         ("", score_columns(results)),
         ("What the scores rest on", support_columns(results)),
-        ("Evidence at equal tokens", _columns(results, _RETRIEVAL)),
-        ("Recall at equally many hits", _columns(results, _recall_at(_cutoffs(results)))),
+        ("Evidence at equal tokens", _measured(results, _RETRIEVAL)),
+        ("Recall at equally many hits", _measured(results, _recall_at(_cutoffs(results)))),
         ("Accuracy against tokens", _columns(results, _AGAINST_TOKENS)),
         ("Writing and reading", _work_columns(results)),
         ("Abstention", _columns(results, _ABSTENTION) if _is_about_abstention(results) else {}),
@@ -54,6 +54,12 @@ def _work_columns(results: Results) -> Columns:
     """With columns of which nothing is known: that the cost of writing is unknown is worth a dash."""
     known = any(backend.writing is not None for backend in results.backends.values())
     return _all_columns(results, _WORK) if known else _columns(results, _WORK)
+
+
+def _measured(results: Results, wanted: Mapping[str, Column]) -> Columns:
+    """With the number of answers that the shares are of, if any memory ranks what it returns."""
+    columns = _columns(results, wanted)
+    return {**_columns(results, _OF), **columns} if columns else {}
 
 
 def _cutoffs(results: Results) -> list[str]:
@@ -135,6 +141,10 @@ def _at_tokens(of: Literal["evidence", "recall"], budget: int) -> Callable[[Back
     return cell
 
 
+def _with_evidence(backend: BackendResults) -> str:
+    return number(backend.retrieval.questions if backend.retrieval else None)
+
+
 def _per_hit(field: str) -> Callable[[BackendResults], str]:
     return lambda backend: number(getattr(backend.retrieval, field) if backend.retrieval else None, 1)
 
@@ -209,6 +219,10 @@ _SCORES: Final[Mapping[str, Column]] = {
     "cost": (lambda backend: dollars(backend.cost_usd), "US dollars for all replies; – if a price is unknown"),
 }
 
+_OF: Final[Mapping[str, Column]] = {
+    "of": (_with_evidence, "answers to questions with evidence, which the shares beside it are of"),
+}
+
 _SUPPORT: Final[Mapping[str, Column]] = {
     "closed book": (
         lambda backend: share(backend.headline.closed_book_accuracy),
@@ -227,6 +241,7 @@ _SUPPORT: Final[Mapping[str, Column]] = {
         _gain_without_adversarial,
         "the same without the questions whose right answer is that it was never said",
     ),
+    "with evidence": (_with_evidence, "answers to questions with evidence"),
     "evidence in prompt": (
         lambda backend: share(backend.headline.evidence_in_prompt),
         "share of questions with evidence whose prompt held all of it verbatim",
@@ -299,7 +314,16 @@ _ABSTENTION: Final[Mapping[str, Column]] = {
     "recall": (_abstention_share("recall"), "share of these questions that are answered so"),
 }
 
-_COLUMNS = {**_SCORES, **_SUPPORT, **_RETRIEVAL, **_AGAINST_TOKENS, **_WORK, **_ABSTENTION, **JUDGING}
+_COLUMNS = {
+    **_SCORES,
+    **_SUPPORT,
+    **_OF,
+    **_RETRIEVAL,
+    **_AGAINST_TOKENS,
+    **_WORK,
+    **_ABSTENTION,
+    **JUDGING,
+}
 
 HEADINGS = tuple(_COLUMNS)
 """All possible headings but recall@k and those of failures."""

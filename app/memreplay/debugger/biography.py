@@ -11,6 +11,7 @@ from memreplay.conversations.models import Conversation, Frozen, Question, Turn
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.grading import Outcome
 from memreplay.grading.equivalence import contains
+from memreplay.scoring.equal_tokens import piece_of as piece_of_hit
 from memreplay.scoring.evidence_trail import piece_of
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.stored import Item, StoredMemory
@@ -162,7 +163,9 @@ class Biography(Frozen):
 
 def memory_at_last(timeline: Timeline, backend: str) -> StoredMemory:
     """What a memory held after all that was played. Takes seconds in a long conversation."""
-    return StoredMemory(timeline.kept_until(backend, timeline.reached))
+    memory = StoredMemory(timeline.kept_until(backend, timeline.reached))
+    memory.name_sources(backend, timeline.answers())
+    return memory
 
 
 def biography(
@@ -218,6 +221,7 @@ def answerable_from(conversation: Conversation, memory: StoredMemory, question: 
         item
         for item in memory.items
         if not evidence.isdisjoint(item.turns)
+        or answerable.held_by([piece_of(item)])
         or any(answerable.part_held_by(turn, [piece_of(item)]) for turn in evidence)
     ]
     for position in sorted({item.written_at for item in parts}):
@@ -275,17 +279,21 @@ def _asked(timeline: Timeline, backend: str, turn: Turn) -> Iterable[AskedAbout]
     for answer in timeline.answers():
         question = questions.get(answer.asked.question_id)
         if answer.asked.backend == backend and question is not None and turn.id in question.evidence:
-            yield _about(answer, turn.id)
+            yield _about(answer, turn.id, Answerable(question, timeline.conversation.turns_by_id))
 
 
-def _about(answer: Answer, turn_id: str) -> AskedAbout:
+def _about(answer: Answer, turn_id: str, answerable: Answerable) -> AskedAbout:
+    """Of the texts made from the turn only those count that say what the question needs of it."""
     asked = answer.asked
+    hits = [
+        hit for hit in asked.hits if turn_id in hit.turns or answerable.part_held_by(turn_id, [piece_of_hit(hit)])
+    ]
     cut = (turn for part in asked.cut for turn in part.turns)
     return AskedAbout(
         question_id=asked.question_id,
         model=asked.model,
         by_hand=asked.by_hand,
-        retrieval=retrieval_outcome(asked.turn, turn_id, asked.hits, asked.missed, cut),
+        retrieval=retrieval_outcome(asked.turn, turn_id, hits, asked.missed, cut),
         reply=answer.received.reply.text if answer.received else None,
         outcome=answer.scored.score.outcome if answer.scored else None,
     )

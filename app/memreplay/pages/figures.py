@@ -154,16 +154,16 @@ def _at_equal_tokens(answers: Answers) -> Figure | None:
                 "sort": budgets,
                 "axis": {"title": "first tokens of what was retrieved", "labelAngle": 0},
             },
-            "y": {"field": "evidence", **percent_axis("questions with all evidence")},
+            "y": {"field": "evidence", **percent_axis("questions with their answer")},
             **series(answers.names),
         },
     }
     return Figure(
         id="equal-tokens",
         title="Evidence at equal tokens",
-        about="The share of questions all of whose evidence stands in the first tokens that a memory retrieved."
-        " Hits have different sizes, so memories are compared at equal tokens. Memories that rank nothing are left"
-        " out.",
+        about="The share of questions whose answer the first tokens that a memory retrieved hold, word for word or"
+        " by its content. Hits have different sizes, so memories are compared at equal tokens. Memories that rank"
+        " nothing are left out.",
         n="; ".join(f"{name}: n = {found.questions}" for name, found in measured.items()),
         spec=spec,
         heading=("memory", "questions", *(f"{int(budget):,} tokens" for budget in budgets)),

@@ -147,7 +147,7 @@ class Attributor:
             return self._false_attribution(question, stages)
         answerable = Answerable(question, self._history.conversation.turns_by_id)
         if answerable.held_by(stages.in_prompt):
-            return self._reader_failed(question, stages, score)
+            return self._reader_failed(answerable, stages, score)
         if stages.are_not_recorded:
             return Attribution(label="not_visible", detail=_NOT_RECORDED)
         return self._lost(answerable, stages, score)
@@ -173,15 +173,19 @@ class Attributor:
             ranks={trail.turn: trail.ranks for trail in missing if trail.ranks},
         )
 
-    def _reader_failed(self, question: Question, stages: Stages, score: Score) -> Attribution:
+    def _reader_failed(self, answerable: Answerable, stages: Stages, score: Score) -> Attribution:
         """The prompt held the answer: an outdated value was preferred, the model abstained, or misread it."""
-        for sentence in self._outdated_reply(question, stages, score):
-            return Attribution(label="stale", detail=sentence)
+        given = frozenset[str]().union(*(piece.turns | piece.verbatim for piece in stages.in_prompt))
+        missing = [turn for turn in answerable.evidence if turn not in given] if given else []
+        rest = f" Nothing in it comes from turn {', '.join(missing)} of the evidence." if missing else ""
+        for sentence in self._outdated_reply(answerable.question, stages, score):
+            return Attribution(label="stale", detail=sentence + rest)
         if is_abstention(score.predicted or ""):
             return Attribution(
-                label="abstained", detail="The prompt held the answer, and the model said that it was not there."
+                label="abstained",
+                detail=f"The prompt held the answer, and the model said that it was not there.{rest}",
             )
-        return Attribution(label="misread", detail="The prompt held the answer, and the model gave another.")
+        return Attribution(label="misread", detail=f"The prompt held the answer, and the model gave another.{rest}")
 
     def _outdated_reply(self, question: Question, stages: Stages, score: Score) -> list[str]:
         """A sentence that the reply gives an outdated value; nothing where it gives none."""
@@ -254,7 +258,8 @@ class Attributor:
         """Stored items are folded once per position: what happened before a question does not change."""
         place = (asked.backend, asked.turn)
         if place not in self._memories:
-            self._memories[place] = StoredMemory(self._history.kept_until(asked.backend, asked.turn))
+            memory = self._memories[place] = StoredMemory(self._history.kept_until(asked.backend, asked.turn))
+            memory.name_sources(asked.backend, self._history.answers())
         return Stages(asked, self._memories[place], self._history.conversation.turns_by_id)
 
     def _trails(self, question: Question, stages: Stages) -> list[Trail]:

@@ -36,6 +36,7 @@ from memreplay.scoring.statistics import (
     holm,
     jackknife_variance,
     mcnemar_exact,
+    mean,
     paired_interval,
     paired_variance,
     sign_flip_exact,
@@ -46,6 +47,9 @@ NEARLY_ALL = 0.95
 """Share of questions whose answer every prompt held from which on memories can hardly differ."""
 
 SIGNIFICANCE_LEVEL = 0.05
+
+UNEQUAL_PROMPTS = 1.1
+"""How many times longer the prompts of one memory are from which on a comparison says so."""
 
 R = TypeVar("R", bound=Graded)
 
@@ -66,7 +70,7 @@ class Pair:
     """Two contestants by name, with their verdicts.
 
     ``has_control``: one of them is no memory. ``cut_a`` and ``cut_b`` are the questions whose prompts were cut by a
-    limit that was only assumed.
+    limit that was only assumed. ``tokens_a`` and ``tokens_b`` are the mean tokens of a prompt, None if unknown.
     """
 
     a: str
@@ -76,6 +80,8 @@ class Pair:
     has_control: bool = False
     cut_a: frozenset[Key] = frozenset()
     cut_b: frozenset[Key] = frozenset()
+    tokens_a: float | None = None
+    tokens_b: float | None = None
 
     def swapped(self) -> Pair:
         """The same pair, seen from ``b``."""
@@ -87,6 +93,8 @@ class Pair:
             verdicts_b=self.verdicts_a,
             cut_a=self.cut_b,
             cut_b=self.cut_a,
+            tokens_a=self.tokens_b,
+            tokens_b=self.tokens_a,
         )
 
 
@@ -131,6 +139,10 @@ def pairs_within(contestants: Mapping[str, Sequence[QuestionRow]], settings: Map
     """The pairs of a run worth comparing: two backends through one model, or one backend through two models."""
     verdicts = {name: verdicts_of(rows) for name, rows in contestants.items()}
     cut = {name: cut_by_default(rows, settings) for name, rows in contestants.items()}
+    tokens = {
+        name: mean([float(row.tokens.prompt) for row in rows if row.tokens is not None])
+        for name, rows in contestants.items()
+    }
     first = {name: rows[0] for name, rows in contestants.items()}
     return [
         Pair(
@@ -141,6 +153,8 @@ def pairs_within(contestants: Mapping[str, Sequence[QuestionRow]], settings: Map
             has_control=not CONTROLS.isdisjoint((first[a].backend, first[b].backend)),
             cut_a=cut[a],
             cut_b=cut[b],
+            tokens_a=tokens[a],
+            tokens_b=tokens[b],
         )
         for a, b in combinations(contestants, 2)
         if first[a].model == first[b].model or first[a].backend == first[b].backend
@@ -301,21 +315,33 @@ def _words_of_leader(
         else f"detectable from {100 * found.detectable:.1f} points on"
     )
     if table.only_a == table.only_b:
-        return f"{pair.a} and {pair.b} have equally many right {_on(table)}; {counts}; {how_sure}; {detectable}"
+        equal = f"{pair.a} and {pair.b} have equally many right {_on(table)}"
+        return f"{equal}; {counts}; {how_sure}; {detectable}{_unequal_prompts(pair)}"
     verb = "beats" if p < SIGNIFICANCE_LEVEL else "is ahead of"
     low, high = interval
-    return (
+    lead = (
         f"{pair.a} {verb} {pair.b} {_on(table)} by {100 * difference:.1f} points"
-        f" (95 %{adjusted} {100 * low:.1f} to {100 * high:.1f}); {counts}; {how_sure}; {detectable}"
+        f" (95 %{adjusted} {100 * low:.1f} to {100 * high:.1f})"
     )
+    return f"{lead}; {counts}; {how_sure}; {detectable}{_unequal_prompts(pair)}"
+
+
+def _unequal_prompts(pair: Pair) -> str:
+    """That one memory gave the model more to read than the other, if it did."""
+    if pair.has_control or not pair.tokens_a or not pair.tokens_b:
+        return ""
+    if max(pair.tokens_a, pair.tokens_b) < UNEQUAL_PROMPTS * min(pair.tokens_a, pair.tokens_b):
+        return ""
+    return f"; not at equal tokens: a prompt has {pair.tokens_a:,.0f} and {pair.tokens_b:,.0f} on average"
 
 
 def _default_limit(pair: Pair, table: _Table) -> str:
     cut = sum(key in pair.verdicts_a for key in pair.cut_b & pair.verdicts_b.keys())
     return (
-        f"a default decides between {pair.a} and {pair.b}, not memory: {cut / table.n:.0%} of {pair.b}'s prompts"
-        f" were cut at the {UNKNOWN_WINDOW_BUDGET:,} tokens that are assumed where no window is known, among them"
-        f" {table.only_a_cut} of the {table.only_a} questions that only {pair.a} has right; give --context-tokens"
+        f"a default decides between {pair.a} and {pair.b}, not memory: {cut} of {pair.b}'s {table.n}"
+        f" prompts were cut at the {UNKNOWN_WINDOW_BUDGET:,} tokens that are assumed where no window is known,"
+        f" among them {table.only_a_cut} of the {table.only_a} questions that only {pair.a} has right;"
+        " give --context-tokens"
     )
 
 

@@ -145,7 +145,9 @@ def trail_of(turn: str, answerable: Answerable, stages: Stages) -> Trail:
         )
         return Trail(turn, None, f"{what}.", ranks=ranks)
     if answerable.part_held_by(turn, stages.retrieved):
-        return Trail(turn, "cut", f"Turn {turn} was retrieved, and the budget cut it{_placed(ranks)}.", ranks=ranks)
+        verbatim = answerable.is_verbatim(turn, stages.retrieved)
+        what = f"Turn {turn}" if verbatim else f"What turn {turn} says"
+        return Trail(turn, "cut", f"{what} was retrieved, and the budget cut it{_placed(ranks)}.", ranks=ranks)
     if answerable.part_held_by(turn, stages.stored) or any(turn in hit.turns for hit in stages.asked.missed):
         return Trail(turn, "not_retrieved", _not_retrieved(turn, stages, ranks), ranks=ranks)
     if stages.stores_out_of_sight and turn in stages.memory.observed:
@@ -180,10 +182,14 @@ def _not_written(turn: str, answerable: Answerable, stages: Stages) -> Trail:
         return lost("distilled_away", f"Memory heard turn {turn}, and has stored nothing at all.")
     if any(turn in item.turns for item in stages.memory.items):
         return lost("distilled_away", f"What was stored of turn {turn} leaves the answer out.")
-    return lost("distilled_away", f"Memory heard turn {turn} and stored nothing of it.")
+    return lost(
+        "distilled_away", f"Memory heard turn {turn}; nothing stored names that turn or holds what it says of this."
+    )
 
 
 def _not_retrieved(turn: str, stages: Stages, ranks: Mapping[str, int]) -> str:
+    if any(turn in hit.sources for hit in stages.asked.hits):
+        return f"What turn {turn} says was stored; what was retrieved of that turn leaves it out."
     if ranks:
         return f"Turn {turn} was stored and not retrieved{_placed(ranks)}."
     depth = len(stages.asked.hits) + len(stages.asked.missed)

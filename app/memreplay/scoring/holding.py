@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
+from memory_backends.text import sentences_of
 from memreplay.conversations.models import Question, Turn
 from memreplay.grading.assertion import asserted
 from memreplay.grading.equivalence import contains, has_the_letters_of, may_say_a_part_of
@@ -61,7 +62,7 @@ class Answerable:
     question: Question
     turns: Mapping[str, Turn]
     evidence: tuple[str, ...] = field(init=False)
-    _contributions: dict[str, tuple[tuple[str, ...], frozenset[str]]] = field(
+    _contributions: dict[str, tuple[tuple[str, ...], tuple[frozenset[str], ...]]] = field(
         init=False, default_factory=dict, repr=False, compare=False
     )
 
@@ -79,33 +80,40 @@ class Answerable:
         """Whether these texts hold what one evidence turn contributes.
 
         That is its words, or the answer and entities that it says. A turn may say none of them, where the answer is
-        computed (a date, a count): then texts made from it have to say what it says of the things asked about.
+        computed (a date, a count): then texts made from it have to say what its sentence about the question says.
         """
         if self.is_verbatim(turn, pieces):
             return True
-        part, about = self._contribution_of(turn)
+        part, sentences = self._contribution_of(turn)
         if part:
             return self._contain([part], pieces)
         linked = [piece.text for piece in pieces if turn in piece.turns]
-        return bool(about) and all(any(contains(word, text) for text in linked) for word in about)
+        return any(all(any(contains(word, text) for text in linked) for word in about) for about in sentences)
 
-    def _contribution_of(self, turn: str) -> tuple[tuple[str, ...], frozenset[str]]:
+    def _contribution_of(self, turn: str) -> tuple[tuple[str, ...], tuple[frozenset[str], ...]]:
         """What is wanted and a turn says; where it says nothing of it, what it says about the question."""
         if turn not in self._contributions:
             said = self.turns[turn].text if turn in self.turns else ""
             part = tuple(answer for answer in self._wanted() if contains(answer, said))
-            about = frozenset() if part else self._said_about_the_question(said)
-            self._contributions[turn] = part, about
+            self._contributions[turn] = part, () if part else self._said_about_the_question(said)
         return self._contributions[turn]
 
-    def _said_about_the_question(self, said: str) -> frozenset[str]:
-        """The figures and dates of a turn, and the words that it shares with the question."""
+    def _said_about_the_question(self, said: str) -> tuple[frozenset[str], ...]:
+        """The figures and dates of a sentence, and the words that it shares with the question.
+
+        Of a long turn, most is about other things: the sentence that shares most words with the question counts,
+        one with a figure before others; several if they share equally many.
+        """
         asked = [token for _, token in content_of(tokens_of(self.question.text))]
-        return frozenset(
-            token.text
-            for _, token in content_of(tokens_of(said))
-            if token.kind in ("number", "date", "time") or any(same_token(word, token) for word in asked)
-        )
+        found: list[tuple[bool, int, frozenset[str]]] = []
+        for sentence in sentences_of(said):
+            tokens = [token for _, token in content_of(tokens_of(sentence))]
+            figures = {token.text for token in tokens if token.kind in ("number", "date", "time")}
+            shared = {token.text for token in tokens if any(same_token(word, token) for word in asked)}
+            if figures or shared:
+                found.append((bool(figures and shared), len(shared), frozenset(figures | shared)))
+        best = max((each[:2] for each in found), default=None)
+        return tuple(dict.fromkeys(about for *rank, about in found if tuple(rank) == best))
 
     def is_verbatim(self, turn: str, pieces: Iterable[Piece]) -> bool:
         """Whether one of the texts holds the words of a turn."""

@@ -147,6 +147,22 @@ class StoredMemory:
         )
         return frozenset().union(*same)
 
+    def name_sources(self, backend: str, answers: Iterable[Answer]) -> None:
+        """Link items to the turns that a memory names only where it returns them: by id, or by their text."""
+        named: dict[tuple[str, str] | str, set[str]] = defaultdict(set)
+        returned = (hit for answer in answers if answer.asked.backend == backend for hit in answer.asked.hits)
+        for hit in returned:
+            for key in ((hit.place, hit.id), normalised(hit.text)) if hit.sources else ():
+                named[key].update(hit.sources)
+        if not named:
+            return
+        self.items = tuple(
+            replace(item, since=dict.fromkeys(turns, item.written_at) | dict(item.since))
+            if (turns := named.get((item.place, item.id)) or named.get(normalised(item.text)))
+            else item
+            for item in self.items
+        )
+
     def dropped_from(self, turn: str) -> Sequence[PromotionDecision]:
         """The candidates from a turn that were judged and not kept."""
         return [decision for decision in self._dropped if turn in decision.sources]

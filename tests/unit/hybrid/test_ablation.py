@@ -140,3 +140,21 @@ async def test_the_rest_works_whichever_mechanism_is_switched_off(without, name)
     backend = await without(name)
     assert (await backend.recall(QUESTION, 10, 400)).hits
     await backend.close("resolved")
+
+
+async def test_of_facts_that_share_a_hit_those_that_fit_are_given_and_the_others_are_cut(without):
+    backend = await without("verbatim", "shared", "personal")
+    asked = "Marta Ibarra deadline Monday cat Tofu"
+    (whole,) = (await backend.recall(asked, 10, 400)).hits
+    facts = whole.text.removeprefix("Known: ").splitlines()
+    assert len(facts) > 1 and whole.in_prompt
+    tight = await backend.recall(asked, 10, whole.tokens - 2)
+    given, cut = tight.hits
+    assert (given.in_prompt, cut.in_prompt) == (True, False)
+    assert sorted([*_facts_of(given), *_facts_of(cut)]) == sorted(facts)
+    assert tight.context == given.text
+    assert [part.tokens for part in tight.cut] == [cut.tokens]
+
+
+def _facts_of(hit):
+    return hit.text.removeprefix("Known: ").splitlines()

@@ -188,7 +188,7 @@ async def test_of_several_missing_turns_the_one_lost_at_the_earliest_stage_decid
     timeline = await played(asked, {"facts": memory}, {"facts": PURPLE})
     found = attribution_of(timeline, "facts")
     assert (found.label, found.loss) == ("not_written", "gated")
-    assert "Turn 1 was retrieved" in found.detail
+    assert "What turn 1 says was retrieved" in found.detail
 
 
 # ---- right answers ---------------------------------------------------------------------------------------------

@@ -162,7 +162,7 @@ def test_a_lead_that_an_assumed_limit_explains_names_no_winner() -> None:
     cut = frozenset(list(ahead.verdicts_b)[:10])
     (limited,) = compare_pairs([replace(ahead, cut_b=cut)])
     assert (limited.decided_by_default_limit, limited.significant) == (True, None)
-    assert limited.words.startswith("a default decides between hybrid and rag, not memory: 91% of rag's prompts")
+    assert limited.words.startswith("a default decides between hybrid and rag, not memory: 10 of rag's 11 prompts")
     assert "beats" not in limited.words and "10 of the 10 questions that only hybrid has right" in limited.words
     (turned,) = compare_pairs([Pair("rag", "hybrid", ahead.verdicts_b, ahead.verdicts_a, cut_a=cut)])
     assert turned.words == limited.words
@@ -188,3 +188,20 @@ def test_a_limit_is_assumed_where_none_is_given_and_the_window_is_unknown() -> N
 def test_the_same_question_id_in_two_conversations_is_two_questions() -> None:
     one, other = row(choice(), RIGHT), row(choice(), WRONG).model_copy(update={"conversation": "e"})
     assert len(verdicts_of([one, other])) == 2
+
+
+def test_a_comparison_says_so_where_one_memory_gave_the_model_more_to_read() -> None:
+    cells = pair(*[(conversation, True, False) for conversation in range(10)])
+    (unequal,) = compare_pairs([replace(cells, tokens_a=3000.0, tokens_b=1500.0)])
+    assert unequal.words.endswith("; not at equal tokens: a prompt has 3,000 and 1,500 on average")
+    (turned,) = compare_pairs(
+        [Pair("rag", "hybrid", cells.verdicts_b, cells.verdicts_a, tokens_a=1500.0, tokens_b=3000.0)]
+    )
+    assert turned.words == unequal.words
+    alike = compare_pairs(
+        [
+            replace(cells, tokens_a=1550.0, tokens_b=1500.0),
+            replace(cells, has_control=True, tokens_a=9.0, tokens_b=1.0),
+        ]
+    )
+    assert not any("equal tokens" in found.words for found in alike)

@@ -82,6 +82,60 @@ async def test_verdicts_are_correct_and_biographies_agree(links: Links, shape: S
             assert found.label in ("not_written", "lucky")
 
 
+async def test_another_fact_of_the_same_turn_is_not_taken_for_the_one_that_is_asked_for() -> None:
+    script = {"1": [Write("home", "The user lives in Girona"), Write("cat", "The user's cat is called Petrel")]}
+    said = ("I live in Girona, with my cat Petrel.", "Noted.")
+    asked = question("What is my cat called?", expected="Petrel", evidence=("1",))
+    memories = {"plugin": rewriting(script, gives=("home",))}
+    timeline = await played(asked, memories, {"plugin": Reply(text="Gull")}, said=said)
+    found = attribution_of(timeline, "plugin")
+    assert found.label == "not_retrieved"
+    assert found.detail == "What turn 1 says was stored; what was retrieved of that turn leaves it out."
+    (life,) = biographies(timeline, RetrievalIndex(timeline), "plugin", asked)
+    assert [about.retrieval.reach for about in life.asked] == ["not_found"]
+
+
+async def test_turns_that_a_memory_names_only_where_it_returns_an_item_count_for_what_is_stored() -> None:
+    script = {"3": [Write("both", "The user lives in Girona and has 2 dogs")]}
+    said = ("I live in Girona.", "Noted.", "I have two dogs.", "Lovely.")
+    asked = question("How many dogs do I have?", expected="two", evidence=("3",))
+    memories = {"plugin": rewriting(script, late=True, shape="list")}
+    timeline = await played(asked, memories, {"plugin": Reply(text="five")}, said=said)
+    assert attribution_of(timeline, "plugin").label == "misread"
+    memory = memory_at_last(timeline, "plugin")
+    (life,) = biographies(timeline, RetrievalIndex(timeline), "plugin", asked, memory)
+    assert life.stored and answerable_from(timeline.conversation, memory, asked) is not None
+
+
+async def test_of_a_long_turn_only_the_sentence_about_the_question_has_to_be_held() -> None:
+    said = (
+        "It rained for 3 days. The old boiler cost 900 euros. My aunt is 81.", "Noted.",
+        "We paid 1,200 euros for the new boiler, and the bus was 40 minutes late.", "Annoying.",
+    )  # fmt: skip
+    script = {"1": [Write("old", "The old boiler cost 900 euros")], "3": [Write("late", "The bus was late")]}
+    asked = question(
+        "How much more than the old boiler did the new boiler cost?", expected="300 euros", evidence=("1", "3")
+    )
+    memories = {"plugin": rewriting(script)}
+    timeline = await played(asked, memories, {"plugin": Reply(text="12 euros")}, said=said)
+    lost = {trail.turn: trail.lost_at for trail in Attributor(timeline).trails(answer_of(timeline, "plugin"))}
+    assert lost == {"1": None, "3": "not_written"}
+
+
+async def test_a_misread_answer_names_the_evidence_that_the_prompt_did_not_hold() -> None:
+    said = ("The chair is Ian Foss.", "Noted.", "The electrician is Ian Marsh.", "Noted.")
+    script = {"1": [Write("chair", "The chair is Ian Foss")], "3": [Write("wires", "The user met an electrician")]}
+    asked = question(
+        "Which first name do the chair and the electrician share?", expected="Ian", evidence=("1", "3")
+    )
+    memories = {"plugin": rewriting(script, gives=("chair",))}
+    found = attribution_of(await played(asked, memories, {"plugin": Reply(text="Peter")}, said=said), "plugin")
+    assert found.label == "misread"
+    assert found.detail == (
+        "The prompt held the answer, and the model gave another. Nothing in it comes from turn 3 of the evidence."
+    )
+
+
 async def test_what_does_not_fit_was_cut() -> None:
     timeline = await asked_of("none", "points", "In which town do I live?", "Olot", ("9",), "Berga", budget=2)
     assert attribution_of(timeline, "plugin").label == "cut"

@@ -12,8 +12,10 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 
+from memory_backends.controls import CLOSED_BOOK
 from memreplay.conversations.models import Conversation, Question
 from memreplay.debugger.recut import Candidate, Placement, Recut, candidates_of, recut
+from memreplay.llm import AGENT_MODEL
 from memreplay.llm.tokens import token_counter
 from memreplay.scoring.attribution import Label
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
@@ -46,6 +48,8 @@ def duel_lines(
     opened: Collection[int],
 ) -> list[Line]:
     """A column of the duel. ``opened`` are the ranks of hits that are shown turn by turn."""
+    if not cut.candidates:
+        return [*_reply(answer, label), line(""), line(Span(_without_ranking(answer), "dim"))]
     return [
         *_reply(answer, label),
         line(""),
@@ -76,12 +80,19 @@ def _reply(answer: Answer, label: Label | None) -> Iterator[Line]:
         yield line(Span(f"“{one_line(reply.text)}”", "value"), hang=1, most=_ROWS_OF_REPLY)
 
 
+def _without_ranking(answer: Answer) -> str:
+    asked = answer.asked
+    if asked.backend == CLOSED_BOOK:
+        return "no memory, so nothing was ranked"
+    if asked.model == AGENT_MODEL or asked.context_tokens:
+        return "no ranking is recorded"
+    return "memory returned nothing"
+
+
 def _gold(conversation: Conversation, question: Question, cut: Recut) -> Iterator[Line]:
     """Where each evidence turn ended up."""
     if not question.evidence:
         yield line(Span("this question names no evidence", "dim"))
-    elif not cut.candidates:
-        yield line(Span("no ranking is recorded", "dim"))
     else:
         for placed in cut.placements:
             yield _placement(conversation, placed, cut)
