@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -17,6 +15,7 @@ import pytest
 from memreplay.paths import demo_recording
 from tests.cli.conftest import Ran, RunCli
 from tests.conftest import REPOSITORY
+from tests.stubs.launcher import Launcher
 
 _BATCH = ("--batch", "--dataset", "identity-01", "--backend", "closed_book")
 
@@ -155,25 +154,14 @@ def test_an_accuracy_that_nothing_can_be_below_is_refused(run_cli: RunCli, tmp_p
     refused(run_cli(*_BATCH, "--recording", tmp_path / "r.sqlite3", "--fail-under", limit), "--fail-under")
 
 
-def _small_files_only() -> None:
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-
-
-def test_a_disk_that_is_full_leaves_no_half_written_results(recording: Path) -> None:
+def test_a_disk_that_is_full_leaves_no_half_written_results(recording: Path, launcher: Launcher) -> None:
     output = recording.with_name("out.json")
     output.write_text("of an earlier run")
-    ran = subprocess.run(
-        [sys.executable, "-m", "memreplay", "report", str(recording), "--output", str(output)],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        preexec_fn=_small_files_only,
-    )
-    assert (ran.returncode, ran.stdout) == (5, "")
-    assert ran.stderr == f"memreplay: --output {output}: cannot be written: File too large\n"
+    log = recording.with_name("log")
+    assert launcher.run(log, "report", recording, "--output", output, largest_file=4096) == 5
+    assert log.read_text() == f"memreplay: --output {output}: cannot be written: File too large\n"
     assert output.read_text() == "of an earlier run"
-    assert sorted(path.name for path in recording.parent.iterdir()) == ["out.json", "run.json"]
+    assert sorted(path.name for path in recording.parent.iterdir()) == ["log", "out.json", "run.json"]
 
 
 @pytest.mark.parametrize("make", [_fifo, _circle])
@@ -186,17 +174,10 @@ def test_a_dataset_that_is_no_file_is_refused(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_standard_output_is_reported_in_one_sentence() -> None:
-    with Path("/dev/full").open("w") as full:
-        ran = subprocess.run(
-            [sys.executable, "-m", "memreplay", "datasets", "schema"],
-            cwd=REPOSITORY,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-    assert ran.returncode == 5
-    assert ran.stderr == "memreplay: standard output: No space left on device\n"
+def test_a_full_standard_output_is_reported_in_one_sentence(tmp_path: Path, launcher: Launcher) -> None:
+    log = tmp_path / "log"
+    assert launcher.run(log, "datasets", "schema", streams={1: Path("/dev/full")}) == 5
+    assert log.read_text() == "memreplay: standard output: No space left on device\n"
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
