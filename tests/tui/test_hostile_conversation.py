@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 from unicodedata import category
@@ -11,7 +12,10 @@ from xml.etree import ElementTree
 import pytest
 from textual.pilot import Pilot
 
+from memreplay.recording.reader import Recording
 from memreplay.tui.launch import Launch
+from memreplay.tui.panels import PAGES
+from memreplay.tui.panels.architectures import panels_of
 from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.results import ResultsScreen
 from memreplay.tui.screens.why import WhyScreen
@@ -56,22 +60,30 @@ def literal(text: str) -> str:
     return "".join(text.split())
 
 
-async def test_every_panel_at_every_turn_shows_it_as_text(recording: Path, launch: Launch) -> None:
+def test_every_panel_at_every_turn_shows_it_as_text(recording: Path) -> None:
+    reader = Recording.open(recording)
+    timeline = reader.timeline(reader.run().id, "edge-hostile")
+    shown: set[str] = set()
+    for backend, page in product(timeline.backends, PAGES):
+        for panel, turn in product(panels_of(timeline, backend, page), range(1, timeline.last_turn + 1)):
+            view = panel.at(turn)
+            rows = [row.text for block in range(len(view.document)) for row in view.document.rows(block, 60)]
+            text = "\n".join([view.title, view.note, *rows])
+            assert commands_in(text) == set()
+            if literal(MARKUP) in literal(text):
+                shown.add(f"{backend}: {panel.name}")
+    reader.close()
+    assert {"hybrid: raw events", "rag: raw events", "full_context: context log"} <= shown
+
+
+async def test_the_replay_shows_it_as_text(recording: Path, launch: Launch) -> None:
     async with open_replay(replace(launch, recording=recording), (200, 60)) as pilot:
         screen = replay_of(pilot)
-        shown: set[str] = set()
-        for _page in range(3):
-            for turn in range(1, len(screen.timeline.conversation.turns) + 1):
-                screen.move_to(turn)
-                await pilot.pause()
-                assert_nothing_commands(pilot)
-                for pane in screen.architectures.panes:
-                    for view in pane.panels:
-                        if literal(MARKUP) in literal(view.text):
-                            shown.add(f"{pane.backend}: {view.panel.name}")
-            await pilot.press("v")
+        for turn in range(1, len(screen.timeline.conversation.turns) + 1):
+            screen.move_to(turn)
+            await pilot.pause()
+            assert_nothing_commands(pilot)
         assert literal(MARKUP) in literal(screen.query_one("#conversation", LinesView).text)
-        assert {"hybrid: raw events", "rag: raw events", "full_context: context log"} <= shown
 
 
 async def test_the_pages_about_an_answer_show_it_as_text(recording: Path, launch: Launch) -> None:

@@ -11,7 +11,7 @@ from textual.widgets import OptionList
 from memreplay.paths import demo_recording
 from memreplay.tui.launch import Launch
 from memreplay.tui.screens.replay import ReplayScreen
-from memreplay.tui.tour import STEPS
+from memreplay.tui.tour import STEPS, Tour
 from tests.tui.conftest import open_app, until
 from tests.tui.looking import text_of
 
@@ -47,3 +47,11 @@ async def test_the_tour_is_offered_once_and_ends_on_its_key(launch: Launch) -> N
         assert isinstance(pilot.app.screen, ReplayScreen)
         await pilot.press("T")
         assert "of 10" not in toast(pilot)
+
+
+def test_the_tour_names_the_keys_that_the_user_has() -> None:
+    tour = Tour()
+    tour.start()
+    assert "Press space" in tour.words({})
+    assert "Press z" in tour.words({"replay.step": "z"})
+    assert "Press ctrl+p" in tour.words({"replay.step": ""}), "the palette has what has no key"

@@ -115,7 +115,8 @@ class MemreplayApp(TerminalApp):
 
     def _show_tour(self) -> None:
         self.clear_notifications()
-        self.notify(self._tour.words, title=self._tour.title, timeout=_SECONDS_OF_A_STEP, markup=False)
+        words = self._tour.words(self.rebound)
+        self.notify(words, title=self._tour.title, timeout=_SECONDS_OF_A_STEP, markup=False)
 
     # ---- opening -------------------------------------------------------------------------------------------
 

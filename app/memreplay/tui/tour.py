@@ -10,7 +10,8 @@ from typing import Final
 from platformdirs import user_data_path
 
 from memreplay.paths import APPLICATION
-from memreplay.tui.actions import Place
+from memreplay.tui.actions import Place, shown_key
+from memreplay.tui.terminal import Rebound, keys_of
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,14 @@ class Step:
     place: Place
     call: str
     look: str
+
+    def key_now(self, rebound: Rebound) -> str:
+        """The key with the user's own keys applied; the palette if they leave none."""
+        id_ = f"{self.place}.{self.call}"
+        if id_ not in rebound:
+            return self.key
+        keys = keys_of(self.place, rebound)[id_]
+        return shown_key(keys[0]) if keys else "ctrl+p"
 
 
 STEPS: Final[tuple[Step, ...]] = (
@@ -66,17 +75,15 @@ class Tour:
         number = len(STEPS) if self._place is None else self._place + 1
         return f"tour · {min(number, len(STEPS))} of {len(STEPS)}"
 
-    @property
-    def words(self) -> str:
+    def words(self, rebound: Rebound) -> str:
         """What was just done, and the key to press next; T ends the tour in the replay."""
         place = self._place or 0
         seen = (
             STEPS[place - 1].look if place else "Ten keys show what this program is for. T in the replay ends it."
         )
         step = self.step
-        return (
-            f"{seen}\n\nPress {step.key}" if step is not None else f"{seen}\n\nThat was the tour. ? lists all keys."
-        )
+        then = "That was the tour. ? lists all keys." if step is None else f"Press {step.key_now(rebound)}"
+        return f"{seen}\n\n{then}"
 
 
 def was_offered() -> bool:

@@ -320,8 +320,9 @@ class MatrixDocument(Selectable):
         names = max(map(cells, self.matrix.conversations), default=0)
         conversation = min(names, 14 if width >= 110 else 8) if several else 0
         room = left - (type_width + 1) - (conversation + 1 if conversation else 0)
-        cell = min(longest + 2, _WIDEST_CELL, room // count - 1)
-        if cell < 7:
+        # The scores above name the architectures by number: a number says more than the beginning of a name.
+        cell = min(longest + 2, _WIDEST_CELL)
+        if cell > room // count - 1:
             cell = _NARROW_CELL
         if room < count * (cell + 1) and cell == _NARROW_CELL:
             conversation = 0 if width < 60 else conversation
