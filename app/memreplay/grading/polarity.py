@@ -73,5 +73,5 @@ def polarity_of(reply: str, question: str) -> Polarity | None:
     names = frozenset(map(folded, re.findall(r"(?<=\s)[^\W\d_a-zà-ÿ]\w+", question)))
     asked = [token for _, token in content_of(tokens_of(question)) if token.text not in names][1:]
     missing = [one for one in asked if not any(same_token(one, token) for token in tokens_of(said))]
-    stand_ins = set(re.findall(r"\w+", said)) & _PRONOUNS - set(re.findall(r"\w+", folded(question)))
-    return "yes" if asked and len(missing) <= min(len(stand_ins), len(asked) - 1) else None
+    has_pronoun = bool(set(re.findall(r"\w+", said)) & _PRONOUNS - set(re.findall(r"\w+", folded(question))))
+    return "yes" if asked and len(missing) <= min(int(has_pronoun), len(asked) - 1) else None

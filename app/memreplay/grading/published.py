@@ -8,10 +8,8 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from functools import lru_cache
 
-import Stemmer
-
+from memreplay.grading.porter import stem
 from memreplay.grading.replies import without_reasoning
 
 _LEFT_OUT = re.compile(r"\b(?:a|an|the|and)\b")
@@ -46,9 +44,4 @@ def _stemmed_f1(expected: str, answer: str) -> float:
 def _stems(text: str) -> Counter[str]:
     """Stems without articles, "and" and punctuation. A comma joins what it separates, as in the published code."""
     bare = _LEFT_OUT.sub(" ", text.lower().translate(_NO_PUNCTUATION))
-    return Counter(_porter().stemWords(bare.split()))
-
-
-@lru_cache(maxsize=1)
-def _porter() -> Stemmer.Stemmer:
-    return Stemmer.Stemmer("porter")
+    return Counter(map(stem, bare.split()))

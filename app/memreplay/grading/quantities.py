@@ -73,10 +73,12 @@ def _amount(value: float, extra: str = "") -> Token:
 
 def _stands_for_a_number(found: Sequence[Token], index: int) -> bool:
     """Whether "one" or "second" counts something: it is the whole text, or a noun follows."""
-    if index + 1 < len(found):
-        follower = found[index + 1]
+    follower = found[index + 1] if index + 1 < len(found) else None
+    if follower is not None and follower.kind != "mark":
         return follower.kind == "word" and follower.text not in STOP_WORDS
-    return index == 0
+    if index == 0:
+        return follower is None
+    return found[index - 1].text in ("is", "was", "only", "exactly", "es", "era")
 
 
 def _fraction(found: Sequence[Token], index: int) -> tuple[Token | None, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from memreplay.grading.porter import stem
 from memreplay.grading.published import locomo_f1
 
 
@@ -31,3 +32,23 @@ from memreplay.grading.published import locomo_f1
 )
 def test_locomos_f1_follows_its_rules_by_category(category: int, expected: str, reply: str, score: float) -> None:
     assert locomo_f1(category, expected, reply) == pytest.approx(score)
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("played", "play"),
+        ("beautifully", "beauti"),
+        ("psychology", "psycholog"),
+        ("lying", "lie"),
+        ("outings", "outing"),
+        ("as", "as"),
+        ("dies", "die"),
+        ("hopping", "hop"),
+        ("hoped", "hope"),
+        ("relational", "relat"),
+        ("controlled", "control"),
+    ],
+)
+def test_a_word_has_the_stem_that_the_published_code_gives_it(word: str, expected: str) -> None:
+    assert stem(word) == expected
