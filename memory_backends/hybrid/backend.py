@@ -32,7 +32,13 @@ from memory_backends.base import (
     TokenCounter,
 )
 from memory_backends.editing import BY_HAND, KeyEdit, StoreEdit, edited_state
-from memory_backends.hybrid.candidates import Candidate, Heard, candidates_from, candidates_of
+from memory_backends.hybrid.candidates import (
+    Candidate,
+    Heard,
+    candidates_from,
+    candidates_of,
+    question_at_the_end_of,
+)
 from memory_backends.hybrid.consolidation import ConsolidationAgent
 from memory_backends.hybrid.planner import PlannerAgent
 from memory_backends.hybrid.recall import RecallLimits, TierResults, compose
@@ -182,7 +188,7 @@ class HybridBackend(MemoryBackend):
                 whole, *sentences = await self._vectors(exchange.text, *sentences_in(exchange))
                 await parts.verbatim.store(exchange, whole, sentences)
             if self._resources.extractor is None:
-                await self._stage(exchange, self._heard.mark(candidates_of(exchange)))
+                await self._stage(exchange, self._heard.mark(candidates_of(exchange, self._heard.asked)))
                 self._heard.hear(exchange)
         self._observed.add(parts.verbatim.id_of(exchange))
         self._latest = max(filter(None, (self._latest, exchange.said_at)), default=None)
@@ -263,7 +269,11 @@ class HybridBackend(MemoryBackend):
         return [
             *(exchange.text for exchange in exchanges),
             *(sentence for exchange in exchanges for sentence in sentences_in(exchange)),
-            *(candidate.content for exchange in exchanges for candidate in candidates_of(exchange)),
+            *(
+                candidate.content
+                for exchange, before in zip(exchanges, (None, *exchanges), strict=False)
+                for candidate in candidates_of(exchange, question_at_the_end_of(before) if before else "")
+            ),
         ]
 
     def _make(self, namespace: Namespace) -> _Parts:

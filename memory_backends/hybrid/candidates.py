@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -27,9 +28,8 @@ from memory_backends.hybrid.rules.matching import (
     same_value,
     says_no_more,
     slot_part,
-    specific_values,
 )
-from memory_backends.hybrid.rules.pattern import Rule, clean_value
+from memory_backends.hybrid.rules.pattern import clean_value
 from memory_backends.hybrid.rules.statements import RETRACTION
 from memory_backends.retrieval.keyword import terms_of
 from memory_backends.stores.trace import Frozen
@@ -46,34 +46,15 @@ SHORTEST_SENTENCE = 3
 A shorter one (``£268.``) is kept together with the sentence before it.
 """
 
+LONGEST_QUESTION = 160
+"""Characters of a question that is kept with its answer."""
+
 HEDGED = 0.7
 """What certainty is multiplied by when the speaker is not sure."""
-
-ABOUT_SPEAKER = 0.1
-"""What a sentence in the first person adds to the impact of a lone value."""
-
-CORRECTS = 0.1
-"""What taking something back adds to the impact of a lone value."""
-
-SEVERAL_VALUES = 0.05
-"""What each further precise value of the sentence, up to two, adds to the impact of a lone value."""
-
-REPEATED = 0.8
-"""What the impact of a remark is multiplied by that tells nothing new: no precise value, no word unheard before.
-
-It was chosen on LoCoMo conv-26, 30 and 41 and long-02: 55 of 58 remarks that hold an answer pass, and 138 of 183
-that no question needs. On conv-44 and 47 and long-04, 45 of 52 and 163 of 200 do.
-"""
-
-REMARKS = frozenset({"event", "habit", "plan", "decision", "like", "taste of somebody", "name mentioned"})
-"""Rules whose facts are worth little when they are said again in other words."""
 
 MOST_ADVICE = 3
 """Most candidates of one message of an assistant."""
 
-_FIRST_PERSON = re.compile(
-    r"\b(?:I|[Ww]e|[Mm]y|[Oo]urs?|mine|me|us|yo|nosotr[oa]s|[Mm]is?|[Nn]uestr[oa]s?|me|nos|tengo|tenemos|estoy|soy|voy|vamos)\b"
-)
 _HEDGE = re.compile(
     r"\b(?:maybe|perhaps|might|possibly|I\sguess|not\ssure|hypothetically|suppose|quizás?|tal\svez|a\slo\smejor"
     r"|igual)\b",
@@ -88,8 +69,8 @@ class Candidate(Frozen):
     anywhere; a slot of ``several`` values keeps them all. ``taken_back`` is the value that it corrects, where it
     names one; ``revises`` is what it says of earlier statements. ``context`` are the sentences just before it.
     ``certainty`` and ``impact`` are the first two factors of its significance. ``rule`` is what found it:
-    a rule's name, or the model's, which then gives its ``justification``. ``is_new`` is False for a remark
-    whose words were all heard before.
+    a rule's name, or the model's, which then gives its ``justification``. ``news`` is how much it tells, in words
+    that were not heard before, at most 1.
     """
 
     id: str
@@ -109,7 +90,7 @@ class Candidate(Frozen):
     said_at: datetime | None
     rule: str
     justification: str | None = None
-    is_new: bool = True
+    news: float = 1.0
 
     @property
     def is_instruction(self) -> bool:
@@ -125,32 +106,39 @@ class Candidate(Frozen):
     def reading(self) -> str:
         """One sentence's beginning: what was read in it, and by what."""
         if self.justification is None:
-            return f"Rule “{self.rule}” read {self.value!r}{'' if self.is_new else ', which tells nothing new'}"
+            return f"Rule “{self.rule}” read {self.value!r}{'' if self.news == 1 else ', which tells little new'}"
         return f"{self.rule} read {self.value!r} ({self.justification})"
 
 
 class Heard:
-    """The words and figures that a conversation has had so far."""
+    """How often a conversation has had each word and figure so far, and the question with which it stopped."""
 
     def __init__(self) -> None:
-        self._told: set[str] = set()
+        self._times: Counter[str] = Counter()
+        self.asked = ""
 
     def mark(self, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-        """The candidates; remarks of words that were all heard before are not new."""
+        """The candidates, each with how much it tells.
+
+        A word tells the less the oftener it was heard: 1, 1/2, 1/3 … of a new word. What has a slot, corrects or
+        changes something tells enough in itself.
+        """
         return tuple(
-            candidate.model_copy(update={"is_new": False}) if self._is_repeated(candidate) else candidate
+            candidate.model_copy(update={"news": min(self._news_of(candidate), 1.0)})
+            if candidate.slot is None and candidate.revises == "none" and not candidate.is_correction
+            else candidate
             for candidate in candidates
         )
 
     def hear(self, exchange: Exchange) -> None:
         """Remember what an exchange told."""
         for message in exchange.messages:
-            self._told |= _told_in(message.text)
+            self._times.update(_told_in(message.text))
+        self.asked = question_at_the_end_of(exchange)
 
-    def _is_repeated(self, candidate: Candidate) -> bool:
-        is_remark = candidate.rule in REMARKS and candidate.revises == "none" and not candidate.is_correction
+    def _news_of(self, candidate: Candidate) -> float:
         said = candidate.content.removeprefix(f"{candidate.said_by}: ")
-        return is_remark and not specific_values(said) and _told_in(said) <= self._told
+        return round(sum(1 / (1 + self._times[told]) for told in _told_in(said)), 4)
 
 
 def _told_in(text: str) -> frozenset[str]:
@@ -158,16 +146,29 @@ def _told_in(text: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=2048)
-def candidates_of(exchange: Exchange) -> tuple[Candidate, ...]:
+def candidates_of(exchange: Exchange, asked: str = "") -> tuple[Candidate, ...]:
     """The candidates of an exchange, in the order in which they were said. Ids are ``turn-number.place``.
 
-    Their texts are embedded ahead, so that they are asked for twice.
+    ``asked`` is the question just before it: a reply of a word or two says little without it. The texts of
+    candidates are embedded ahead, so that they are asked for twice.
     """
     present = frozenset(message.label for message in exchange.messages)
-    return tuple(candidate for message in exchange.messages for candidate in _of_message(message, present))
+    before = (asked, *("" for _ in exchange.messages[1:]))
+    return tuple(
+        candidate
+        for message, question in zip(exchange.messages, before, strict=True)
+        for candidate in _of_message(message, present, question)
+    )
 
 
-def _of_message(message: Message, present: frozenset[str]) -> Iterator[Candidate]:
+def question_at_the_end_of(exchange: Exchange) -> str:
+    """The question with which an exchange ends, if it is short enough to stand beside its answer."""
+    sentences = sentences_of(exchange.messages[-1].text)
+    last = sentences[-1] if sentences else ""
+    return last if last.endswith("?") and len(last) <= LONGEST_QUESTION else ""
+
+
+def _of_message(message: Message, present: frozenset[str], asked: str) -> Iterator[Candidate]:
     seen: set[tuple[str | None, str]] = set()
     said_before: list[str] = []
     heading: str | None = None
@@ -178,7 +179,8 @@ def _of_message(message: Message, present: frozenset[str]) -> Iterator[Candidate
         sentence = whole[:LONGEST_SENTENCE]
         taken_back = value_taken_back(sentence) or value_put_right(said_before)
         is_short = len(sentence.split()) < SHORTEST_SENTENCE
-        content = f"{said_before[-1]} {sentence}" if is_short and said_before else sentence
+        led_to_it = said_before[-1] if said_before else f"({asked})" if asked else ""
+        content = f"{led_to_it} {sentence}" if is_short and led_to_it else sentence
         if heading is not None and not content.startswith(heading):
             content = f"{heading} {content}"
         heading = sentence if is_heading(sentence) else heading
@@ -187,7 +189,7 @@ def _of_message(message: Message, present: frozenset[str]) -> Iterator[Candidate
         just_before = said_before[-1 - REACH : -1]
         has_slot = instructs = False
         for rule, slot, value in _in_order(matches_in(sentence, who, rules), taken_back):
-            if rule.slot is None and (has_slot or (is_short and len(said_before) == 1)):
+            if rule.slot is None and (has_slot or (is_short and content == sentence)):
                 continue
             if rule.name == RETRACTION:
                 if taken_back is None or not same_value(value, taken_back):
@@ -216,7 +218,7 @@ def _of_message(message: Message, present: frozenset[str]) -> Iterator[Candidate
                 value=value,
                 several=rule.several,
                 certainty=round(rule.certainty * (HEDGED if _HEDGE.search(sentence) else 1.0), 4),
-                impact=_impact(rule, sentence, corrects),
+                impact=rule.impact,
                 is_correction=corrects,
                 taken_back=taken_back,
                 revises=revision_in(sentence, just_before),
@@ -226,15 +228,6 @@ def _of_message(message: Message, present: frozenset[str]) -> Iterator[Candidate
                 said_at=message.said_at,
                 rule=rule.name,
             )
-
-
-def _impact(rule: Rule, sentence: str, corrects: bool) -> float:
-    """How much a fact matters: by its rule's kind; of a lone value, also by what else its sentence tells."""
-    if rule.kind != "value":
-        return rule.impact
-    values = min(len(specific_values(sentence)), 3)
-    more = ABOUT_SPEAKER * bool(_FIRST_PERSON.search(sentence)) + SEVERAL_VALUES * max(values - 1, 0)
-    return round(rule.impact + more + CORRECTS * corrects, 4)
 
 
 def speaker_slot(message: Message) -> str:

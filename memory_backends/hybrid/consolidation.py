@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_backends.base import Clock, Namespace, TextEmbedder
-from memory_backends.hybrid.candidates import REPEATED, Candidate
+from memory_backends.hybrid.candidates import Candidate
 from memory_backends.hybrid.known_facts import KnownFacts
 from memory_backends.hybrid.planner import PlannerAgent, staged_candidates
 from memory_backends.hybrid.rules.matching import is_of_a_kind, same_value, says_no_more
@@ -147,7 +147,7 @@ class ConsolidationAgent:
     def _factors(self, candidate: Candidate, dropped: dict[str, int], now: datetime | None) -> SignificanceFactors:
         age, accesses = age_in_days(candidate.said_at, now), dropped.get(_gist(candidate), 0)
         # What was dropped before is not known, so that saying it again is no repetition.
-        impact = candidate.impact if candidate.is_new or accesses else round(candidate.impact * REPEATED, 4)
+        impact = candidate.impact if accesses else round(candidate.impact * candidate.news, 4)
         return factors_of(candidate.certainty, impact, age, accesses)
 
     async def _vectors(self, candidates: Sequence[Candidate]) -> dict[str, NDArray[np.float32]]:

@@ -17,18 +17,21 @@ The constants were chosen on LoCoMo conv-26, 30 and 41, two long histories and c
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory_backends.hybrid.candidates import Candidate
-from memory_backends.hybrid.rules.corrections import Revision
+from memory_backends.hybrid.rules.corrections import Revision, gives_a_result, revision_in
 from memory_backends.hybrid.rules.figures import UNITS, Figure, figures_in
 from memory_backends.hybrid.rules.matching import sort_of
 from memory_backends.hybrid.rules.pattern import CAP, LazyPattern
 from memory_backends.hybrid.rules.personal import ONE_AT_A_TIME, PEOPLE, RELATIONS, REPORTS
-from memory_backends.retrieval.keyword import terms_of
+from memory_backends.retrieval.keyword import language_of, terms_in, terms_of
 from memory_backends.text import MONTHS, SPELLED, WEEKDAYS, numbers_in
 
 Vector = NDArray[np.float32]
@@ -37,48 +40,25 @@ ASSISTANT = "AI"
 """The label of an assistant, and not of the second of two people."""
 
 NAMED_COSINE = 0.25
-NAMED_COSINE_BY_CHANCE = 0.4
-"""Cosine from which a statement is about the fact whose old value it names; and where the value is a mere word or a
-bare number, which other facts may tell by chance."""
-
-
-@dataclass(frozen=True)
-class Likeness:
-    """How much two statements share: a cosine, and a share and a number of the words that tell their matter."""
-
-    cosine: float
-    overlap: float
-    words: int = 1
-
-
-SAME_LEAD: dict[Revision, float] = {"corrected": 0.3, "changed": 0.4, "none": 0.7}
-"""Cosine that a statement needs with a fact whose value is said of the same word, or is of a telling sort."""
-
-SAME_MATTER: dict[Revision, Likeness] = {
-    "corrected": Likeness(0.4, 0.3),
-    "changed": Likeness(0.5, 0.5, words=2),
-    "none": Likeness(0.7, 0.6, words=2),
-}
-"""What any other statement needs to share, by whether it says that something was wrong or has changed."""
-
-FEW_WORDS = 2
-FEW_WORDS_COSINE = 0.75
-"""Statements of so few words ("My pay. £14.20") are of one matter by one of them, if the cosine is so high."""
-
-DENIED = Likeness(0.5, 0.6, words=2)
-"""What a denial needs to share with the fact that it ends."""
-
-LEAST_MUTUAL = 0.3
-"""Share of a statement's own words that a fact which it denies has: a long story denies little."""
-
-RAMBLING = 10
-"""Words of matter from which a statement tells several things at once, so that a fact must share more of them."""
-
 NAMED_COSINE_ALONE = 0.45
-"""Cosine from which a mere word that is taken back is enough."""
+"""Cosine from which a statement is about the fact whose old value it names; and where the value is a mere word."""
 
-SHORTEST_TELLING = 3
-"""Characters of an amount, a time or a date in full."""
+SAME_SUBJECT: dict[Revision, float] = {"corrected": 0.3, "changed": 0.3, "none": 0.8}
+"""Share of what a later clause is about that an older one says too, by what the later one says of it."""
+
+LEAST_COSINE: dict[Revision, float] = {"corrected": 0.3, "changed": 0.45, "none": 0.45}
+"""Cosine that two statements with values of one sort need besides."""
+
+AT_HAND = 6
+"""Turns back to which a correction refers that has no subject ("Sorry, 16.", "The 21st, not the 27th")."""
+
+FEW_WORDS = 3
+"""Words of matter up to which a single shared one is enough for a denial."""
+
+DENIED = 0.6
+LEAST_MUTUAL = 0.3
+DENIED_COSINE = 0.5
+"""Share of a fact's words that a denial of it has, share of its own words that the fact has, and their cosine."""
 
 MOST_TIMES = 3.0
 """A figure that has changed is at most so many times the old one, or the old one so many times the new."""
@@ -93,10 +73,11 @@ _IN_ANY_MATTER = frozenset(
         "yo mi mis me nos nuestro nuestra tu su sus le les lo la los las se ya ahora final desde semana hoy ayer",
         "va van voy viene vienen dice dijo ha han he hay es son era fue más menos otra otro vez solo también muy",
         "re ve ll don didn about usual were wrong since used so then too very call called name que pero y o",
-        "si como media medio due deadline así asi",
+        "si como media medio due deadline así asi sorry meant mean mistake mistaken correction update oops",
+        "put way thing things",
     )
     for word in (*line.split(), *MONTHS, *WEEKDAYS, *SPELLED, *UNITS)
-    for term in (*terms_of(word), word)
+    for term in (*terms_in(word, "english"), *terms_in(word, "spanish"), word)
 )
 """Words that say nothing of what a sentence is about; nor do dates and numbers."""
 
@@ -108,6 +89,7 @@ class _Known:
     id: str
     said_by: str
     said: str
+    turn: int
     slot: str | None
     value: str
     turns: frozenset[str]
@@ -128,6 +110,7 @@ class _Known:
             id=id_,
             said_by=candidate.said_by,
             said=said,
+            turn=candidate.turn_number,
             slot=candidate.slot,
             value=candidate.value,
             turns=frozenset(candidate.sources),
@@ -139,6 +122,10 @@ class _Known:
             denies=bool(_DENIAL.search(said)),
             vector=vector,
         )
+
+    def is_soon_after(self, fact: _Known) -> bool:
+        """Whether what the other says is still at hand."""
+        return self.turn - fact.turn <= AT_HAND
 
     def tells(self, value: str) -> bool:
         """Whether it tells a value: all its numbers, or, where it has none, all its words."""
@@ -160,11 +147,15 @@ class KnownFacts:
 
     def __init__(self) -> None:
         self._facts: dict[str, _Known] = {}
+        self._having: defaultdict[str, set[str]] = defaultdict(set)
 
     def add(self, id_: str, candidate: Candidate, vector: Vector) -> None:
         """Keep a fact that was written. Writing it again replaces it."""
         self._facts.pop(id_, None)
         self._facts[id_] = _Known.of(id_, candidate, vector)
+        known = self._facts[id_]
+        for word in known.matter | {figure.sort for figure in known.figures}:
+            self._having[word].add(known.said)
 
     def end(self, id_: str) -> None:
         """Forget a fact that no longer holds."""
@@ -178,81 +169,123 @@ class KnownFacts:
         return not fact.matter.isdisjoint(new.matter) or (not fact.matter and len(new.matter) == 1)
 
     def ended_by(self, candidate: Candidate, vector: Vector) -> str | None:
-        """The id of the fact that a candidate ends, if any; of several the likest, and of equal ones the latest."""
-        if candidate.said_by == ASSISTANT or candidate.is_instruction:
+        """The id of the fact that a candidate ends, if any."""
+        if candidate.said_by == ASSISTANT:
             return None
         new = _Known.of("", candidate, vector)
         earlier = [
             fact for fact in self._facts.values() if fact.said_by == new.said_by and not fact.turns & new.turns
         ]
+        if candidate.is_instruction:
+            earlier = [fact for fact in earlier if fact.slot == candidate.slot]
         if candidate.taken_back is not None:
-            named = _likest([fact for fact in earlier if _names(new, candidate.taken_back, fact)], new)
+            named = self._named(new, candidate.taken_back, earlier)
             if named is not None or candidate.retracts:
                 return named
+        if candidate.is_instruction:
+            return None
+        told_anew = self._told_anew(candidate, new, earlier)
+        if told_anew is not None:
+            return told_anew
+        return _likest(
+            [fact for fact in earlier if _denies(candidate, new, fact) or _succeeds(candidate, new, fact)], new
+        )
+
+    def _named(self, new: _Known, old_value: str, earlier: Sequence[_Known]) -> str | None:
+        """The fact whose value is named as the old one: the only one that tells it, or the likest of those."""
+        telling = [fact for fact in earlier if fact.tells(old_value)]
+        if len(telling) == 1 and _is_telling(old_value) and new.is_soon_after(telling[0]):
+            return telling[0].id
+        least = NAMED_COSINE if _is_telling(old_value) else NAMED_COSINE_ALONE
+        is_bare = old_value.isdigit()
         return _likest(
             [
                 fact
-                for fact in earlier
-                if _gives_another_value(candidate, new, fact)
-                or _denies(candidate, new, fact)
-                or _succeeds(candidate, new, fact)
+                for fact in telling
+                if _cosine(new, fact) >= least and not (is_bare and new.matter.isdisjoint(fact.matter))
             ],
             new,
         )
 
+    def _told_anew(self, candidate: Candidate, new: _Known, earlier: Sequence[_Known]) -> str | None:
+        """The fact whose value the candidate tells anew: of the same sort and the same subject, and no other is.
 
-def _names(new: _Known, old_value: str, fact: _Known) -> bool:
-    if not fact.tells(old_value):
-        return False
-    if _is_telling(old_value):
-        return _cosine(new, fact) >= NAMED_COSINE
-    shared = (new.matter & fact.matter) - frozenset(terms_of(old_value))
-    if _cosine(new, fact) >= NAMED_COSINE_ALONE and not numbers_in(old_value):
-        return True
-    return bool(shared) and _cosine(new, fact) >= NAMED_COSINE_BY_CHANCE
+        A correction may tell the wrong value beside the right one, or have no subject and refer to what was just
+        said.
+        """
+        said = candidate.content.removeprefix(f"{candidate.said_by}: ")
+        told = {(figure.sort, figure.value) for figure in new.figures}
+        best: dict[str, float] = {}
+        for fact in earlier:
+            if candidate.revises != "corrected" and _is_of_another(said, fact):
+                continue
+            known = {(figure.sort, figure.value) for figure in fact.figures}
+            for figure in new.figures:
+                if (figure.sort, figure.value) in known:
+                    continue
+                revises = _revision(candidate, figure)
+                if revises is None:
+                    continue
+                for old in fact.figures:
+                    if not _may_follow(figure, old):
+                        continue
+                    if revises != "corrected" and old.is_past:
+                        continue
+                    is_named = revises == "corrected" and (old.sort, old.value) in told
+                    is_only_one = figure.is_telling and len(self._having[figure.sort]) == 1
+                    is_sure = is_named or is_only_one
+                    share = 1.0 if is_sure else self._same_subject(figure, old, candidate, new, fact)
+                    if share >= SAME_SUBJECT[revises] and (is_named or _cosine(new, fact) >= LEAST_COSINE[revises]):
+                        best[fact.id] = max(best.get(fact.id, 0.0), share)
+        if not best:
+            return None
+        most = max(best.values())
+        return [id_ for id_, share in best.items() if share == most][-1]
+
+    def _same_subject(self, figure: Figure, old: Figure, candidate: Candidate, new: _Known, fact: _Known) -> float:
+        """How much of what a value is said of, the older clause says too; rare words weigh more.
+
+        0 where the older one is mostly about something else.
+        """
+        about, of_old = _about(figure, new, candidate.context), _about(old, fact)
+        if not about:
+            return float(candidate.revises == "corrected" and new.is_soon_after(fact))
+        shared = self._weight(about & of_old)
+        if not shared or shared < LEAST_MUTUAL * self._weight(of_old):
+            return 0.0
+        return shared / self._weight(about)
+
+    def _weight(self, words: Iterable[str]) -> float:
+        return sum(1 / sqrt(max(len(self._having[word]), 1)) for word in words)
+
+
+def _revision(candidate: Candidate, figure: Figure) -> Revision | None:
+    """What a value says of an earlier one; None where it is likely to be just another value.
+
+    What happens on another day is mostly something else, unless the clause itself says that the day has changed.
+    Without any sign of a change, only what is said to be so takes the place of a value.
+    """
+    revises = candidate.revises
+    if figure.sort in ("date", "weekday") and revises == "changed":
+        return revision_in(figure.clause)
+    if figure.sort in ("date", "weekday") and revises == "none":
+        return None
+    return None if revises == "none" and (figure.is_past or not figure.is_stated) else revises
+
+
+def _about(figure: Figure, known: _Known, context: str = "") -> frozenset[str]:
+    """The words that say what a value is said of: those of its clause, else of its statement or of what led to it.
+
+    What it counts is one of them, if that is telling.
+    """
+    of_clause = frozenset(terms_in(figure.clause, language_of(known.said)))
+    sort = {figure.sort} if figure.is_telling else set()
+    return (known.matter & of_clause or known.matter or _matter(context)) | sort
 
 
 def _is_telling(value: str) -> bool:
-    """Whether a value is hardly met by chance: an amount, a time, a date in full, or a name."""
-    if sort_of(value) is not None:
-        return not numbers_in(value) or len(value) >= SHORTEST_TELLING
-    return value[:1].isupper()
-
-
-def _gives_another_value(candidate: Candidate, new: _Known, fact: _Known) -> bool:
-    if candidate.revises != "corrected" and _is_of_another(
-        candidate.content.removeprefix(f"{candidate.said_by}: "), fact
-    ):
-        return False
-    told = {(figure.sort, figure.value) for figure in fact.figures}
-    return any(
-        _may_follow(figure, old) and _is_of_one_matter(candidate, figure, old, new, fact)
-        for figure in new.figures
-        if (figure.sort, figure.value) not in told
-        for old in fact.figures
-    )
-
-
-def _is_of_one_matter(candidate: Candidate, figure: Figure, old: Figure, new: _Known, fact: _Known) -> bool:
-    """Whether two values of one sort are said of the same: by the word before them, their sort, or the rest."""
-    revises, cosine = candidate.revises, _cosine(new, fact)
-    is_same_lead = bool(figure.lead) and figure.lead == old.lead
-    is_day = figure.sort in ("date", "weekday")
-    if is_day and (revises == "none" or not new.matter):
-        return False
-    if len(new.matter) > RAMBLING and len(new.matter & fact.matter) < LEAST_MUTUAL * len(fact.matter) + 1:
-        return False
-    if is_same_lead or figure.is_telling:
-        return cosine >= SAME_LEAD[revises]
-    around = new.matter if revises == "none" or is_day else new.matter | _matter(candidate.context)
-    shared, smaller = len(around & fact.matter), min(len(new.matter), len(fact.matter))
-    needed = SAME_MATTER[revises]
-    if revises == "changed" and shared and new.matter:
-        if figure.sort == "called" or (figure.sort.startswith("amount") and new.names & fact.names):
-            return cosine >= SAME_LEAD[revises]
-        if max(len(new.matter), len(fact.matter)) <= FEW_WORDS:
-            return cosine >= FEW_WORDS_COSINE and not is_day
-    return shared >= max(needed.overlap * smaller, needed.words) and cosine >= needed.cosine
+    """Whether a value is hardly met by chance: a number, an amount, a time, a date, or a name."""
+    return bool(numbers_in(value)) or sort_of(value) is not None or value[:1].isupper()
 
 
 def _denies(candidate: Candidate, new: _Known, fact: _Known) -> bool:
@@ -260,14 +293,9 @@ def _denies(candidate: Candidate, new: _Known, fact: _Known) -> bool:
     if new.denies == fact.denies or candidate.revises == "none":
         return False
     shared = len(new.matter & fact.matter)
-    if (
-        shared
-        and max(len(new.matter), len(fact.matter)) <= FEW_WORDS + 1
-        and _cosine(new, fact) >= FEW_WORDS_COSINE
-    ):
-        return True
-    is_mutual = shared >= DENIED.overlap * len(fact.matter) and shared >= LEAST_MUTUAL * len(new.matter)
-    return is_mutual and shared >= DENIED.words and _cosine(new, fact) >= DENIED.cosine
+    is_mutual = shared >= DENIED * len(fact.matter) and shared >= LEAST_MUTUAL * len(new.matter)
+    is_one_word = shared == 1 and max(len(new.matter), len(fact.matter)) > FEW_WORDS
+    return bool(shared) and is_mutual and not is_one_word and _cosine(new, fact) >= DENIED_COSINE
 
 
 _DENIAL = LazyPattern(r"\b(?:not|no\slonger|never|cannot|nunca|ya\sno|no)\b|n['’]t\b", re.IGNORECASE)
@@ -295,6 +323,8 @@ def _is_of_another(said: str, fact: _Known) -> bool:
     subject = _SUBJECT.match(fact.said)
     if subject and frozenset(terms_of(subject[1])).isdisjoint(terms_of(said)) and _FIRST_PERSON.match(said):
         return True
+    if gives_a_result(said):
+        return False
     owners = [match["owner"] for match in _OWNER.finditer(said)]
     owners += [match[1] for match in _POSSESSED.finditer(said) if not fact.words.isdisjoint(terms_of(match[2]))]
     return any(frozenset(terms_of(owner)) - fact.words for owner in owners)

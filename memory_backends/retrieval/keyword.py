@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import Stemmer
@@ -47,10 +48,19 @@ _SPANISH_SHARE = 0.15
 @lru_cache(maxsize=8192)
 def terms_of(text: str) -> tuple[str, ...]:
     """The stemmed words of a text without stop words, in order. The stemmer follows the text's language."""
+    return terms_in(text, language_of(text))
+
+
+def language_of(text: str) -> Literal["english", "spanish"]:
+    """Which of the two languages a text is in, by its small words."""
     words = _WORD.findall(text.casefold())
     spanish = sum(word in _SPANISH_ONLY for word in words) >= max(1, _SPANISH_SHARE * len(words))
-    language = "spanish" if spanish else "english"
-    kept = [word for word in words if word not in _STOP_WORDS[language]]
+    return "spanish" if spanish else "english"
+
+
+def terms_in(part: str, language: Literal["english", "spanish"]) -> tuple[str, ...]:
+    """The same of a part of a text, which is too short to tell its language by itself."""
+    kept = [word for word in _WORD.findall(part.casefold()) if word not in _STOP_WORDS[language]]
     return tuple(Stemmer.Stemmer(language).stemWords(kept))
 
 

@@ -37,7 +37,8 @@ _ARTICLE = (
 )
 _PRECISE = rf"(?:{DATE}|{CLOCK}|{AMOUNT}|{NUMBER_WORD}\b|[€$£]?\d[\w€%:./,-]*\w|\d|{PROPER})"
 _WORDS = (
-    r"[\w-]+(?:\s(?!(?:any|but|and|so|it|now|because|since|when|if|as|for|ya|sino|pero|y|porque|que)\b)[\w-]+)?"
+    r"[\w-]+(?:\s(?!(?:any|but|and|so|it|now|because|since|when|if|as|for|by|in|on|at|to|of|with|from|he|she|they|my"
+    r"|ya|sino|pero|y|porque|que)\b)[\w-]+)?"
 )
 _CLAUSE_ENDS = r"(?=\s?(?:[.,;:!?)–—]|any\s?more\b|any\slonger\b|$))"
 _STOPS = rf"(?:{_CLAUSE_ENDS}|(?=\s(?:in|on|last|this|after|for|hace|en|desde)\b))"
@@ -80,6 +81,10 @@ RETRACTED = (
     LazyPattern(
         r"(?:^|[,.;:–—]\s|\b(?:so|please|just|and|but|pero|y)\s)(?i:forget|ignore|scratch|never\smind|olvida)"
         rf"\s(?!(?:it|that|what|me|you|about|to|lo)\b){_OLD_WORDS}"
+    ),
+    LazyPattern(
+        r"\b(?i:forget|ignore|scratch|scrap|drop|never\smind|olvida|olvídate\sde)\s(?:(?:it|that|this|what\sI\ssaid|lo)\s)?"
+        rf"(?:about|de)\s{_OLD_WORDS}"
     ),
     LazyPattern(rf"(?:n['’]t|\bnot|\bcannot|\bnever)\s{_WITHIN}\b{_OLD}\s(?:any\s?more|any\slonger|now)\b"),
     LazyPattern(
@@ -184,6 +189,18 @@ _PUTS_RIGHT = LazyPattern(
     re.IGNORECASE,
 )
 
+_RESULT = LazyPattern(
+    r"\b(?!(?:is|are|was|were|in|on|at|of|by|and|or|for|from|with|to)\b)\w+\s(?:(?:the|my|our|his|her)\s(?:\w+\s){1,3}?|it\s|them\s)"
+    rf"(?:up\s|down\s|back\s|forward\s|over\s)?to\s(?:the\s)?(?:{DATE}|{CLOCK}|{AMOUNT}|[$€£]?\d)",
+    re.IGNORECASE,
+)
+
+
+def gives_a_result(sentence: str) -> bool:
+    """Whether somebody brings something to a value: "my doctor raised the dose to 75 mg"."""
+    return bool(_RESULT.search(sentence))
+
+
 Revision = Literal["none", "changed", "corrected"]
 """What a statement says of an earlier one: nothing; that things have changed; that it was wrong."""
 
@@ -202,7 +219,7 @@ def revision_in(sentence: str, before: Sequence[str] = ()) -> Revision:
 def _revision_by(sentence: str) -> Revision:
     if _PUTS_RIGHT.search(sentence):
         return "corrected"
-    return "changed" if _CHANGE.search(sentence) else "none"
+    return "changed" if _CHANGE.search(sentence) or gives_a_result(sentence) else "none"
 
 
 def is_correction(sentence: str) -> bool:

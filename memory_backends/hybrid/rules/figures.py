@@ -43,7 +43,7 @@ _FORMS: tuple[tuple[str, LazyPattern], ...] = (
     (
         "time",
         LazyPattern(
-            rf"\b(?i:open|opens|close|closes|at|until|till|by|starts?|begins?|finishes)\s(?P<value>(?:[01]?\d|2[0-3])\.[0-5]\d)\b"
+            rf"\b(?i:open|opens|close|closes|at|until|till|by|starts?|begins?|finishes)\s(?:at\s)?(?P<value>(?:[01]?\d|2[0-3])(?:\.[0-5]\d\b|(?=[.,;!?]|$)))"
             rf"|\ba\slas?\s(?P<hour>(?:{NUMBER_WORD}|una|\d{{1,2}})(?:\sy\s(?:media|cuarto|\w+)|\smenos\s\w+)?)"
         ),
     ),
@@ -61,7 +61,7 @@ _FORMS: tuple[tuple[str, LazyPattern], ...] = (
         "called",
         LazyPattern(
             r"(?:\b(?P<noun>(?!(?:it|is|was|be|and|now|also|are)\b)[a-zà-ÿ]{3,})\s)?(?:(?:it['’]?s|is|was|now)\s)*"
-            rf"(?:called|named|titled|se\sllama|llamad[oa])\s(?:the\s)?(?P<value>{PROPER}|{QUOTED})"
+            rf"(?:called|named|titled|se\sllama|llamad[oa])\s(?:the\s)?(?![A-Z]+\b)(?P<value>{PROPER}|{QUOTED})"
         ),
     ),
     ("amount", LazyPattern(rf"\b(?P<value>{_NUMBER})\sof\s(?P<noun>us|them)\b")),
@@ -78,7 +78,19 @@ _FORMS: tuple[tuple[str, LazyPattern], ...] = (
             r"\b(?P<noun>[A-Za-z][\w+-]{1,24})\s(?:version\s|on\s|is\s)?v?(?P<value>\d+(?:\.\d+){1,3})\b(?![%\s]?[a-z%])"
         ),
     ),
-    ("name", LazyPattern(r"(?P<value>\b[a-z][a-z0-9]*(?:[._][a-z0-9]+)+\b)")),
+    ("address", LazyPattern(r"(?<![\w.])(?P<value>\d{1,3}(?:\.\d{1,3}){3})(?![\w.])")),
+    (
+        "name",
+        LazyPattern(
+            r"(?P<value>\b[a-z][a-z0-9]*(?:[._][a-z0-9]+)+\b|\b(?=[a-z-]*\d)[a-z][a-z0-9]*(?:-[a-z0-9]+)+\b)"
+        ),
+    ),
+    (
+        "who",
+        LazyPattern(
+            rf"\b[a-zà-ÿ]{{2,}}\s(?:is|are|will\sbe|es|son|será)\s(?:now\s|ahora\s)?(?P<value>{PROPER})(?=[.,;!]|$|\s(?:now|from|until)\b)"
+        ),
+    ),
 )
 """Forms of precise values, the surest first: a stretch of text is read once."""
 
@@ -88,12 +100,16 @@ class Figure:
     """A precise value. ``value`` is canonical: without grouping, folded.
 
     ``sort`` is what it counts or names, ``lead`` the word that it is said of (``open`` of "we open at 9:30"), empty
-    where that word says little.
+    where that word says little. ``clause`` is the clause that tells it, ``is_past`` whether of what
+    happened, ``is_stated`` whether of what is so.
     """
 
     sort: str
     lead: str
     value: str
+    clause: str
+    is_past: bool
+    is_stated: bool
 
     @property
     def is_telling(self) -> bool:
@@ -158,12 +174,41 @@ def figures_in(text: str) -> tuple[Figure, ...]:
             start, end = match.span(group)
             if any(start < last and first < end for first, last in taken):
                 continue
+            if kind in ("amount", "money") and _DIFFERENCE.search(text[:start]):
+                continue
             taken.append((start, end))
             value = clean_value(match[group])
             sort = _sort_of(kind, value, match)
             lead = match["noun"] or "" if kind == "called" else _lead(text[:start])
-            found.append(Figure(sort, lead.casefold(), _canonical(sort, value)))
+            clause = _clause_around(text, start, end)
+            is_stated = bool(_STATES.search(clause))
+            is_past = not is_stated and bool(_PAST.search(clause))
+            found.append(Figure(sort, lead.casefold(), _canonical(sort, value), clause, is_past, is_stated))
     return tuple(found)
+
+
+_DIFFERENCE = LazyPattern(r"\b(?:by|another|extra|más\sde)\s$", re.IGNORECASE)
+"""A figure after it says by how much something differs; a date after "by" is a value."""
+
+_CLAUSE_ENDS = LazyPattern(
+    r"[.!?;:,()…](?=\s|$)|\s[-–—]+\s|\s(?:so|because|but|since|which|and|though|pero|porque|así\sque|aunque|y)\s"
+)
+_STATES = LazyPattern(
+    r"\b(?:is|are|will\sbe|costs?|makes|goes|leaves|starts?|opens?|closes?|runs?|takes|works?|es|son|está|cuesta|sale|empieza)\b"
+    r"|['’](?:s|re|m)\b|=",
+    re.IGNORECASE,
+)
+_PAST = LazyPattern(
+    r"\b(?:was|were|had|did|took|paid|(?<!ve\s)(?<!have\s)got|went|made|came|said|gave|bought|sold|ran|fell|told|rang|left|lost|met|saw|sent|began|spoke|wrote|held|kept|drove|flew|\w{3,}ed|era|eran|fue|fueron|tenía|\w{3,}ó)\b",
+    re.IGNORECASE,
+)
+
+
+def _clause_around(text: str, start: int, end: int) -> str:
+    """The clause of a stretch of text."""
+    before = max((match.end() for match in _CLAUSE_ENDS.finditer(text[:start])), default=0)
+    after = _CLAUSE_ENDS.search(text[end:])
+    return text[before : end + after.start() if after else len(text)]
 
 
 def _lead(before: str) -> str:
@@ -177,7 +222,7 @@ def _sort_of(kind: str, value: str, match: re.Match[str]) -> str:
     """The kind with what is counted and by what: ``money per month``, ``amount of nets``, ``label of plot``."""
     groups = match.groupdict()
     of = groups.get("noun") or ""
-    if kind == "called":
+    if kind in ("called", "who", "address"):
         return kind
     if kind == "amount" and not of:
         words = re.findall(r"[^\W\d_]+|[%°]\w?", value)
@@ -196,7 +241,7 @@ def _canonical(sort: str, value: str) -> str:
     kind = sort.partition(" ")[0]
     if kind == "weekday":
         return " ".join(sorted(word for word in folded_words(value).split() if word.removesuffix("s") in _DAYS))
-    if kind in ("label", "version", "name", "called", "time"):
+    if kind in ("label", "version", "name", "called", "time", "address", "who"):
         return " ".join(sorted(numbers_in(value))) if kind == "time" else value.casefold()
     numbers = sorted(numbers_in(value))
     if kind == "date":

@@ -65,7 +65,7 @@ def says_no_more(new: str, old: str) -> bool:
     return f" {folded_words(new)} " in f" {folded_words(old)} "
 
 
-RULES: tuple[Rule, ...] = (*personal.RULES, *statements.RULES, *values.RULES)
+RULES: tuple[Rule, ...] = (*personal.RULES, *statements.RULES, *values.RULES, *statements.REST)
 """What people say, in the order of trial. A fact without a slot gives way to one with a slot before it."""
 
 ADVICE: tuple[Rule, ...] = values.ADVICE
@@ -129,6 +129,14 @@ _SLOT_OF_ATTRIBUTE = {
 """Where an attribute that has a slot of its own under another name belongs."""
 
 _SPECIFIC = LazyPattern(SPECIFIC)
+_LOWER_I = re.compile(r"\bi(?=\s|['’](?:m|d|ve|ll)\b)")
+_UNREAL = re.compile(
+    r"\b(?:(?:if|wish)\s(?:I|we|you|he|she|it|they)\s(?:had|were|was|could|won)|what\sif|as\sif|imagine|why\sdon['’]?t\s(?:I|we)"
+    r"|I['’]d\slove\sto|(?:si|ojalá)\s(?:\w+\s)?(?:fuer|fues|tuvier|tuvies|pudier|pudies)\w+)\b",
+    re.I,
+)
+"""What is imagined or wished."""
+
 _TOO = re.compile(r"\s(?:too|as\swell|so\smuch|a\slot|also|también|mucho)$", re.I)
 
 _CODE = re.compile(
@@ -193,6 +201,7 @@ def specific_values(sentence: str) -> list[str]:
 
 def matches_in(sentence: str, who: str, rules: Sequence[Rule] = RULES) -> Iterator[Match]:
     """What the rules read in a sentence of ``who``, in the order of the rules."""
+    sentence = _LOWER_I.sub("I", sentence)
     asks = sentence.rstrip("\"'”»)").endswith("?")
     tells_by_itself = not (_CODE.search(sentence) or _ANNOUNCES.search(sentence))
     patterns, sieve = _patterns_of(tuple(rules))
@@ -276,6 +285,16 @@ def _is_no_name(rule: Rule, match: re.Match[str]) -> bool:
     return goes_on or last.casefold() in _BEFORE_NO_NAME
 
 
+_CLAUSE = 40
+"""Characters before a value within which its clause says whether it is so."""
+
+
+def _is_unreal(rule: Rule, match: re.Match[str]) -> bool:
+    """Whether a statement is of what would be."""
+    clause = match.string[max(0, match.start() - _CLAUSE) : match.end()]
+    return rule.kind in ("value", "statement", "self") and bool(_UNREAL.search(clause))
+
+
 _NO_CORRECTION = frozenset({"now", "back", "one", "not", "it", "that", "this", "sure", "well", "also", "just"})
 
 
@@ -292,6 +311,7 @@ _REFUSALS: tuple[Callable[[Rule, re.Match[str]], bool], ...] = (
     _is_one_of_several,
     _is_no_name,
     _is_no_correction,
+    _is_unreal,
 )
 
 

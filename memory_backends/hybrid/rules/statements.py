@@ -102,7 +102,15 @@ RULES: tuple[Rule, ...] = (
             r"(?P<value>(?i:(?:^|[,;:–—]\s|\bplease\s)be\s(?:\w+ly\s)?(?:blunt|brief|honest|concise|direct|frank|formal|informal|precise|specific|strict|short|critical|polite"
             r"|succinct|terse|gentle|patient|careful\swith)\b)[^\n]{0,140})",
             rf"(?P<value>(?i:(?:[^.!?\n]{{0,80}}\b)?(?:when(?:ever)?|if|every\stime|each\stime|any\stime|(?:in|for)\s(?:anything|everything)|(?:any|every|each|all)\s(?:[\w-]+\s){{1,2}}?)\s?you\s(?:ever\s)?{_PRODUCE}\b)[^\n]{{0,140}})",
-            r"(?P<value>(?i:\b(?:I(?:['’]d|\swould)\s(?:be\sgrateful|appreciate\sit)\sif\syou|it\shelps\s(?:me\s)?(?:if|when)\syou)\b)[^\n]{3,140})",
+            r"(?P<value>(?i:\b(?:I(?:['’]d|\swould)\s(?:be\s\w+|appreciate\sit|prefer\sit|like\sit)\sif\syou|it\s(?:helps|is\seasier|works\sbetter)\s(?:me\s|for\sme\s)?(?:if|when)\syou"
+            r"|I(?:['’]d|\swould)\s(?:ask|rather|sooner|prefer|like|want|need)\s(?:that\s)?you(?!\sto\s(?:help|make|write|draft|give|find|look|check|show|tell)\b)|(?:le|te)\s(?:agradec\w+|ruego|rogaría|pediría)\sque)\b)[^\n]{3,140})",
+            rf"(?P<value>(?i:{_BEGIN}(?:spare\sme|keep\s(?:[\w'’-]+\s){{1,5}}?out\sof|cut\s(?:out\s)?the|drop\sthe|lose\sthe|hold\sthe|go\seasy\son|leave\sout|enough\s(?:with|of)|no\sneed\s(?:to|for)"
+            r"|stick\s(?:to|with)|make\ssure\s(?:to|you|that\syou)|be\ssure\sto|remember\sto|try\s(?:not\s)?to|assume|treat|talk|speak|limit|refer\sto)\b)[^\n]{3,140})",
+            rf"(?P<value>(?i:{_BEGIN}(?:only|just)\s(?:{_ACT}|the\s(?:facts|answer|code|numbers?|result)|facts|lines|code|numbers?|answers)\b)[^\n]{{0,140}})",
+            rf"(?P<value>(?i:^(?:and\s|so\s|but\s|also\s|oh,?\s)*(?:when(?:ever)?|if|every\stime|each\stime|any\stime|anytime)\s[^,.!?\n]{{3,80}},?\s(?:please\s|just\s|then\s|always\s|never\s)*(?:do\snot|don['’]?t|{_ACT})\b)[^\n]{{2,140}})",
+            r"(?P<value>(?i:\byou\s(?:should|must|can|have\sto|need\sto)\s(?:always|never|only|just|not)\b)[^\n]{3,140})",
+            r"(?P<value>(?i:[^.!?\n]{3,60}\s(?:is|are)\s(?:enough|plenty|fine|too\s(?:long|much|many|short))\sfor\sme\b)[^\n]{0,60})",
+            rf"(?P<value>(?i:^(?!{_ACT}\b|(?:can|could|would|will|help|yes|no|some|one|two|three|more|another|thanks?)\b)(?:[\w'’-]+\s){{1,6}}(?:only|everywhere|throughout|each\stime|always|every\stime)?,?\splease(?=[.!]?$)))",
             r"(?P<value>(?i:(?:[^.!?\n]{0,60}\b)?cuando\sme\s(?:des|hables|escribas|mandes|digas|expliques|contestes|respondas|pongas|hagas|pases|propongas|recomiendes|sugieras)\b)[^\n]{3,140})",
             r"(?P<value>(?i:\b(?:te\spido\sque|procura|evita|usa\s(?:siempre|solo|sólo)|ponl[oa]s?\s(?:siempre|en|con)|prefiero\sque\sme)\b)[^\n]{3,140})",
             r"(?i:\b(?:rule|norma|regla)\b[^:.!?\n]{0,50}:\s)(?P<value>[^\n]{8,140})",
@@ -251,3 +259,30 @@ RULES: tuple[Rule, ...] = (
         0.82,
     ),
 )
+
+_SAYS_LITTLE = (
+    r"(?!(?:['’](?:d|ll)|\swould|\swill|\scould|\smight|\sshould|\smay)\b)(?:['’]\w+)?\s(?:\w+ly\s|just\s|also\s|still\s|even\s|\d+\s?%\s)*+"
+    r"(?!(?:think|thought|guess|know|knew|mean|meant|wonder\w*|hope|suppose|bet|swear|believe|understand|agree|see|saw|hear|heard|say|said|told"
+    r"|asked|tried|forgot|wish|appreciate|thank|apologi\w+|trust|doubt|expect|notice\w*|remember|feel|felt|need|going|gonna|done|sure|sorry|glad|happy"
+    r"|afraid|excited|curious|so|very|really|too|not|lost|stuck|confused|worried|tired|exhausted|about|almost|was|were|did|didn['’]?t|couldn['’]?t"
+    r"|can['’]?t\s(?:believe|wait|tell|say)|don['’]?t\s(?:know|think|care|mind|understand|see|mean))\b)"
+)
+"""After its subject, what no fact follows: what is meant, felt, asked or would be."""
+
+REST: tuple[Rule, ...] = (
+    Rule(
+        "statement",
+        "I, we, my … or our … + verb + what: any other statement about the speaker",
+        "statement",
+        patterns(
+            rf"(?:^|[,;:–—]\s|\b(?:and|but|so|because|since)\s)(?P<value>(?:I|[Ww]e){_SAYS_LITTLE}[^\s.;!?][^.;!?\n]{{7,90}})",
+            r"(?:^|[,;:–—]\s|\b(?:and|but|so|because|since)\s)(?P<value>(?:[Mm]y|[Oo]ur)\s(?:[\w'’-]+\s){1,4}?"
+            r"(?:is|are|has|have|does|doesn['’]?t|won['’]?t|can|can['’]?t|\w{2,}s)\s[^.;!?\n]{4,90})",
+            r"\b(?P<value>(?:[Tt]engo|[Tt]enemos|[Ee]stoy|[Ss]oy|[Ss]omos|[Vv]iajo|[Uu]so|[Uu]samos|[Tt]omo|[Ll]levo|[Ll]levamos|[Nn]o\s(?:como|bebo|puedo|tomo)"
+            r"|(?:[Mm]i|[Nn]uestr[oa])\s\w+\s(?:es|está|tiene|va|se))\s[^.;!?\n]{6,90})",
+        ),
+        None,
+        0.82,
+    ),
+)
+"""What is tried last, of sentences in which nothing else is found."""

@@ -120,6 +120,7 @@ RULES: tuple[Rule, ...] = (
         "value",
         patterns(
             rf"(?P<value>{DATE}|\b(?:{CLOCK}))",
+            r"\b(?:opens?|closes?|starts?|begins?|finish(?:es)?|ends?|leaves?|until|till)\s(?:at\s)?(?P<value>(?:[01]?\d|2[0-3]))(?=[.,;!?]|$)",
             rf"\b(?:in|for|by|until|till|since|from|en|para|desde|hasta)\s(?P<value>(?!May\s[a-z]){MONTH})\b",
         ),
         None,

