@@ -24,7 +24,7 @@ from tests.benchmarks.processes import Took, memreplay, own_folders, questions_f
 INSPECT_PYTHON = os.environ.get("INSPECT_PYTHON", sys.executable)
 AT_ONCE = 64
 QUESTIONS = 845
-ROUNDS = int(os.environ.get("MEMREPLAY_BENCH_ROUNDS", "3"))
+ROUNDS = int(os.environ.get("MEMREPLAY_BENCH_ROUNDS", "2"))
 
 MOST_OF_THEIR_CPU = 1.0
 SHARE_OF_IDEAL = 0.9
