@@ -16,10 +16,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
-from memory_backends.text import sentences_of
+from memory_backends.text import WEEKDAYS, sentences_of
 from memreplay.conversations.models import Question, Turn
 from memreplay.grading.assertion import asserted
 from memreplay.grading.equivalence import contains, has_the_letters_of, may_say_a_part_of
+from memreplay.grading.lexing import Token
 from memreplay.grading.tokens import content_of, same_token, stem_keys, tokens_of
 from memreplay.grading.vocabulary import IRREGULAR_PASTS
 from memreplay.text import normalised
@@ -99,21 +100,25 @@ class Answerable:
         return self._contributions[turn]
 
     def _said_about_the_question(self, said: str) -> tuple[frozenset[str], ...]:
-        """The figures and dates of a sentence, and the words that it shares with the question.
+        """The figures and dates of a sentence that the question does not name, and the words that both share.
 
-        Of a long turn, most is about other things: the sentence that shares most words with the question counts,
-        one with a figure before others; several if they share equally many.
+        Of a long turn, most is about other things: of the sentences that have both, the one that shares most words
+        counts, or each of several. Without such a sentence it is all that the turn has of both.
         """
         asked = [token for _, token in content_of(tokens_of(self.question.text))]
-        found: list[tuple[bool, int, frozenset[str]]] = []
+        found: list[tuple[int, frozenset[str]]] = []
+        everything: set[str] = set()
         for sentence in sentences_of(said):
             tokens = [token for _, token in content_of(tokens_of(sentence))]
-            figures = {token.text for token in tokens if token.kind in ("number", "date", "time")}
             shared = {token.text for token in tokens if any(same_token(word, token) for word in asked)}
-            if figures or shared:
-                found.append((bool(figures and shared), len(shared), frozenset(figures | shared)))
-        best = max((each[:2] for each in found), default=None)
-        return tuple(dict.fromkeys(about for *rank, about in found if tuple(rank) == best))
+            figures = {token.text for token in tokens if _is_figure(token)}
+            everything |= figures | shared
+            if shared and figures - shared:
+                found.append((len(shared), frozenset(figures | shared)))
+        if not found:
+            return (frozenset(everything),) if everything else ()
+        most = max(count for count, _ in found)
+        return tuple(dict.fromkeys(about for count, about in found if count == most))
 
     def is_verbatim(self, turn: str, pieces: Iterable[Piece]) -> bool:
         """Whether one of the texts holds the words of a turn."""
@@ -199,6 +204,10 @@ class Answerable:
             and not any(same_token(one, token) for one in known)
             for key in stem_keys(token) | {token.text}
         )
+
+
+def _is_figure(token: Token) -> bool:
+    return token.kind in ("number", "date", "time") or token.text in WEEKDAYS
 
 
 @lru_cache(maxsize=16384)
