@@ -43,6 +43,7 @@ _MARKUP = r"[*_`~\"'“”‘’«»()\[\]{}$#\s]*"
 _ANSWERS = (
     r"(?:answer|ans|respuesta(?: final)?|choice|elecci[oó]n|pick(?:ing)?|choos(?:e|ing)|select(?:ing)?|selection"
     r"|go(?:ing)? with|opt for|(?:the )?best(?: one)? is"
+    r"|chang(?:e|ing) (?:that|it|my answer) to"
     r"|going for|i(?:['’]d| would) say|elijo|escojo|elegir[ií]a|escoger[ií]a|selecciono|me quedo con|dir[ií]a"
     r"|(?:also )?correct(?: one)?|therefore"
     r"|thus|hence|por (?:lo )?tanto)"

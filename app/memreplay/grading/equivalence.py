@@ -110,13 +110,17 @@ def _wanted_keys(token: Token) -> tuple[object, ...]:
         case "word":
             return (*token.stems, *_name_keys(token.text), *_figure_keys(token.stems[0]))
         case "number":
-            return (*amount_keys(token), *(("time",) if token.extra in ("at", "h", "min") else ()))
+            return (
+                *amount_keys(token),
+                *_figure_keys(token.text),
+                *(("time",) if token.extra in ("at", "h", "min") else ()),
+            )
     return (token.value,)
 
 
 def _figure_keys(word: str) -> list[object]:
-    """The number that a grouped telephone number is without its groups."""
-    return [float(word)] if word.isdigit() else []
+    """What the spellings of one telephone number have in common."""
+    return [("telephone", word[-7:])] if word.isdigit() and len(word) >= 7 else []
 
 
 def _name_keys(word: str) -> list[object]:
@@ -160,7 +164,7 @@ def _keys(text: str) -> Mapping[object, Sequence[int]]:
             months = month if isinstance(month, tuple) else (month,)
             found = {"date", year, *(("month", one) for one in months)}
         elif token.kind == "number":
-            found = set(amount_keys(token))
+            found = {*amount_keys(token), *_figure_keys(token.text)}
         else:
             found = {token.value, token.kind} if token.kind != "mark" else set()
         for key in found:
@@ -181,7 +185,10 @@ def _beginnings(answer: str) -> tuple[tuple[str, ...], ...]:
     words = (
         token
         for token in _wanted(answer)
-        if token.kind == "word" and not _name_keys(token.text) and token.text not in ("and", "y")
+        if token.kind == "word"
+        and not token.stems[0].isdigit()
+        and not _name_keys(token.text)
+        and token.text not in ("and", "y")
     )
     return tuple(
         tuple({stem[: max(1, min(_LETTERS_KEPT, len(stem) - 2))] for stem in word.stems}) for word in words

@@ -66,7 +66,10 @@ CORRECTS_ITSELF: Final = re.compile(
     r"|(?:looking|look|reading|checking) (?:again|closer|more closely|back)|hold on"
     r"|me (?:he )?equivo[cq]\w+|rectifico|corrijo|miento"
     r"|on (?:second thoughts?|reflection)|let me correct (?:that|myself))\b"
-    r"|(?:\.\.|…|[,;.?—–-])\s*(?:no,? )?actually(?:,|\s(?:it|no|that|make)\b))"
+    r"|(?:\.\.|…|[,;.?\n—–-])\s*(?:no,? )?actually(?:,|\s(?:it|no|that|make)\b))"
+)
+_REPLACES: Final = re.compile(
+    r"\b(?:replaced|replaces|took over from|succeeded|reemplazo a|sustituyo a)(?: \w+)?\s*\Z"
 )
 _ASKS_WHAT_WAS_REPLACED: Final = re.compile(r"\b(?:replac|supersed|chang|reemplaz|sustitu|cambi)\w*")
 _BEFORE_AFTERWARDS: Final = re.compile(r"[^.;,\n]{0,30}\b(?:before|until|originally|at first|antes|hasta)\b")
@@ -108,7 +111,9 @@ def is_superseded(match: Match, given: Sequence[Token], reply: str, question: st
     clause = plain[_last_break(plain, start) : start]
     if _NOW.search(clause) or _CHANGED.search(clause):
         return False
-    if _LONG_OVER.search(clause) and _ASKS_ABOUT_NOW.search(folded(question)):
+    if (_LONG_OVER.search(clause) or _REPLACES.search(plain, 0, start)) and _ASKS_ABOUT_NOW.search(
+        folded(question)
+    ):
         return True
     if _REPLACED.match(plain, end) and not _ASKS_WHAT_WAS_REPLACED.search(folded(question)):
         return True

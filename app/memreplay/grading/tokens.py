@@ -40,7 +40,9 @@ def same_token(wanted: Token, given: Token) -> bool:
     """Whether a token of a text says what a token of an answer asks for. A text may say more: a whole date."""
     if wanted.kind == given.kind == "word":
         (english, spanish), (its_english, its_spanish) = wanted.stems, given.stems
-        return english == its_english or spanish == its_spanish or _same_name(wanted.text, given.text)
+        if english == its_english or spanish == its_spanish or _same_name(wanted.text, given.text):
+            return True
+        return english[:1].isdigit() and _same_telephone(wanted, given)
     match wanted.kind, given.kind:
         case "number", "number":
             return same_amount(wanted, given) and not _differ_as_versions(wanted, given)
@@ -55,9 +57,15 @@ def same_token(wanted: Token, given: Token) -> bool:
             return _same_hour(wanted, given)
         case ("word", "number") | ("number", "word"):
             # A telephone number, grouped in one of them.
-            return wanted.kind != given.kind and _digits_of(wanted) == _digits_of(given) != ""
+            return wanted.kind != given.kind and _same_telephone(wanted, given)
         case _:
             return wanted.kind == given.kind and wanted.value == given.value
+
+
+def _same_telephone(wanted: Token, given: Token) -> bool:
+    """Whether two are one telephone number, with or without the prefix of its country."""
+    short, full = sorted((_digits_of(wanted).lstrip("0"), _digits_of(given).lstrip("0")), key=len)
+    return bool(short) and full.endswith(short) and len(full) - len(short) <= 3
 
 
 def _digits_of(token: Token) -> str:
