@@ -37,14 +37,15 @@ _ARTICLE = (
 )
 _PRECISE = rf"(?:{DATE}|{CLOCK}|{AMOUNT}|{NUMBER_WORD}\b|[€$£]?\d[\w€%:./,-]*\w|\d|{PROPER})"
 _WORDS = (
-    r"[\w-]+(?:\s(?!(?:any|but|and|so|it|now|because|since|when|if|as|for|by|in|on|at|to|of|with|from|he|she|they|my"
-    r"|ya|sino|pero|y|porque|que)\b)[\w-]+)?"
+    r"[\w-]+(?:\s(?!(?:any|but|and|so|it|now|because|since|when|if|as|for|ya|sino|pero|y|porque|que)\b)[\w-]+)?"
 )
+_ONE_WORD = r"[\w-]+(?=\s(?:by|in|on|at|to|of|with|from|he|she|they|my)\b)"
 _CLAUSE_ENDS = r"(?=\s?(?:[.,;:!?)–—]|any\s?more\b|any\slonger\b|$))"
 _STOPS = rf"(?:{_CLAUSE_ENDS}|(?=\s(?:in|on|last|this|after|for|hace|en|desde)\b))"
 _WITHIN = r"[^.!?\n]{0,40}?"
 _OLD = rf"{_ARTICLE}(?P<value>{_PRECISE})(?!\w)"
 _OLD_WORDS = rf"{_ARTICLE}(?P<value>{_PRECISE}|{_WORDS})"
+_TO_FORGET = rf"{_ARTICLE}(?P<value>{_PRECISE}|{_ONE_WORD}|{_WORDS})"
 _HAVE = r"(?:['’]ve|['’]s|\shave|\shas|\shad)?\s(?:\w+ly\s|just\s|finally\s)?"
 _BELIEVED = (
     r"(?:used\sto\sbe|had\sbeen|was|were|I(?:['’]d)?\ssaid|I\stold\syou|I\swrote|I\sput"
@@ -80,11 +81,11 @@ RETRACTED = (
     LazyPattern(rf"\b(?i:no\slonger|not\sany\s?more|ya\sno(?:\s(?:es|son|está|estamos))?)\s{_OLD_WORDS}"),
     LazyPattern(
         r"(?:^|[,.;:–—]\s|\b(?:so|please|just|and|but|pero|y)\s)(?i:forget|ignore|scratch|never\smind|olvida)"
-        rf"\s(?!(?:it|that|what|me|you|about|to|lo)\b){_OLD_WORDS}"
+        rf"\s(?!(?:it|that|what|me|you|about|to|lo)\b){_TO_FORGET}"
     ),
     LazyPattern(
         r"\b(?i:forget|ignore|scratch|scrap|drop|never\smind|olvida|olvídate\sde)\s(?:(?:it|that|this|what\sI\ssaid|lo)\s)?"
-        rf"(?:about|de)\s{_OLD_WORDS}"
+        rf"(?:about|de)\s{_TO_FORGET}"
     ),
     LazyPattern(rf"(?:n['’]t|\bnot|\bcannot|\bnever)\s{_WITHIN}\b{_OLD}\s(?:any\s?more|any\slonger|now)\b"),
     LazyPattern(
