@@ -123,7 +123,9 @@ def compose(results: TierResults, limits: RecallLimits, count_tokens: TokenCount
         *(turn for passage in passages if passage.has_room for turn in passage.turns),
         *(turn for slot in slots for turn in slot.sources),
     }
-    facts, no_room = _fitting_facts(_fact_groups(results, covered, limits), limits, count_tokens)
+    # Where facts stand for the conversation, an instruction or a slot covers no other fact of its turn.
+    said_already = covered if limits.facts_per_hit == 1 else set()
+    facts, no_room = _fitting_facts(_fact_groups(results, said_already, limits), limits, count_tokens)
     covered |= {turn for fact in facts for turn in fact.sources}
     noted = [*standing, *note_hits(results.question, results.planner, covered)]
     notes = _affordable(noted, "personal", limits, count_tokens)
