@@ -199,16 +199,17 @@ def _dropped(question: dict[str, Any], rows: dict[str, Row]) -> bool:
 def _dropped_notes(timeline: Timeline, question: dict[str, Any], rows: dict[str, Row]) -> list[Bookmark]:
     judged = [made for turn in question["evidence"] for made in timeline.ledger("hybrid").about_turn(turn)]
     dropped = next((turn for turn, decision in judged if decision.decision == "DROP"), None)
-    if dropped is None:
-        return []
     said = _first(timeline, question)
+    how = "judges it and drops it: see promotions"
+    if dropped is None:
+        dropped, how = said + 1, "makes no fact of it: no rule reads it, see promotions"
     return [
         Bookmark(mark="1-said", turn=said, note=f"A detail in passing. Asked later: {question['question']}"),
-        Bookmark(mark="2-dropped", turn=dropped, note="hybrid judges it and drops it: see promotions. rag keeps the text"),
+        Bookmark(mark="2-dropped", turn=dropped, note=f"hybrid {how}. rag keeps the text"),
         Bookmark(
             mark="3-lost",
             turn=timeline.last_turn,
-            note="rag has it, hybrid without its verbatim store does not. r, enter and w lead from here to the drop",
+            note="rag has it, hybrid without its verbatim store does not. r, enter and w lead from here to that turn",
         ),
     ]
 

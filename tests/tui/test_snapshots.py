@@ -152,6 +152,7 @@ async def test_main_screen(
         await prepare(pilot)
         for (width, height), theme in LOOKS:
             await pilot.resize_terminal(width, height)
+            await until(pilot, lambda: app.screen._compositor.size == (width, height))  # noqa: B023 - awaited at once
             app.theme = theme
             picture = await pictured(pilot)
             name = f"{width}x{height}-{theme.removeprefix('textual-')}"
