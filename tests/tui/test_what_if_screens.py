@@ -57,13 +57,13 @@ async def test_a_wrong_answer_is_asked_again_and_the_replies_are_kept(launch: La
     reader.close()
 
 
-async def delete_city(pilot: Pilot[None]) -> None:
-    """Fork at the cursor, without the city in the shared state."""
+async def fork_without(pilot: Pilot[None], what: str) -> None:
+    """Fork at the cursor; ``what`` is in the name of the thing to delete."""
     await pilot.press("F")
     await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
     options = pilot.app.screen.query_one(OptionList)
     names = [str(options.get_option_at_index(place).prompt) for place in range(options.option_count)]
-    options.highlighted = next(place for place, name in enumerate(names) if "shared_data/user.city" in name)
+    options.highlighted = next(place for place, name in enumerate(names) if what in name)
     await pilot.press("enter")
     await until(pilot, lambda: isinstance(pilot.app.screen, TypingScreen))
     pilot.app.screen.query_one(Input).value = ""
@@ -73,19 +73,19 @@ async def delete_city(pilot: Pilot[None]) -> None:
 async def test_a_fork_shows_which_answers_changed_and_from_when_memory_differs(launch: Launch, trunk: Path) -> None:
     async with open_replay(replace(launch, recording=trunk)) as pilot:
         replay_of(pilot).move_to(8)
-        await delete_city(pilot)
+        await fork_without(pilot, "message 9:")
         await until(pilot, lambda: isinstance(pilot.app.screen, RegressionScreen))
         await until(pilot, lambda: "hybrid differs from turn" in text_of(pilot, "#scores"))
         scores = " ".join(text_of(pilot, "#scores").split())
-        assert "fork after turn 8 shared_state/shared_data/user.city deleted" in scores
-        assert "hybrid differs from turn 8 on" in scores and "settings the same" in scores
+        assert "fork after turn 8 message 9 dropped" in scores
+        assert "hybrid differs from turn 9 on" in scores and "settings the same" in scores
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, TwoWhysScreen))
         await pilot.press("escape", "]")
         await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
     reader = Recording.open(trunk)
     (branch,) = (run.branch for run in reader.runs() if run.branch is not None)
-    assert (branch.turn, branch.edit) == (8, "shared_state/shared_data/user.city deleted")
+    assert (branch.turn, branch.edit) == (8, "message 9 dropped")
     reader.close()
 
 
@@ -99,7 +99,7 @@ async def test_a_live_run_is_forked_and_goes_on(launch: Launch, tmp_path: Path) 
         await pilot.press("9", "space")
         await until(pilot, lambda: replay.cursor == 9)
         replay.move_to(8)
-        await delete_city(pilot)
+        await fork_without(pilot, "shared_data/user.city")
         await until(pilot, lambda: isinstance(pilot.app.screen, RegressionScreen))
         await until(pilot, lambda: "hybrid differs from turn 8" in " ".join(text_of(pilot, "#scores").split()))
         assert "no answers yet" in str(pilot.app.screen.query_one("#questions").border_title)

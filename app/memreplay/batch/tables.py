@@ -27,7 +27,7 @@ def titled_tables(results: Results) -> list[tuple[str, Columns]]:
         ("What the scores rest on", support_columns(results)),
         ("Evidence at equal tokens", _measured(results, _RETRIEVAL)),
         ("Recall at equally many hits", _measured(results, _recall_at(_cutoffs(results)))),
-        ("Accuracy against tokens", _columns(results, _AGAINST_TOKENS)),
+        ("Accuracy against tokens", _against_tokens(results)),
         ("Writing and reading", _work_columns(results)),
         ("Abstention", _columns(results, _ABSTENTION) if _is_about_abstention(results) else {}),
         ("Judge and grader", _columns(results, JUDGING)),
@@ -48,6 +48,12 @@ def support_columns(results: Results) -> Columns:
 def _is_about_abstention(results: Results) -> bool:
     """Whether any question was never answered in the conversation, or any reply says so."""
     return any(row.abstain or row.abstained for row in results.questions)
+
+
+def _against_tokens(results: Results) -> Columns:
+    """None if the tokens of all prompts are unknown, as those of imported runs are."""
+    known = any(backend.headline.prompt_tokens_per_question is not None for backend in results.backends.values())
+    return _columns(results, _AGAINST_TOKENS) if known else {}
 
 
 def _work_columns(results: Results) -> Columns:
@@ -304,7 +310,7 @@ _WORK: Final[Mapping[str, Column]] = {
     ),
     "recall p50, ms": (lambda backend: number(backend.latency_ms.recall_p50, 1), "median time of a recall"),
     "recall p95, ms": (lambda backend: number(backend.latency_ms.recall_p95, 1), "95th percentile of the same"),
-    "prompt tokens": (lambda backend: number(backend.tokens.prompt), "tokens of all prompts"),
+    "prompt tokens": (lambda backend: number(backend.tokens.prompt or None), "tokens of all prompts"),
 }
 
 _ABSTENTION: Final[Mapping[str, Column]] = {

@@ -14,7 +14,8 @@ from memreplay.grading.equivalence import contains
 from memreplay.scoring.equal_tokens import piece_of as piece_of_hit
 from memreplay.scoring.evidence_trail import piece_of
 from memreplay.scoring.holding import Answerable
-from memreplay.scoring.stored import Item, StoredMemory
+from memreplay.scoring.stored import StoredMemory
+from memreplay.scoring.stored_items import Item
 from memreplay.timeline.ledger import Ledger, LedgerEntry
 from memreplay.timeline.timeline import Answer, Timeline
 

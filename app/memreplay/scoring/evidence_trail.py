@@ -12,7 +12,8 @@ from memreplay.conversations.models import Turn
 from memreplay.engine.events import QuestionAsked
 from memreplay.llm import AGENT_MODEL
 from memreplay.scoring.holding import Answerable, Piece
-from memreplay.scoring.stored import Item, StoredMemory
+from memreplay.scoring.stored import StoredMemory
+from memreplay.scoring.stored_items import Item
 
 LostAt = Literal["not_written", "not_visible", "not_retrieved", "cut"]
 """The stage that lost something. ``not_visible``: it was not retrieved, and what is stored cannot be seen."""
