@@ -26,6 +26,7 @@ from memreplay.tui.screens import Dialog
 from memreplay.tui.screens.dialogs import PickScreen
 from memreplay.tui.screens.duel import DuelScreen
 from memreplay.tui.text import one_line
+from memreplay.tui.widgets.option_list import PickList
 from memreplay.tui.widgets.strip import TimelineStrip
 from memreplay.tui.widgets.workers import HandAsker
 
@@ -120,7 +121,7 @@ class AskScreen(Dialog[Question | None]):
             yield Input(
                 placeholder="your own question; enter asks it, ↓ goes to the list", id="typed", compact=True
             )
-            yield OptionList(id="questions-to-ask", compact=True)
+            yield PickList(id="questions-to-ask", compact=True)
 
     def on_mount(self) -> None:
         self.query_one("#asking").border_title = Content(one_line(self._title))

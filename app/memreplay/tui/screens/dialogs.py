@@ -16,6 +16,7 @@ from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.screens import Dialog, KeyBar
 from memreplay.tui.text import Line, Span, Tone, line, one_line
 from memreplay.tui.widgets.lines_view import LinesView
+from memreplay.tui.widgets.option_list import PickList
 
 Refusal = Callable[[str], str | None]
 """Returns one sentence on why a text is invalid, None if it is valid."""
@@ -74,7 +75,7 @@ class PickScreen(Dialog[int | None]):
         self._names = tuple(names)
 
     def compose(self) -> ComposeResult:
-        options = OptionList(*(Content(one_line(name)) for name in self._names), id="pick", compact=True)
+        options = PickList(*(Content(one_line(name)) for name in self._names), id="pick", compact=True)
         options.border_title = Content(self._title)
         yield options
 

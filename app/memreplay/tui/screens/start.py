@@ -26,6 +26,7 @@ from memreplay.tui.screens import KeyBar
 from memreplay.tui.text import Span, one_line
 from memreplay.tui.tour import was_offered
 from memreplay.tui.widgets.lines_view import Bar
+from memreplay.tui.widgets.option_list import PickList
 
 
 class MemoryList(OptionList):
@@ -110,10 +111,10 @@ class StartScreen(Screen[None]):
         yield Bar(id="header")
         with Horizontal(id="choices"):
             with Vertical(id="recorded"):
-                yield OptionList(id="recordings", compact=True)
+                yield PickList(id="recordings", compact=True)
             with Vertical(id="live"):
                 yield Input(placeholder="filter, or a file path", id="filter", compact=True)
-                yield OptionList(id="datasets", compact=True)
+                yield PickList(id="datasets", compact=True)
                 yield MemoryList(launch.all_backends, launch.backends, id="backends")
                 yield Input(launch.model, placeholder="a LiteLLM model name", id="model", compact=True)
                 yield Button("Start the replay", id="start", variant="primary", compact=True, flat=True)
