@@ -11,7 +11,7 @@ from textual.widgets import Input, OptionList
 
 from memreplay.conversations.models import Conversation, Session, Turn
 from memreplay.recording.goodai_import import import_goodai_run
-from memreplay.tui.launch import Launch
+from memreplay.tui.launch import Launch, RunHandle
 from memreplay.tui.panels import short_key
 from memreplay.tui.panels.conversation import turn_words, turns_words
 from memreplay.tui.screens.biography import BiographyScreen
@@ -263,3 +263,19 @@ async def test_an_imported_run_says_what_was_not_recorded(launch: Launch, tmp_pa
         assert replay_of(pilot).conversation.has_focus, "there is no panel of a memory to go to"
         await pilot.press("R")
         assert isinstance(pilot.app.screen, TestScoresScreen)
+
+
+async def test_a_key_that_reaches_a_screen_before_it_is_laid_out_does_nothing(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        source = replay_of(pilot).source
+
+        def assemble() -> RunHandle:
+            raise AssertionError("nothing is asked by hand")
+
+        opening = ReplayScreen(source, 1.0, assemble)
+        pilot.app.push_screen(opening)
+        assert not await pilot.app.run_action("step", opening)
+        await until(pilot, lambda: opening.is_mounted)
+        assert opening.cursor == 1
+        await pilot.press(".")
+        assert opening.cursor == 2

@@ -78,7 +78,12 @@ class MemreplayApp(TerminalApp):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """Carry out an action; the tour goes on if it was the one it waits for."""
+        """Carry out an action; the tour goes on if it was the one it waits for.
+
+        A key typed on the screen before can arrive when the new one is not laid out yet: it does nothing.
+        """
+        if self.screen_stack and not self.screen.is_mounted:
+            return False
         place = getattr(self.screen, "PLACE", None) if self.screen_stack else None
         done = await super().run_action(action, default_namespace, namespaces)
         if isinstance(action, str) and self._tour.follow(place, action):
