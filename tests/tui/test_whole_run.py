@@ -8,12 +8,21 @@ from pathlib import Path
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
+from memreplay.engine.events import AnswerScored
+from memreplay.grading import RetrievalScore, Score
+from memreplay.scoring.aggregates import group_of, headline_of
+from memreplay.scoring.rows import question_row
+from memreplay.timeline.timeline import Timeline
 from memreplay.tui.launch import Launch
+from memreplay.tui.panels.answers import AnswersTable
+from memreplay.tui.panels.results import Matrix
+from memreplay.tui.panels.scores import tally
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.run import RunScreen
 from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.screens.why import WhyScreen
-from tests.tui.builder import record
+from tests.tui.answers import answers
+from tests.tui.builder import conversation, events, record
 from tests.tui.conftest import open_app, open_replay, replay_of, until
 from tests.tui.looking import questions_title, text_of, typed
 
@@ -121,3 +130,27 @@ def why_of(pilot: Pilot[None]) -> tuple[str, str]:
     screen = pilot.app.screen
     assert isinstance(screen, WhyScreen)
     return screen.answer.asked.conversation, screen.answer.asked.backend
+
+
+def test_scores_count_every_repeat_as_the_results_of_the_run_do() -> None:
+    known = conversation()
+    repeated = [*events(known)]
+    for event in answers(known):
+        again = event.model_copy(update={"repeat": 1})
+        if isinstance(again, AnswerScored) and again.question_id == "q2":
+            wrong = Score(outcome="wrong", score=0.0, predicted="neither", predicted_index=None)
+            again = again.model_copy(update={"score": wrong, "retrieval": RetrievalScore(evidence_in_prompt=False)})
+        repeated.append(again)
+    played = Timeline(known, repeated)
+    matrix = Matrix(AnswersTable.until(played, played.reached))
+    by_id = {question.id: question for question in known.questions}
+    for system in matrix.table.systems:
+        rows = [
+            question_row(by_id[one.asked.question_id], known, one.asked, one.received, one.scored)
+            for one in played.answers()
+            if one.asked.backend == system.backend and one.received is not None and one.scored is not None
+        ]
+        shown, written = tally(matrix, matrix.table.questions, system), headline_of(rows)
+        assert len(rows) == shown.total == 2 * len(known.questions)
+        assert (shown.correct, shown.graded) == (group_of(rows).correct, group_of(rows).graded)
+        assert (shown.accuracy, shown.evidence_in_prompt) == (written.accuracy, written.evidence_in_prompt)

@@ -20,20 +20,11 @@ def remarks(results: Results) -> list[str]:
     sentences = []
     if results.run.status != "finished":
         sentences.append(f"partial: the run is {results.run.status}, and these are the answers that it has so far.")
+    sentences += _sample_sentences(results)
     sentences += _fit_sentences(results)
     sentences += _twin_sentences(results)
     sentences += [f"{comparison.words}." for comparison in results.comparisons]
-    if any(comparison.detectable is not None for comparison in results.comparisons):
-        family = max(comparison.family for comparison in results.comparisons)
-        level = f".05/{family}" if family > 1 else ".05"
-        sentences.append(
-            (
-                f"comparisons: adjusted for {family} pairs of memories, p by Holm and intervals by Bonferroni; "
-                if family > 1
-                else "comparisons: "
-            )
-            + f"detectable is the smallest difference that McNemar's test at {level} finds with a power of 80 %."
-        )
+    sentences += _comparison_sentences(results)
     sentences += judge_sentences(results)
     sentences += _error_sentences(results)
     sentences += [
@@ -81,8 +72,38 @@ def remarks(results: Results) -> list[str]:
     return sentences
 
 
+def _comparison_sentences(results: Results) -> list[str]:
+    """How the sentences on pairs are to be read."""
+    if not any(comparison.detectable is not None for comparison in results.comparisons):
+        return []
+    family = max(comparison.family for comparison in results.comparisons)
+    parts = []
+    level = ".05"
+    if family > 1:
+        parts.append(f"adjusted for {family} pairs of memories, p by Holm and intervals by Bonferroni")
+        controls = any(comparison.family == 0 and comparison.n for comparison in results.comparisons)
+        level = f".05/{family}{' (.05 for a pair with a control)' if controls else ''}"
+    if any(row.repeat for row in results.questions):
+        parts.append("a question counts as right if more than half of its repeats are")
+    parts.append(f"detectable is the smallest difference that McNemar's test at {level} finds with a power of 80 %")
+    return [f"comparisons: {'; '.join(parts)}."]
+
+
+def _sample_sentences(results: Results) -> list[str]:
+    """That the run was told not to ask everything."""
+    settings, tests = results.run.settings, any(row.kind == "test" for row in results.questions)
+    asked, drawn_by = ("tests", "dataset") if tests else ("questions", "type")
+    if (size := settings.get("sample")) is not None:
+        return [
+            f"sample: at most {size} {asked} were drawn, stratified by {drawn_by}, with seed {settings['seed']}."
+        ]
+    if (first := settings.get("limit")) is not None:
+        return [f"limit: only the first {first} {asked} were asked."]
+    return []
+
+
 def _fit_sentences(results: Results) -> list[str]:
-    """That memories cannot differ, or hardly, where nearly everything is in every prompt."""
+    """That memories find the same, or nearly, where nearly everything is in every prompt."""
     fit = results.fit
     if fit is None or fit.in_every_prompt < NEARLY_ALL * fit.questions:
         return []
@@ -90,12 +111,14 @@ def _fit_sentences(results: Results) -> list[str]:
     if fit.in_every_prompt == fit.questions:
         return [
             f"everything fits: every prompt of every memory held the answer to all {fit.questions} questions with"
-            f" evidence, so that these architectures cannot differ here. {what_to_change}"
+            " evidence, so that these architectures cannot differ here in what they find, only in what else they"
+            f" give to the model. {what_to_change}"
         ]
     return [
         f"nearly everything fits: every memory's prompts held the answer to {fit.in_every_prompt} of"
-        f" {fit.questions} questions with evidence, so that these architectures can differ on only"
-        f" {fit.questions - fit.in_every_prompt}. {what_to_change}"
+        f" {fit.questions} questions with evidence, so that what these architectures find can differ on only"
+        f" {fit.questions - fit.in_every_prompt}; on the others, only what else they give to the model differs."
+        f" {what_to_change}"
     ]
 
 
@@ -112,9 +135,9 @@ def _twin_sentences(results: Results) -> list[str]:
     if not twins:
         return []
     return [
-        f"asked twice: {twins} questions are asked in words and with options. The two answers are alike, so that p"
-        " and intervals over questions, which take them as independent, are too small; intervals over conversations"
-        " are not."
+        f"asked twice: {twins} questions are asked in words and with options. The two answers are alike, but p,"
+        " intervals over questions and the detectable difference take them as independent, and are too small;"
+        " intervals over conversations are not."
     ]
 
 

@@ -19,6 +19,8 @@ from memreplay.scoring.results import (
 )
 from memreplay.text import dollars
 
+_LOST: Final = "Where each fact was lost"
+
 
 def titled_tables(results: Results) -> list[tuple[str, Columns]]:
     """All tables with a row per backend that have any column, each with its title; the first one needs none."""
@@ -26,14 +28,37 @@ def titled_tables(results: Results) -> list[tuple[str, Columns]]:
         ("", score_columns(results)),
         ("What the scores rest on", support_columns(results)),
         ("Evidence at equal tokens", _measured(results, _RETRIEVAL)),
-        ("Recall at equally many hits", _measured(results, _recall_at(_cutoffs(results)))),
+        ("Recall at equally many hits", _measured(results, {**_recall_at(_cutoffs(results)), **_PER_HIT})),
         ("Accuracy against tokens", _against_tokens(results)),
         ("Writing and reading", _work_columns(results)),
         ("Abstention", _columns(results, _ABSTENTION) if _is_about_abstention(results) else {}),
         ("Judge and grader", _columns(results, JUDGING)),
-        ("Where each fact was lost", failure_columns(results)),
+        (_LOST, failure_columns(results)),
     ]
     return [(title, columns) for title, columns in tables if columns]
+
+
+def meanings_of(results: Results) -> list[tuple[str, list[tuple[str, str]]]]:
+    """By table, the meaning of each heading that no table above has with the same meaning.
+
+    A heading such as *abstained* means one thing in the table of replies and another in that of verdicts.
+    """
+    known: set[tuple[str, str]] = set()
+    found = []
+    for title, columns in titled_tables(results):
+        new = [(heading, _meaning(title, heading)) for heading in columns]
+        new = [each for each in new if each not in known]
+        known.update(new)
+        if new:
+            found.append((f"{title} (number of answers)" if title == _LOST else title, new))
+    return found
+
+
+def _meaning(title: str, heading: str) -> str:
+    if title == _LOST:
+        return next(meaning for label, meaning in _LABELS.items() if label.replace("_", " ") == heading)
+    _, at, cutoff = heading.partition("recall@")
+    return (_recall_at([cutoff]) if at else _COLUMNS)[heading][1]
 
 
 def score_columns(results: Results) -> Columns:
@@ -75,11 +100,15 @@ def _cutoffs(results: Results) -> list[str]:
 
 
 def failure_columns(results: Results) -> Columns:
-    """The number of answers with each label, in order of attribution, without labels that no answer has."""
+    """The number of answers with each label, in order of attribution, without labels that no answer has.
+
+    Empty for closed_book: it has no memory that could lose anything.
+    """
     present = [label for label in LABELS if any(label in each.failures for each in results.backends.values())]
     return {
         label.replace("_", " "): {
-            name: str(backend.failures.get(label, 0)) for name, backend in results.backends.items()
+            name: str(backend.failures.get(label, 0)) if backend.failures else NOTHING
+            for name, backend in results.backends.items()
         }
         for label in present
     }
@@ -102,10 +131,14 @@ def _parts(backend: BackendResults) -> list[MultipleChoiceResults | RecallResult
     return [part for part in (backend.multiple_choice, backend.recall, backend.tests) if part is not None]
 
 
-def _of_both(backend: BackendResults, part: MultipleChoiceResults | RecallResults | None) -> float | None:
-    """The accuracy of one kind of questions; None unless there are both, as nothing is said twice."""
+def _of_both(backend: BackendResults, part: MultipleChoiceResults | RecallResults | None) -> str:
+    """The accuracy of one kind of questions; nothing unless there are both, as nothing is said twice."""
     both = backend.recall is not None and backend.multiple_choice is not None
-    return part.accuracy if both and part is not None else None
+    return _share_of(part.accuracy, part.graded) if both and part is not None else NOTHING
+
+
+def _share_of(value: float | None, n: int) -> str:
+    return NOTHING if value is None else f"{share(value)} of {n}"
 
 
 def _right(backend: BackendResults) -> str:
@@ -123,9 +156,11 @@ def _interval(interval: Interval | None) -> str:
 
 def _without_adversarial(backend: BackendResults) -> str:
     """Only where leaving them out makes a difference."""
-    headline = backend.headline
+    headline, asked = backend.headline, backend.abstention
     same = headline.accuracy_without_adversarial == headline.accuracy and backend.multiple_choice is None
-    return NOTHING if same else share(headline.accuracy_without_adversarial)
+    if same or asked is None:
+        return NOTHING
+    return _share_of(headline.accuracy_without_adversarial, asked.graded - asked.should)
 
 
 def _recall_at(cutoffs: Iterable[str]) -> dict[str, Column]:
@@ -134,7 +169,8 @@ def _recall_at(cutoffs: Iterable[str]) -> dict[str, Column]:
             found = backend.retrieval.recall_at if backend.retrieval else None
             return share(found.get(k) if found else None)
 
-        return cell, f"share of a question's evidence turns in the first {k} hits, on average"
+        first = "hit" if k == "1" else f"{k} hits"
+        return cell, f"share of a question's evidence turns in the first {first}, on average"
 
     return {f"recall@{k}": column(k) for k in cutoffs}
 
@@ -188,11 +224,11 @@ _SCORES: Final[Mapping[str, Column]] = {
     "right": (_right, "right answers of graded ones; an answer that ended in an error is not graded"),
     "accuracy": (lambda backend: share(backend.headline.accuracy), "share of graded answers that are right"),
     "in words": (
-        lambda backend: share(_of_both(backend, backend.recall)),
+        lambda backend: _of_both(backend, backend.recall),
         "the same over the questions that are answered in words",
     ),
     "by choice": (
-        lambda backend: share(_of_both(backend, backend.multiple_choice)),
+        lambda backend: _of_both(backend, backend.multiple_choice),
         "the same over those that are answered with one of their options",
     ),
     "95 %": (
@@ -236,7 +272,7 @@ _SUPPORT: Final[Mapping[str, Column]] = {
     ),
     "blind guesser": (
         lambda backend: share(backend.headline.blind_guesser_accuracy),
-        "share of the same questions that are guessed from their options alone",
+        "share of the same questions that are guessed from their options alone; none of those without options",
     ),
     "gain": (
         lambda backend: _gain(backend.headline.normalised_gain),
@@ -282,11 +318,18 @@ _RETRIEVAL: Final[Mapping[str, Column]] = {
     **{
         f"recall {budget:,}": (
             _at_tokens("recall", budget),
-            f"share of a question's evidence turns that these hits hold word for word within {budget:,} tokens",
+            f"share of a question's evidence turns that the first hits within {budget:,} tokens hold word for word,"
+            " on average",
         )
         for budget in TOKEN_BUDGETS
     },
-    "tokens/hit": (_per_hit("tokens_per_hit"), "mean tokens of a hit"),
+}
+
+_PER_HIT: Final[Mapping[str, Column]] = {
+    "tokens/hit": (
+        _per_hit("tokens_per_hit"),
+        "mean tokens of a hit: at equally many hits, the memory with the larger ones has an advantage",
+    ),
     "turns/hit": (_per_hit("turns_per_hit"), "mean number of turns that a hit holds word for word"),
 }
 
@@ -320,19 +363,18 @@ _ABSTENTION: Final[Mapping[str, Column]] = {
     "recall": (_abstention_share("recall"), "share of these questions that are answered so"),
 }
 
-_COLUMNS = {
+_COLUMNS: Final[Mapping[str, Column]] = {
     **_SCORES,
     **_SUPPORT,
     **_OF,
     **_RETRIEVAL,
+    **_PER_HIT,
     **_AGAINST_TOKENS,
     **_WORK,
     **_ABSTENTION,
     **JUDGING,
 }
-
-HEADINGS = tuple(_COLUMNS)
-"""All possible headings but recall@k and those of failures."""
+"""All but recall@k and those of failures."""
 
 _LABELS: Final[Mapping[Label, str]] = {
     "error": "no reply",
@@ -350,20 +392,6 @@ _LABELS: Final[Mapping[Label, str]] = {
     "misread": "wrong: the prompt held the answer, and the model gave another",
     "grounded": "right, with the answer in the prompt",
     "correct_abstention": "right: it was never said, and the model says so",
-    "guessed": "right without the answer in the prompt, and without memory too",
-    "lucky": "right without the answer in the prompt, but not without memory",
+    "guessed": "right without the answer in the prompt; without memory the model is right too, or was not asked",
+    "lucky": "right without the answer in the prompt; without memory the model is wrong",
 }
-
-
-def meaning_of_scores(headings: Iterable[str]) -> list[tuple[str, str]]:
-    """Each of these headings with its meaning."""
-    headings = list(headings)
-    cutoffs = [heading.partition("@")[2] for heading in headings if heading.startswith("recall@")]
-    known = _COLUMNS | _recall_at(cutoffs)
-    return [(heading, known[heading][1]) for heading in headings]
-
-
-def meaning_of_failures(headings: Iterable[str]) -> list[tuple[str, str]]:
-    """The same for the table of failures, whose cells are numbers of answers."""
-    by_heading = {label.replace("_", " "): meaning for label, meaning in _LABELS.items()}
-    return [(heading, by_heading[heading]) for heading in headings]

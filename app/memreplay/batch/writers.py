@@ -20,7 +20,7 @@ from memreplay.batch.judge_tables import disagreement_sentence
 from memreplay.batch.junit import as_junit
 from memreplay.batch.points import HEADING, contestants_in_tests, point_rows, print_tests, test_remarks
 from memreplay.batch.remarks import remarks
-from memreplay.batch.tables import failure_columns, meaning_of_failures, meaning_of_scores, titled_tables
+from memreplay.batch.tables import meanings_of, titled_tables
 from memreplay.batch.what_if_tables import meaning_of_cures, what_if_remarks, what_if_tables
 from memreplay.errors import UsageError
 from memreplay.files import refuse_unusable_output, write_whole
@@ -161,16 +161,13 @@ def _disagreements(results: Results) -> Iterator[str]:
 
 def _legend(results: Results) -> Iterator[str]:
     """The meaning of the headings, folded."""
-    failed = failure_columns(results)
-    headings = dict.fromkeys(heading for _, columns in titled_tables(results) for heading in columns)
-    scores = meaning_of_scores(heading for heading in headings if heading not in failed)
-    if scores:
+    if meanings := meanings_of(results):
         yield from ("<details><summary>What the columns mean</summary>", "")
-        yield from (f"- *{plain(heading)}*: {plain(meaning)}" for heading, meaning in scores)
-        failures = meaning_of_failures(failed)
-        yield from ("", "Where each fact was lost (number of answers):", "") if failures else ()
-        yield from (f"- *{plain(heading)}*: {plain(meaning)}" for heading, meaning in failures)
-        yield from ("", "</details>", "")
+        for title, headings in meanings:
+            yield from (f"{title}:", "") if title else ()
+            yield from (f"- *{plain(heading)}*: {plain(meaning)}" for heading, meaning in headings)
+            yield ""
+        yield from ("</details>", "")
 
 
 def _breakdowns(results: Results) -> Iterator[str]:

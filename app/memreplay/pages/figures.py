@@ -100,7 +100,8 @@ def _accuracy(answers: Answers) -> Figure:
                 },
             },
             {
-                "mark": {"type": "text", "dy": -12},
+                # Beside the axis a centred text would cover the names of the backends.
+                "mark": {"type": "text", "dy": -12, "align": {"expr": "datum.accuracy < 0.1 ? 'left' : 'center'"}},
                 "encoding": {"x": {"field": "accuracy", "type": "quantitative"}, "text": {"field": "label"}},
             },
         ],
@@ -120,8 +121,9 @@ def _accuracy(answers: Answers) -> Figure:
 def _closed_book_asked_along(answers: Answers) -> dict[str, tuple[Group, Interval | None]]:
     """What the model answers without memory, from the answers of the first memory that was compared with it."""
     for rows in answers.by_name.values():
-        answered = [row for row in rows if row.closed_book_correct is not None]
-        if answered:
+        # The answer without memory is one, however often a memory was asked.
+        once = {row_key(row): row for row in rows if row.closed_book_correct is not None}
+        if answered := list(once.values()):
             outcomes = ["correct" if row.closed_book_correct else "wrong" for row in answered]
             alone = [row.model_copy(update={"outcome": each}) for row, each in zip(answered, outcomes, strict=True)]
             return {"closed_book": (group_of(alone), clustered_interval(by_conversation(shares_right(alone))))}
@@ -155,7 +157,7 @@ def _at_equal_tokens(answers: Answers) -> Figure | None:
                 "axis": {"title": "first tokens of what was retrieved", "labelAngle": 0},
             },
             "y": {"field": "evidence", **percent_axis("questions with their answer")},
-            **series(answers.names),
+            **series(answers.names, list(measured)),
         },
     }
     return Figure(
@@ -220,7 +222,7 @@ def _scatter(
         "encoding": {
             "x": {"field": "effort", "type": "quantitative", "axis": {"title": unit, "tickCount": 4}},
             "y": {"field": "accuracy", **percent_axis("accuracy")},
-            **series(answers.names),
+            **series(answers.names, [str(value["backend"]) for value in values]),
         },
     }
     unknown = len(answers.names) - len(values)
@@ -243,12 +245,13 @@ def _scatter(
 
 
 def _stages(answers: Answers) -> Figure | None:
-    counts = {name: found.failures for name, found in answers.results.backends.items()}
+    counts = {name: found.failures for name, found in answers.results.backends.items() if found.failures}
     present = [label for label in LABELS if any(label in found for found in counts.values())]
     lost = [label for label in present if label not in RIGHT_LABELS]
     if not lost:
         return None
     words = {label: label.replace("_", " ") for label in present}
+    labelled = sum(sum(found.values()) for found in counts.values())
     largest = max(sum(found.get(label, 0) for label in lost) for found in counts.values())
     values = [
         {"backend": name, "stage": words[label], "order": order, "answers": found.get(label, 0)}
@@ -263,7 +266,7 @@ def _stages(answers: Answers) -> Figure | None:
         "width": WIDTH - 130,
         "height": {"step": 40},
         "encoding": {
-            "y": {"field": "backend", "type": "nominal", "sort": answers.names, "axis": {"title": None}},
+            "y": {"field": "backend", "type": "nominal", "sort": list(counts), "axis": {"title": None}},
             "order": {"field": "order", "type": "quantitative"},
         },
         "layer": [
@@ -297,8 +300,9 @@ def _stages(answers: Answers) -> Figure | None:
         id="stages",
         title="Where facts are lost",
         about="Answers that are not right, by the stage that lost the fact, from the earliest to the latest. The"
-        " order in a bar is that of the legend.",
-        n=answers.counted + "; the bars hold those that are not right",
+        " order in a bar is that of the legend."
+        + ("" if len(counts) == len(answers.names) else " closed_book has no memory that could lose anything."),
+        n=f"n = {labelled:,} answers with a verdict; the bars hold those that are not right",
         spec=spec,
         heading=("memory", *(words[label] for label in present)),
         rows=[(name, *(str(found.get(label, 0)) for label in present)) for name, found in counts.items()],

@@ -44,13 +44,14 @@ def _cell(group: Group) -> dict[str, Any]:
 
 
 def position_by_salience(answers: Answers) -> Figure | None:
-    values, rows = [], []
+    values, rows, counted = [], [], 0
     for name, of_memory in answers.by_name.items():
         for location in get_args(InfoLocation):
             for salience in get_args(Salience):
                 found = [row for row in of_memory if (row.location, row.salience) == (location, salience)]
                 if found:
                     group = group_of(found)
+                    counted += group.graded
                     values.append({"backend": name, "position": location, "salience": salience, **_cell(group)})
                     rows.append(
                         (name, location, salience, f"{group.correct} of {group.graded}", percent(group.accuracy))
@@ -60,7 +61,12 @@ def position_by_salience(answers: Answers) -> Figure | None:
     heat = _heat(
         values,
         {"field": "salience", "type": "nominal", "sort": list(get_args(Salience)), "axis": {"labelAngle": 0}},
-        {"field": "position", "type": "nominal", "sort": list(get_args(InfoLocation))},
+        {
+            "field": "position",
+            "type": "nominal",
+            "sort": list(get_args(InfoLocation)),
+            "axis": {"titlePadding": 12},
+        },
     )
     spec = {
         "data": {"values": values},
@@ -72,8 +78,7 @@ def position_by_salience(answers: Answers) -> Figure | None:
         id="position",
         title="Position and salience",
         about="Accuracy by where in the conversation the fact was said, and by how salient it was.",
-        n=f"n = {sum(row.location is not None for row in answers.results.questions):,} answers with a position;"
-        " each cell names its own",
+        n=f"n = {counted:,} graded answers to questions with a position and a salience; each cell names its own",
         spec=spec,
         heading=("memory", "position", "salience", "right", "accuracy"),
         rows=rows,
@@ -85,6 +90,7 @@ def by_group(answers: Answers, by: By) -> Figure | None:
     kinds = list(dict.fromkeys(kind for found in groups.values() for kind in found))
     if len(kinds) < 2:
         return None
+    graded = sum(group.graded for found in groups.values() for group in found.values())
     values = [
         {"backend": name, "group": kind, **_cell(found[kind])}
         for name, found in groups.items()
@@ -105,7 +111,7 @@ def by_group(answers: Answers, by: By) -> Figure | None:
         id=f"by-{by}",
         title=f"By {by}",
         about=f"Accuracy by {by} of question.",
-        n=f"{answers.counted}; each cell names its own n",
+        n=f"n = {graded:,} graded answers to questions with a {by}; each cell names its own",
         spec={"data": {"values": values}, **heat, "width": {"step": 92}, "height": {"step": 38}},
         heading=(by, *groups),
         rows=[

@@ -92,11 +92,12 @@ def percent_axis(title: str) -> dict[str, Any]:
     }
 
 
-def series(names: Sequence[str]) -> dict[str, Any]:
-    """Shape and colour by ``backend``, the same in every plot of a page."""
+def series(names: Sequence[str], drawn: Sequence[str] | None = None) -> dict[str, Any]:
+    """Shape and colour by ``backend``, the same in every plot of a page. The legend names ``drawn``, or all."""
     colours = [f"var(--series{number % 6})" for number in range(len(names))]
     shapes = [SHAPES[number % len(SHAPES)] for number in range(len(names))]
-    legend = {"title": None, "orient": "bottom", "symbolStrokeWidth": 2, "columns": 4}
+    shown = list(names if drawn is None else drawn)
+    legend = {"title": None, "orient": "bottom", "symbolStrokeWidth": 2, "columns": 4, "values": shown}
     return {
         "shape": {
             "field": "backend",

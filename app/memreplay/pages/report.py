@@ -9,7 +9,7 @@ from typing import Any
 
 from memreplay.batch.points import test_remarks
 from memreplay.batch.remarks import remarks
-from memreplay.batch.tables import failure_columns, meaning_of_failures, meaning_of_scores, titled_tables
+from memreplay.batch.tables import meanings_of, titled_tables
 from memreplay.pages.answers import Answers, Figure
 from memreplay.pages.document import SCRIPTS, STYLES, Data, page
 from memreplay.pages.figures import figures_of
@@ -43,9 +43,6 @@ def report_page(
         for figure in figures_of(answers)
     ]
     embedded = [Data(f"replay-data-{number}", each) for number, each in enumerate(replays)]
-    failed = failure_columns(results)
-    tables = titled_tables(results)
-    headings = dict.fromkeys(heading for _, columns in tables for heading in columns)
     return page(
         "report.html",
         styles=("page.css", "report.css", *STYLES),
@@ -56,13 +53,10 @@ def report_page(
         results=results,
         counted=answers.counted,
         figures=figures,
-        tables=tables,
+        tables=titled_tables(results),
         sentences=[each for each in (*remarks(results), *test_remarks(results)) if each not in _words(results)],
         words=_words(results),
-        meanings=[
-            *meaning_of_scores(heading for heading in headings if heading not in failed),
-            *meaning_of_failures(failed),
-        ],
+        meanings=meanings_of(results),
         commands=[command_of(source.run) for source in sources],
         settings=sorted((name, _shown(value)) for name, value in results.run.settings.items() if name != AS_GIVEN),
     )

@@ -90,7 +90,8 @@ class Attributor:
         score = answer.scored.score
         if score.outcome == "correct":
             return self._right(question, answer.asked)
-        return self._wrong(question, answer, score)
+        wrong = self._wrong(question, answer, score)
+        return wrong.model_copy(update={"label": None}) if answer.asked.backend == CLOSED_BOOK else wrong
 
     def trails(self, answer: Answer) -> list[Trail]:
         """How far each evidence turn of a question came; empty where none is named, and for closed_book."""

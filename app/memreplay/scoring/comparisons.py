@@ -44,7 +44,7 @@ from memreplay.scoring.statistics import (
 
 CONVERSATIONS_FOR_A_CLAIM = 10
 NEARLY_ALL = 0.95
-"""Share of questions whose answer every prompt held from which on memories can hardly differ."""
+"""Share of questions whose answer every prompt held from which on memories find nearly the same."""
 
 SIGNIFICANCE_LEVEL = 0.05
 

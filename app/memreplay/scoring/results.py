@@ -462,7 +462,10 @@ class Results(Frozen):
     questions: tuple[QuestionRow, ...]
 
     def to_json(self) -> str:
-        """The text of the file: keys in the order of the models, numbers rounded to six decimals."""
+        """The text of the file: keys in the order of the models, numbers rounded to six decimals.
+
+        Below 1 it is six digits.
+        """
         data = _rounded(self.model_dump(mode="json"))
         return json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
@@ -470,7 +473,8 @@ class Results(Frozen):
 def _rounded(value: Any) -> Any:
     match value:
         case float():
-            return round(value, _DECIMALS)
+            # Significant digits where decimals would make 0 of a small p-value or price.
+            return float(f"{value:.{_DECIMALS}g}") if abs(value) < 1 else round(value, _DECIMALS)
         case list():
             return [_rounded(entry) for entry in value]
         case dict():

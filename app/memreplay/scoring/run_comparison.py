@@ -214,7 +214,7 @@ def _by_rules(row: AnswerRow) -> AnswerRow:
 
 
 def _fit_remarks(pair: Pair, rows_a: Rows, rows_b: Rows) -> list[str]:
-    """That two memories cannot differ where both prompts always held the answer."""
+    """That two memories find the same where both prompts always held the answer."""
     held: list[dict[Key, bool]] = [{}, {}]
     for of_run, rows in zip(held, (rows_a, rows_b), strict=True):
         for row in rows:
@@ -226,8 +226,8 @@ def _fit_remarks(pair: Pair, rows_a: Rows, rows_b: Rows) -> list[str]:
     nearly = "" if all(both) else "nearly "
     return [
         f"{nearly}everything fits: the prompts of {pair.a} and {pair.b} both held the answer to {sum(both)} of"
-        f" {len(both)} questions with evidence, so that these memories can differ on only {len(both) - sum(both)};"
-        " give a smaller --context-tokens or --top-k, or longer histories"
+        f" {len(both)} questions with evidence, so that what these memories find can differ on only"
+        f" {len(both) - sum(both)}; give a smaller --context-tokens or --top-k, or longer histories"
     ]
 
 

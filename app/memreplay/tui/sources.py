@@ -267,7 +267,8 @@ def rows_of(run: RecordedRun, labels: Labels) -> list[AnswerRow]:
         )
         for listed in run.table.questions
         for system in run.table.systems
-        if (answer := run.table.answer(listed, system)) is not None and answer.scored is not None
+        for answer in run.table.repeats(listed, system)
+        if answer.scored is not None
     ]
 
 

@@ -9,14 +9,7 @@ import pytest
 
 from memory_backends.stores.trace import Extraction
 from memreplay.batch.remarks import remarks
-from memreplay.batch.tables import (
-    HEADINGS,
-    meaning_of_failures,
-    meaning_of_scores,
-    score_columns,
-    support_columns,
-    titled_tables,
-)
+from memreplay.batch.tables import score_columns, support_columns, titled_tables
 from memreplay.batch.writers import as_breakdown_csv, as_csv, as_markdown, print_table
 from memreplay.conversations.option_style import option_style
 from memreplay.engine.events import Observed
@@ -158,9 +151,42 @@ def test_what_is_not_known_of_a_failed_call_is_an_empty_cell_and_not_nothing() -
     assert (only["tokens_prompt"], only["ms"], only["cost_usd"]) == ("", "", "")
 
 
-def test_every_heading_that_there_can_be_has_a_meaning() -> None:
-    assert [heading for heading, _ in meaning_of_scores(HEADINGS)] == list(HEADINGS)
-    assert len(meaning_of_failures(label.replace("_", " ") for label in LABELS)) == len(LABELS)
+def test_a_heading_of_two_tables_is_explained_for_each() -> None:
+    rows = [
+        row(FOUND, reply("3"), hit(1, "t1", "t2")).model_copy(update={"failure": "grounded"}),
+        row(recall(), reply("It was not mentioned.")).model_copy(update={"failure": "abstained"}),
+    ]
+    legend = as_markdown(results_of(*rows)).partition("What the columns mean")[2]
+    scores, _, lost = legend.partition("Where each fact was lost")
+    assert "- *grounded*: share of graded questions" in scores and "- *abstained*: replies that say so" in scores
+    assert "- *grounded*: right, with the answer in the prompt" in lost
+    assert "- *abstained*: wrong: the prompt held the answer" in lost
+
+
+def test_every_label_is_explained() -> None:
+    rows = [row(FOUND, reply("0")).model_copy(update={"failure": label}) for label in LABELS]
+    legend = as_markdown(results_of(*rows)).partition("Where each fact was lost (number of answers):")[2]
+    assert legend.count("- *") == len(LABELS)
+
+
+def test_a_control_without_memory_has_no_stage_and_no_count_of_them() -> None:
+    lost = row(FOUND, reply("0"), hit(1, "t1")).model_copy(update={"failure": "not_retrieved"})
+    columns = dict(titled_tables(results_of(lost, row(FOUND, reply("0"), backend="closed_book"))))
+    assert columns["Where each fact was lost"]["not retrieved"] == {"rag": "1", "closed_book": "–"}
+
+
+def test_it_is_said_that_not_everything_was_asked_and_how_repeats_count() -> None:
+    run = RUN.model_copy(update={"settings": {"sample": 2, "seed": 7}})
+    rows = [
+        row(choice(id=f"q{n}"), reply("3" if n % 2 else "0"), backend=name).model_copy(update={"repeat": repeat})
+        for n in range(20)
+        for name in ("rag", "hybrid")
+        for repeat in (0, 1)
+    ]
+    said = remarks(build_results(run, rows))
+    assert said[0] == "sample: at most 2 questions were drawn, stratified by type, with seed 7."
+    assert any("a question counts as right if more than half of its repeats are" in sentence for sentence in said)
+    assert not any("repeats" in sentence for sentence in remarks(results_of(*(r for r in rows if not r.repeat))))
 
 
 def test_where_everything_fits_it_is_said_that_nothing_can_differ_and_what_to_change() -> None:
@@ -168,7 +194,10 @@ def test_where_everything_fits_it_is_said_that_nothing_can_differ_and_what_to_ch
     rows = [row(FOUND, reply("3"), whole), row(FOUND, reply("0"), whole, backend="hybrid")]
     first, *_ = remarks(results_of(*rows))
     assert first.startswith("everything fits: every prompt of every memory held the answer to all 1 questions")
-    assert "cannot differ here" in first and "smaller --context-tokens or --top-k, or longer histories" in first
+    assert (
+        "cannot differ here in what they find" in first
+        and "smaller --context-tokens or --top-k, or longer histories" in first
+    )
     assert not any(
         "fits" in sentence for sentence in remarks(results_of(rows[0], row(FOUND, reply("0"), half, backend="x")))
     )
@@ -177,7 +206,7 @@ def test_where_everything_fits_it_is_said_that_nothing_can_differ_and_what_to_ch
 def test_questions_in_words_and_with_options_have_figures_of_their_own() -> None:
     mixed = results_of(row(recall(), reply("No idea")), row(choice(), reply("3")), row(choice(id="o"), reply("0")))
     columns = score_columns(mixed)
-    assert (columns["in words"]["rag"], columns["by choice"]["rag"]) == ("0.0 %", "50.0 %")
+    assert (columns["in words"]["rag"], columns["by choice"]["rag"]) == ("0.0 % of 1", "50.0 % of 2")
     assert "by choice" not in score_columns(results_of(row(choice(), reply("3"))))
     assert not any(sentence.startswith("asked twice") for sentence in remarks(mixed))
 
@@ -194,9 +223,8 @@ def test_the_tables_compare_at_equal_tokens_and_name_the_number_of_hits_that_was
     text = as_markdown(build_results(run, rows))
     assert "recall@3" in text and "recall@10" not in text and "recall@5" not in text
     assert "| backend | of | evidence 256 | evidence 512 | evidence 1,024 | evidence 2,048 | recall 256 |" in text
-    assert (
-        "| rag | 1 | 0.0 % | 0.0 % | 100.0 % | 100.0 % | 0.0 % | 50.0 % | 100.0 % | 100.0 % | 500.0 | 1.0 |" in text
-    )
+    assert "| rag | 1 | 0.0 % | 0.0 % | 100.0 % | 100.0 % | 0.0 % | 50.0 % | 100.0 % | 100.0 % |\n" in text
+    assert "| backend | of | recall@1 | recall@3 | tokens/hit | turns/hit |" in text and "| 500.0 | 1.0 |" in text
     assert (
         "### Accuracy against tokens\n\n| backend | prompt tokens/question | accuracy | evidence in 1,024" in text
     )

@@ -170,4 +170,5 @@ def test_the_labels_of_a_memory_add_up_to_its_answers(
     for name, backend in results.backends.items():
         graded = 0 if backend.backend == "closed_book" else sum(row.backend == backend.backend for row in rows)
         assert sum(backend.failures.values()) == graded
-        assert sum(int(cells[name]) for cells in columns.values()) == graded
+        counts = [cells[name] for cells in columns.values()]
+        assert sum(map(int, counts)) == graded if graded else set(counts) <= {"–"}

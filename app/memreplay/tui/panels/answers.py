@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from memreplay.conversations.models import Conversation, Question
@@ -119,7 +120,8 @@ class AnswersTable:
     """Scheduled answers by question and system, of one or more conversations.
 
     ``backends`` are all architectures, in display order. ``top_k`` is the run's limit of hits: recall is measured
-    at ``cutoff``, which is never more.
+    at ``cutoff``, which is never more. Of a question that was repeated, a cell shows the last answer; scores count
+    all of them.
     """
 
     def __init__(
@@ -131,14 +133,14 @@ class AnswersTable:
     ) -> None:
         self.cutoff = min(_LARGEST_CUTOFF, top_k or _LARGEST_CUTOFF)
         self.questions = tuple(questions)
-        self._scheduled = [answer for answer in answers if not answer.asked.by_hand]
-        asked = {_system_of(answer): None for answer in self._scheduled}
+        self._repeats: dict[tuple[str, str, System], list[Answer]] = defaultdict(list)
+        for answer in answers:
+            if not answer.asked.by_hand:
+                place = (answer.asked.conversation, answer.asked.question_id, _system_of(answer))
+                self._repeats[place].append(answer)
         order = {backend: index for index, backend in enumerate(backends)}
+        asked = {system for *_, system in self._repeats}
         self.systems = sorted(asked, key=lambda system: (order[system.backend], system.model))
-        self._answers = {
-            (answer.asked.conversation, answer.asked.question_id, _system_of(answer)): answer
-            for answer in self._scheduled
-        }
 
     @classmethod
     def until(cls, timeline: Timeline, cursor: int, top_k: int | None = None) -> AnswersTable:
@@ -147,13 +149,19 @@ class AnswersTable:
         return cls(listed_questions(timeline.conversation), given, timeline.backends, top_k)
 
     def __len__(self) -> int:
-        return len(self._answers)
+        return len(self._repeats)
+
+    def repeats(self, listed: ListedQuestion, system: System) -> Sequence[Answer]:
+        """All answers of a system to a question: several if it was repeated, none if it was not asked."""
+        return self._repeats.get((listed.conversation, listed.question.id, system), ())
 
     def answer(self, listed: ListedQuestion, system: System) -> Answer | None:
-        return self._answers.get((listed.conversation, listed.question.id, system))
+        """The answer that is shown."""
+        repeats = self.repeats(listed, system)
+        return repeats[-1] if repeats else None
 
     def all_answers(self) -> Iterable[Answer]:
-        return self._answers.values()
+        return chain.from_iterable(self._repeats.values())
 
     @property
     def models(self) -> tuple[str, ...]:

@@ -62,13 +62,13 @@ class Tally:
 
 
 def tally(matrix: Matrix, questions: Iterable[ListedQuestion], system: System) -> Tally:
-    """The scored answers of a system to some questions."""
-    answers = [matrix.table.answer(listed, system) for listed in questions]
-    scored = [answer for answer in answers if answer is not None and answer.scored is not None]
+    """The scored answers of a system to some questions, with all repeats, as in the results of the run."""
+    answers = [answer for listed in questions for answer in matrix.table.repeats(listed, system)]
+    scored = [answer for answer in answers if answer.scored is not None]
     outcomes = Counter(answer.scored.score.outcome for answer in scored if answer.scored is not None)
     labels = (matrix.label(answer) for answer in scored)
     # No prompt means that recall failed: that says nothing about what retrieval would have found.
-    prompted = [answer for answer in answers if answer is not None and answer.asked.prompt]
+    prompted = [answer for answer in answers if answer.asked.prompt]
     found = [answer.scored.retrieval for answer in prompted if answer.scored is not None]
     return Tally(
         total=len(scored),
@@ -125,14 +125,15 @@ def _has_options(matrix: Matrix) -> bool:
 def _choices(matrix: Matrix, system: System) -> Counter[tuple[int, int | None]]:
     """How often which option was chosen, by the right one; None for a reply without a readable choice."""
     given = (
-        (listed.question.correct_index, matrix.table.answer(listed, system))
+        (listed.question.correct_index, answer)
         for listed in matrix.table.questions
         if listed.question.choices
+        for answer in matrix.table.repeats(listed, system)
     )
     return Counter(
         (right, answer.scored.score.predicted_index)
         for right, answer in given
-        if right is not None and answer is not None and answer.scored and answer.scored.score.outcome != "error"
+        if right is not None and answer.scored and answer.scored.score.outcome != "error"
     )
 
 
