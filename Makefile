@@ -44,8 +44,11 @@ lock:
 run: $(VENV)/.run
 	@$(BIN)/memreplay
 
+# A process that has run out of tests takes half of what another has left: they take from milliseconds to seconds.
+PARALLEL = $(BIN)/python -m pytest -n auto --dist worksteal
+
 test: lint
-	$(BIN)/python -m pytest -n auto
+	$(PARALLEL)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -56,7 +59,7 @@ lint: $(VENV)/.dev
 # The long rows of the fault matrix: two hundred kills, every failing write, long fuzzing. It takes hours; a part of it:
 # make torture ONLY='-k "killed and [3]"'
 torture: $(VENV)/.dev
-	MEMREPLAY_TEST_TORTURE=50 $(BIN)/python -m pytest -n auto tests/faults tests/tui/test_random_walk.py $(ONLY)
+	MEMREPLAY_TEST_TORTURE=50 $(PARALLEL) tests/faults tests/tui/test_random_walk.py $(ONLY)
 
 # Known vulnerabilities of what is installed. Needs pypi.org; says so where that cannot be reached.
 audit: $(VENV)/.dev
