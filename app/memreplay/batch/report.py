@@ -183,7 +183,7 @@ def _rows(
         assert answer.received is not None and answer.scored is not None
         question = questions[answer.asked.question_id]
         yield question_row(
-            question,
+            attributor.answerable(question),
             conversation,
             answer.asked,
             answer.received,

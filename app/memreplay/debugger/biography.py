@@ -11,8 +11,7 @@ from memreplay.conversations.models import Conversation, Frozen, Question, Turn
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.grading import Outcome
 from memreplay.grading.equivalence import contains
-from memreplay.scoring.equal_tokens import piece_of as piece_of_hit
-from memreplay.scoring.evidence_trail import piece_of
+from memreplay.scoring.equal_tokens import piece_of
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.stored import StoredMemory
 from memreplay.scoring.stored_items import Item
@@ -222,12 +221,12 @@ def answerable_from(conversation: Conversation, memory: StoredMemory, question: 
         item
         for item in memory.items
         if not evidence.isdisjoint(item.turns)
-        or answerable.held_by([piece_of(item)])
-        or any(answerable.part_held_by(turn, [piece_of(item)]) for turn in evidence)
+        or answerable.held_by([item.piece])
+        or any(answerable.part_held_by(turn, [item.piece]) for turn in evidence)
     ]
     for position in sorted({item.written_at for item in parts}):
         held = [
-            piece_of(item)
+            item.piece
             for item in parts
             if item.written_at <= position and (item.ended_at is None or item.ended_at > position)
         ]
@@ -245,8 +244,7 @@ def _stored(conversation: Conversation, memory: StoredMemory, turn: Turn) -> lis
     ]
     found: dict[StoredItem, None] = {}
     for item in memory.items:
-        piece = piece_of(item)
-        if turn.id in item.since or any(one.part_held_by(turn.id, [piece]) for one in asked):
+        if turn.id in item.since or any(one.part_held_by(turn.id, [item.piece]) for one in asked):
             found[_stored_item(item, turn)] = None
     return sorted(found, key=lambda stored: (stored.form != "verbatim", stored.turn))
 
@@ -286,9 +284,7 @@ def _asked(timeline: Timeline, backend: str, turn: Turn) -> Iterable[AskedAbout]
 def _about(answer: Answer, turn_id: str, answerable: Answerable) -> AskedAbout:
     """Of the texts made from the turn only those count that say what the question needs of it."""
     asked = answer.asked
-    hits = [
-        hit for hit in asked.hits if turn_id in hit.turns or answerable.part_held_by(turn_id, [piece_of_hit(hit)])
-    ]
+    hits = [hit for hit in asked.hits if turn_id in hit.turns or answerable.part_held_by(turn_id, [piece_of(hit)])]
     cut = (turn for part in asked.cut for turn in part.turns)
     return AskedAbout(
         question_id=asked.question_id,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from memory_backends.base import Recall
 from memreplay.conversations.models import Question
-from memreplay.scoring.evidence_trail import piece_of
 from memreplay.scoring.holding import Answerable, Piece
 from memreplay.scoring.stored import StoredMemory
 from memreplay.timeline.timeline import Timeline
@@ -87,8 +86,7 @@ def heard_at(question: Question, timeline: Timeline) -> int:
 def stored_at(timeline: Timeline, backend: str, question: Question, turn: int) -> bool:
     """Whether what a memory stores after a turn holds the answer, from the recording alone."""
     memory = StoredMemory(timeline.kept_until(backend, turn))
-    pieces = [piece_of(item) for item in memory.items if item.is_current]
-    return Answerable(question, timeline.conversation.turns_by_id).held_by(pieces)
+    return Answerable(question, timeline.conversation.turns_by_id).held_by(memory.stored)
 
 
 def has_written(timeline: Timeline, backend: str) -> bool:

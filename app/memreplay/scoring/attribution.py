@@ -81,6 +81,13 @@ class Attributor:
         self._suspect_keys = suspect_keys or {}
         self._questions = {question.id: question for question in history.conversation.questions}
         self._memories: dict[tuple[str, int], StoredMemory] = {}
+        self._latest: Answerable | None = None
+
+    def answerable(self, question: Question) -> Answerable:
+        """The question, to be looked for in texts. The same until another is asked for, since it remembers them."""
+        if self._latest is None or self._latest.question is not question:
+            self._latest = Answerable(question, self._history.conversation.turns_by_id)
+        return self._latest
 
     def attribute(self, answer: Answer) -> Attribution | None:
         """The attribution of an answer; None where it is not scored yet."""
@@ -146,7 +153,7 @@ class Attributor:
         stages = self._stages(asked)
         if question.abstain:
             return self._false_attribution(question, stages)
-        answerable = Answerable(question, self._history.conversation.turns_by_id)
+        answerable = self.answerable(question)
         if answerable.held_by(stages.in_prompt):
             return self._reader_failed(answerable, stages, score)
         if stages.are_not_recorded:
@@ -238,7 +245,7 @@ class Attributor:
         if question.abstain:
             return Attribution(label="correct_abstention", detail="It was never said, and the model says so.")
         stages = self._stages(asked)
-        if Answerable(question, self._history.conversation.turns_by_id).held_by(stages.in_prompt):
+        if self.answerable(question).held_by(stages.in_prompt):
             return Attribution(label="grounded", detail="The prompt held the answer.")
         if stages.are_not_recorded:
             return Attribution(label=None, detail=_NOT_RECORDED)
@@ -264,5 +271,4 @@ class Attributor:
         return Stages(asked, self._memories[place], self._history.conversation.turns_by_id)
 
     def _trails(self, question: Question, stages: Stages) -> list[Trail]:
-        answerable = Answerable(question, self._history.conversation.turns_by_id)
-        return trails_of(answerable, dict.fromkeys(question.evidence), stages)
+        return trails_of(self.answerable(question), dict.fromkeys(question.evidence), stages)

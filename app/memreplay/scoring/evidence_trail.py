@@ -13,7 +13,6 @@ from memreplay.engine.events import QuestionAsked
 from memreplay.llm import AGENT_MODEL
 from memreplay.scoring.holding import Answerable, Piece
 from memreplay.scoring.stored import StoredMemory
-from memreplay.scoring.stored_items import Item
 
 LostAt = Literal["not_written", "not_visible", "not_retrieved", "cut"]
 """The stage that lost something. ``not_visible``: it was not retrieved, and what is stored cannot be seen."""
@@ -74,21 +73,6 @@ class Stages:
         said = [(turn, self._turns[turn].text) for turn in cut if turn in self._turns]
         return hits + [Piece(text, frozenset([turn]), frozenset([turn])) for turn, text in said]
 
-    @cached_property
-    def stored(self) -> Sequence[Piece]:
-        """What memory held, and still counted as valid."""
-        return [piece_of(item) for item in self.memory.items if item.is_current]
-
-    @cached_property
-    def removed(self) -> Sequence[Piece]:
-        """What memory had held and removed."""
-        return [piece_of(item) for item in self.memory.items if item.removed]
-
-    @cached_property
-    def superseded(self) -> Sequence[Piece]:
-        """What memory held, and had replaced by a later value."""
-        return [piece_of(item) for item in self.memory.items if item.superseded]
-
     def _piece_of(self, hit: Hit) -> Piece:
         named = frozenset((*hit.turns, *hit.sources))
         return Piece(hit.text, named or self.memory.behind(hit.place, hit.id, hit.text), frozenset(hit.turns))
@@ -112,7 +96,7 @@ def lost_as_a_whole(answerable: Answerable, stages: Stages) -> LostAt | None:
         return None
     if answerable.held_by(stages.retrieved):
         return "cut"
-    if answerable.held_by(stages.stored):
+    if answerable.held_by(stages.memory.stored):
         return "not_retrieved"
     return "not_written"
 
@@ -149,7 +133,7 @@ def trail_of(turn: str, answerable: Answerable, stages: Stages) -> Trail:
         verbatim = answerable.is_verbatim(turn, stages.retrieved)
         what = f"Turn {turn}" if verbatim else f"What turn {turn} says"
         return Trail(turn, "cut", f"{what} was retrieved, and the budget cut it{_placed(ranks)}.", ranks=ranks)
-    if answerable.part_held_by(turn, stages.stored) or any(turn in hit.turns for hit in stages.asked.missed):
+    if answerable.part_held_by(turn, stages.memory.stored) or any(turn in hit.turns for hit in stages.asked.missed):
         return Trail(turn, "not_retrieved", _not_retrieved(turn, stages, ranks), ranks=ranks)
     if stages.stores_out_of_sight and turn in stages.memory.observed:
         sentence = f"Turn {turn} was not retrieved; what this memory stores cannot be seen."
@@ -168,9 +152,9 @@ def _not_written(turn: str, answerable: Answerable, stages: Stages) -> Trail:
         return lost("never_observed", f"Turn {turn} had not been said when memory was asked.")
     if turn not in stages.memory.observed:
         return lost("never_observed", f"Memory had not heard turn {turn} when it was asked.")
-    if answerable.part_held_by(turn, stages.superseded):
+    if answerable.part_held_by(turn, stages.memory.superseded):
         return lost("superseded", f"What turn {turn} says was stored, and a later value replaced it.")
-    if answerable.part_held_by(turn, stages.removed):
+    if answerable.part_held_by(turn, stages.memory.removed):
         return lost("expired", f"What turn {turn} says was stored and removed again.")
     if dropped := stages.memory.dropped_from(turn):
         best = max(dropped, key=lambda decision: decision.score)
@@ -216,8 +200,3 @@ def _placements(turn: str, candidates: Iterable[Hit]) -> Iterator[tuple[str, int
                 yield "fused", hit.rank
             for channel, place in hit.channels.items():
                 yield channel, place.rank
-
-
-def piece_of(item: Item) -> Piece:
-    """A stored item as a text to look for an answer in."""
-    return Piece(item.text, item.turns)

@@ -12,9 +12,10 @@ question is about.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import chain
 
 from memory_backends.text import WEEKDAYS, sentences_of
 from memreplay.conversations.models import Question, Turn
@@ -55,15 +56,27 @@ class Piece:
     turns: frozenset[str] = frozenset()
     verbatim: frozenset[str] = frozenset()
 
+    @property
+    def names_sources(self) -> bool:
+        return bool(self.turns or self.verbatim)
+
 
 @dataclass(frozen=True)
 class Answerable:
-    """A question with its evidence turns, ready to be looked for in texts."""
+    """A question with its evidence turns, ready to be looked for in texts.
+
+    It remembers what each text says of the answer: what is in a prompt was also retrieved and stored, often by
+    several memories.
+    """
 
     question: Question
     turns: Mapping[str, Turn]
     evidence: tuple[str, ...] = field(init=False)
     _contributions: dict[str, tuple[tuple[str, ...], tuple[frozenset[str], ...]]] = field(
+        init=False, default_factory=dict, repr=False, compare=False
+    )
+    _contained: dict[tuple[str, str], bool] = field(init=False, default_factory=dict, repr=False, compare=False)
+    _relevant: dict[tuple[tuple[str, ...], str], str] = field(
         init=False, default_factory=dict, repr=False, compare=False
     )
 
@@ -73,9 +86,14 @@ class Answerable:
 
     def held_by(self, pieces: Sequence[Piece]) -> bool:
         """Whether these texts hold the answer."""
-        if self._contain(self._answers(), pieces):
-            return True
-        return bool(self.evidence) and all(self.part_held_by(turn, pieces) for turn in self.evidence)
+        if not self.evidence:
+            return self._contain(self._answers(), pieces)
+        # Words are found sooner than an answer, and most texts that hold it have them.
+        return (
+            all(self.is_verbatim(turn, pieces) for turn in self.evidence)
+            or self._contain(self._answers(), pieces)
+            or all(self.part_held_by(turn, pieces) for turn in self.evidence)
+        )
 
     def part_held_by(self, turn: str, pieces: Sequence[Piece]) -> bool:
         """Whether these texts hold what one evidence turn contributes.
@@ -126,7 +144,7 @@ class Answerable:
         short = len(said.split()) < _TOO_SHORT
         return any(
             turn in piece.verbatim
-            or (said and (not short or turn in piece.turns) and f" {said} " in f" {_normalised(piece.text)} ")
+            or (said and (not short or turn in piece.turns) and said in _normalised(piece.text))
             for piece in pieces
         )
 
@@ -139,49 +157,59 @@ class Answerable:
         return [(self.question.expected,), *([entities] if entities else [])]
 
     def _contain(self, alternatives: Sequence[tuple[str, ...]], pieces: Sequence[Piece]) -> bool:
-        evidence = frozenset(self.evidence)
-        linked = [piece for piece in pieces if not evidence.isdisjoint(piece.turns | piece.verbatim)]
+        linked = [piece.text for piece in pieces if self._is_linked(piece)]
+        others = [piece for piece in pieces if not self._is_linked(piece)]
         for wanted in alternatives:
-            is_specific = any(map(_is_specific, wanted))
-            among = [piece.text for piece in linked]
-            if is_specific:
-                others = [
-                    piece
-                    for piece in pieces
-                    if evidence.isdisjoint(piece.turns | piece.verbatim)
-                    and all(has_the_letters_of(answer, piece.text) for answer in wanted)
-                ]
-                among += [
-                    self._relevant_part(piece, wanted) if _is_short(wanted) else piece.text for piece in others
-                ]
-            if not is_specific:
-                # A text of unknown origin counts where it says the answer of what is asked about.
-                unlinked = (piece.text for piece in pieces if not (piece.turns or piece.verbatim))
-                among += [said for text in unlinked for said in text.splitlines() if self._is_about(said)]
-            if any(all(contains(answer, text) for answer in wanted) for text in among):
+            texts = chain(linked, self._relevant_texts(others, wanted))
+            if any(all(self._contains(answer, text) for answer in wanted) for text in texts):
                 return True
             # Memories that name no sources are given the benefit of the doubt: their texts count together.
-            names_sources = any(piece.turns or piece.verbatim for piece in pieces)
-            together = [piece.text for piece in linked] if names_sources else among
-            if len(wanted) > 1 and all(any(contains(answer, text) for text in together) for answer in wanted):
+            names_sources = any(piece.names_sources for piece in pieces)
+            together = linked if names_sources else list(self._relevant_texts(others, wanted))
+            if len(wanted) > 1 and all(any(self._contains(answer, text) for text in together) for answer in wanted):
                 return True
         return False
 
-    def _relevant_part(self, piece: Piece, wanted: Sequence[str]) -> str:
-        """What can hold a short answer: it also occurs in turns that have nothing to do with the question.
+    def _is_linked(self, piece: Piece) -> bool:
+        """Whether a text comes from a turn of the evidence."""
+        return not (piece.turns.isdisjoint(self.evidence) and piece.verbatim.isdisjoint(self.evidence))
 
-        Of a text from other turns than the evidence's, the lines that are about what is asked and do not deny the
-        answer ("Mondays and Wednesdays instead of Tuesdays and Thursdays" does not hold "Mondays and Thursdays").
-        A text of unknown origin counts as a whole, and so does every text where the dataset names no evidence.
+    def _contains(self, answer: str, text: str) -> bool:
+        known = self._contained.get((answer, text))
+        if known is None:
+            known = self._contained[answer, text] = contains(answer, text)
+        return known
+
+    def _relevant_texts(self, pieces: Sequence[Piece], wanted: tuple[str, ...]) -> Iterator[str]:
+        """What can hold the answer of texts that do not come from the evidence turns."""
+        if any(map(_is_specific, wanted)):
+            return filter(None, (self._relevant_part(piece, wanted) for piece in pieces))
+        # A text of unknown origin counts where it says the answer of what is asked about.
+        unlinked = (piece.text for piece in pieces if not piece.names_sources)
+        return (said for text in unlinked for said in text.splitlines() if self._is_about(said))
+
+    def _relevant_part(self, piece: Piece, wanted: tuple[str, ...]) -> str:
+        """What can hold the answer of one text; empty where nothing can.
+
+        A short answer also occurs in turns that have nothing to do with the question: of a text from such turns,
+        the lines count that are about what is asked and do not deny the answer ("Mondays and Wednesdays instead of
+        Tuesdays and Thursdays" does not hold "Mondays and Thursdays"). A text of unknown origin counts as a whole,
+        and so does every text where the dataset names no evidence.
         """
-        if not self.evidence or not (piece.turns or piece.verbatim):
+        if not all(has_the_letters_of(answer, piece.text) for answer in wanted):
+            return ""
+        if not (_is_short(wanted) and self.evidence and piece.names_sources):
             return piece.text
-        lines = (
-            said
-            for said in piece.text.splitlines()
-            if any(may_say_a_part_of(answer, said) for answer in wanted) and self._is_about(said)
-        )
-        return "\n".join(said for said in lines if not any(_denies(answer, said) for answer in wanted))
+        known = self._relevant.get((wanted, piece.text))
+        if known is None:
+            lines = (
+                said
+                for said in piece.text.splitlines()
+                if any(may_say_a_part_of(answer, said) for answer in wanted) and self._is_about(said)
+            )
+            known = "\n".join(said for said in lines if not any(_denies(answer, said) for answer in wanted))
+            self._relevant[wanted, piece.text] = known
+        return known
 
     def _is_about(self, said: str) -> bool:
         """Whether a text shares a word with the question that tells what it is about.
@@ -223,10 +251,12 @@ def _denies(answer: str, said: str) -> bool:
     return has_the_letters_of(answer, said) and asserted(answer, said)[1] in ("denied", "superseded")
 
 
-def _is_short(wanted: Sequence[str]) -> bool:
+@lru_cache(maxsize=1024)
+def _is_short(wanted: tuple[str, ...]) -> bool:
     return sum(len(content_of(tokens_of(answer))) for answer in wanted) <= _SHORT_ANSWER
 
 
+@lru_cache(maxsize=1024)
 def _is_specific(answer: str) -> bool:
     """Whether an answer says something by itself, so that a text containing it is about it."""
     content = [token for _, token in content_of(tokens_of(answer))]
@@ -240,4 +270,6 @@ def _is_specific(answer: str) -> bool:
 
 @lru_cache(maxsize=16384)
 def _normalised(text: str) -> str:
-    return normalised(text)
+    """A text with spaces around each of its words; empty where it has none."""
+    words = normalised(text)
+    return f" {words} " if words else ""

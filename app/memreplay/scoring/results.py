@@ -8,8 +8,9 @@ A breakdown takes a name in :data:`memreplay.scoring.By`.
 
 from __future__ import annotations
 
-import json
 from typing import Any, Literal
+
+import orjson
 
 from memreplay.conversations.models import Frozen
 from memreplay.conversations.option_style import OptionStyle
@@ -464,10 +465,20 @@ class Results(Frozen):
     def to_json(self) -> str:
         """The text of the file: keys in the order of the models, numbers rounded to six decimals.
 
-        Below 1 it is six digits.
+        Below 1 it is six digits. Rows are written one by one: as plain data, all of them would take many times the
+        memory of the text.
         """
-        data = _rounded(self.model_dump(mode="json"))
-        return json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+        parts = [_indented(self.model_dump(mode="json", exclude={"questions"})).removesuffix("\n}")]
+        parts.append(',\n  "questions": [')
+        for number, row in enumerate(self.questions):
+            text = _indented(row.model_dump(mode="json")).replace("\n", "\n    ")
+            parts += ",\n    " if number else "\n    ", text
+        parts.append("\n  ]\n}\n" if self.questions else "]\n}\n")
+        return "".join(parts)
+
+
+def _indented(data: dict[str, Any]) -> str:
+    return orjson.dumps(_rounded(data), option=orjson.OPT_INDENT_2).decode()
 
 
 def _rounded(value: Any) -> Any:

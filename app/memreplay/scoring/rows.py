@@ -36,7 +36,7 @@ MAX_SCORE = 1.0
 
 
 def question_row(
-    question: Question,
+    answerable: Answerable,
     conversation: Conversation,
     asked: QuestionAsked,
     received: ReplyReceived,
@@ -52,13 +52,13 @@ def question_row(
     Tokens and duration of a failed call are null unless the reply reports them. Hits of memories that do not count
     their tokens are counted here.
     """
+    question = answerable.question
     reply, score, judge = received.reply, scored.score, _judge_row(judged)
     count = token_counter(asked.model)
     hits = [hit if hit.tokens else hit.model_copy(update={"tokens": count(hit.text)}) for hit in asked.hits]
     model_was_asked = bool(asked.prompt)
     retrieval = scored.retrieval if model_was_asked else RetrievalScore()
     recall_at = retrieval.recall_at or {}
-    answerable = Answerable(question, conversation.turns_by_id)
     has_ranking = retrieval.recall_at is not None and bool(answerable.evidence)
     has_prompt = retrieval.evidence_in_prompt is not None
     return QuestionRow(

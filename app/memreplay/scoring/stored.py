@@ -28,6 +28,7 @@ from memory_backends.stores.trace import (
 )
 from memreplay.conversations.models import Conversation
 from memreplay.engine.events import ConversationOpened, Observed, PromotionDecided, ReplayEvent, StoreOperated
+from memreplay.scoring.holding import Piece
 from memreplay.scoring.stored_items import NO_WORDS, Item, State, Supersession, leaves_of, replaced
 from memreplay.text import normalised
 from memreplay.timeline.timeline import Answer
@@ -79,6 +80,21 @@ class StoredMemory:
     def is_empty(self) -> bool:
         """Whether no write was ever recorded."""
         return not self.items
+
+    @cached_property
+    def stored(self) -> Sequence[Piece]:
+        """What it held, and still counted as valid."""
+        return [item.piece for item in self.items if item.is_current]
+
+    @cached_property
+    def removed(self) -> Sequence[Piece]:
+        """What it had held and removed."""
+        return [item.piece for item in self.items if item.removed]
+
+    @cached_property
+    def superseded(self) -> Sequence[Piece]:
+        """What it held, and had replaced by a later value."""
+        return [item.piece for item in self.items if item.superseded]
 
     @cached_property
     def _by_id(self) -> Mapping[tuple[str, str], Item]:

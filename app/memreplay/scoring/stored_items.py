@@ -6,10 +6,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from memory_backends.stores.trace import PatchStep
 from memreplay.grading.tokens import content_of, same_token, tokens_of
+from memreplay.scoring.holding import Piece
 from memreplay.timeline.fold import MISSING, patched, pointer_of
 
 NO_WORDS = re.compile(r"[-+\d.,:TZ\s]*")
@@ -42,6 +44,11 @@ class Item:
     def turns(self) -> frozenset[str]:
         """The turns that it comes from."""
         return frozenset(self.since)
+
+    @cached_property
+    def piece(self) -> Piece:
+        """The item as a text to look for an answer in."""
+        return Piece(self.text, self.turns)
 
     @property
     def is_current(self) -> bool:

@@ -9,6 +9,7 @@ from memreplay.conversations.models import Conversation, Question
 from memreplay.engine.answers import UNRANKED_BACKENDS, score_reply, score_retrieval
 from memreplay.engine.events import AnswerScored, QuestionAsked, ReplyReceived
 from memreplay.llm.model import PromptMessage, Reply, TokenUsage
+from memreplay.scoring.holding import Answerable
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.rows import question_row
 
@@ -95,4 +96,4 @@ def row(
         retrieval=score_retrieval(question, hits, backend not in UNRANKED_BACKENDS),
     )
     conversation = Conversation(id="c", dataset="d", sessions=(), turns=(), questions=(question,))
-    return question_row(question, conversation, asked, ReplyReceived(**of, reply=answer), scored)
+    return question_row(Answerable(question, {}), conversation, asked, ReplyReceived(**of, reply=answer), scored)

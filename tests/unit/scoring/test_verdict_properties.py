@@ -136,7 +136,10 @@ def rows_of(timeline: Timeline, asked: Question) -> list[QuestionRow]:
         assert isinstance(answer.asked, QuestionAsked)
         assert isinstance(answer.received, ReplyReceived) and isinstance(answer.scored, AnswerScored)
         found = attributor.attribute(answer)
-        rows.append(question_row(asked, timeline.conversation, answer.asked, answer.received, answer.scored, found))
+        wanted = attributor.answerable(asked)
+        rows.append(
+            question_row(wanted, timeline.conversation, answer.asked, answer.received, answer.scored, found)
+        )
     return rows
 
 
