@@ -30,7 +30,7 @@ from memory_backends.hybrid.rules.matching import (
     slot_part,
 )
 from memory_backends.hybrid.rules.pattern import clean_value
-from memory_backends.hybrid.rules.statements import RETRACTION
+from memory_backends.hybrid.rules.statements import CHANGE, RETRACTION
 from memory_backends.retrieval.keyword import terms_of
 from memory_backends.stores.trace import Frozen
 from memory_backends.text import numbers_in, sentences_of
@@ -67,7 +67,7 @@ class Candidate(Frozen):
 
     ``content`` is ``speaker: sentence``. ``slot`` is where its ``value`` belongs (``user.name``, ``deadline``), if
     anywhere; a slot of ``several`` values keeps them all. ``taken_back`` is the value that it corrects, where it
-    names one; ``revises`` is what it says of earlier statements. ``context`` are the sentences just before it.
+    names one; ``revises`` is what it says of earlier statements. ``context`` are the sentences around it.
     ``certainty`` and ``impact`` are the first two factors of its significance. ``rule`` is what found it:
     a rule's name, or the model's, which then gives its ``justification``. ``news`` is how much it tells, in words
     that were not heard before, at most 1.
@@ -125,7 +125,7 @@ class Heard:
         """
         return tuple(
             candidate.model_copy(update={"news": min(self._news_of(candidate), 1.0)})
-            if candidate.slot is None and candidate.revises == "none" and not candidate.is_correction
+            if candidate.slot is None and candidate.revises in ("none", "hinted") and not candidate.is_correction
             else candidate
             for candidate in candidates
         )
@@ -175,8 +175,8 @@ def _of_message(message: Message, present: frozenset[str], asked: str) -> Iterat
     is_advice, who = _is_advice(message), speaker_slot(message)
     to_assistant = message.role == "user" and message.label == "User"
     rules, most = (ADVICE, MOST_ADVICE) if is_advice else (RULES, MOST_A_MESSAGE)
-    for whole in sentences_of(message.text):
-        sentence = whole[:LONGEST_SENTENCE]
+    sentences = [whole[:LONGEST_SENTENCE] for whole in sentences_of(message.text)]
+    for place, sentence in enumerate(sentences):
         taken_back = value_taken_back(sentence) or value_put_right(said_before)
         is_short = len(sentence.split()) < SHORTEST_SENTENCE
         led_to_it = said_before[-1] if said_before else f"({asked})" if asked else ""
@@ -186,7 +186,7 @@ def _of_message(message: Message, present: frozenset[str], asked: str) -> Iterat
         heading = sentence if is_heading(sentence) else heading
         said_before.append(sentence)
         corrects = is_correction(sentence) or taken_back is not None
-        just_before = said_before[-1 - REACH : -1]
+        near = [*sentences[max(0, place - REACH) : place], *sentences[place + 1 : place + 1 + REACH]]
         has_slot = instructs = False
         for rule, slot, value in _in_order(matches_in(sentence, who, rules), taken_back):
             if rule.slot is None and (has_slot or (is_short and content == sentence)):
@@ -197,6 +197,8 @@ def _of_message(message: Message, present: frozenset[str], asked: str) -> Iterat
             elif slot is None and taken_back is not None and same_value(value, taken_back):
                 continue
             if rule.name == "correction" and not corrects:
+                continue
+            if rule.name == CHANGE and revision_in(sentence) not in ("changed", "corrected"):
                 continue
             if rule.kind == "instruction" and (not to_assistant or instructs):
                 continue
@@ -221,8 +223,8 @@ def _of_message(message: Message, present: frozenset[str], asked: str) -> Iterat
                 impact=rule.impact,
                 is_correction=corrects,
                 taken_back=taken_back,
-                revises=revision_in(sentence, just_before),
-                context=" ".join(just_before),
+                revises=revision_in(sentence, near),
+                context=" ".join(near),
                 sources=(message.turn_id,),
                 turn_number=message.turn_number,
                 said_at=message.said_at,

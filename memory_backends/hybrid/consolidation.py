@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from memory_backends.base import Clock, Namespace, TextEmbedder
 from memory_backends.hybrid.candidates import Candidate
-from memory_backends.hybrid.known_facts import KnownFacts
+from memory_backends.hybrid.known_facts import Ended, KnownFacts
 from memory_backends.hybrid.planner import PlannerAgent, staged_candidates
 from memory_backends.hybrid.rules.matching import is_of_a_kind, same_value, says_no_more
 from memory_backends.hybrid.workspace import SharedWorkspace
@@ -169,8 +169,9 @@ class ConsolidationAgent:
         )
         if not known and candidate.slot is None:
             same = await self._duplicate(candidate, vector)
+        ended: Ended | None = None
         if same is None and replaced is None:
-            replaced = await self._ended_by(candidate, vector)
+            replaced, ended = await self._ended_by(candidate, vector)
             if candidate.slot is None and replaced is not None and _puts_right(candidate, replaced):
                 candidate = candidate.model_copy(update={"slot": replaced.slot})
         if not self._options.keeps("supersession"):
@@ -183,9 +184,12 @@ class ConsolidationAgent:
         await self._write(candidate, factors, vector, id_)
         if replaced is None:
             return _decision(candidate, factors, "ADD", "it was not known", knowledge_id=id_)
-        ended = {"valid_to": iso_utc(candidate.said_at or self._clock()), "superseded_by": id_}
-        await self._knowledge.change_payload(KNOWLEDGE_COLLECTION, replaced.id, ended)
-        self._facts.end(replaced.id)
+        if ended is not None and ended.rest is not None:
+            await self._write_rest(replaced, ended.rest)
+        over = {"valid_to": iso_utc(candidate.said_at or self._clock()), "superseded_by": id_}
+        for ended_id in ended.ids if ended is not None else (replaced.id,):
+            await self._knowledge.change_payload(KNOWLEDGE_COLLECTION, ended_id, over)
+            self._facts.end(ended_id)
         why = f"it {'corrects' if candidate.is_correction else 'takes the place of'} {replaced.value!r}"
         return _decision(candidate, factors, "UPDATE", why, knowledge_id=id_, superseded_id=replaced.id)
 
@@ -211,14 +215,27 @@ class ConsolidationAgent:
                 return fact
         return None
 
-    async def _ended_by(self, candidate: Candidate, vector: NDArray[np.float32]) -> KnowledgeDocument | None:
+    async def _ended_by(
+        self, candidate: Candidate, vector: NDArray[np.float32]
+    ) -> tuple[KnowledgeDocument | None, Ended | None]:
         """The current fact that the candidate ends: whose slot holds what it takes back, or of the same matter."""
         if candidate.taken_back:
             for fact in await self._held(list(self._current.values())):
                 if fact.superseded_by is None and _puts_right(candidate, fact):
-                    return fact
+                    return fact, None
         ended = self._facts.ended_by(candidate, vector)
-        return next(iter(await self._held([ended])), None)
+        return (None, None) if ended is None else ((await self._held(ended.ids[:1]))[0], ended)
+
+    async def _write_rest(self, fact: KnowledgeDocument, rest: str) -> None:
+        """Write what else the sentence of a fact says that ends: it holds as before."""
+        id_ = self._namespace.point_id("rest", fact.id)
+        content = f"{fact.said_by}: {rest}"
+        vector = (await vectors_of(self._embedder, [content]))[0]
+        left = fact.model_copy(update={"id": id_, "content": content, "slot": None, "value": rest})
+        await self._knowledge.upsert(
+            KNOWLEDGE_COLLECTION, [Point(id=id_, vector=vector, payload=left.model_dump(mode="json"))]
+        )
+        self._facts.add_rest(id_, fact.id, rest, vector)
 
     async def _merge(
         self, candidate: Candidate, factors: SignificanceFactors, known: KnowledgeDocument

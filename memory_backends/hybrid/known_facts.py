@@ -4,82 +4,87 @@ What is kept here of every fact that holds (its words, its precise values by sor
 same writes as the store; the store has the fact itself. Only its own speaker ends a fact: an assistant that
 computes another figure corrects nobody.
 
-A statement ends a fact in one of four ways. It *names* the old value ("Friday, not Thursday", "I sold the Volvo").
-It gives *another value of the same sort for the same matter* ("the rent is £88"); how much has to be shared depends
-on whether it says that something was wrong, that something has changed, or neither. It *denies* what the fact says
-("I don't like olives any more"). It names somebody who *takes another's place* ("my boss is Ana"). Shared words and
-the cosine of the two decide what is the same matter; what is said of somebody else ("my friend pays £60") ends
-nothing.
+A statement is compared with every earlier one: the cosine of the two, the words that they share, and whether a
+value of one may take the place of one of the other. It can end only the likeliest of them, and does so where the
+evidence is enough: how far the likeliest is ahead of the next, how surely its value may be replaced, and whether
+the statement says that something has changed or was wrong.
 
-The constants were chosen on LoCoMo conv-26, 30 and 41, two long histories and conversations written for it.
+The weights began as those of a logistic regression; ``rules/README.md`` names the conversations.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory_backends.hybrid.candidates import Candidate
-from memory_backends.hybrid.rules.corrections import Revision, gives_a_result, revision_in
-from memory_backends.hybrid.rules.figures import UNITS, Figure, figures_in
-from memory_backends.hybrid.rules.matching import sort_of
-from memory_backends.hybrid.rules.pattern import CAP, LazyPattern
+from memory_backends.hybrid.rules.corrections import Revision
+from memory_backends.hybrid.rules.figures import Figures, figures_in, replaceable
+from memory_backends.hybrid.rules.pattern import LazyPattern
 from memory_backends.hybrid.rules.personal import ONE_AT_A_TIME, PEOPLE, RELATIONS, REPORTS
-from memory_backends.retrieval.keyword import language_of, terms_in, terms_of
-from memory_backends.text import MONTHS, SPELLED, WEEKDAYS, numbers_in
+from memory_backends.hybrid.rules.statements import EVENT
+from memory_backends.retrieval.keyword import terms_in, terms_of
+from memory_backends.text import MONTHS, SPELLED, WEEKDAYS, folded_words, numbers_in
 
 Vector = NDArray[np.float32]
 
 ASSISTANT = "AI"
 """The label of an assistant, and not of the second of two people."""
 
-NAMED_COSINE = 0.25
-NAMED_COSINE_ALONE = 0.45
-"""Cosine from which a statement is about the fact whose old value it names; and where the value is a mere word."""
+SHARED_WORD = 0.12
+"""What a word that both statements have adds to their cosine, if no other fact has it; as much for each of its own
+words and for those of the message around it."""
 
-SAME_SUBJECT: dict[Revision, float] = {"corrected": 0.3, "changed": 0.3, "none": 0.8}
-"""Share of what a later clause is about that an older one says too, by what the later one says of it."""
+MOST_SHARED = 3.0
+REPLACEABLE = (0.0, 0.1, 0.2, 0.2)
+NAMED = 0.4
+"""What a value that may be replaced adds, by how surely; and the old value itself, where the statement names it."""
 
-LEAST_COSINE: dict[Revision, float] = {"corrected": 0.3, "changed": 0.45, "none": 0.45}
-"""Cosine that two statements with values of one sort need besides."""
+LEAST_LEAD = 0.1
+MOST_LEAD = 0.5
+LEAST_NEXT = 0.4
+"""How far the likeliest fact has to be ahead of the next, what counts as much as any lead beyond it, and how likely
+the next is at least: a conversation that has just begun has few facts to choose from."""
 
-AT_HAND = 6
-"""Turns back to which a correction refers that has no subject ("Sorry, 16.", "The 21st, not the 27th")."""
-
-FEW_WORDS = 3
-"""Words of matter up to which a single shared one is enough for a denial."""
-
-DENIED = 0.6
-LEAST_MUTUAL = 0.3
-DENIED_COSINE = 0.5
-"""Share of a fact's words that a denial of it has, share of its own words that the fact has, and their cosine."""
-
-MOST_TIMES = 3.0
-"""A figure that has changed is at most so many times the old one, or the old one so many times the new."""
+LEAD_WEIGHT = 12.0
+NAMED_WEIGHT = 3.0
+SHARE_WEIGHT = 1.2
+SAYS: dict[Revision, float] = {"none": -0.5, "hinted": 0.7, "changed": 2.5, "corrected": 2.2}
+ENOUGH = 6.5
+"""Weights of the evidence that a statement ends a fact, each value that may be replaced counting 1 to 3."""
 
 _IN_ANY_MATTER = frozenset(
     term
     for line in (
         "i me my mine we us our you your he him his she her hers they them their it its who which what there here",
         "now new from up down back end again only just also still last next first each one ones more less than",
-        "come came go went gone going get got say said says tell told change changed move moved turn turned out",
-        "in on at by to for with have has had do does did be been am make made take took actually instead",
+        "come came went go gone going get got say said says tell told change changed move moved turn turned out",
+        "in on at by to for with have has had do does did be been am are make made take took actually instead",
         "yo mi mis me nos nuestro nuestra tu su sus le les lo la los las se ya ahora final desde semana hoy ayer",
         "va van voy viene vienen dice dijo ha han he hay es son era fue más menos otra otro vez solo también muy",
-        "re ve ll don didn about usual were wrong since used so then too very call called name que pero y o",
+        "re ve ll don didn am about usual were wrong since used so then too very call called name que pero y o",
         "si como media medio due deadline así asi sorry meant mean mistake mistaken correction update oops",
-        "put way thing things",
+        "put way thing things same not any more no longer",
+        "second minute hour day week month year decade percent per cent euro pound dollar peso km mile metre",
+        "meter g kg gram kilo ml litre time pm am",
+        "segundo minuto hora día mes año euro céntimo metro kilo gramo litro",
     )
-    for word in (*line.split(), *MONTHS, *WEEKDAYS, *SPELLED, *UNITS)
+    for word in (*line.split(), *MONTHS, *WEEKDAYS, *SPELLED)
     for term in (*terms_in(word, "english"), *terms_in(word, "spanish"), word)
 )
-"""Words that say nothing of what a sentence is about; nor do dates and numbers."""
+"""Words that say nothing of what a sentence is about; nor do dates, numbers and units."""
+
+_DENIAL = LazyPattern(r"\b(?:not|no\slonger|never|cannot|nunca|ya\sno|no)\b|n['’]?t\b", re.IGNORECASE)
+_LOGGED = LazyPattern(r"(?:\w+:\s)?\[?\d{4}-\d\d-\d\d[T\s]\d\d:\d\d")
+"""A line of a log: another one is another event, not another value."""
+
+_NOW = LazyPattern(r"\b(?:now|these\sdays|from\shere\son|ahora)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -95,17 +100,16 @@ class _Known:
     turns: frozenset[str]
     words: frozenset[str]
     matter: frozenset[str]
-    numbers: frozenset[str]
-    figures: tuple[Figure, ...]
-    names: frozenset[str]
+    figures: Figures
     denies: bool
+    is_instruction: bool
+    is_event: bool
     vector: Vector
 
     @classmethod
     def of(cls, id_: str, candidate: Candidate, vector: Vector) -> _Known:
         """What is kept of a candidate."""
         said = candidate.content.removeprefix(f"{candidate.said_by}: ")
-        words = frozenset(terms_of(said))
         return cls(
             id=id_,
             said_by=candidate.said_by,
@@ -114,32 +118,35 @@ class _Known:
             slot=candidate.slot,
             value=candidate.value,
             turns=frozenset(candidate.sources),
-            words=words,
+            words=frozenset(terms_of(said)),
             matter=_matter(said),
-            numbers=numbers_in(said),
-            figures=() if _LOGGED.match(said) else figures_in(said),
-            names=frozenset(re.findall(CAP, said)),
+            figures={} if _LOGGED.match(said) else figures_in(said),
             denies=bool(_DENIAL.search(said)),
+            is_instruction=candidate.is_instruction,
+            is_event=candidate.rule == EVENT,
             vector=vector,
         )
-
-    def is_soon_after(self, fact: _Known) -> bool:
-        """Whether what the other says is still at hand."""
-        return self.turn - fact.turn <= AT_HAND
 
     def tells(self, value: str) -> bool:
         """Whether it tells a value: all its numbers, or, where it has none, all its words."""
         numbers = numbers_in(value)
         if numbers:
-            return numbers <= self.numbers
+            return numbers <= numbers_in(self.said)
         words = frozenset(terms_of(value))
         return bool(words) and words <= self.words
 
 
-_LOGGED = LazyPattern(r"(?:\w+:\s)?\[?\d{4}-\d\d-\d\d[T\s]\d\d:\d\d")
-"""A line of a log: another one is another event, not another value."""
+_CLAUSE = LazyPattern(
+    r".+?(?:[,;](?=\s)\s|\s[-–—]\s|\s(?=(?:and|but|so|because|which|y|pero|porque|así\sque)\s)|$)", re.IGNORECASE
+)
 
-_NOW = LazyPattern(r"\b(?:now|these\sdays|from\shere\son|ahora)\b", re.IGNORECASE)
+
+@dataclass(frozen=True)
+class Ended:
+    """The facts of a sentence that no longer holds, the likeliest first, and what else the sentence says."""
+
+    ids: tuple[str, ...]
+    rest: str | None
 
 
 class KnownFacts:
@@ -147,15 +154,28 @@ class KnownFacts:
 
     def __init__(self) -> None:
         self._facts: dict[str, _Known] = {}
-        self._having: defaultdict[str, set[str]] = defaultdict(set)
+        self._having: Counter[str] = Counter()
+        self._last_to_end: tuple[int, str] | None = None
 
     def add(self, id_: str, candidate: Candidate, vector: Vector) -> None:
         """Keep a fact that was written. Writing it again replaces it."""
         self._facts.pop(id_, None)
-        self._facts[id_] = _Known.of(id_, candidate, vector)
-        known = self._facts[id_]
-        for word in known.matter | {figure.sort for figure in known.figures}:
-            self._having[word].add(known.said)
+        known = self._facts[id_] = _Known.of(id_, candidate, vector)
+        self._having.update(known.matter)
+
+    def add_rest(self, id_: str, of: str, said: str, vector: Vector) -> None:
+        """Keep what else the sentence of a fact says."""
+        self._facts[id_] = replace(
+            self._facts[of],
+            id=id_,
+            said=said,
+            slot=None,
+            value=said,
+            words=frozenset(terms_of(said)),
+            matter=_matter(said),
+            figures=figures_in(said),
+            vector=vector,
+        )
 
     def end(self, id_: str) -> None:
         """Forget a fact that no longer holds."""
@@ -168,166 +188,110 @@ class KnownFacts:
             return True
         return not fact.matter.isdisjoint(new.matter) or (not fact.matter and len(new.matter) == 1)
 
-    def ended_by(self, candidate: Candidate, vector: Vector) -> str | None:
-        """The id of the fact that a candidate ends, if any."""
-        if candidate.said_by == ASSISTANT:
-            return None
+    def ended_by(self, candidate: Candidate, vector: Vector) -> Ended | None:
+        """What a candidate ends, if anything. A sentence ends one earlier sentence, whatever else is read in it."""
         new = _Known.of("", candidate, vector)
+        if candidate.said_by == ASSISTANT or self._last_to_end == (new.turn, new.said):
+            return None
         earlier = [
             fact for fact in self._facts.values() if fact.said_by == new.said_by and not fact.turns & new.turns
         ]
         if candidate.is_instruction:
             earlier = [fact for fact in earlier if fact.slot == candidate.slot]
-        if candidate.taken_back is not None:
-            named = self._named(new, candidate.taken_back, earlier)
-            if named is not None or candidate.retracts:
-                return named
-        if candidate.is_instruction:
+        succeeded = [fact for fact in earlier if _succeeds(candidate, new, fact)]
+        ended = succeeded[-1] if succeeded else self._likeliest(candidate, new, earlier)
+        if ended is None:
             return None
-        told_anew = self._told_anew(candidate, new, earlier)
-        if told_anew is not None:
-            return told_anew
-        return _likest(
-            [fact for fact in earlier if _denies(candidate, new, fact) or _succeeds(candidate, new, fact)], new
-        )
+        self._last_to_end = (new.turn, new.said)
+        fellows = [fact.id for fact in earlier if fact.said == ended.said and fact is not ended]
+        return Ended((ended.id, *fellows), self._rest_of(ended, candidate, new))
 
-    def _named(self, new: _Known, old_value: str, earlier: Sequence[_Known]) -> str | None:
-        """The fact whose value is named as the old one: the only one that tells it, or the likest of those."""
-        telling = [fact for fact in earlier if fact.tells(old_value)]
-        if len(telling) == 1 and _is_telling(old_value) and new.is_soon_after(telling[0]):
-            return telling[0].id
-        least = NAMED_COSINE if _is_telling(old_value) else NAMED_COSINE_ALONE
-        is_bare = old_value.isdigit()
-        return _likest(
-            [
-                fact
-                for fact in telling
-                if _cosine(new, fact) >= least and not (is_bare and new.matter.isdisjoint(fact.matter))
-            ],
-            new,
-        )
-
-    def _told_anew(self, candidate: Candidate, new: _Known, earlier: Sequence[_Known]) -> str | None:
-        """The fact whose value the candidate tells anew: of the same sort and the same subject, and no other is.
-
-        A correction may tell the wrong value beside the right one, or have no subject and refer to what was just
-        said.
-        """
-        said = candidate.content.removeprefix(f"{candidate.said_by}: ")
-        told = {(figure.sort, figure.value) for figure in new.figures}
-        best: dict[str, float] = {}
-        for fact in earlier:
-            if candidate.revises != "corrected" and _is_of_another(said, fact):
-                continue
-            known = {(figure.sort, figure.value) for figure in fact.figures}
-            for figure in new.figures:
-                if (figure.sort, figure.value) in known:
-                    continue
-                revises = _revision(candidate, figure)
-                if revises is None:
-                    continue
-                for old in fact.figures:
-                    if not _may_follow(figure, old):
-                        continue
-                    if revises != "corrected" and old.is_past:
-                        continue
-                    is_named = revises == "corrected" and (old.sort, old.value) in told
-                    is_only_one = figure.is_telling and len(self._having[figure.sort]) == 1
-                    is_sure = is_named or is_only_one
-                    share = 1.0 if is_sure else self._same_subject(figure, old, candidate, new, fact)
-                    if share >= SAME_SUBJECT[revises] and (is_named or _cosine(new, fact) >= LEAST_COSINE[revises]):
-                        best[fact.id] = max(best.get(fact.id, 0.0), share)
-        if not best:
+    def _rest_of(self, fact: _Known, candidate: Candidate, new: _Known) -> str | None:
+        """The sentence of a fact without the clause that a candidate ends; None where nothing else is told."""
+        clauses = [match[0] for match in _CLAUSE.finditer(fact.said)]
+        if len(clauses) == 1 or fact.is_instruction:
             return None
-        most = max(best.values())
-        return [id_ for id_, share in best.items() if share == most][-1]
+        wrong = candidate.taken_back
 
-    def _same_subject(self, figure: Figure, old: Figure, candidate: Candidate, new: _Known, fact: _Known) -> float:
-        """How much of what a value is said of, the older clause says too; rare words weigh more.
+        def likeness(clause: str) -> float:
+            is_named = wrong is not None and folded_words(wrong) in folded_words(clause)
+            sure = is_named * NAMED_WEIGHT + replaceable(new.figures, figures_in(clause))
+            return sure + self._weight(_matter(clause) & new.matter)
 
-        0 where the older one is mostly about something else.
-        """
-        about, of_old = _about(figure, new, candidate.context), _about(old, fact)
-        if not about:
-            return float(candidate.revises == "corrected" and new.is_soon_after(fact))
-        shared = self._weight(about & of_old)
-        if not shared or shared < LEAST_MUTUAL * self._weight(of_old):
+        like = [likeness(clause) for clause in clauses]
+        if not any(like):
+            return None
+        wrong_place = like.index(max(like))
+        rest = [clause for place, clause in enumerate(clauses) if place != wrong_place]
+        if not any(figures_in(clause) or len(_matter(clause)) > 1 for clause in rest):
+            return None
+        clauses[wrong_place] = "… "
+        return " ".join("".join(clauses).split())
+
+    def _likeliest(self, candidate: Candidate, new: _Known, earlier: Sequence[_Known]) -> _Known | None:
+        """The fact that a candidate most likely ends, if the evidence is enough."""
+        if not earlier:
+            return None
+        around = new.matter | _matter(candidate.context)
+        cosines = np.stack([fact.vector for fact in earlier]) @ new.vector
+        likeness: dict[str, float] = {}
+        best, most = earlier[0], -1.0
+        for fact, cosine in zip(earlier, cosines.tolist(), strict=True):
+            like = (
+                cosine
+                + SHARED_WORD * min(self._weight(new.matter & fact.matter), MOST_SHARED)
+                + SHARED_WORD * min(self._weight(around & fact.matter), MOST_SHARED)
+                + REPLACEABLE[replaceable(new.figures, fact.figures)]
+                + (NAMED if _names(candidate, new, fact) else 0.0)
+            )
+            likeness[fact.said] = max(like, likeness.get(fact.said, 0.0))
+            if like >= most:
+                best, most = fact, like
+        following = max((like for said, like in likeness.items() if said != best.said), default=0.0)
+        lead = min(most - max(following, LEAST_NEXT), MOST_LEAD)
+        return best if lead >= LEAST_LEAD and self._evidence(candidate, new, best, lead) >= ENOUGH else None
+
+    def _evidence(self, candidate: Candidate, new: _Known, fact: _Known, lead: float) -> float:
+        """How much speaks for a candidate ending the fact that it is most like."""
+        shared = self._weight(new.matter & fact.matter)
+        share = shared / max(self._weight(new.matter), 0.7)
+        sure = float(replaceable(new.figures, fact.figures))
+        if fact.is_event and sure < 2 and candidate.revises != "corrected":
+            # What happened has happened, whoever left since.
             return 0.0
-        return shared / self._weight(about)
+        is_named = _names(candidate, new, fact)
+        if new.denies != fact.denies and shared >= 0.5 * self._weight(fact.matter):
+            sure += 1.0
+        if is_named:
+            sure += NAMED_WEIGHT
+        elif not sure or (candidate.revises in ("none", "hinted") and _is_of_another(new, fact)):
+            return 0.0
+        return LEAD_WEIGHT * lead + SHARE_WEIGHT * min(share, 0.6) + sure + SAYS[candidate.revises]
 
     def _weight(self, words: Iterable[str]) -> float:
-        return sum(1 / sqrt(max(len(self._having[word]), 1)) for word in words)
+        """How much words say: the less, the more facts have them."""
+        return sum(1 / sqrt(1 + self._having[word]) for word in words)
 
 
-def _revision(candidate: Candidate, figure: Figure) -> Revision | None:
-    """What a value says of an earlier one; None where it is likely to be just another value.
-
-    What happens on another day is mostly something else, unless the clause itself says that the day has changed.
-    Without any sign of a change, only what is said to be so takes the place of a value.
-    """
-    revises = candidate.revises
-    if figure.sort in ("date", "weekday") and revises == "changed":
-        return revision_in(figure.clause)
-    if figure.sort in ("date", "weekday") and revises == "none":
-        return None
-    return None if revises == "none" and (figure.is_past or not figure.is_stated) else revises
-
-
-def _about(figure: Figure, known: _Known, context: str = "") -> frozenset[str]:
-    """The words that say what a value is said of: those of its clause, else of its statement or of what led to it.
-
-    What it counts is one of them, if that is telling.
-    """
-    of_clause = frozenset(terms_in(figure.clause, language_of(known.said)))
-    sort = {figure.sort} if figure.is_telling else set()
-    return (known.matter & of_clause or known.matter or _matter(context)) | sort
-
-
-def _is_telling(value: str) -> bool:
-    """Whether a value is hardly met by chance: a number, an amount, a time, a date, or a name."""
-    return bool(numbers_in(value)) or sort_of(value) is not None or value[:1].isupper()
-
-
-def _denies(candidate: Candidate, new: _Known, fact: _Known) -> bool:
-    """Whether one of them denies what the other says: "I don't like olives any more" after "I like olives"."""
-    if new.denies == fact.denies or candidate.revises == "none":
+def _names(candidate: Candidate, new: _Known, fact: _Known) -> bool:
+    """Whether a candidate takes back a value that the fact tells; a bare number only of the same matter."""
+    wrong = candidate.taken_back
+    if wrong is None or not fact.tells(wrong):
         return False
-    shared = len(new.matter & fact.matter)
-    is_mutual = shared >= DENIED * len(fact.matter) and shared >= LEAST_MUTUAL * len(new.matter)
-    is_one_word = shared == 1 and max(len(new.matter), len(fact.matter)) > FEW_WORDS
-    return bool(shared) and is_mutual and not is_one_word and _cosine(new, fact) >= DENIED_COSINE
+    return not wrong.isdigit() or not new.matter or not new.matter.isdisjoint(fact.matter)
 
 
-_DENIAL = LazyPattern(r"\b(?:not|no\slonger|never|cannot|nunca|ya\sno|no)\b|n['’]t\b", re.IGNORECASE)
 _OWNER = LazyPattern(
-    rf"\b(?:[Mm]y|[Hh]is|[Hh]er|[Tt]he|[Aa]|[Mm]i|[Ss]u|[Ee]l|[Ll]a)\s(?:\w+\s)?(?P<owner>{PEOPLE})\b(?!['’]?s?\s{REPORTS})"
-)
-_BESIDES = LazyPattern(
-    r"\b(?:other|another|second|also|as\swell|too|extra|besides|plus|last\s(?:year|month|week|night|time)|yesterday|back\sthen|at\sfirst|used\sto|ago"
-    r"|(?:just|only)\s(?:this|for|today|tonight)|this\stime|for\sonce|if|unless|maybe|might|perhaps|could|would|whether|otr[oa]s?|también|además|ayer"
-    r"|pasad[oa]|antes|solo\s(?:esta|este|hoy)|si|quizás?|igual)\b",
+    rf"\b(?:my|his|her|the|a|mi|su|el|la)\s(?:\w+\s)?(?P<owner>{PEOPLE})\b(?!['’]?s?\s{REPORTS})|\b(?P<whose>[^\W\d_]+)(?:['’]s|s['’])\s"
+    r"|\b(?P<other>another|others?|also|otr[oa]s?|también)\b",
     re.IGNORECASE,
 )
-"""What is said besides something else, of another time, or not for certain."""
 
 
-_SUBJECT = LazyPattern(r"([A-Z]\w+)\s(?:\w+s|has|had|will)\s")
-_FIRST_PERSON = LazyPattern(r"(?:I|my|we|our|yo|mi|mis|nuestr[oa]s?)\b", re.IGNORECASE)
-_POSSESSED = LazyPattern(r"\b([^\W\d_]+)(?:['’]s|s['’])\s(\w+(?:\s\w+)?)")
-
-
-def _is_of_another(said: str, fact: _Known) -> bool:
-    """Whether a statement is about somebody or something else than the fact, or holds besides it."""
-    if _BESIDES.search(said):
-        return True
-    subject = _SUBJECT.match(fact.said)
-    if subject and frozenset(terms_of(subject[1])).isdisjoint(terms_of(said)) and _FIRST_PERSON.match(said):
-        return True
-    if gives_a_result(said):
-        return False
-    owners = [match["owner"] for match in _OWNER.finditer(said)]
-    owners += [match[1] for match in _POSSESSED.finditer(said) if not fact.words.isdisjoint(terms_of(match[2]))]
-    return any(frozenset(terms_of(owner)) - fact.words for owner in owners)
+def _is_of_another(new: _Known, fact: _Known) -> bool:
+    """Whether a statement is about somebody or something else than the fact: "my friend pays £60"."""
+    owners = [match["owner"] or match["whose"] or match["other"] for match in _OWNER.finditer(new.said)]
+    return any(fact.words.isdisjoint(terms_of(owner) or (owner.casefold(),)) for owner in owners)
 
 
 def _succeeds(candidate: Candidate, new: _Known, fact: _Known) -> bool:
@@ -337,40 +301,8 @@ def _succeeds(candidate: Candidate, new: _Known, fact: _Known) -> bool:
     relation = candidate.slot.rpartition(".")[2]
     if relation not in RELATIONS:
         return False
-    is_only_one = relation in ONE_AT_A_TIME and not _BESIDES.search(candidate.content)
     is_other = new.words.isdisjoint(frozenset(terms_of(fact.value)))
-    return is_other and (is_only_one or bool(_NOW.search(candidate.content)))
-
-
-def _may_follow(new: Figure, old: Figure) -> bool:
-    """Whether a value may have taken the place of another: of its sort, not the same, and figures compare."""
-    parts, old_parts = set(new.value.split()), set(old.value.split())
-    # "The 25th" says no other day than "25 September".
-    if new.sort != old.sort or parts <= old_parts or old_parts <= parts:
-        return False
-    one, other = _figure(new.value), _figure(old.value)
-    return not one or not other or max(one, other) <= MOST_TIMES * min(one, other)
-
-
-def _figure(value: str) -> float | None:
-    try:
-        return float(value)
-    except ValueError:
-        return None
-
-
-def _likest(facts: list[_Known], new: _Known) -> str | None:
-    """The fact with most in common, the latest of equal ones."""
-
-    def likeness(place: int) -> tuple[float, int]:
-        shared = len(new.matter & facts[place].matter) / max(len(new.matter), 1)
-        return _cosine(new, facts[place]) + shared, place
-
-    return facts[max(range(len(facts)), key=likeness)].id if facts else None
-
-
-def _cosine(one: _Known, other: _Known) -> float:
-    return round(float(np.dot(one.vector, other.vector)), 6)
+    return is_other and (relation in ONE_AT_A_TIME or bool(_NOW.search(candidate.content)))
 
 
 def _matter(said: str) -> frozenset[str]:

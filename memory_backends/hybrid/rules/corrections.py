@@ -11,6 +11,7 @@ from memory_backends.hybrid.rules.pattern import (
     AMOUNT,
     CLOCK,
     DATE,
+    MONTH,
     NUMBER_WORD,
     PROPER,
     SPECIFIC,
@@ -162,65 +163,61 @@ _NO_VALUE = frozenset(
 """Words that a denial may be followed by and that are no value."""
 
 
-_CHANGE = LazyPattern(
-    r"\b(?:now|no\smore|back\s(?:to|on)|from\s(?:now|here)\son|mov(?:ed|es|ing)|chang(?:e|ed|es|ing)|switch(?:ed|es|ing)|instead|in\sthe\send|turn(?:s|ed)\sout"
-    r"|(?:went|gone|goes|going|put|came|come|comes|is|are|['’]s|['’]m|['’]re|im)\s(?:\w+\s){0,3}?(?:up|down|back)(?:\sto)?|ris(?:es|en)|rose|rais(?:ed|es|ing)|drop(?:s|ped)"
-    r"|f[ae]lls?|fallen|cuts?|cut\s(?:it|them|back|to)|reduc(?:ed|es|ing)|lower(?:ed|s)|increas(?:ed|es|ing)|doubled|halved|extend(?:ed|s)|shortened"
-    r"|(?:brought|bring)\s(?:\w+\s){0,4}?(?:forward|down)|slip(?:s|ped)|push(?:ed|es)|postponed|delayed|resched\w+|renam(?:ed|es|ing)|replac(?:ed|es|ing)"
-    r"|becomes?|became|as\s(?:of|from)|swapp(?:ed|ing)|upgrad(?:ed|ing)|migrat(?:ed|ing)|step(?:s|ped)\s(?:down|up)|took\sover|makes\s(?:that|it|us)|a\s(?:raise|rise)"
-    rf"|from\s(?:{DATE}|next\s\w+)|these\sdays|no\slonger|any\s?more|any\slonger|rather\sthan|after\sall"
-    rf"|desde\s(?:{DATE})|a\spartir\sde|ahora|al\sfinal|en\srealidad|de\sverdad|ya\sno"
-    r"|suben?|subi\w+|bajan?|bajó|bajaron|se\s(?:retras|aplaz|adelant|mud|traslad)\w+"
-    r"|(?:mov|cambi|aplaz|retras|adelant|subi|baj)(?:ó|aron|ieron|ado|ido)|pasan?\sal?|desde\s(?:la\ssemana|hoy|ayer|este|esta|el)|(?:hemos|he|ha|han)\svuelto"
-    r"|vuelven?|nuev[oa]s?)\b",
-    re.IGNORECASE,
-)
+Revision = Literal["none", "hinted", "changed", "corrected"]
+"""What is said of earlier statements: nothing; that they may no longer hold, or do not; that they were wrong."""
 
+_WHEN = (
+    r"(?:next\s|last\s|the\s|el\s|la\s)?"
+    r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|today|yesterday|week|month|year|hoy|ayer|semana|mes)"
+)
 
 _PUTS_RIGHT = LazyPattern(
-    r"\b(?:correction|correcting|scratch\sthat|strike\sthat|scrap\sthat|my\s(?:mistake|bad|fault)|by\smistake|oops|whoops"
-    r"|(?:I|we|they)(?:['’]d|['’]ve|\shad|\shave)?\s(?:(?:was|were|been)\s)?(?:\w+ly\s)?(?:wrong|mistaken|misread|misremember\w*|misspoke|mistyped|mistook"
-    r"|miscount\w*|misheard|mixed|confused|muddled|forgot(?:ten)?|told\syou|gave\syou|said|wrote|put)"
-    r"|(?:got|had|gave|said|wrote)\s(?:\w+\s){0,4}?wrong|disregard|ignore\s(?:the|that|what|my)|forget\s(?:the|that|what)"
-    r"|(?:I['’]ve\s|I\s)?(?:checked|counted|measured|looked|weighed)\s(?:again|it\sup|the)|one\s(?:out|off)|turn(?:s|ed)\sout|in\sfact|actually|in\sreality"
-    r"|not\swhat\sI\ssaid|to\sbe\s(?:precise|exact|correct)|rather\sthan|instead\sof|should\s(?:be|have\sbeen|read|say)"
-    r"|me\s(?:he\s)?equivo[cq]\w+|me\slié|me\sconfundí|corrijo|rectifico|corrección|fe\sde\serratas|en\srealidad|quería\sdecir|mejor\sdicho"
-    r"|te\s(?:he\s)?dij?e?(?:cho)?\smal|perdón|perdona|no\sera[n]?|olvida\s(?:lo|la|el)|resulta\sque|(?:he\s)?(?:mirado|contado|medido)\s(?:otra\svez|de\snuevo|bien))\b"
-    r"|^(?:no|wait|sorry|ah|espera)\b[,:.—–-]",
+    r"\b(?:correct(?:ion|ing)|(?:scratch|strike|scrap)\sthat|(?:my|by)\s(?:mistake|bad|fault|error)|oops|whoops|err|sorry|apologies|wrong(?:ly)?|mistaken?"
+    r"|mis(?:read|remember|sp[eo]|typ|took|count|heard|quot|stat|calculat)\w*|mixed|confused|muddled|transposed|retract"
+    r"|(?:I|we|they)(?:['’]d|['’]ve|\shad|\shave)?\s(?:forgot(?:ten)?|told\syou|gave\syou|said|wrote|put|meant|thought)|disregard"
+    r"|(?:ignore|forget)\s(?:the|that|what|my)|(?:checked|counted|measured|looked|weighed)\s(?:again|it\sup|the)|one\s(?:out|off)|turn(?:s|ed)\sout"
+    r"|in\s(?:fact|truth|reality)|actual+y|to\sbe\s(?:precise|exact|correct)|rather\sthan|instead\sof|should\s(?:be|have\sbeen|read|say)|make\s(?:it|that)"
+    r"|not\s\S+\s(?:but|either)|equivo[cq]\w+|confund[ií]\w*|(?:le[ií]|mir[eé]|puse|apunt[eé]|dije|dij?e?cho)\smal|me\sl[ií]é|corrijo|rectifico|corrección|fe\sde\serratas"
+    r"|en\srealidad|quería\sdecir|mejor\sdicho|perdón|perdona|no\sera[n]?|olvida\s(?:lo|la|el)|resulta\sque|(?:he\s)?(?:mirado|contado|medido)\s(?:otra\svez|de\snuevo|bien))\b"
+    r"|^(?:no|wait|ah|espera)\b(?:\sno\b)?[,:.—–-]",
     re.IGNORECASE,
 )
-
-_RESULT = LazyPattern(
-    r"\b(?!(?:is|are|was|were|in|on|at|of|by|and|or|for|from|with|to)\b)\w+\s(?:(?:the|my|our|his|her)\s(?:\w+\s){1,3}?|it\s|them\s)"
-    rf"(?:up\s|down\s|back\s|forward\s|over\s)?to\s(?:the\s)?(?:{DATE}|{CLOCK}|{AMOUNT}|[$€£]?\d)",
+_CHANGE = LazyPattern(
+    rf"\b(?:now|nowadays|these\sdays|henceforth|any\s?more|any\slonger|no\slonger|no\smore|from\s(?:now|here)\son|as\s(?:of|from)|instead|in\sthe\send|after\sall"
+    rf"|(?:from|since|desde)\s(?:{_WHEN}|{DATE}|{MONTH})|ahora|ya\sno|al\sfinal|a\spartir\sde|chang(?:ed?|es|ing)|mov(?:ed|es|ing)|switch(?:ed|es|ing)?|sw[ao]pp?(?:ed|ing)?"
+    r"|replac(?:ed|es|ing)|becomes?|became|renam(?:ed|es|ing)|push(?:ed|es)|postponed|delayed|resched\w+|slip(?:s|ped)|(?:put|brought|bring|get|got|set|take|took)\s(?:\w+\s){0,4}?(?:forward|back|up|down)"
+    r"|extend(?:ed|s)|shortened|cut|drop(?:s|ped)|rais(?:ed|es|ing)|rose|ris(?:es|en)|reduc(?:ed|es)|lower(?:ed|s)|increas(?:ed|es|ing)|f[ae]lls?|fallen|trimmed|shaved|bumped|upped|doubled|halved"
+    r"|upgrad(?:ed|ing)|migrat(?:ed|ing)|(?:went|gone|goes|go|is|are|['’]s|['’]re)\s(?:\w+\s){0,2}?(?:up|down|back)|took\sover|takes\sover|picks?\sup|step(?:s|ped)\s(?:down|up|in)|standing\sdown"
+    r"|left|leav(?:es|ing)|retir(?:ed|es|ing)|resign(?:ed|s)?|quit|sold|depart(?:s|ed)|gone|scaled"
+    r"|cambi\w+|(?:se\s|nos\s)mud\w+|mudad\w+|traslad\w+|pas(?:a|ó|an|aron)\sal?|aplaz\w+|retras\w+|adelant\w+|sub(?:e|en|ido|ió|ieron)|baja(?:n|do|ron)?|bajó|vuelven?|vuelto|sustitu\w+|jubil\w+)\b",
     re.IGNORECASE,
 )
-
-
-def gives_a_result(sentence: str) -> bool:
-    """Whether somebody brings something to a value: "my doctor raised the dose to 75 mg"."""
-    return bool(_RESULT.search(sentence))
-
-
-Revision = Literal["none", "changed", "corrected"]
-"""What a statement says of an earlier one: nothing; that things have changed; that it was wrong."""
+_HINT = LazyPattern(
+    r"\b(?:so|makes|hence|therefore|same|unchanged|stays?|remains?|still|new|different|another|así\sque|o\ssea\sque|misma?|igual|sigue|nuev[oa]s?|otr[oa])\b",
+    re.IGNORECASE,
+)
+"""A consequence, what remains as it was, or another of a kind: a value beside it may have changed."""
 
 REACH = 2
-"""Sentences of a message within which saying that something was wrong, or has changed, bears on what follows."""
+"""Sentences of a message, before and after, within which what one says of earlier statements bears on another."""
 
 
-def revision_in(sentence: str, before: Sequence[str] = ()) -> Revision:
-    """What a sentence says of earlier statements, by its own words or by those just before it in the message."""
-    near = [sentence, *before[-REACH:]]
-    said = [_revision_by(one) for one in near]
-    return "corrected" if "corrected" in said else "changed" if "changed" in said else "none"
+def revision_in(sentence: str, near: Sequence[str] = ()) -> Revision:
+    """What a sentence says of earlier statements, by its own words or by those of the sentences around it."""
+    around = {_revision_by(other) for other in near}
+    own = _revision_by(sentence)
+    if own == "corrected" or (own != "changed" and "corrected" in around):
+        return "corrected"
+    return "hinted" if own == "none" and "changed" in around else own
 
 
 @lru_cache(maxsize=256)
 def _revision_by(sentence: str) -> Revision:
     if _PUTS_RIGHT.search(sentence):
         return "corrected"
-    return "changed" if _CHANGE.search(sentence) or gives_a_result(sentence) else "none"
+    if _CHANGE.search(sentence):
+        return "changed"
+    return "hinted" if _HINT.search(sentence) else "none"
 
 
 def is_correction(sentence: str) -> bool:

@@ -1,252 +1,175 @@
-"""What sort of precise value a statement gives, so that a later one of the same sort can be set beside it.
+"""The precise values of a statement by their sort, so that a later statement's can be set beside them.
 
-Two values are of one sort if they count or name the same: ``14 nets`` and ``12 nets``, ``€9 a night`` and ``€11 a
-night``, ``plot 41`` and ``plot 43``, ``Zephyr 3.5.0`` and ``Zephyr 3.6.1``, two dates, two times of day.
+A day, a time, an amount, a name or an identifier may take the place of another of its sort. What is counted is a
+part of the sort: ``six left`` may take the place of ``22 bags``, ``six weeks`` may not.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-
-import Stemmer
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from memory_backends.hybrid.rules.pattern import (
-    AMOUNT,
+    CAP,
     CLOCK,
-    DATE,
     MONEY,
+    MONTH,
     NUMBER_WORD,
-    PROPER,
-    QUOTED,
+    SHORT_MONTH,
+    SHORT_WEEKDAY,
+    WEEKDAY,
     LazyPattern,
-    clean_value,
 )
 from memory_backends.retrieval.keyword import terms_of
 from memory_backends.text import MONTHS, WEEKDAYS, folded_words, numbers_in
 
-_PER = r"(?:\s(?:a|an|per|each|every|al|por|la|el)\s(?P<per>[a-zà-ÿ]{3,})|/(?P<slash>[a-zà-ÿ]+))?"
-_NUMBER = rf"(?:\d[\d.,]*\d|\d|{NUMBER_WORD}\b)"
-_YEAR = r"(?:19|20)\d\d"
-_NO_LABEL = (
-    r"(?!(?:of|the|and|or|to|in|on|at|by|for|from|is|are|was|were|it|its|with|than|about|around|only|just|over|under|like|until|till|now"
-    r"|between|since|after|before|another|these|those|all|my|our|your|los|las|les|nos|con|que|por|para|son|era|eran|unos|unas"
-    r"|más|casi|hasta|desde|entre|tiene|hay|somos|ser|costs?|made|make|have|has|had|need|want|than|says?|said)\b)"
-)
+Value = frozenset[str]
+"""A value by its parts: ``{sat, 12, dec}``. It says no other than one of which it is a part."""
 
-_DAYS = {day.removesuffix("s") for day in WEEKDAYS}
+Figures = Mapping[str, frozenset[Value]]
+"""The values of a statement by sort."""
+
+MOST_TIMES = 4.0
+"""A number that has changed is at most so many times the old one, or the old one so many times the new."""
+
+_A_MONTH = rf"(?:{MONTH}|{SHORT_MONTH})\b\.?"
+_A_WEEKDAY = rf"(?:{WEEKDAY}|{SHORT_WEEKDAY})\b"
+_ORDINAL = r"\d{1,2}(?:st|nd|rd|th)\b"
+_NUMBER = rf"(?:\d[\d.,]*\d|\d|{NUMBER_WORD}\b)"
 
 _FORMS: tuple[tuple[str, LazyPattern], ...] = (
-    ("date", LazyPattern(rf"(?P<value>{DATE})")),
-    ("money", LazyPattern(rf"(?P<value>{MONEY}){_PER}")),
-    ("time", LazyPattern(rf"(?P<value>{CLOCK}|\b[01]?\d[.:][0-5]\d(?=\s(?:UTC|GMT|h)\b))")),
+    (
+        "day",
+        LazyPattern(
+            rf"\b(?:{_A_WEEKDAY},?\s)?(?:the\s|el\s)?(?:{_ORDINAL}|\d{{1,2}}|{NUMBER_WORD})\s(?:of\s|de\s)?{_A_MONTH}(?:,?\s(?:de\s|del\s)?\d{{4}})?"
+            rf"|\b{_A_MONTH}\s(?:{_ORDINAL}|\d{{1,2}}\b|\d{{4}}\b)|\b\d{{4}}-\d\d-\d\d\b"
+            rf"|\b{_A_WEEKDAY}(?:,?\s(?:the\s|el\s)?(?:{_ORDINAL}|\d{{1,2}}\b(?!\s?[:.]\d|\s[a-z])))?|\b{_ORDINAL}"
+            rf"|\b(?:el|día)\s(?:\d{{1,2}}(?![\d.:/])|{NUMBER_WORD}\b)"
+            rf"|\b(?i:in|from|until|till|by|since|to|for|en|desde|hasta|para|a)\s(?:\w+\s)?(?!May\s[a-z]){_A_MONTH}"
+        ),
+    ),
     (
         "time",
         LazyPattern(
-            rf"\b(?i:open|opens|close|closes|at|until|till|by|starts?|begins?|finishes)\s(?:at\s)?(?P<value>(?:[01]?\d|2[0-3])(?:\.[0-5]\d\b|(?=[.,;!?]|$)))"
-            rf"|\ba\slas?\s(?P<hour>(?:{NUMBER_WORD}|una|\d{{1,2}})(?:\sy\s(?:media|cuarto|\w+)|\smenos\s\w+)?)"
+            rf"{CLOCK}|\b[01]?\d[.:][0-5]\d(?=\s(?:UTC|GMT|h)\b)|\b(?i:a)\slas?\s(?:{NUMBER_WORD}|una|\d{{1,2}})(?:\sy\s\w+|\smenos\s\w+)?"
+            r"|\b(?i:at|until|till|by|before|to|from|opens?|closes?|starts?|finish(?:es)?|up)\s(?:[01]?\d|2[0-3])(?:\.[0-5]\d)?(?=[.,;!?](?!\d)|$|\s(?:to|for|sharp)\b)"
         ),
     ),
-    ("year", LazyPattern(rf"\b(?i:since|in|from|desde|en)\s(?P<value>{_YEAR})\b(?!\s\w+s\b)")),
-    ("amount", LazyPattern(rf"(?P<value>{AMOUNT}){_PER}")),
-    ("amount", LazyPattern(rf"\b(?P<noun>[a-zà-ÿ]{{3,}})\sof\s(?P<value>{_NUMBER})(?![\w%])")),
+    ("year", LazyPattern(r"\b(?i:since|in|from|was|desde|en)\s(?:19|20)\d\d\b")),
+    ("money", LazyPattern(rf"{MONEY}|{_NUMBER}\s(?i:quid|bucks|cents?|céntimos|kronor)\b")),
     (
-        "amount",
+        "identifier",
         LazyPattern(
-            rf"\b(?i:we['’]re|we\sare|there\sare|somos|quedamos)\s(?P<value>{_NUMBER})"
-            r"(?=[.,;!?]|\s(?:now|in|at|on|of|ahora|en)\b|$)"
+            r"(?<![\w.,])v?\d+(?:\.\d+){2,3}\b|\b[A-Za-z][\w+-]*\s(?:version\s)?v?\d+(?:\.\d+){1,2}\b(?![%\s]?[a-z%])"
+            r"|\b(?=\w*[a-z])\w+(?:[._-]\w+)*[._-](?=\w*\d)\w+(?:\.\w+)*|\b[a-z]\w*(?:[._]\w+)+|\b(?:[A-Z]+\d|\d+[A-Z])[A-Z\d]*\b"
         ),
     ),
-    (
-        "called",
-        LazyPattern(
-            r"(?:\b(?P<noun>(?!(?:it|is|was|be|and|now|also|are)\b)[a-zà-ÿ]{3,})\s)?(?:(?:it['’]?s|is|was|now)\s)*"
-            rf"(?:called|named|titled|se\sllama|llamad[oa])\s(?:the\s)?(?![A-Z]+\b)(?P<value>{PROPER}|{QUOTED})"
-        ),
-    ),
-    ("amount", LazyPattern(rf"\b(?P<value>{_NUMBER})\sof\s(?P<noun>us|them)\b")),
-    (
-        "label",
-        LazyPattern(
-            rf"\b{_NO_LABEL}(?P<noun>[a-zà-ÿ]{{3,}})\s(?:is\s|es\s|number\s|no\.\s|=\s?)?(?P<value>\d{{1,5}}[A-Za-z]?|[A-Z]\d{{1,3}})\b"
-            r"(?![.,:]?\d|\s?[%€£$°])(?!\s[a-zà-ÿ]{3,}s\b)"
-        ),
-    ),
-    (
-        "version",
-        LazyPattern(
-            r"\b(?P<noun>[A-Za-z][\w+-]{1,24})\s(?:version\s|on\s|is\s)?v?(?P<value>\d+(?:\.\d+){1,3})\b(?![%\s]?[a-z%])"
-        ),
-    ),
-    ("address", LazyPattern(r"(?<![\w.])(?P<value>\d{1,3}(?:\.\d{1,3}){3})(?![\w.])")),
-    (
-        "name",
-        LazyPattern(
-            r"(?P<value>\b[a-z][a-z0-9]*(?:[._][a-z0-9]+)+\b|\b(?=[a-z-]*\d)[a-z][a-z0-9]*(?:-[a-z0-9]+)+\b)"
-        ),
-    ),
-    (
-        "who",
-        LazyPattern(
-            rf"\b[a-zà-ÿ]{{2,}}\s(?:is|are|will\sbe|es|son|será)\s(?:now\s|ahora\s)?(?P<value>{PROPER})(?=[.,;!]|$|\s(?:now|from|until)\b)"
-        ),
-    ),
+    ("number", LazyPattern(rf"(?<![\w.,:/-]){_NUMBER}(?!\w)(?:\s?(?P<of>%|[^\W\d_]+))?")),
+    ("name", LazyPattern(rf"(?:{CAP})(?:\s(?:(?:of|the|de|del|la|las|los|el|and|y|&)\s)?(?:{CAP}))*")),
 )
-"""Forms of precise values, the surest first: a stretch of text is read once."""
+"""Forms of values, the surest first: a stretch of text is read once."""
 
-
-@dataclass(frozen=True)
-class Figure:
-    """A precise value. ``value`` is canonical: without grouping, folded.
-
-    ``sort`` is what it counts or names, ``lead`` the word that it is said of (``open`` of "we open at 9:30"), empty
-    where that word says little. ``clause`` is the clause that tells it, ``is_past`` whether of what
-    happened, ``is_stated`` whether of what is so.
-    """
-
-    sort: str
-    lead: str
-    value: str
-    clause: str
-    is_past: bool
-    is_stated: bool
-
-    @property
-    def is_telling(self) -> bool:
-        """Whether its sort alone says what it is about: nets, guests, euros a month; not euros, days or a date."""
-        kind, _, of = self.sort.partition(" of ")
-        return bool(of) and (kind == "money" or of not in UNITS)
-
-
-_STEMMERS = tuple(map(Stemmer.Stemmer, ("english", "spanish")))
-
-UNITS = frozenset(
-    stem
-    for line in (
-        "second minute hour day week month year decade percent per cent euro pound dollar peso km mile metre",
-        "meter g kg gram kilo ml litre time",
-        "segundo minuto hora día semana mes año euro céntimo metro kilo gramo litro vez pm am",
-    )
-    for word in line.split()
-    for form in (word, f"{word}s", f"{word}es")
-    for stem in (form, *(stemmer.stemWord(form) for stemmer in _STEMMERS))
+_COUNTS_NOTHING = frozenset(
+    "and or of in on at to for now is not the left so all instead per from i it"
+    " y de en con por que a más o el la".split()
 )
-"""What many things are measured in."""
+"""Words after a number that are not what it counts."""
 
-_SAYS_LITTLE = frozenset(
-    word
-    for line in (
-        "i me my we us our you your he him his she her it its they them their this that these those there",
-        "here what which who",
-        "a an the of in on at by to for from with into about around over under up down off out back forward",
-        "until till than as per",
-        "since desde re ve ll don didn am is are was were be been being has have had having do does did will",
-        "would shall should can could may might must got get gets",
-        "go goes went gone going come comes came put puts set move moved moves moving push pushed slip",
-        "slipped bring brought drop dropped fall fell rise",
-        "rose raise raised raises cut change changed changes switch switched postponed delayed rescheduled",
-        "reduced increased lowered extended hit reached",
-        "now only just still also already actually really exactly almost nearly roughly only again not no so",
-        "and but or if then",
-        "say says said want wants need needs pay paid pays owe owes make makes made take give gave offer",
-        "offers think told cost like",
-        "yo mi me nos nuestro nuestra tu su se lo la los las el un una unos unas de del en a al por para con",
-        "que y o es son era eran fue está están será sería serán serían estaba",
-        "ha han he hemos va van pasa pasan ahora ya solo unos casi más menos no dice dijo quiere son somos",
-        "subió bajó sube baja cambia cambiado",
-        "aplazado aplazan retrasado adelantado movido",
-    )
-    for word in line.split()
+_NO_NAME = frozenset(
+    "i the a an we my our it that this he she they you and but so if in on at her his also no yes when what then"
+    " there not now ok mr mrs miss ms dr el la los las un una y me".split()
 )
-"""Words that a value is not said of, and those that say only how it has changed."""
+"""Capitalised words that are no name."""
 
-_LEAD_REACH = 6
-"""Words before a value among which the one that it is said of is looked for."""
+_DAY_WORDS = {word[:3] for word in (*MONTHS, *WEEKDAYS)}
 
 
-def figures_in(text: str) -> tuple[Figure, ...]:
+@lru_cache(maxsize=4096)
+def figures_in(text: str) -> Figures:
     """The precise values of a text."""
-    found: list[Figure] = []
+    found: dict[str, set[Value]] = {}
+    for sort, value in _read(text):
+        if value:
+            found.setdefault(sort, set()).add(value)
+    return {sort: frozenset(values) for sort, values in found.items()}
+
+
+def _read(text: str) -> Iterator[tuple[str, Value]]:
     taken: list[tuple[int, int]] = []
-    for kind, form in _FORMS:
+    for sort, form in _FORMS:
         for match in form.finditer(text):
-            group = "value" if match.groupdict().get("value") else "hour"
-            start, end = match.span(group)
-            if any(start < last and first < end for first, last in taken):
+            if any(match.start() < end and start < match.end() for start, end in taken):
                 continue
-            if kind in ("amount", "money") and _DIFFERENCE.search(text[:start]):
-                continue
-            taken.append((start, end))
-            value = clean_value(match[group])
-            sort = _sort_of(kind, value, match)
-            lead = match["noun"] or "" if kind == "called" else _lead(text[:start])
-            clause = _clause_around(text, start, end)
-            is_stated = bool(_STATES.search(clause))
-            is_past = not is_stated and bool(_PAST.search(clause))
-            found.append(Figure(sort, lead.casefold(), _canonical(sort, value), clause, is_past, is_stated))
-    return tuple(found)
+            taken.append(match.span())
+            if sort == "number":
+                yield _counted(match["of"] or ""), numbers_in(match[0])
+            elif sort == "name":
+                yield sort, _name(match)
+            elif sort == "day":
+                words = folded_words(match[0]).split()
+                yield sort, numbers_in(match[0]) | {word[:3] for word in words if word[:3] in _DAY_WORDS}
+            elif sort == "identifier":
+                yield sort, frozenset([match[0].casefold()])
+            else:
+                yield sort, numbers_in(match[0])
 
 
-_DIFFERENCE = LazyPattern(r"\b(?:by|another|extra|más\sde)\s$", re.IGNORECASE)
-"""A figure after it says by how much something differs; a date after "by" is a value."""
-
-_CLAUSE_ENDS = LazyPattern(
-    r"[.!?;:,()…](?=\s|$)|\s[-–—]+\s|\s(?:so|because|but|since|which|and|though|pero|porque|así\sque|aunque|y)\s"
-)
-_STATES = LazyPattern(
-    r"\b(?:is|are|will\sbe|costs?|makes|goes|leaves|starts?|opens?|closes?|runs?|takes|works?|es|son|está|cuesta|sale|empieza)\b"
-    r"|['’](?:s|re|m)\b|=",
-    re.IGNORECASE,
-)
-_PAST = LazyPattern(
-    r"\b(?:was|were|had|did|took|paid|(?<!ve\s)(?<!have\s)got|went|made|came|said|gave|bought|sold|ran|fell|told|rang|left|lost|met|saw|sent|began|spoke|wrote|held|kept|drove|flew|\w{3,}ed|era|eran|fue|fueron|tenía|\w{3,}ó)\b",
-    re.IGNORECASE,
-)
+def _counted(of: str) -> str:
+    """The sort of a number: what it counts, if that is said."""
+    of = of.casefold()
+    return f"number of {next(iter(terms_of(of)), of)}" if of and of not in _COUNTS_NOTHING else "number"
 
 
-def _clause_around(text: str, start: int, end: int) -> str:
-    """The clause of a stretch of text."""
-    before = max((match.end() for match in _CLAUSE_ENDS.finditer(text[:start])), default=0)
-    after = _CLAUSE_ENDS.search(text[end:])
-    return text[before : end + after.start() if after else len(text)]
+def _name(match: re.Match[str]) -> Value:
+    """The words of a name; none of a single word that begins a sentence."""
+    words = [word for word in folded_words(match[0]).split() if len(word) > 1 and word not in _NO_NAME]
+    begins = not match.string[: match.start()].rstrip().rstrip("\"'“‘(-").rstrip(" .!?…:")[-1:] or match.string[
+        : match.start()
+    ].rstrip()[-1:] in (".", "!", "?", ":")
+    return frozenset() if begins and len(words) == 1 else frozenset(words)
 
 
-def _lead(before: str) -> str:
-    clause = re.split(r"[.!?;:,]\s|\s[-–—]\s", before)[-1]
-    words = re.findall(r"[^\W\d_]{2,}", clause.casefold())[-_LEAD_REACH:]
-    telling = [word for word in words if word not in _SAYS_LITTLE]
-    return next(iter(terms_of(telling[-1])), "") if telling else ""
+def replaceable(new: Figures, old: Figures) -> int:
+    """How surely a value of one statement may take the place of one of another: 0 (none may) to 3.
+
+    An amount of the same thing is surer than a day, a time or a number of nobody knows what, and these than a name.
+    """
+    shared = {sort for sort in new.keys() & old.keys() if _differ(new[sort], old[sort])}
+    if "money" in shared or any(sort.startswith("number of ") for sort in shared):
+        return 3
+    if shared - {"name"} or _loosely(new, old) or _loosely(old, new):
+        return 2
+    return 1 if shared else 0
 
 
-def _sort_of(kind: str, value: str, match: re.Match[str]) -> str:
-    """The kind with what is counted and by what: ``money per month``, ``amount of nets``, ``label of plot``."""
-    groups = match.groupdict()
-    of = groups.get("noun") or ""
-    if kind in ("called", "who", "address"):
-        return kind
-    if kind == "amount" and not of:
-        words = re.findall(r"[^\W\d_]+|[%°]\w?", value)
-        of = words[-1] if words and not numbers_in(words[-1]) else "us"
-    if kind == "date" and folded_words(value).split()[-1].removesuffix("s") in _DAYS:
-        return "weekday"
-    per = groups.get("per") or groups.get("slash") or ""
-    stems = [next(iter(terms_of(word)), word) for word in (of.casefold(), per) if word]
-    return " of ".join([kind, *stems])
+def _loosely(one: Figures, other: Figures) -> bool:
+    """Whether a number of nobody knows what stands beside one of something."""
+    counted = [
+        value
+        for sort, values in other.items()
+        if sort.startswith("number of ") or sort == "money"
+        for value in values
+    ]
+    return _differ(one.get("number", frozenset()), frozenset(counted))
 
 
-_SCALE = {"k": 1e3, "m": 1e6, "bn": 1e9}
+def _differ(new: frozenset[Value], old: frozenset[Value]) -> bool:
+    """Whether a value says another than those of the older statement, and not of quite another size."""
+    return any(
+        all(not value <= other and not other <= value for other in old)
+        and any(_compare(value, other) for other in old)
+        for value in new
+    )
 
 
-def _canonical(sort: str, value: str) -> str:
-    kind = sort.partition(" ")[0]
-    if kind == "weekday":
-        return " ".join(sorted(word for word in folded_words(value).split() if word.removesuffix("s") in _DAYS))
-    if kind in ("label", "version", "name", "called", "time", "address", "who"):
-        return " ".join(sorted(numbers_in(value))) if kind == "time" else value.casefold()
-    numbers = sorted(numbers_in(value))
-    if kind == "date":
-        return " ".join([*numbers, *(word for word in folded_words(value).split() if word in MONTHS)])
-    scaled = re.fullmatch(r"[^\d]*(\d[\d.,]*)\s?(k|m|bn)", value.casefold())
-    if kind == "money" and scaled and len(numbers) == 1:
-        return f"{float(numbers[0]) * _SCALE[scaled[2]]:g}"
-    return " ".join(numbers) or folded_words(value)
+def _compare(new: Value, old: Value) -> bool:
+    one, other = _size(new), _size(old)
+    return not one or not other or max(one, other) <= MOST_TIMES * min(one, other)
+
+
+def _size(value: Value) -> float | None:
+    try:
+        return float(next(iter(value))) if len(value) == 1 else None
+    except ValueError:
+        return None

@@ -28,13 +28,18 @@ WEEKDAY = (
     r"(?:(?i:(?:mon|tues|wednes|thurs|fri|satur|sun)days?)|lunes|martes|miércoles|jueves|viernes|sábados?"
     r"|domingos?)"
 )
+SHORT_MONTH = (
+    r"(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec"
+    r"|(?<=\d\s|[dht]\s)(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec))"
+)
+SHORT_WEEKDAY = r"(?:Mon|Tues?|Weds?|Thu(?:rs?)?|Fri|Sat|Sun)(?!\s[A-Z])"
 CLOCK = r"(?:[01]?\d|2[0-3])(?::[0-5]\d)(?:\s?[ap]\.?m\b)?|\b1?\d(?:\.[0-5]\d)?\s?[ap]m\b"
 NUMBER_WORD = (
     r"(?:(?:(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:-\w+)?|(?:thir|four|fif|six|seven|eigh|nine)teen"
     r"|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand"
     r"|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce|trece|catorce|quince|dieci\w+|veint\w+"
     r"|(?:trei|cuare|cincue|sese|sete|oche|nove)nta|cien|\w{0,8}cient[oa]s|quinient[oa]s|mil)"
-    r"(?:\s(?:and\s|y\s)?(?:hundred|thousand|cientos|mil|un[oa]?|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez"
+    r"(?:\s(?:and\s|y\s)?(?:hundred|thousand|cientos|mil|two|three|four|five|six|seven|eight|nine|twelve|\w{3,5}teen|\w{3,5}ty|un[oa]?|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez"
     r"|(?:veint|dieci)\w+|(?:trei|cuare|cincue|sese|sete|oche|nove)nta|\w{0,8}cient[oa]s|quinient[oa]s)\b){0,4})"
 )
 DATE = (

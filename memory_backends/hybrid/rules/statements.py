@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from memory_backends.hybrid.rules.corrections import RETRACTED
-from memory_backends.hybrid.rules.pattern import DATE, MONTH, PROPER, QUOTED, SPECIFIC, VALUE, Rule, patterns
+from memory_backends.hybrid.rules.pattern import (
+    DATE,
+    MONTH,
+    NUMBER_WORD,
+    PROPER,
+    QUOTED,
+    SPECIFIC,
+    VALUE,
+    Rule,
+    patterns,
+)
 
 _ACT = (
     r"(?:call|use|tell|give(?!\sup\b)|answer|reply|respond|write|draft|send|suggest|mention|say|put|add|assume|round"
@@ -48,6 +58,9 @@ _SOMEBODY = r"\b(?:I(?!s\b)|we|he|she|they|my\s\w+|our\s\w+|(?-i:[A-Z])\w+)"
 
 RETRACTION = "retraction"
 """The rule whose value is the one that no longer holds."""
+
+EVENT = "event"
+"""The rule for what happened, which no later change undoes."""
 
 RULES: tuple[Rule, ...] = (
     Rule(
@@ -215,7 +228,7 @@ RULES: tuple[Rule, ...] = (
         0.9,
     ),
     Rule(
-        "event",
+        EVENT,
         "I, we or my … + past verb + what: what somebody did or what happened",
         "statement",
         patterns(
@@ -269,7 +282,18 @@ _SAYS_LITTLE = (
 )
 """After its subject, what no fact follows: what is meant, felt, asked or would be."""
 
+CHANGE = "change"
+"""The rule that holds only for a sentence that says that something has changed or was wrong."""
+
 REST: tuple[Rule, ...] = (
+    Rule(
+        CHANGE,
+        "now, moved, sorry …, with a number that no other rule reads",
+        "correction",
+        patterns(rf"(?<![\w.,:/-])(?P<value>\d[\w.,:/-]*\w|\d|{NUMBER_WORD}\b)"),
+        None,
+        0.8,
+    ),
     Rule(
         "statement",
         "I, we, my … or our … + verb + what: any other statement about the speaker",

@@ -220,6 +220,15 @@ async def test_a_newer_statement_ends_the_older_of_the_same_matter(hybrid, said)
     assert (await knowledge(hybrid))[first.knowledge_id].superseded_by is not None
 
 
+async def test_what_else_a_sentence_says_still_holds_when_one_of_its_values_is_replaced(hybrid):
+    first, *_ = await tell(hybrid, "The rent of the flat is £780 a month, and the neighbour keeps four hens.")
+    await tell(hybrid, "From March the rent of the flat is £815 a month.", first=2)
+    held = await knowledge(hybrid)
+    assert held[first.knowledge_id].superseded_by is not None
+    rest = [fact for fact in held.values() if fact.superseded_by is None and "four hens" in fact.content]
+    assert [("£780" in fact.content, fact.sources) for fact in rest] == [(False, ["1"])]
+
+
 @pytest.mark.parametrize("said", STILL_HOLDS.values(), ids=STILL_HOLDS.keys())
 async def test_a_newer_statement_leaves_what_still_holds(hybrid, said):
     await tell(hybrid, *said)

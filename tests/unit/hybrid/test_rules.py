@@ -297,6 +297,14 @@ FOUND: dict[str, dict[str, str]] = {
         "Lo hizo un taller de Ramón.": "Ramón",
         "La carta viene de Ourense.": "Ourense",
     },
+    "change": {
+        "People give 121 now.": "121",
+        "She takes 815 now.": "815",
+        "They found 31 in fact.": "31",
+        "Err, it is forty.": "forty",
+        "That has gone down to nine.": "nine",
+        "Perdona, son cincuenta.": "cincuenta",
+    },
     "statement": {
         "I get home at half past.": "I get home at half past",
         "We rent the garage next door.": "We rent the garage next door",
@@ -356,6 +364,7 @@ PASSED_OVER: dict[str, tuple[str, ...]] = {
     "date": ("She may march.", "It is the first of many.", "Chapter 12 was long.", "On some day."),
     "place": ("It is 12 miles away.", "The road is long.", "A street of shops.", "Mi calle es larga."),
     "name mentioned": ("Oh Yes, it is.", "A Thing of beauty.", "It was the BBC.", "Nothing here."),
+    "change": ("It is 121.", "It has changed.", "She takes 815.", "Son cincuenta."),
     "statement": (
         "I think that's about right.",
         "I was wondering about that.",
