@@ -40,7 +40,9 @@ def same_token(wanted: Token, given: Token) -> bool:
     """Whether a token of a text says what a token of an answer asks for. A text may say more: a whole date."""
     if wanted.kind == given.kind == "word":
         (english, spanish), (its_english, its_spanish) = wanted.stems, given.stems
-        if english == its_english or spanish == its_spanish or _same_name(wanted.text, given.text):
+        if english == its_english or _same_name(wanted.text, given.text):
+            return True
+        if spanish == its_spanish and _inflected_alike(spanish, wanted.text, given.text):
             return True
         return english[:1].isdigit() and _same_telephone(wanted, given)
     match wanted.kind, given.kind:
@@ -60,6 +62,15 @@ def same_token(wanted: Token, given: Token) -> bool:
             return wanted.kind != given.kind and _same_telephone(wanted, given)
         case _:
             return wanted.kind == given.kind and wanted.value == given.value
+
+
+def _inflected_alike(stem: str, one: str, other: str) -> bool:
+    """Whether two words with one Spanish stem are forms of one word. "Canada" is no participle of "can".
+
+    A long ending belongs to a verb, whose other forms have one too.
+    """
+    short, long = sorted((one[len(stem) :], other[len(stem) :]), key=len)
+    return len(long) <= 2 or short not in ("", "s")
 
 
 def _same_telephone(wanted: Token, given: Token) -> bool:

@@ -124,21 +124,27 @@ def trail_of(turn: str, answerable: Answerable, stages: Stages) -> Trail:
     """How far a turn came: its words, or what it contributes to the answer."""
     ranks = ranks_of(turn, stages.asked)
     if answerable.part_held_by(turn, stages.in_prompt):
-        verbatim = answerable.is_verbatim(turn, stages.in_prompt)
-        what = (
-            f"Turn {turn} was in the prompt" if verbatim else f"What turn {turn} says was in the prompt, distilled"
-        )
-        return Trail(turn, None, f"{what}.", ranks=ranks)
+        what, form = _found(turn, answerable, stages.in_prompt)
+        return Trail(turn, None, f"{what} was in the prompt{form}.", ranks=ranks)
     if answerable.part_held_by(turn, stages.retrieved):
-        verbatim = answerable.is_verbatim(turn, stages.retrieved)
-        what = f"Turn {turn}" if verbatim else f"What turn {turn} says"
-        return Trail(turn, "cut", f"{what} was retrieved, and the budget cut it{_placed(ranks)}.", ranks=ranks)
+        what, form = _found(turn, answerable, stages.retrieved)
+        sentence = f"{what} was retrieved{form}, and the budget cut it{_placed(ranks)}."
+        return Trail(turn, "cut", sentence, ranks=ranks)
     if answerable.part_held_by(turn, stages.memory.stored) or any(turn in hit.turns for hit in stages.asked.missed):
         return Trail(turn, "not_retrieved", _not_retrieved(turn, stages, ranks), ranks=ranks)
     if stages.stores_out_of_sight and turn in stages.memory.observed:
         sentence = f"Turn {turn} was not retrieved; what this memory stores cannot be seen."
         return Trail(turn, "not_visible", sentence, ranks=ranks)
     return _not_written(turn, answerable, stages)
+
+
+def _found(turn: str, answerable: Answerable, pieces: Sequence[Piece]) -> tuple[str, str]:
+    """What the texts that hold a turn's part have of it, and in which form: another turn may say the same."""
+    if answerable.is_verbatim(turn, pieces):
+        return f"Turn {turn}", ""
+    named = [piece for piece in pieces if piece.names_sources]
+    is_elsewhere = bool(named) and not any(turn in piece.turns for piece in named)
+    return f"What turn {turn} says", ", in the words of another turn" if is_elsewhere else ", distilled"
 
 
 def _not_written(turn: str, answerable: Answerable, stages: Stages) -> Trail:

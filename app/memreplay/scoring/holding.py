@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import chain
+from typing import NamedTuple
 
 from memory_backends.text import WEEKDAYS, sentences_of
 from memreplay.conversations.models import Question, Turn
@@ -61,6 +62,16 @@ class Piece:
         return bool(self.turns or self.verbatim)
 
 
+class _Contribution(NamedTuple):
+    """What an evidence turn says of an answer: the answer and entities in full, else words of it, else what it says
+    about the question, in alternatives.
+    """
+
+    answers: tuple[str, ...]
+    words: frozenset[str]
+    about: tuple[frozenset[str], ...]
+
+
 @dataclass(frozen=True)
 class Answerable:
     """A question with its evidence turns, ready to be looked for in texts.
@@ -72,9 +83,7 @@ class Answerable:
     question: Question
     turns: Mapping[str, Turn]
     evidence: tuple[str, ...] = field(init=False)
-    _contributions: dict[str, tuple[tuple[str, ...], tuple[frozenset[str], ...]]] = field(
-        init=False, default_factory=dict, repr=False, compare=False
-    )
+    _contributions: dict[str, _Contribution] = field(init=False, default_factory=dict, repr=False, compare=False)
     _contained: dict[tuple[str, str], bool] = field(init=False, default_factory=dict, repr=False, compare=False)
     _relevant: dict[tuple[tuple[str, ...], str], str] = field(
         init=False, default_factory=dict, repr=False, compare=False
@@ -98,45 +107,75 @@ class Answerable:
     def part_held_by(self, turn: str, pieces: Sequence[Piece]) -> bool:
         """Whether these texts hold what one evidence turn contributes.
 
-        That is its words, or the answer and entities that it says. A turn may say none of them, where the answer is
-        computed (a date, a count): then texts made from it have to say what its sentence about the question says.
+        That is its words, or the answer and entities that it says. A turn may say none of them in full: then texts
+        made from it have to say the words of the answer that it does say ("fishing" of "climbing, fishing and
+        camping"), or, where the answer is computed (a date, a count), what its sentence about the question says.
         """
         if self.is_verbatim(turn, pieces):
             return True
-        part, sentences = self._contribution_of(turn)
-        if part:
-            return self._contain([part], pieces)
+        says = self._contribution_of(turn)
+        if says.answers:
+            return self._contain([says.answers], pieces)
+        if says.words:
+            return _say_all(says.words, [piece.text for piece in pieces if self._is_linked(piece)])
         linked = [piece.text for piece in pieces if turn in piece.turns]
-        return any(all(any(contains(word, text) for text in linked) for word in about) for about in sentences)
+        return any(_say_all(about, linked) for about in says.about)
 
-    def _contribution_of(self, turn: str) -> tuple[tuple[str, ...], tuple[frozenset[str], ...]]:
-        """What is wanted and a turn says; where it says nothing of it, what it says about the question."""
+    def _contribution_of(self, turn: str) -> _Contribution:
         if turn not in self._contributions:
             said = self.turns[turn].text if turn in self.turns else ""
-            part = tuple(answer for answer in self._wanted() if contains(answer, said))
-            self._contributions[turn] = part, () if part else self._said_about_the_question(said)
+            answers = tuple(answer for answer in self._wanted() if contains(answer, said))
+            tokens = [] if answers else [token for _, token in content_of(tokens_of(said))]
+            words = {token.text for token in tokens if any(same_token(word, token) for word in self._own_words)}
+            about = () if answers or words else self._said_about_the_question(said)
+            self._contributions[turn] = _Contribution(answers, frozenset(words), about)
         return self._contributions[turn]
 
     def _said_about_the_question(self, said: str) -> tuple[frozenset[str], ...]:
         """The figures and dates of a sentence that the question does not name, and the words that both share.
 
         Of a long turn, most is about other things: of the sentences that have both, the one that shares most words
-        counts, or each of several. Without such a sentence it is all that the turn has of both.
+        counts, or each of several; a date is computed from one with a date or weekday. Without such a sentence it
+        is all that the turn has of both. Figures tell nothing of an answer that consists of words.
         """
         asked = [token for _, token in content_of(tokens_of(self.question.text))]
-        found: list[tuple[int, frozenset[str]]] = []
+        found: list[tuple[bool, int, frozenset[str]]] = []
         everything: set[str] = set()
         for sentence in sentences_of(said):
             tokens = [token for _, token in content_of(tokens_of(sentence))]
             shared = {token.text for token in tokens if any(same_token(word, token) for word in asked)}
-            figures = {token.text for token in tokens if _is_figure(token)}
+            figures = {token.text for token in tokens if _is_figure(token) and not self._own_words}
             everything |= figures | shared
             if shared and figures - shared:
-                found.append((len(shared), frozenset(figures | shared)))
+                is_dated = self._asks_for_a_date and any(map(_is_dated, tokens))
+                found.append((is_dated, len(shared), frozenset(figures | shared)))
         if not found:
             return (frozenset(everything),) if everything else ()
-        most = max(count for count, _ in found)
-        return tuple(dict.fromkeys(about for count, about in found if count == most))
+        most = max((is_dated, count) for is_dated, count, _ in found)
+        return tuple(dict.fromkeys(about for is_dated, count, about in found if (is_dated, count) == most))
+
+    @cached_property
+    def _own_words(self) -> Sequence[Token]:
+        """The words of an answer without figures, but those of the question and the names of those who speak."""
+        wanted = [token for answer in self._wanted() for _, token in content_of(tokens_of(answer))]
+        if any(map(_is_figure, wanted)):
+            return ()
+        asked, others = self._speakers
+        known = [
+            token for text in (self.question.text, *asked, *others) for _, token in content_of(tokens_of(text))
+        ]
+        return [
+            token
+            for token in wanted
+            if token.kind == "word"
+            and token.text not in _UNSPECIFIC
+            and not any(same_token(one, token) for one in known)
+        ]
+
+    @cached_property
+    def _asks_for_a_date(self) -> bool:
+        wanted = (token for answer in self._wanted() for _, token in content_of(tokens_of(answer)))
+        return any(map(_is_dated, wanted))
 
     def is_verbatim(self, turn: str, pieces: Iterable[Piece]) -> bool:
         """Whether one of the texts holds the words of a turn."""
@@ -215,15 +254,26 @@ class Answerable:
         """Whether a text shares a word with the question that tells what it is about.
 
         The words of the answer do not, nor those that form any question, nor the names of those who speak, which
-        stand in most texts. A question that has no other words is not told apart.
+        stand in most texts. A question that has no other words is not told apart. What one speaker says is not
+        about another whom alone the question names, and the text does not.
         """
+        asked, others = self._speakers
+        if len(asked) == 1 and any(f" {name}: " in f" {said}" for name in others) and not contains(asked[0], said):
+            return False
         return not self._topic or not self._topic.isdisjoint(_words_of(said))
 
     @cached_property
-    def _topic(self) -> frozenset[_Word]:
+    def _speakers(self) -> tuple[Sequence[str], Sequence[str]]:
+        """The speakers whom the question names, and the others."""
         names = {turn.speaker for turn in self.turns.values() if turn.speaker}
+        asked = [name for name in names if contains(name, self.question.text)]
+        return asked, [name for name in names if name not in asked]
+
+    @cached_property
+    def _topic(self) -> frozenset[_Word]:
+        asked, others = self._speakers
         answers = (self.question.expected, *self.question.expected_entities)
-        known = [token for text in (*answers, *names) for _, token in content_of(tokens_of(text))]
+        known = [token for text in (*answers, *asked, *others) for _, token in content_of(tokens_of(text))]
         return frozenset(
             key
             for _, token in content_of(tokens_of(self.question.text))
@@ -234,8 +284,16 @@ class Answerable:
         )
 
 
+def _say_all(words: Iterable[str], texts: Sequence[str]) -> bool:
+    return all(any(contains(word, text) for text in texts) for word in words)
+
+
 def _is_figure(token: Token) -> bool:
-    return token.kind in ("number", "date", "time") or token.text in WEEKDAYS
+    return token.kind in ("number", "time") or _is_dated(token)
+
+
+def _is_dated(token: Token) -> bool:
+    return token.kind == "date" or token.text in WEEKDAYS
 
 
 @lru_cache(maxsize=16384)

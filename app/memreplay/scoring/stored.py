@@ -116,7 +116,10 @@ class StoredMemory:
         return frozenset().union(*same)
 
     def name_sources(self, backend: str, answers: Iterable[Answer]) -> None:
-        """Link items to the turns that a memory names only where it returns them: by id, or by their text."""
+        """Link items to the turns that a memory names only where it returns them: by id, or by their text.
+
+        A hit may stand for several items, whose turns are not those of each.
+        """
         named: dict[tuple[str, str] | str, set[str]] = defaultdict(set)
         returned = (hit for answer in answers if answer.asked.backend == backend for hit in answer.asked.hits)
         for hit in returned:
@@ -126,7 +129,8 @@ class StoredMemory:
             return
         self.items = tuple(
             replace(item, since=dict.fromkeys(turns, item.written_at) | dict(item.since))
-            if (turns := named.get((item.place, item.id)) or named.get(normalised(item.text)))
+            if not item.names_turns
+            and (turns := named.get((item.place, item.id)) or named.get(normalised(item.text)))
             else item
             for item in self.items
         )
@@ -217,8 +221,10 @@ class StoredMemory:
         if before is not None and not before.removed:
             since = {**since, **before.since}
         named = payload.get("sources")
-        if isinstance(named, list) and any(turn in self.observed or turn in since for turn in map(str, named)):
-            since = {str(turn): since.get(str(turn), at) for turn in named}
+        turns = [str(turn) for turn in named] if isinstance(named, list) else []
+        names_turns = any(turn in self.observed or turn in since for turn in turns)
+        if names_turns:
+            since = {turn: since.get(turn, at) for turn in turns}
         marked = self._memory.store_of(key).superseded_field
         successor = payload.get(marked) if marked is not None else None
         value = payload.get("value")
@@ -235,6 +241,7 @@ class StoredMemory:
             superseded=successor is not None,
             ended_at=None if successor is None else at,
             successor=None if successor is None else str(successor),
+            names_turns=names_turns,
         )
 
     def _rewritten(self, before: Item, text: str, since: Mapping[str, int], at: int) -> None:

@@ -27,7 +27,7 @@ class Item:
     ``since`` maps each turn that it comes from to the position at which that turn got into it. ``removed``: it is
     no longer there. ``superseded``: a later value took its place (``successor`` is the id of the point that has
     it); it may still be stored. ``ended_at`` is the position at which either happened, ``written_at`` that at which
-    the text was written.
+    the text was written. ``names_turns``: what is stored says itself which turns it comes from.
     """
 
     text: str
@@ -39,6 +39,7 @@ class Item:
     superseded: bool = False
     ended_at: int | None = None
     successor: str | None = None
+    names_turns: bool = False
 
     @property
     def turns(self) -> frozenset[str]:
@@ -199,9 +200,11 @@ class State:
                         since[turn] = min(at, since.get(turn, at))
                 text = "\n".join(self._leaves[path].line for path in members)
                 written = max(self._written[path] for path in members)
-                if self._is_slot(members[0]):
+                is_slot = self._is_slot(members[0])
+                if is_slot:
                     since = dict.fromkeys(since, written)
-                yield Item(text, since, self._key, pointer_of(members[0] if apart else group), written)
+                place = pointer_of(members[0] if apart else group)
+                yield Item(text, since, self._key, place, written, names_turns=is_slot)
 
     def _is_slot(self, path: Path) -> bool:
         return bool(path) and path[0] == self._slots

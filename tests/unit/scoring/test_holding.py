@@ -20,11 +20,13 @@ SOMETHING_ELSE = [
     ("How many litres does the tank hold?", "60 litres", "They drank 60 litres of beer at the party."),
     ("Which day is choir practice?", "Tuesday", "On Tuesday the plumber comes."),
     ("When is the shop open?", "Tuesday and Friday", "The shop opens on Monday and Friday, not Tuesday."),
+    ("Which dance does Caroline like best?", "salsa", "John: I love to dance, and salsa is my favourite."),
 ]
 THE_SAME = [
     ("What is my cat's name?", "Luna", "The user's cat Luna is on a diet."),
     ("When is my dentist appointment?", "3 pm", "The dentist confirmed 3 pm."),
     ("Where do I live?", "Girona", "The user lives in Girona."),
+    ("Which dance does Caroline like best?", "salsa", "John: Caroline, you dance salsa best."),
     ("How much did the bike cost?", "£450", "The user paid 450 pounds for the bike."),
     (
         "What does Caroline want to do for a living?",
@@ -51,6 +53,7 @@ TURNS = {
     for turn in (
         Turn(id="1", number=1, session=1, role="user", speaker="Caroline", text="I will tell you in a moment."),
         Turn(id="7", number=7, session=1, role="user", speaker="Caroline", text="That was long ago."),
+        Turn(id="8", number=8, session=1, role="assistant", speaker="John", text="So it was."),
     )
 }
 
@@ -74,3 +77,29 @@ def is_held(text: str, expected: str, other: str) -> bool:
     """Whether what comes from turn 7 holds an answer that turn 1 gave."""
     answerable = Answerable(question(text, expected=expected, evidence=("1",)), TURNS)
     return answerable.held_by([Piece(other, frozenset(["7"]))])
+
+
+SPORTS = ("Which sports has Ana tried?", "climbing, fishing, camping", "We went fishing. The food was awful.")
+NOTICE = (
+    "On what date was the order to leave put on the door?",
+    "30 August 2024",
+    "He taped a notice to the door on Friday. Three days to leave.",
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "distilled", "holds"),
+    [
+        (SPORTS, "Ana went fishing.", True),
+        (SPORTS, "Ana finds the food awful.", False),
+        (NOTICE, "A notice was taped to the door on Friday.", True),
+        (NOTICE, "Three days to leave.", False),
+    ],
+)
+def test_a_text_made_from_a_turn_has_to_say_what_the_turn_says_of_the_answer(
+    asked: tuple[str, str, str], distilled: str, holds: bool
+) -> None:
+    text, expected, said = asked
+    turns = {"1": Turn(id="1", number=1, session=1, role="user", speaker=None, text=said)}
+    answerable = Answerable(question(text, expected=expected, evidence=("1",)), turns)
+    assert answerable.part_held_by("1", [Piece(distilled, frozenset(["1"]))]) is holds
