@@ -156,9 +156,10 @@ class KnowledgeStore:
                     query_filter=self._condition(where),
                 )
             )
+        cosines = _cosines(vector, [point.vector for point in answer.points])
         found = [
-            ScoredPoint(id=str(point.id), score=_cosine(vector, point.vector), payload=_given(point.payload))
-            for point in answer.points
+            ScoredPoint(id=str(point.id), score=score, payload=_given(point.payload))
+            for point, score in zip(answer.points, cosines, strict=True)
         ]
         found.sort(key=lambda point: point.score, reverse=True)
         ranked = tuple(FoundPoint(id=f.id, rank=rank, score=f.score) for rank, f in enumerate(found, start=1))
@@ -324,10 +325,13 @@ class KnowledgeStore:
         self._trace.note(QDRANT, command, collection, change, ms)
 
 
-def _cosine(one: NDArray[np.float32], other: Any) -> float:
+def _cosines(one: NDArray[np.float32], others: Sequence[Any]) -> list[float]:
     """In double precision: the last bits of the store's own score depend on the alignment of its arrays."""
-    a, b = one.astype(np.float64), np.asarray(other, dtype=np.float64)
-    return round(float(np.dot(a, b) / (np.linalg.norm(a) * np.linalg.norm(b))), 6)
+    a = one.astype(np.float64)
+    b = np.array(others, dtype=np.float64).reshape(-1, len(a))
+    # einsum and not a matrix product, for which BLAS starts threads.
+    cosines = np.einsum("ij,j->i", b, a) / (np.linalg.norm(a) * np.linalg.norm(b, axis=1))
+    return [round(cosine, 6) for cosine in cosines.tolist()]
 
 
 def _given(payload: Mapping[str, Any] | None) -> dict[str, Any]:

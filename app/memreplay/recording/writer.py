@@ -26,6 +26,7 @@ from memreplay.engine.events import (
     ReplyReceived,
 )
 from memreplay.errors import RecordingError
+from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.recording.annotations import RecordedAnnotations, live_annotations
 from memreplay.recording.bodies import to_json
 from memreplay.recording.branches import Branch
@@ -64,7 +65,8 @@ class RunRecorder:
 
     A branch may be recorded ``beside`` its trunk, which this process is recording: the file is the trunk's then.
 
-    Events are committed in groups; :meth:`record` commits a reply, and all events before it, before it returns.
+    Events are committed in groups; :meth:`record` commits a reply, and all events before it, before it returns. The
+    embedded reader's replies cost nothing and are always the same: they wait for their group.
     Every method that writes raises :class:`~memreplay.errors.RecordingError` if it cannot, as on a full disk.
     """
 
@@ -127,11 +129,11 @@ class RunRecorder:
         self._rows.add_conversation(conversation)
 
     def record(self, event: ReplayEvent) -> None:
-        """Record an event. When this returns, a reply is on disk."""
+        """Record an event. When this returns, a reply that another model or an agent gave is on disk."""
         self._pending.append(event)
         urgent = isinstance(
             event, ReplyReceived | AnswerJudged | AgentReplied | BenchmarkModelAsked | ConversationClosed
-        )
+        ) and not (isinstance(event, ReplyReceived) and event.model == EXTRACTIVE_MODEL)
         if urgent or len(self._pending) >= _MOST_PENDING_EVENTS or self._overdue():
             self.flush()
 

@@ -67,8 +67,8 @@ def _convinces(history: History, bears: Bearing, best: Support) -> bool:
 
 
 def _by_another(history: History, bears: Bearing, line: int) -> bool:
-    speaker = history.lines[line].speaker
-    return bool(bears.named) and speaker is not None and folded(speaker) not in bears.named
+    speaker = history.speakers[line]
+    return bool(bears.named) and speaker is not None and speaker not in bears.named
 
 
 def support(history: History, bears: Bearing, question: str, options: Sequence[str]) -> list[Support]:
@@ -203,10 +203,12 @@ def answer_recall(history: History, question: str) -> str:
         newest=bool(_WANTS_THE_NEWEST.search(plain)),
         who_speaks=asks_who_speaks(question),
     )
-    scored = [(_score(history, asked, sentence), sentence) for sentence in history.sentences]
-    score, best = max(scored, key=lambda pair: (pair[0], pair[1].place), default=(0.0, None))
-    if best is None or score <= 0 or _said_by_another(history, asked, scored):
+    scored = [
+        (score, sentence) for sentence in history.sentences if (score := _score(history, asked, sentence)) > 0
+    ]
+    if not scored or _said_by_another(history, asked, scored):
         return NOT_SAID
+    _, best = max(scored, key=lambda pair: (pair[0], pair[1].place))
     return _with_its_neighbour(history, asked, best)
 
 
@@ -232,13 +234,8 @@ def _said_by_another(history: History, asked: _Asked, scored: Sequence[tuple[flo
     named = asked.bears.named
     if not named or named & ROLES:
         return False
-    best, best_of_named = 0.0, 0.0
-    for score, sentence in scored:
-        speaker = history.lines[sentence.line].speaker
-        best = max(best, score)
-        if speaker is None or folded(speaker) in named:
-            best_of_named = max(best_of_named, score)
-    return best_of_named < _SHARE_OF_THE_NAMED * best
+    by_named = (score for score, sentence in scored if not _by_another(history, asked.bears, sentence.line))
+    return max(by_named, default=0.0) < _SHARE_OF_THE_NAMED * max(score for score, _ in scored)
 
 
 def _with_its_neighbour(history: History, asked: _Asked, best: Sentence) -> str:

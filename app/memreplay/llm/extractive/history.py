@@ -41,10 +41,6 @@ class Line(NamedTuple):
     said: date | None
     block: int
 
-    @property
-    def sentences(self) -> list[str]:
-        return sentences_of(self.text)
-
 
 @lru_cache(maxsize=8)
 def read_lines(context: str) -> tuple[Line, ...]:
@@ -122,9 +118,10 @@ class Sentence(NamedTuple):
 
 
 class History(NamedTuple):
-    """A history, split into sentences and indexed by term; immutable."""
+    """A history, split into sentences and indexed by term; immutable. ``speakers`` are those of lines, folded."""
 
     lines: tuple[Line, ...]
+    speakers: tuple[str | None, ...]
     sentences: tuple[Sentence, ...]
     postings: Mapping[str, tuple[int, ...]]
     first_of_line: tuple[int, ...]
@@ -149,13 +146,20 @@ def read_history(context: str, spanish: bool) -> History:
     postings: defaultdict[str, list[int]] = defaultdict(list)
     for number, line in enumerate(lines):
         first.append(len(sentences))
-        for text in line.sentences or [line.text]:
-            found = tuple(terms(text, spanish))
+        for text, found in _read_line(line.text, spanish):
             for term in set(found):
                 postings[term].append(len(sentences))
             sentences.append(Sentence(len(sentences), number, text, found))
     frozen = {term: tuple(places) for term, places in postings.items()}
-    return History(lines, tuple(sentences), frozen, tuple(first), spanish)
+    names = {line.speaker: folded(line.speaker) for line in lines if line.speaker}
+    speakers = tuple(names.get(line.speaker or "") for line in lines)
+    return History(lines, speakers, tuple(sentences), frozen, tuple(first), spanish)
+
+
+@lru_cache(maxsize=4096)
+def _read_line(text: str, spanish: bool) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The sentences of a line with their terms. Cached, since memories give the same lines to many questions."""
+    return tuple((sentence, tuple(terms(sentence, spanish))) for sentence in sentences_of(text) or [text])
 
 
 class Bearing(NamedTuple):
@@ -176,26 +180,28 @@ def bearing(history: History, question: str) -> Bearing:
     asked = tuple(dict.fromkeys(term for term in terms(question, history.spanish) if term not in name_terms))
     weights = {term: history.weight(term) for term in asked}
     total = sum(weights.values()) or 1.0
-    in_sentence: list[set[str]] = [set() for _ in history.sentences]
-    in_line: list[set[str]] = [set() for _ in history.lines]
+    direct = [0.0] * len(history.sentences)
+    in_line: defaultdict[int, dict[str, None]] = defaultdict(dict)
     for term in asked:
         for place in history.postings.get(term, ()):
-            in_sentence[place].add(term)
-            in_line[history.sentences[place].line].add(term)
-    by_line = []
-    for number, line in enumerate(history.lines):
-        score = sum(weights[term] for term in in_line[number])
-        for other, share in ((number - 1, _LINE_BEFORE), (number + 1, _LINE_AFTER)):
-            if 0 <= other < len(history.lines) and history.lines[other].block == line.block:
-                score += share * sum(weights[term] for term in in_line[other] - in_line[number])
-        spoken = _BY_THE_SPEAKER if line.speaker and folded(line.speaker) in named else 0.0
-        by_line.append(score / total + spoken)
-    by_sentence = []
-    for sentence in history.sentences:
-        own = in_sentence[sentence.place]
-        direct = sum(weights[term] for term in own)
-        by_sentence.append(direct / total * (1 - _SAME_LINE) + by_line[sentence.line] * _SAME_LINE)
-    return Bearing(tuple(by_sentence), tuple(by_line), asked, named)
+            direct[place] += weights[term]
+            in_line[history.sentences[place].line][term] = None
+    scores = [0.0] * len(history.lines)
+    for number, found in in_line.items():
+        scores[number] += sum(weights[term] for term in found)
+        for other, share in ((number + 1, _LINE_BEFORE), (number - 1, _LINE_AFTER)):
+            if 0 <= other < len(history.lines) and history.lines[other].block == history.lines[number].block:
+                there = in_line.get(other, ())
+                scores[other] += share * sum(weights[term] for term in found if term not in there)
+    by_line = tuple(
+        score / total + (_BY_THE_SPEAKER if speaker in named else 0.0)
+        for score, speaker in zip(scores, history.speakers, strict=True)
+    )
+    by_sentence = tuple(
+        own / total * (1 - _SAME_LINE) + by_line[sentence.line] * _SAME_LINE
+        for own, sentence in zip(direct, history.sentences, strict=True)
+    )
+    return Bearing(by_sentence, by_line, asked, named)
 
 
 def _named_speakers(history: History, question: str) -> frozenset[str]:
@@ -204,7 +210,7 @@ def _named_speakers(history: History, question: str) -> frozenset[str]:
     ``the user`` names the speaker labelled User.
     """
     words = set(_PLAIN_WORD.findall(folded(question)))
-    speakers = {folded(line.speaker) for line in history.lines if line.speaker}
+    speakers = set(filter(None, history.speakers))
     named = {speaker for speaker in speakers if speaker.split()[0] in words or _short(speaker, words)}
     if words & _USER_WORDS:
         named |= {"user", "human"} & speakers
