@@ -345,7 +345,11 @@ _AGAINST_TOKENS: Final[Mapping[str, Column]] = {
 
 _WORK: Final[Mapping[str, Column]] = {
     "exchanges": (_written("exchanges"), "exchanges written to memory"),
-    "writing, s": (_written("ms", 1000), "time of all writes, with the background work that they start"),
+    "writing, s": (
+        _written("ms", 1000),
+        "time of all writes, with the background work that they start, but without embedding the texts that were"
+        " embedded ahead for all memories, or by an earlier run",
+    ),
     "model tokens": (_written("model_tokens"), "tokens of models that memory called to write; – if unknown"),
     "cost of writing": (
         lambda backend: dollars(backend.writing.cost_usd if backend.writing else None),

@@ -356,7 +356,11 @@ def headline_of(rows: Rows) -> Headline:
         blind_guesser_accuracy=blind,
         normalised_gain_without_adversarial=_gain(without_adversarial(rows))[-1],
         prompt_tokens_per_question=mean(
-            [float(row.tokens.prompt) for row in rows if row.tokens is not None and _is_answered(row)]
+            [
+                float(row.tokens.prompt)
+                for row in rows
+                if row.tokens is not None and row.kind != "test" and _is_answered(row)
+            ]
         ),
         grounded_accuracy=mean(_grounded(rows)),
         evidence_in_prompt=mean(in_prompt),

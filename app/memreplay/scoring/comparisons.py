@@ -22,7 +22,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from memory_backends.controls import CONTROLS
 from memreplay.llm import AGENT_MODEL
@@ -82,6 +82,7 @@ class Pair:
     cut_b: frozenset[Key] = frozenset()
     tokens_a: float | None = None
     tokens_b: float | None = None
+    asked: Literal["question", "test"] = "question"
 
     def swapped(self) -> Pair:
         """The same pair, seen from ``b``."""
@@ -140,7 +141,7 @@ def pairs_within(contestants: Mapping[str, Sequence[QuestionRow]], settings: Map
     verdicts = {name: verdicts_of(rows) for name, rows in contestants.items()}
     cut = {name: cut_by_default(rows, settings) for name, rows in contestants.items()}
     tokens = {
-        name: mean([float(row.tokens.prompt) for row in rows if row.tokens is not None])
+        name: mean([float(row.tokens.prompt) for row in rows if row.tokens is not None and row.kind != "test"])
         for name, rows in contestants.items()
     }
     first = {name: rows[0] for name, rows in contestants.items()}
@@ -155,6 +156,7 @@ def pairs_within(contestants: Mapping[str, Sequence[QuestionRow]], settings: Map
             cut_b=cut[b],
             tokens_a=tokens[a],
             tokens_b=tokens[b],
+            asked="test" if all(row.kind == "test" for row in contestants[a]) else "question",
         )
         for a, b in combinations(contestants, 2)
         if first[a].model == first[b].model or first[a].backend == first[b].backend
@@ -315,12 +317,12 @@ def _words_of_leader(
         else f"detectable from {100 * found.detectable:.1f} points on"
     )
     if table.only_a == table.only_b:
-        equal = f"{pair.a} and {pair.b} have equally many right {_on(table)}"
+        equal = f"{pair.a} and {pair.b} have equally many right {_on(pair, table)}"
         return f"{equal}; {counts}; {how_sure}; {detectable}{_unequal_prompts(pair)}"
     verb = "beats" if p < SIGNIFICANCE_LEVEL else "is ahead of"
     low, high = interval
     lead = (
-        f"{pair.a} {verb} {pair.b} {_on(table)} by {100 * difference:.1f} points"
+        f"{pair.a} {verb} {pair.b} {_on(pair, table)} by {100 * difference:.1f} points"
         f" (95 %{adjusted} {100 * low:.1f} to {100 * high:.1f})"
     )
     return f"{lead}; {counts}; {how_sure}; {detectable}{_unequal_prompts(pair)}"
@@ -338,15 +340,15 @@ def _unequal_prompts(pair: Pair) -> str:
 def _default_limit(pair: Pair, table: _Table) -> str:
     cut = sum(key in pair.verdicts_a for key in pair.cut_b & pair.verdicts_b.keys())
     return (
-        f"a default decides between {pair.a} and {pair.b}, not memory: {cut} of {pair.b}'s {table.n}"
-        f" prompts were cut at the {UNKNOWN_WINDOW_BUDGET:,} tokens that are assumed where no window is known,"
-        f" among them {table.only_a_cut} of the {table.only_a} questions that only {pair.a} has right;"
+        f"a default may decide between {pair.a} and {pair.b}, so neither is called better: {cut} of {pair.b}'s"
+        f" {table.n} prompts were cut at the {UNKNOWN_WINDOW_BUDGET:,} tokens that are assumed where no window is"
+        f" known, among them {table.only_a_cut} of the {table.only_a} questions that only {pair.a} has right;"
         " give --context-tokens"
     )
 
 
-def _on(table: _Table) -> str:
-    return "on this one question" if table.n == 1 else f"on these {table.n} questions"
+def _on(pair: Pair, table: _Table) -> str:
+    return f"on this one {pair.asked}" if table.n == 1 else f"on these {table.n} {pair.asked}s"
 
 
 def _how_sure(table: _Table, p: float) -> str:

@@ -48,6 +48,14 @@ def turns_in_prompt(asked: QuestionAsked) -> frozenset[str]:
     return frozenset(turn for hit in asked.hits if hit.in_prompt for turn in hit.turns)
 
 
+def with_context(given: list[Piece], asked: QuestionAsked) -> list[Piece]:
+    """The texts of the hits in a prompt; of a memory that names none, the context that it gave."""
+    if asked.context_tokens and not any(piece.text for piece in given):
+        # The last segment of a message is the question.
+        given += [Piece("".join(message.segments[:-1])) for message in asked.prompt]
+    return given
+
+
 class Stages:
     """What was in the prompt, retrieved, and stored when one question was asked of one memory."""
 
@@ -59,11 +67,7 @@ class Stages:
     @cached_property
     def in_prompt(self) -> Sequence[Piece]:
         """What memory gave to the model: its hits, or a context for which it named none."""
-        given = [self._piece_of(hit) for hit in self.asked.hits if hit.in_prompt]
-        if self.asked.context_tokens and not any(piece.text for piece in given):
-            # The last segment of a message is the question.
-            given += [Piece("".join(message.segments[:-1])) for message in self.asked.prompt]
-        return given
+        return with_context([self._piece_of(hit) for hit in self.asked.hits if hit.in_prompt], self.asked)
 
     @cached_property
     def retrieved(self) -> Sequence[Piece]:

@@ -28,6 +28,7 @@ from memreplay.llm.tokens import token_counter
 from memreplay.scoring.answer_key import Adjusted
 from memreplay.scoring.attribution import Attribution
 from memreplay.scoring.equal_tokens import held_at_tokens, piece_of
+from memreplay.scoring.evidence_trail import with_context
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.question_row import ANSWER_METRICS, HitRow, JudgeRow, QuestionRow, Tokens, recall_field
 from memreplay.scoring.statistics import mean
@@ -103,7 +104,7 @@ def question_row(
         earlier_questions=reply.earlier_questions,
         earlier_conversations=reply.earlier_conversations,
         at_tokens=held_at_tokens(answerable, hits) if has_ranking else None,
-        answer_in_prompt=_is_held(answerable, hits) if has_prompt else None,
+        answer_in_prompt=_is_held(answerable, asked) if has_prompt else None,
         cut_tokens=sum(cut.tokens for cut in asked.cut),
         blind_guess=_blind_guess(question),
         abstain=question.abstain,
@@ -139,8 +140,8 @@ def _judge_row(judged: Sequence[AnswerJudged]) -> JudgeRow | None:
     )
 
 
-def _is_held(answerable: Answerable, hits: Sequence[Hit]) -> bool:
-    return answerable.held_by([piece_of(hit) for hit in hits if hit.in_prompt])
+def _is_held(answerable: Answerable, asked: QuestionAsked) -> bool:
+    return answerable.held_by(with_context([piece_of(hit) for hit in asked.hits if hit.in_prompt], asked))
 
 
 def _blind_guess(question: Question) -> float | None:

@@ -108,7 +108,7 @@ def test_a_lead_that_an_assumed_limit_may_have_caused_names_no_winner() -> None:
     after = [answer(str(n), "wrong", cut_tokens=900) for n in range(5)]
     limited, given = {"context_tokens": None}, {"context_tokens": 500}
     (found,) = compare_runs(before, after, limited, limited).comparisons
-    assert found.decided_by_default_limit and found.words.startswith("a default decides between A rag and B rag")
+    assert found.decided_by_default_limit and found.words.startswith("a default may decide between A rag and B rag")
     for settings in (given, None):
         (found,) = compare_runs(before, after, settings, settings).comparisons
         assert not found.decided_by_default_limit and "points" in found.words

@@ -162,7 +162,9 @@ def test_a_lead_that_an_assumed_limit_explains_names_no_winner() -> None:
     cut = frozenset(list(ahead.verdicts_b)[:10])
     (limited,) = compare_pairs([replace(ahead, cut_b=cut)])
     assert (limited.decided_by_default_limit, limited.significant) == (True, None)
-    assert limited.words.startswith("a default decides between hybrid and rag, not memory: 10 of rag's 11 prompts")
+    assert limited.words.startswith(
+        "a default may decide between hybrid and rag, so neither is called better: 10 of rag's 11 prompts"
+    )
     assert "beats" not in limited.words and "10 of the 10 questions that only hybrid has right" in limited.words
     (turned,) = compare_pairs([Pair("rag", "hybrid", ahead.verdicts_b, ahead.verdicts_a, cut_a=cut)])
     assert turned.words == limited.words

@@ -11,6 +11,7 @@ from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.engine.events import BackendEvent, ConversationOpened, QuestionAsked, ReplayEvent
 from memreplay.llm.model import Reply
 from memreplay.scoring.attribution import Attributor, Label
+from memreplay.scoring.rows import question_row
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.screens.biography import biography_lines
 from tests.stubs.rewriting_memory import Links, Shape, Write, rewriting
@@ -147,7 +148,13 @@ async def test_a_context_without_hits_is_read_as_it_was_sent() -> None:
         event.model_copy(update={"hits": ()}) if isinstance(event, QuestionAsked) else event
         for event in events_of(timeline)
     ]
-    assert attribution_of(Timeline(timeline.conversation, events), "plugin").label == "misread"
+    played_without = Timeline(timeline.conversation, events)
+    assert attribution_of(played_without, "plugin").label == "misread"
+    answer, asked = answer_of(played_without, "plugin"), timeline.conversation.questions[0]
+    assert answer.received is not None and answer.scored is not None
+    wanted = Attributor(played_without).answerable(asked)
+    row = question_row(wanted, timeline.conversation, answer.asked, answer.received, answer.scored)
+    assert row.answer_in_prompt
 
 
 def events_of(timeline: Timeline) -> list[ReplayEvent]:
