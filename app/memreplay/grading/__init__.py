@@ -1,4 +1,26 @@
-"""Grading replies to multiple-choice and recall questions: the score types."""
+"""Grades replies by their form, without a model: is a recall answer right, which option does a reply choose.
+
+A recall reply is decided in this order, and the first that holds gives ``decided_by``:
+
+1. *Read* (:mod:`.lexing`, :mod:`.quantities`, :mod:`.tokens`, :mod:`.vocabulary`): reasoning is cut off; words,
+   numbers, amounts, dates and times become tokens of one spelling, in English and Spanish.
+2. *Abstention* (:mod:`.recall`): the reply says that it was never said. Right only where that is the answer.
+3. *Yes or no* (:mod:`.denial`), where the question asks that.
+4. *Match* (:mod:`.equivalence`): where the reply has the expected answer, or all expected entities, in any
+   spelling. Nowhere is ``no_match``.
+5. *Veto* (:mod:`.assertion`), of every place that matches: it is ``denied`` or only considered (:mod:`.denial`),
+   ``superseded`` (:mod:`.superseding`), said of somebody or something else (:mod:`.subjects`, :mod:`.clauses`;
+   ``denied`` too), ``hedged``, or one of several ``candidates``. One place without a veto is enough, unless another
+   is hedged.
+6. *Composition* (:mod:`.recall`): the parts of the answer belong together as in the expected one, with no further
+   item beside them, and no value that the question calls superseded.
+
+What is left is ``exact`` (the expected words occur), ``equivalent`` or ``entities``. A false accept is worse than a
+false reject: where the form of a reply leaves doubt, it is not right.
+
+:mod:`.choice` reads a label first, then the text of an option, then what a sentence asserts by the same steps.
+:mod:`.published` has LoCoMo's own metric.
+"""
 
 from __future__ import annotations
 

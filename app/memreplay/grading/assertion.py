@@ -9,14 +9,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
-from memreplay.grading.another_subject import is_said_of_another
-from memreplay.grading.denial import is_denied
+from memreplay.grading.denial import is_denied, is_passed_over
 from memreplay.grading.equivalence import Match, enumeration, matches, quantity_in, spelled_out
 from memreplay.grading.lexing import Token, folded
-from memreplay.grading.passing_over import is_passed_over
+from memreplay.grading.subjects import is_said_of_another
 from memreplay.grading.superseding import CHANGES, CORRECTS_ITSELF, around, is_overruled, is_superseded
-from memreplay.grading.tokens import content_of, same_token, tokens_of
-from memreplay.grading.vocabulary import STOP_WORDS
+from memreplay.grading.tokens import content_of, is_stop_word, same_token, tokens_of
+from memreplay.grading.vocabulary import MEASURES, STOP_WORDS
 
 Rejection = Literal["denied", "hedged", "superseded", "candidates"]
 _DONT_KNOW: Final = re.compile(
@@ -112,15 +111,14 @@ def _rejected(
 ) -> Rejection | None:
     if is_denied(match, given, reply, answer, question):
         return "denied"
-    if is_superseded(match, given, reply, question) or is_overruled(match, given, reply, question):
+    if is_superseded(match, given, reply, question) or is_overruled(match, given, reply):
         return "superseded"
-    if is_passed_over(match, given, reply, question) or is_said_of_another(match, given, reply, question):
+    if is_passed_over(match, given, reply, question) or is_said_of_another(match, given, reply, question, among):
         return "denied"
     if (
         _gives_up(match, given, reply, answer)
         or _is_alternative(match, given, reply, answer)
         or _is_range(match, given, reply)
-        or _is_contradicted(match, given, reply)
     ):
         return "hedged"
     if _is_candidate(match, given, reply, answer, among):
@@ -137,23 +135,42 @@ def _is_alternative(match: Match, given: Sequence[Token], reply: str, answer: st
     """ "X or Y", "either X or Y", "X/Y", "between X and Y"."""
     if any(token.text in ("or", "o", "u", "/") for token in tokens_of(answer)):
         return False
+    plain = folded(reply)
     after = given[match.last + 1 : match.last + 6]
     for place, token in enumerate(after):
         if token.text in ("or", "o", "u", "/") and place <= 2:
             follower = after[place + 1].text if place + 1 < len(after) else ""
-            return bool(follower) and follower not in _NO_ALTERNATIVE
+            is_same = follower in _NO_ALTERNATIVE or _SAYS_IT_OTHERWISE.search(plain, token.end)
+            return bool(follower) and not is_same and not _is_conversion(given[match.first], after[place + 1 :])
         if token.text not in (",", ")", "maybe", "possibly", "perhaps", "quizas") and token.kind != "word":
             break
         if token.kind == "word" and place >= 1:
             break
-    if _leads_to_or(match.last + 1, given) or _ASKS_BACK.match(folded(reply), given[match.last].end):
+    if _leads_to_or(match.last + 1, given) or _ASKS_BACK.match(plain, given[match.last].end):
         return True
     before = [token.text for token in given[max(0, match.first - 4) : match.first]]
     is_one_value = sum(token.kind in ("number", "time", "date") for token in tokens_of(answer)) < 2
     if is_one_value and ("between" in before or "entre" in before or "either" in before):
         return True
-    tail = [word for word in before if word not in STOP_WORDS and word not in (",", "maybe", "possibly", "perhaps")]
-    return bool(tail) and tail[-1] in ("or", "/", "o", "u")
+    skipped = {",", "maybe", "possibly", "perhaps", "else", "even"}
+    tail = [word for word in before if word not in STOP_WORDS and word not in skipped]
+    is_same = _SAYS_IT_OTHERWISE.match(plain, given[match.last].end)
+    return bool(tail) and tail[-1] in ("or", "/", "o", "u") and not is_same
+
+
+_SAYS_IT_OTHERWISE: Final = re.compile(
+    r"[^.;\n]{0,30}\b(?:for short|to be (?:exact|precise)|in other words|in full|exactly|in (?:uk|us|eu"
+    r"|european|american|british|metric|imperial)\b|as (?:he|she|they|you|i|we) "
+    r"(?:call|like|put|say)\w*|para ser exact\w+|es decir)\b"
+)
+
+
+def _is_conversion(mine: Token, after: Sequence[Token]) -> bool:
+    """Whether the same amount follows in a unit that is not converted: "24 kg, or roughly 53 lb"."""
+    number = next((token for token in after if not is_stop_word(token)), None)
+    if number is None or not (mine.kind == number.kind == "number" and mine.extra and number.extra):
+        return False
+    return MEASURES.get(mine.extra, "") != MEASURES.get(number.extra, "") and mine.extra != number.extra
 
 
 def _leads_to_or(place: int, given: Sequence[Token]) -> bool:
@@ -189,36 +206,6 @@ def _is_range(match: Match, given: Sequence[Token], reply: str) -> bool:
     return bool(_RANGE_AFTER.match(plain, end) or is_end)
 
 
-_TOO: Final = re.compile(
-    r"\s*,?\s*(?:and|as well as|or|y|e|&)\s+(?:(?:also|then|again|tambien)\s+)?(?:(?:at|on|for|a las?|el)\s+)?"
-)
-_SAYS: Final = r"(?:says?|said|mentions?|mentioned|gives?|gave|dicen?|dijo|menciona)"
-_ONE_SAYS: Final = re.compile(
-    rf"\b(?:one|some|una?|algun[oa]s?)\b[^.;\n]{{0,30}}\b{_SAYS}\b[^.;\n]{{0,60}}"
-    rf"\b(?:another|others?|otr[oa]s?)\b[^.;\n]{{0,30}}\b{_SAYS}\b[^.;\n]{{0,60}}"
-)
-
-
-def _is_contradicted(match: Match, given: Sequence[Token], reply: str) -> bool:
-    """Two values of one kind stand side by side: "at 4 pm and also at 6 pm", "one note says X, another says Y"."""
-    plain = folded(reply)
-    said = _ONE_SAYS.search(plain)
-    start, end = given[match.first].start, given[match.last].end
-    if said and said.start() <= start <= said.end():
-        return True
-    mine = given[match.first]
-    if match.first != match.last or mine.kind not in ("time", "date"):
-        return False
-    beside = [
-        other
-        for other in given
-        if other.kind == mine.kind
-        and other.value != mine.value
-        and (_TOO.fullmatch(plain[end : other.start]) or _TOO.fullmatch(plain[other.end : start]))
-    ]
-    return bool(beside)
-
-
 _OFFERS: Final = re.compile(
     r"\b(?:options?|candidates?|possib\w+|choices?|alternatives?|opcion\w*|candidat\w+|posib\w+|alternativas?"
     r"|(?:one|either|any) of (?:these|those|the following|them)"
@@ -227,14 +214,32 @@ _OFFERS: Final = re.compile(
 )
 
 
+_ONE_OF: Final = re.compile(
+    r"\b(?:one|either|any|some) of(?: \w+){0,3}\W[^.;\n]*,[^.;\n]*\Z|\b(?:one|either) of \Z"
+)
+_ONE_OF_THOSE: Final = re.compile(r"[^.\n]{0,60}\b(?:one|either|any) of (?:those|these|them|the two)\b")
+_ARTICLE: Final = r"(?: (?:the|an?|el|la|los|las|una?))?"
+_BOTH: Final = re.compile(rf"\b(?:both|tanto){_ARTICLE} \Z")
+_AFTER_BOTH: Final = re.compile(rf"\b(?:both|tanto)(?: \w+){{1,3}} (?:and|como){_ARTICLE} \Z")
+_AND_ALSO: Final = re.compile(r" (?:and|como) \w")
+
+
 def _is_candidate(match: Match, given: Sequence[Token], reply: str, answer: str, among: int) -> bool:
     """The reply is a bare list of things, or offers several, and the answer is one of them."""
     if len(enumeration(answer)) > 1 or any(token.text == "," for token in tokens_of(answer)):
         return False
-    if CORRECTS_ITSELF.search(folded(reply)):
+    plain = folded(reply)
+    if CORRECTS_ITSELF.search(plain):
         return False
     first, last = given[match.first], given[match.last]
-    offers = _OFFERS.search(folded(reply), 0, first.start)
+    offers = _OFFERS.search(plain, 0, first.start)
+    if _ONE_OF.search(plain, 0, first.start) or _ONE_OF_THOSE.match(plain, last.end):
+        return True
+    if among == 1 and (
+        _AFTER_BOTH.search(plain[max(0, first.start - 60) : first.start])
+        or (_BOTH.search(plain[: first.start]) and _AND_ALSO.match(plain, last.end))
+    ):
+        return True
     listed = [token for token in _without_list_numbers(given) if not offers or token.start >= offers.end()]
     segments: list[list[Token]] = [[]]
     in_lines = False

@@ -10,9 +10,10 @@ from typing import Literal
 from memory_backends.text import ENGLISH_MONTHS, MONTHS, NUMBERS, any_of, folded
 from memreplay.conversations.models import Frozen, Question
 from memreplay.grading import Score
-from memreplay.grading.option_texts import options_said, with_ordinals_as_labels
-from memreplay.grading.replies import shortened, without_reasoning
+from memreplay.grading.assertion import asserted
+from memreplay.grading.lexing import shortened, without_reasoning
 from memreplay.grading.superseding import CORRECTS_ITSELF
+from memreplay.text import normalised
 
 
 class ParsedChoice(Frozen):
@@ -26,119 +27,91 @@ class ParsedChoice(Frozen):
     decided_by: Literal["label", "text"] | None = None
 
 
-_JSON_KEYS = (
-    "answer",
-    "answer_index",
-    "answerindex",
-    "index",
-    "choice",
-    "choice_index",
-    "option",
-    "respuesta",
-    "opcion",
-)
+_JSON_KEYS = frozenset("answer answer_index answerindex index choice choice_index option respuesta opcion".split())
 _DECORATION = "*_`~\"'“”‘’«»()[]{}<>$|\\ \t\r\n"
 _MONTH = any_of([*MONTHS, *(name[:3] for name in ENGLISH_MONTHS)])
 _MARKUP = r"[*_`~\"'“”‘’«»()\[\]{}$#\s]*"
-_ANSWERS = (
-    r"(?:answer|ans|respuesta(?: final)?|choice|elecci[oó]n|pick(?:ing)?|choos(?:e|ing)|select(?:ing)?|selection"
-    r"|go(?:ing)? with|opt for|(?:the )?best(?: one)? is"
-    r"|chang(?:e|ing) (?:that|it|my answer) to"
+_SAY = (
+    r"answer|ans|respuesta(?: final)?|choice|elecci[oó]n|pick(?:ing)?|choos(?:e|ing)|select(?:ing)?|selection"
+    r"|go(?:ing)? with|opt for|(?:the )?(?:best|right|correct)(?: one)? is|chang(?:e|ing) (?:that|it|my answer) to"
     r"|going for|i(?:['’]d| would) say|elijo|escojo|elegir[ií]a|escoger[ií]a|selecciono|me quedo con|dir[ií]a"
-    r"|(?:also )?correct(?: one)?|therefore"
-    r"|thus|hence|por (?:lo )?tanto)"
+    r"|match(?:es)?|fits|corresponds to|points to|(?:also )?correct(?: one)?|so|therefore|thus|hence"
+    r"|por (?:lo )?tanto"
 )
 """What introduces the answer itself, not an option under discussion."""
 
+_ANSWERS = rf"(?:{_SAY})"
 _KEYWORD = (
-    r"(?:"
-    + _ANSWERS[3:-1]
-    + r"|option|index|opci[oó]n|[ií]ndice|number|n[uú]mero|letter|letra"
-    + r"|it['’]?s|it is|that['’]?s|definitely|clearly|certainly|leaves|but|sino)"
+    rf"(?:{_SAY}|option|index|opci[oó]n|[ií]ndice|number|n[uú]mero|letter|letra|it['’]?s|it is|that['’]?s"
+    r"|definitely|clearly|certainly|leaves|but|sino)"
 )
 _LINK = (
     r"(?:\s*(?:index|number|n[uú]mero|option|opci[oó]n|choice|no\.|is|es|would be|should be|must be|has to be"
-    r"|ser[ií]a"
-    r"|debe ser|la|the|el|,|:|=|-(?=\s))){0,5}"
+    r"|ser[ií]a|debe ser|la|the|el|,|:|=|-(?=\s))){0,5}"
 )
+_FOR_REASONS = r"because|since|as|which|based|is|porque|ya que"
 # A number counts unless what follows makes it something else: a date, an amount, a fraction.
 _NUMBER_END = (
-    r"(?![0-9])(?!\s*[.,:/\-–][0-9])(?!\s*%)(?!" + _MARKUP + r"[.,]?\s*(?:de\s+)?" + _MONTH + r"\b)"
-    r"(?=[*_`~\"'“”‘’«»\])}$\s]*(?:$|[\n.,;:)!?]|[-–—]\s|\(|(?:because|since|as|which|based|is|porque|ya que)\b))"
+    rf"(?![0-9])(?!\s*[.,:/\-–][0-9])(?!\s*%)(?!{_MARKUP}[.,]?\s*(?:de\s+)?{_MONTH}\b)"
+    rf"(?=[*_`~\"'“”‘’«»\])}}$\s]*(?:$|[\n.,;:)!?]|[-–—]\s|\(|(?:{_FOR_REASONS})\b))"
 )
+_LABELLED = rf"{_MARKUP}{_LINK}{_MARKUP}(?<![-−–+.,0-9])([0-9]+){_NUMBER_END}"
 _LETTERS = "ABCDEFGHIJ"
 _SPELLED = {word: value for word, value in NUMBERS.items() if value <= 9}
+_EITHER_CASE = re.IGNORECASE | re.MULTILINE
 _SPELLED_LABEL = re.compile(
-    r"(?P<before>(?:\A|\b"
-    + _KEYWORD
-    + _MARKUP
-    + _LINK
-    + r")"
-    + _MARKUP
-    + r")(?P<name>"
-    + any_of(_SPELLED)
-    + r"|[A-Ja-j])"
-    r"(?="
-    + _MARKUP
-    + r"(?:\Z|[\n.,;:)!?]|[-–—]\s|\(|(?:because|since|as|which|based|is|or|and|porque|ya que|o|y)\b))",
+    rf"(?P<before>(?:\A|\b{_KEYWORD}{_MARKUP}{_LINK}){_MARKUP})(?P<name>{any_of(_SPELLED)}|[A-Ja-j])"
+    rf"(?={_MARKUP}(?:\Z|[\n.,;:)!?]|[-–—]\s|\(|(?:{_FOR_REASONS}|or|and|o|y)\b))",
     re.IGNORECASE,
 )
-_ANSWER = re.compile(
-    r"\b" + _ANSWERS + _MARKUP + _LINK + _MARKUP + r"(?<![-−–+.,0-9])([0-9]+)" + _NUMBER_END,
-    re.IGNORECASE | re.MULTILINE,
-)
+_ANSWER = re.compile(rf"\b{_ANSWERS}{_LABELLED}|[:=→]\s*(?<![0-9]:)([0-9]+)[.\s]*\Z", _EITHER_CASE)
 _FINAL = re.compile(r"\b(?:final(?:ly)?|respuesta final)\W*(?:the |my )?\Z", re.IGNORECASE)
-_LABEL = re.compile(
-    r"\b" + _KEYWORD + _MARKUP + _LINK + _MARKUP + r"(?<![-−–+.,0-9])([0-9]+)" + _NUMBER_END,
-    re.IGNORECASE | re.MULTILINE,
-)
-_LEADING = re.compile(r"^" + _MARKUP + r"(?<![-−–+.,0-9])([0-9]+)" + _NUMBER_END, re.IGNORECASE | re.MULTILINE)
+_LABEL = re.compile(rf"\b{_KEYWORD}{_LABELLED}", _EITHER_CASE)
+_LEADING = re.compile(rf"^{_MARKUP}(?<![-−–+.,0-9])([0-9]+){_NUMBER_END}", _EITHER_CASE)
 _BOXED = re.compile(r"\\boxed\{\s*([0-9]+)\s*\}")
 _IN_BRACKETS_AT_END = re.compile(
     r"^(.*\S)\s*[(\[]\s*(?:option\s*|index\s*)?([0-9]+)\s*[)\]][.*_`\s]*$", re.MULTILINE
 )
 _SEVERAL = re.compile(
-    r"(?:^|\b"
-    + _KEYWORD
-    + r"e?s?\b"
-    + _LINK
-    + r"|\bbetween\s)"
-    + _MARKUP
-    + r"([0-9]+)"
-    + _MARKUP
-    + r"(?:or|and|and/or|to|,|/|&|\bo\b|\by\b|\bu\b|-|–)"
-    + _MARKUP
-    + r"(?:option\s+)?([0-9]+)\b(?![.,:/][0-9])",
-    re.IGNORECASE | re.MULTILINE,
+    rf"(?:^|\b{_KEYWORD}e?s?\b{_LINK}|\bbetween\s){_MARKUP}([0-9]+){_MARKUP}"
+    rf"(?:or|and|and/or|to|,|/|&|\bo\b|\by\b|\bu\b|-|–){_MARKUP}(?:option\s+)?([0-9]+)\b(?![.,:/][0-9])",
+    _EITHER_CASE,
 )
 _DENIED_BEFORE = re.compile(
     r"(?:\bnot|n't|\bno es|\bneither|\brather than|\bnor)(?:\s+(?:the|la))?[\s*_`\"']*$", re.IGNORECASE
 )
 _DENIED_AFTER = re.compile(
-    r"^" + _MARKUP + r"\s*[:\-–]?\s*(?:no|wrong|incorrect|false)\b|^" + _MARKUP + r"\s*(?:is|es)\s+"
+    rf"^{_MARKUP}\s*[:\-–]?\s*(?:no|wrong|incorrect|false)\b|^{_MARKUP}\s*(?:is|es)\s+"
     r"(?:not|n't|no\b|wrong|incorrect|false|impossible|incorrecta?)",
     re.IGNORECASE,
 )
 _IS = r"(?:\s+index)?\s*(?:correcta\s*)?(?::|\bis\b|\bes\b)\s*:?"
-_INTRODUCTION = re.compile(
-    r"^(?:(?:the\s+|la\s+)?(?:best\s+|correct\s+|right\s+|final\s+)?(?:answer|option|choice|respuesta|opci[oó]n)"
-    + _IS
-    + r")\s*",
-    re.IGNORECASE,
-)
 _ANSWER_TEXT = re.compile(
-    r"\b(?:(?:answer|choice|respuesta|elecci[oó]n)"
-    + _IS
-    + r"|pick|choose|select|go with|opt for|elijo|escojo|me quedo con)"
+    rf"\b(?:(?:answer|choice|respuesta|elecci[oó]n){_IS}|pick|choose|select|go with|opt for|elijo|escojo"
+    rf"|me quedo con)"
     r"\s+(?P<text>[^\n]{1,400}?)(?=[.!](?:\s|[*_`\"']|\Z)|\n|\Z)",
     re.IGNORECASE,
 )
 _DECORATED = re.compile(r"[*_`~\"'“”‘’«»()\[\]{}$#\s]{9,}")
+_ANSWER_TAG = re.compile(r"</?(?:final_?)?(?:answer|choice|option|index|respuesta)\s*>", re.IGNORECASE)
+_SHORT_CUE = re.compile(r"\A\W*[AR]\s*:\s*(?=[0-9]\b|[A-J]\b)")
+_BOXED_LETTER = re.compile(r"\\boxed\{\s*(?:\\text\{)?\s*([A-J])\s*\}+")
+_RULED_OUT = re.compile(
+    r"\b(?:rul(?:e|ed|ing) out|eliminat\w+|exclud\w+|descart\w+"
+    r"|(?:can(?:no|['’])t|could(?:n['’]t| not)) (?:possibly )?be)\b[^.;\n]*?(?=, so\b|[.;\n]|\Z)"
+    r"|, not (?:(?!but\b)[^.;\n])*|, which would (?:be|have been) \W*[0-9]",
+    re.IGNORECASE,
+)
+_EXPLAINED = re.compile(
+    r"(\A\W*[0-9A-J]\W*)\n\W*(?:explanation|reason|because|rationale|justification|note|explicaci[oó]n|porque)\b.*\Z",
+    re.IGNORECASE | re.DOTALL,
+)
+_LEAST_CUT = 8  # characters; a shorter beginning of an option may be a word of its own
 
 
 def parse_choice(reply: str, choices: Sequence[str], question: str = "") -> ParsedChoice:
     """The option that a reply to a question names. Never raises, and never returns an index out of range."""
-    text = _plain_form(_DECORATED.sub(_shorter_run, shortened(without_reasoning(reply))))
+    text = _plain_form(_DECORATED.sub(_shorter_run, shortened(without_reasoning(reply))), choices)
     if not text.strip(_DECORATION):
         return ParsedChoice(index=None, reason="the reply is empty")
     from_json = _json_values(text)
@@ -153,25 +126,12 @@ def parse_choice(reply: str, choices: Sequence[str], question: str = "") -> Pars
     return _agree(named or [("text", index) for index in options_said(text, choices, question)], choices)
 
 
-_ANSWER_TAG = re.compile(r"</?(?:final_?)?(?:answer|choice|option|index|respuesta)\s*>", re.IGNORECASE)
-_SHORT_CUE = re.compile(r"\A\W*[AR]\s*:\s*(?=[0-9]\b|[A-J]\b)")
-_BOXED_LETTER = re.compile(r"\\boxed\{\s*(?:\\text\{)?\s*([A-J])\s*\}+")
-_RULED_OUT = re.compile(r"\b(?:rul(?:e|ed|ing) out|eliminat\w+|exclud\w+|descart\w+)\b[^.;\n]*", re.IGNORECASE)
-_EXPLAINED = re.compile(
-    r"(\A\W*[0-9A-J]\W*)\n\W*(?:explanation|reason|because|rationale|justification|note|explicaci[oó]n|porque)\b.*\Z",
-    re.IGNORECASE | re.DOTALL,
-)
-
-
-def _plain_form(text: str) -> str:
+def _plain_form(text: str, choices: Sequence[str]) -> str:
     """The text without tags around an answer, options that it rules out, and what explains a bare label."""
     text = _BOXED_LETTER.sub(r"Final answer: \1\n", _SHORT_CUE.sub("Answer: ", _ANSWER_TAG.sub("\n", text)))
     without = _RULED_OUT.sub(" ", text)
-    return _EXPLAINED.sub(r"\1", without if re.search(r"[0-9]", without) else text)
-
-
-_LEAST_CUT = 8
-"""Characters. A shorter beginning of an option may be a word of its own."""
+    names_one = re.search(r"[0-9]", without) or any(_plain(choice) in _plain(without) for choice in choices)
+    return _EXPLAINED.sub(r"\1", without if names_one else text)
 
 
 def _cut_short(text: str, choices: Sequence[str]) -> list[int]:
@@ -187,13 +147,13 @@ def _after_corrections(text: str, choices: Sequence[str]) -> str:
         return text
     corrections = list(CORRECTS_ITSELF.finditer(text.casefold()))
     rest = text[corrections[-1].end() :] if corrections else ""
-    *_, last = re.split(r"[.!?;\n]\s", rest.strip()) if rest.strip() else [""]
+    last = re.split(r"[.!?;\n]\s", rest.strip())[-1]
     return next((part for part in (rest, last) if part and list(_named(part, choices))), text)
 
 
 def _shorter_run(run: re.Match[str]) -> str:
     """A long run of markup and white space, which would slow every pattern down, in eight characters."""
-    return run.group()[:4] + ("\n" if "\n" in run.group() else " ") + run.group()[-3:]
+    return run[0][:4] + ("\n" if "\n" in run[0] else " ") + run[0][-3:]
 
 
 def _digits(text: str, choices: Sequence[str]) -> str:
@@ -206,31 +166,12 @@ def _digits(text: str, choices: Sequence[str]) -> str:
         name = found["name"]
         if _options_with_text(name, choices):
             return found.group()
-        if len(name) > 1:
-            return f"{found['before']}{_SPELLED[folded(name)]}"
-        is_alone = not re.search(r"\w", found["before"])
-        rest = text[found.end() :]
-        if (name.islower() or name == "I") and is_alone and rest.strip(_DECORATION + ".:"):
+        is_alone = not re.search(r"\w", found["before"]) and text[found.end() :].strip(_DECORATION + ".:")
+        if len(name) == 1 and (name.islower() or name == "I") and is_alone:
             return found.group()
-        return f"{found['before']}{_LETTERS.index(name.upper())}"
+        return f"{found['before']}{_SPELLED[folded(name)] if len(name) > 1 else _LETTERS.index(name.upper())}"
 
-    return _OR_NAME.sub(lambda found: found["or"] + _digit_of(found["name"]), _SPELLED_LABEL.sub(digit, text))
-
-
-_OR_NAME = re.compile(
-    r"(?P<or>\b[0-9]"
-    + _MARKUP
-    + r"(?:or|and|o|y|/|,|&)"
-    + _MARKUP
-    + r"(?:option\s+)?)(?P<name>"
-    + any_of(_SPELLED)
-    + r"|[A-J])\b"
-)
-
-
-def _digit_of(name: str) -> str:
-    """The digit of a number in words or a letter."""
-    return str(_SPELLED[folded(name)] if len(name) > 1 else _LETTERS.index(name))
+    return _SPELLED_LABEL.sub(digit, text)
 
 
 _Name = tuple[Literal["label", "text"], int]
@@ -248,11 +189,8 @@ def _agree(names: Sequence[_Name], choices: Sequence[str]) -> ParsedChoice:
         kind, index = "text", texts[0]
     if not 0 <= index < len(choices):
         return ParsedChoice(index=None, reason=f"{index} is out of range")
-    return ParsedChoice(
-        index=index,
-        reason="read from a label" if kind == "label" else "read from an option's text",
-        decided_by=kind,
-    )
+    reason = "read from a label" if kind == "label" else "read from an option's text"
+    return ParsedChoice(index=index, reason=reason, decided_by=kind)
 
 
 def _concluded(text: str, choices: Sequence[str]) -> list[_Name]:
@@ -262,22 +200,18 @@ def _concluded(text: str, choices: Sequence[str]) -> list[_Name]:
     reply with two answers yields both.
     """
     found: list[tuple[int, bool, list[_Name]]] = []
-    for pattern in (_ANSWER, _BOXED):
+    for pattern in (_ANSWER, _BOXED, _ANSWER_TEXT):
         for match in pattern.finditer(text):
-            is_final = (
-                pattern is _BOXED
-                or "final" in match.group().casefold()
-                or _FINAL.search(text[max(0, match.start() - 20) : match.start()]) is not None
-            )
-            names = list(_label(text, match.start(), match.end(), match.group(1), choices))
+            before = text[max(0, match.start() - 20) : match.start()]
+            said = match[match.lastindex or 1]
+            if pattern is not _ANSWER_TEXT:
+                names = list(_label(text, match.start(), match.end(), said, choices))
+            else:
+                names = [] if _DENIED_BEFORE.search(before) else _alone(said.strip(_DECORATION + ".,;:!"), choices)
+            is_final = pattern is _BOXED or "final" in match.group().casefold() or _FINAL.search(before) is not None
             found.append((match.start(), is_final, names))
-    for match in _ANSWER_TEXT.finditer(text):
-        before = text[max(0, match.start() - 20) : match.start()]
-        if not _DENIED_BEFORE.search(before) and (options := _option_alone(match["text"], choices)):
-            found.append((match.start(), _FINAL.search(before) is not None, [("text", one) for one in options]))
     found = sorted((entry for entry in found if entry[2]), key=lambda entry: entry[0])
-    finals = [entry for entry in found if entry[1]]
-    decisive = finals or found
+    decisive = [entry for entry in found if entry[1]] or found
     if not decisive:
         return []
     start = decisive[0][0]
@@ -285,17 +219,14 @@ def _concluded(text: str, choices: Sequence[str]) -> list[_Name]:
     names += [("label", _number(one)) for several in _SEVERAL.finditer(text, start) for one in several.groups()]
     for line in text[start:].splitlines()[1:]:
         bare = line.strip(_DECORATION + ".,;:!-•")
-        if re.fullmatch(r"[0-9]", bare):
-            names.append(("label", int(bare)))
-        else:
-            names += [("text", index) for index in _options_with_text(bare, choices)]
+        names += [("label", int(bare))] if re.fullmatch(r"[0-9]", bare) else _alone(bare, choices)
     return names
 
 
-def _option_alone(text: str, choices: Sequence[str]) -> list[int]:
+def _alone(text: str, choices: Sequence[str]) -> list[_Name]:
     """The option that a text is, unless the text is a number, which is a label."""
-    bare = text.strip(_DECORATION + ".,;:!")
-    return [] if re.fullmatch(r"[0-9]*", bare) else _options_with_text(bare, choices)
+    is_number = re.fullmatch(r"[0-9]*", text.strip(_DECORATION + "."))
+    return [] if is_number else [("text", index) for index in _options_with_text(text, choices)]
 
 
 def _named(text: str, choices: Sequence[str]) -> Iterator[_Name]:
@@ -310,7 +241,7 @@ def _named(text: str, choices: Sequence[str]) -> Iterator[_Name]:
             yield "label", _number(match.group(2))
             yield from (("text", index) for index in before)
     for line in text.splitlines():
-        yield from _line_text(line, choices)
+        yield from _alone(line.strip(_DECORATION + "-•"), choices)
 
 
 def _label(text: str, start: int, end: int, digits: str, choices: Sequence[str]) -> Iterator[_Name]:
@@ -330,13 +261,6 @@ def _label(text: str, start: int, end: int, digits: str, choices: Sequence[str])
         yield from (("text", other) for other in named)
 
 
-def _line_text(line: str, choices: Sequence[str]) -> Iterator[_Name]:
-    """Options whose text is the whole line after an introduction. A bare number is a label, not a text."""
-    named = _INTRODUCTION.sub("", line.strip(_DECORATION + "-•"))
-    if not re.fullmatch(r"[0-9]*", named.strip(_DECORATION + ".")):
-        yield from (("text", index) for index in _options_with_text(named, choices))
-
-
 def _options_with_text(text: str, choices: Sequence[str]) -> list[int]:
     plain = _plain(text)
     return [index for index, choice in enumerate(choices) if plain and _plain(choice) == plain]
@@ -353,30 +277,29 @@ def _number(digits: str) -> int:
 def _json_values(text: str) -> list[str] | None:
     """The values of the answer keys of a reply that is one JSON object; None for any other reply."""
     body = re.sub(r"\A```(?:json)?\s*|\s*```\Z", "", text.strip())
-    if not (body.startswith("{") and body.endswith("}")):
+    if not re.fullmatch(r"\{.*\}", body, re.DOTALL):
         return None
     try:
-        parsed = json.loads(body)
+        return list(_answers_in(json.loads(body)))
     except (ValueError, RecursionError):
         return None
-    if not isinstance(parsed, dict):
-        return None
-    return list(_answers_in(parsed))
 
 
 def _answers_in(parsed: object, depth: int = 0) -> Iterator[str]:
     """The values of the answer keys, also within another answer key: ``{"choice": {"index": 3}}``."""
-    if depth > 3:
-        return
-    if isinstance(parsed, dict):
-        for key, value in parsed.items():
-            if key.casefold().replace(" ", "_") in _JSON_KEYS:
+    match parsed:
+        case dict() if depth <= _DEEPEST:
+            for key, value in parsed.items():
+                if key.casefold().replace(" ", "_") in _JSON_KEYS:
+                    yield from _answers_in(value, depth + 1)
+        case list() if depth <= _DEEPEST:
+            for value in parsed:
                 yield from _answers_in(value, depth + 1)
-    elif isinstance(parsed, list):
-        for value in parsed:
-            yield from _answers_in(value, depth + 1)
-    elif isinstance(parsed, str | int | float) and not isinstance(parsed, bool):
-        yield str(parsed)
+        case str() | int() | float() if not isinstance(parsed, bool):
+            yield str(parsed)
+
+
+_DEEPEST = 3
 
 
 def score_choice(question: Question, text: str) -> Score:
@@ -388,8 +311,91 @@ def score_choice(question: Question, text: str) -> Score:
     correct = index == question.correct_index
     return Score(
         outcome="correct" if correct else "wrong",
-        score=1.0 if correct else 0.0,
+        score=float(correct),
         predicted=question.choices[index],
         predicted_index=index,
         decided_by=parsed.decided_by,
     )
+
+
+_ORDINALS = {
+    name: place % 10
+    for place, name in enumerate(
+        "first second third fourth fifth sixth seventh eighth ninth tenth"
+        " primera segunda tercera cuarta quinta sexta septima octava novena decima".split()
+    )
+}
+_OPTION = (
+    r"(?:options?|choices?|answers?|one|alternatives?|opci[oó]n|respuesta|item|(?:of|in) the (?:list"
+    r"|options?|listed))"
+)
+_ORDINAL = re.compile(
+    r"\b(?:the|la)\s+(?:(?P<digits>[0-9]{1,2})(?:st|nd|rd|th)|(?P<last>last|final|[uú]ltima)|(?P<name>[^\W\d_]{5,7}))"
+    rf"(?:\s+(?:of\s+the\s+(?:listed\s+)?)?|(?=\W*\Z))(?:{_OPTION}\b|(?=\W*\Z))",
+    re.IGNORECASE,
+)
+
+
+def with_ordinals_as_labels(text: str, choices: Sequence[str]) -> str:
+    """The text with "the third option" as the label of that option; labels begin with 0."""
+
+    def label(found: re.Match[str]) -> str:
+        if found["last"]:
+            return f"option {len(choices) - 1}"
+        place = int(found["digits"]) - 1 if found["digits"] else _ORDINALS.get(folded(found["name"]), -1)
+        return f"option {place}" if place >= 0 else found.group()
+
+    return _ORDINAL.sub(label, text)
+
+
+_NO_CHOICE = re.compile(
+    r"\b(?:or|if|maybe|perhaps|might|could|would|ni|si|quiz[aá]s?|both|neither|none|ambas|ambos|ning[uú]n\w*)\b|\?",
+    re.IGNORECASE,
+)
+_I_WOULD_SAY = re.compile(r"\bI(?:['’]d| would) (?:say|pick|choose|go (?:with|for)|guess)\b", re.IGNORECASE)
+_CONCLUDES = re.compile(
+    r"\b(?:so|therefore|thus|hence|must be|has to be|that leaves|leaves|as[ií] que|por tanto)\b", re.IGNORECASE
+)
+_REMAINING = re.compile(
+    r"\b(?:remaining|elimination|only (?:one|option) left|by exclusion|descarte|eliminaci[oó]n|la que queda)\b",
+    re.IGNORECASE,
+)
+_LONGEST_SAID = 60
+"""Words. A longer reply discusses options more than it chooses one."""
+
+
+def options_said(text: str, choices: Sequence[str], question: str) -> list[int]:
+    """The one option that a reply asserts in a sentence of its own ("It was blue, I believe."), or leaves over."""
+    if len(text.split()) > _LONGEST_SAID:
+        return []
+    verdicts = [asserted(choice, text, question) for choice in choices]
+    denied = [index for index, (_, why) in enumerate(verdicts) if why == "denied"]
+    if _REMAINING.search(text) and len(denied) == len(choices) - 1:
+        return [index for index in range(len(choices)) if index not in denied]
+    sentences = [one for one in re.split(r"(?<=[.!?])\s+|\n", text) if one.strip()]
+    text = _I_WOULD_SAY.sub(" ", text)
+    whole = [] if _NO_CHOICE.search(text) else _asserted_in(text, choices, question)
+    if len(whole) == 1 or len(sentences) < 2 or not _CONCLUDES.search(sentences[-1]):
+        return whole
+    return [] if _NO_CHOICE.search(sentences[-1]) else _asserted_in(sentences[-1], choices, question)
+
+
+def _asserted_in(text: str, choices: Sequence[str], question: str) -> list[int]:
+    """The options that a text asserts, but for those that are a part of another ("green" of "dark green")."""
+    plain = f" {normalised(text)} "
+    given = [
+        index
+        for index, choice in enumerate(choices)
+        if (f" {normalised(choice)} " in plain or not _NEGATED.search(choice))
+        and asserted(choice, text, question)[0]
+    ]
+    parts = {
+        index
+        for index in given
+        for other in given
+        if len(choices[index]) < len(choices[other]) and asserted(choices[index], choices[other])[0]
+    }
+    return [index for index in given if index not in parts]
+
+
+_NEGATED = re.compile(r"\b(?:not?|none|never|nothing|nada|ning[uú]n\w*)\b", re.IGNORECASE)

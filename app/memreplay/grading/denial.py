@@ -1,6 +1,8 @@
-"""Whether a negation governs an answer in a reply: "not X but Y", "rather than X", "X was ruled out".
+"""Whether a reply denies an answer, or names it only to pass over it; and which of yes and no it says.
 
-Everything works on the form of the reply, in English and Spanish.
+A negation governs what it stands before ("not X but Y", "rather than X") or after ("X was ruled out"). What a reply
+passes over may have been considered, nearly chosen, asked about, or supposed under a condition. Everything works on
+the form of the reply, in English and Spanish.
 """
 
 from __future__ import annotations
@@ -8,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, Literal
 
 from memreplay.grading.equivalence import Match
 from memreplay.grading.lexing import Token, folded
-from memreplay.grading.tokens import tokens_of
-from memreplay.grading.vocabulary import STOP_WORDS
+from memreplay.grading.superseding import CORRECTS_ITSELF
+from memreplay.grading.tokens import content_of, same_token, tokens_of
+from memreplay.grading.vocabulary import IRREGULAR_PASTS, STOP_WORDS
 
 NEGATIONS: Final = frozenset(
     "not no never neither nor without cannot isnt wasnt arent werent doesnt dont didnt cant couldnt wont wouldnt"
@@ -55,12 +58,15 @@ _SUBJECT_DENIED: Final = re.compile(
 _ALL_BUT: Final = re.compile(r"\b(?:any|every|all)\w* but (?:in |at |on |the )*\Z|\bmenos (?:en )?\Z")
 _TURNED_DOWN: Final = re.compile(
     r"\b(?:refus\w+|reject\w+|declin\w+|cancel\w*|discard\w*|dropped|dismiss\w*|abandon\w*|gave up(?: on)?"
-    r"|ruled out|turned down|sold|gave away|got rid of|threw away|vendi\w+|rechaz\w+"
+    r"|ruled out|turned down|sold|gave away|got rid of|closed|scrapped|stopped (?:using|going to)|threw away"
+    r"|vendi\w+|rechaz\w+"
     r"|descart\w+|(?:advis|warn|decid|vot|recommend|argu|counsell?|spoke|speak)\w* against|desaconsej\w+"
-    r"|desmint\w+|den(?:y|ies|ied))(?: \w+){0,2}[ -]?\Z"
+    r"|desmint\w+|den(?:y|ies|ied)|(?<!no )(?<!without a )doubt\w*)(?: \w+){0,2}[ -]?\Z"
 )
+_THROWN_OUT: Final = re.compile(r" (?:out|away|off|overboard|over)\b")
+_THREW: Final = re.compile(r"\b(?:threw|thrown?|chucked|cast|tossed|put|passed)(?: \w+)?\s\Z")
 _ASKS_WHAT_FAILED: Final = re.compile(
-    r"\b(?:cancel\w*|sell\w*|sold|g[eo]t rid|g[ai]ve away|thr[eo]w\w* away|vend\w+"
+    r"\b(?:cancel\w*|clos\w*|scrap\w*|stop\w*|sell\w*|sold|g[eo]t rid|g[ai]ve away|thr[eo]w\w* away|vend\w+"
     r"|g[ai]ve up|abandon\w*|drop\w*|discard\w*|dismiss\w*|turn\w* down|descart\w+)\b"
 )
 _ASKS_WHAT_TO_AVOID: Final = re.compile(
@@ -83,13 +89,15 @@ def is_denied(match: Match, given: Sequence[Token], reply: str, answer: str, que
     start, end = given[match.first].start, given[match.last].end
     asks_what_failed = _NEGATIVE_QUESTION.search(folded(question)) or _ASKS_WHAT_FAILED.search(folded(question))
     if _ALL_BUT.search(plain, max(0, start - 40), start) or re.match(
-        r"[\s\"'*]*\?\W*no(?:t|pe)?\b", plain[end : end + 20]
+        r"[^.?!\n]{0,20}\?\W*no(?:t|pe)?\b", plain[end : end + 40]
     ):
         return True
     if _NEGATIVE_QUESTION.search(folded(question)) and _IS_FINE.match(plain, end):
         return True
     before = _clause_before(match.first, given)
     if _TURNED_DOWN.search(plain[max(0, start - 60) : start]) and not asks_what_failed:
+        return True
+    if _THREW.search(plain[max(0, start - 40) : start]) and _THROWN_OUT.match(plain, end) and not asks_what_failed:
         return True
     words = [token.text for token in before]
     joined = " ".join(words)
@@ -126,3 +134,136 @@ def _clause_before(first: int, given: Sequence[Token]) -> Sequence[Token]:
     # "rather than" and "instead of" begin a clause that they deny.
     begins_denial = head is not None and head.text in ("rather", "instead", "except")
     return given[start - 1 if begins_denial else start : first]
+
+
+_CONSIDERED: Final = re.compile(
+    r"\b(?:(?:think|thinking|thought) (?:about|of)|consider\w*|look(?:ed|ing) (?:at|into)|tempted by|toy\w* with"
+    r"|wanted|suggest\w*|propos\w*|offer\w*|counter\w*|quot\w*|hop(?:ed|ing) for|dream(?:ed|t|ing) of"
+    r"|plann\w+|intended|meant|(?:was|were) (?:about|going|due|set|supposed) to|almost|nearly"
+    r"|(?:would|d) (?:have )?(?:expected|expect|thought|guessed|preferred|prefer|chosen|liked)|expected"
+    r"|pens(?:aba|aban|o|aron|ando|ado)(?: en)?"
+    r"|at first (?:glance|sight)|(?:one|you|people) (?:would|might|could) (?:say|think|assume)|a primera vista"
+    r"|dud\w+ (?:con|entre)|queri\w+|plane\w+|(?:iba|iban) a|casi|a punto de)\b[^.;\n]{0,40}\Z"
+)
+_PAST: Final = rf"(?:\w+ed|{'|'.join(IRREGULAR_PASTS)})"
+_THEN_ELSE: Final = re.compile(
+    r"[^.\n]{0,60}?(?:[;:]|\.\s+(?:but|however|pero|yet|actually)\b"
+    r"|\b(?:but|however|instead|then|before \w+ing|until|finally|ended up|settled (?:on|for)|agreed|decided"
+    r"|compromised"
+    rf"|in the end|pero|sino|al final|luego|finalmente|and (?:then |so )?{_PAST})\b"
+    r"|, (?:they|he|she|it|we|i|you|[a-z]+ (?:went|chose|bought|took))\b)"
+)
+_BUT_BEFORE: Final = re.compile(r"\b(?:although|though|but|whereas|having|aunque|pero)\b")
+_ASKS_WHAT_WAS_CONSIDERED: Final = re.compile(
+    r"\b(?:th(?:ink|ought)\w*|suggest\w*|propos\w*|offer\w*|quot\w*|consider\w*|look\w* (?:at|into|for)"
+    r"|want\w*|wish\w*|hop(?:e|ed|ing)|dream\w*|plan\w*"
+    r"|intend\w*|idea|goal|aim|ambition|prefer\w*|expect\w*|like|first|original\w*|before|alternativ\w*|almost|nearly"
+    r"|interest\w*|pursu\w*|future|next|hope\w*|think\w*|career|pens\w*|quier\w*|queri\w*|sue[n]\w*|plane\w*|prefier\w*|casi|antes)\b"
+)
+_CONDITION: Final = re.compile(r"\b(?:if|unless|si|a menos que|salvo que)\b")
+_WOULD: Final = re.compile(r"\b(?:would|could|podria\w*|[a-z]{3,}ria[ns]?)\b")
+_SENTENCE_END: Final = re.compile(r"[.!?\n]")
+
+
+def is_passed_over(match: Match, given: Sequence[Token], reply: str, question: str) -> bool:
+    """Whether the reply names the matched words without giving them as its answer."""
+    plain, asked = folded(reply), folded(question)
+    start, end = given[match.first].start, given[match.last].end
+    return (
+        (_was_only_considered(plain, start, end) and not _ASKS_WHAT_WAS_CONSIDERED.search(asked))
+        or (_is_supposed(plain, start, end) and not (_WOULD.search(asked) or _CONDITION.search(asked)))
+        or bool(_ASKED_WHETHER.search(plain[:start]) and not _ASKS_WHAT_WAS_ASKED.search(asked))
+    )
+
+
+def _was_only_considered(plain: str, start: int, end: int) -> bool:
+    clause = plain[max(plain.rfind(mark, 0, start) for mark in (".", ";", "\n", " but ", " pero ")) + 1 : start]
+    if not (considered := _CONSIDERED.search(clause)):
+        return False
+    if re.match(rf"(?:almost|nearly|casi) {_PAST}\b", considered[0]):
+        return True
+    return bool(_THEN_ELSE.match(plain, end) or _BUT_BEFORE.search(clause, 0, considered.start()))
+
+
+def _is_supposed(plain: str, start: int, end: int) -> bool:
+    """The answer stands in a conditional sentence, and another sentence answers."""
+    breaks = [found.end() for found in _SENTENCE_END.finditer(plain, 0, start)]
+    begin = breaks[-1] if breaks else 0
+    close = _SENTENCE_END.search(plain, end)
+    sentence = plain[begin : close.start() if close else len(plain)]
+    has_more = bool(re.search(r"\w", plain[:begin]) or (close and re.search(r"\w", plain[close.end() :])))
+    return has_more and bool(_WOULD.search(sentence) and _CONDITION.search(sentence))
+
+
+_ASKED_WHETHER: Final = re.compile(
+    r"\b(?:ask(?:ed|s)?|wonder(?:ed|s)?|pregunt\w+)\b[^.,;\n]{0,30}\b(?:whether|if|si)\b[^.,;\n]{0,40}\Z"
+)
+_ASKS_WHAT_WAS_ASKED: Final = re.compile(r"\b(?:ask|wonder|question|pregunt)\w*")
+
+
+Polarity = Literal["yes", "no"]
+
+_MAYBE: Final = r"(?:(?:most |very )?(?:likely|probably|presumably|possibly)|probablemente|seguramente)"
+_EXPECTED: Final = re.compile(
+    rf"\W*(?:{_MAYBE}\W+)?(?P<says>yes|no|si)(?:\W+{_MAYBE})?(?P<rest>\W*\Z|\s*[,.;:(—–-]|\s(?=because|since|porque))"
+)
+_LEAD_IN: Final = re.compile(
+    r"\W*(?:(?:(?:the |my )?answer(?: is)?|(?:la )?respuesta(?: es)?|well|so|pues|bueno"
+    rf"|based on [^,.]*|according to [^,.]*)\W+|{_MAYBE}\W+)*"
+)
+_YES: Final = re.compile(
+    r"(?:yes|yeah|yep|yup|correct|indeed|certainly|definitely|absolutely|of course|that is right|thats right"
+    r"|affirmative|true|si|claro|exacto|efectivamente|por supuesto|cierto)\b"
+)
+_NO: Final = re.compile(
+    r"(?:no|nope|nah|not (?:really|at all|anymore|any more|yet)|not|never|negative|incorrect|unlikely|false"
+    r"|i doubt|i (?:do not|dont) think so|para nada|tampoco|nunca|en absoluto|negativo|falso|incorrecto)\b"
+)
+_NO_LONGER: Final = re.compile(r"[^.;]{0,30}\b(?:used to\b.{0,20}\bbut|not any ?more|no longer|ya no)\b")
+_SHORT_YES: Final = re.compile(
+    r"(?:he|she|it|they|you|we|i|that|those|these|there|[a-z]+) (?:is|are|was|were|do|does|did|has|have|had|can"
+    r"|could|will|would|should)\W*\Z"
+)
+_YES_OR_NO: Final = re.compile(
+    r"\W*(?:[^?]*, )?(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|am|might|may"
+    r"|must)(?:nt)? "
+)
+_SPANISH_QUESTION: Final = re.compile(
+    r"\W*(?:que|cual|cuales|quien|quienes|donde|cuando|como|cuant\w+|por que|a que|en que|de que|con quien)\b"
+)
+_PRONOUNS: Final = frozenset("it that them there lo la los las alli".split())
+_OR: Final = re.compile(r"\bor (?!not\b)|\bo\b (?!no\b)")
+
+
+def expected_polarity(expected: str, question: str) -> tuple[Polarity | None, bool]:
+    """What the expected answer of a yes-or-no question says, and whether it says nothing else."""
+    asked = folded(question)
+    is_spanish = "¿" in question and not _SPANISH_QUESTION.match(asked)
+    found = _EXPECTED.match(folded(expected))
+    if found is None or not (_YES_OR_NO.match(asked) or is_spanish) or _OR.search(asked):
+        return None, False
+    return ("no" if found["says"] == "no" else "yes"), not re.search(r"\w", folded(expected)[found.end() :])
+
+
+def polarity_of(reply: str, question: str) -> Polarity | None:
+    """What a reply to a yes-or-no question says; None where its form does not show it."""
+    plain = folded(reply)
+    corrections = list(CORRECTS_ITSELF.finditer(plain))
+    if corrections and re.search(r"\w", plain[corrections[-1].end() :]):
+        plain = plain[corrections[-1].end() :]
+    first = next((part for part in re.split(r"(?<=[.!?;])\s|\n", plain) if re.search(r"\w", part)), "")
+    said = first[lead.end() :] if (lead := _LEAD_IN.match(first)) else first
+    if _NO.match(said) or _NO_LONGER.match(said):
+        return "no"
+    if _YES.match(said):
+        return "yes"
+    main = re.split(r"\b(?:but|although|because|since|so|pero|aunque|porque)\b|[,;]", said)[0]
+    if any(token.text in NEGATIONS for token in tokens_of(main)):
+        return "no"
+    if _SHORT_YES.match(said):
+        return "yes"
+    names = frozenset(map(folded, re.findall(r"(?<=\s)[^\W\d_a-zà-ÿ]\w+", question)))
+    asked = [token for _, token in content_of(tokens_of(question)) if token.text not in names][1:]
+    missing = [one for one in asked if not any(same_token(one, token) for token in tokens_of(said))]
+    has_pronoun = bool(set(re.findall(r"\w+", said)) & _PRONOUNS - set(re.findall(r"\w+", folded(question))))
+    return "yes" if asked and len(missing) <= min(int(has_pronoun), len(asked) - 1) else None

@@ -20,7 +20,7 @@ from typing import Final
 from memreplay.grading.lexing import Token, folded
 from memreplay.grading.quantities import amount_keys
 from memreplay.grading.tokens import content_of, is_stop_word, same_token, stem_keys, tokens_of
-from memreplay.grading.vocabulary import DAY_NAMES, MONTH_NAMES, STOP_WORDS
+from memreplay.grading.vocabulary import DAY_NAMES, MONTH_NAMES, SAME_WORDS, STOP_WORDS
 
 _SHORT_TEXT: Final = 400
 """Tokens; a longer text is searched through its index."""
@@ -191,8 +191,20 @@ def _beginnings(answer: str) -> tuple[tuple[str, ...], ...]:
         and token.text not in ("and", "y")
     )
     return tuple(
-        tuple({stem[: max(1, min(_LETTERS_KEPT, len(stem) - 2))] for stem in word.stems}) for word in words
+        tuple(
+            {
+                stem[: max(1, min(_LETTERS_KEPT, len(stem) - 2))]
+                for spelling in (word.text, *_SPELLINGS.get(SAME_WORDS.get(word.text, word.text), ()))
+                for stem in (*word.stems, spelling)
+            }
+        )
+        for word in words
     )
+
+
+_SPELLINGS: Final[Mapping[str, Sequence[str]]] = {
+    longer: [word for word, other in SAME_WORDS.items() if other == longer] for longer in set(SAME_WORDS.values())
+}
 
 
 def has_the_letters_of(answer: str, text: str) -> bool:
@@ -219,21 +231,38 @@ _LINKING: Final = r"(?:\s+(?:of|the|and|for|de|del|la|las|los|y|&))*"
 
 @lru_cache(maxsize=1024)
 def _short_form(answer: str) -> _ShortForm | None:
-    """ "NYC" for "New York City", "k8s" for "kubernetes", or "World Health Organization" for "WHO"."""
+    """ "NYC" for "New York City", "k8s" for "kubernetes", "Postgres" for "PostgreSQL", "Mr Crane" for "Tom Crane";
+    or "World Health Organization" for "WHO".
+    """
     bare = answer.strip(" .")
     if re.fullmatch(r"[A-Z]{2,6}", bare):
         words = (_LINKING + r"\s+").join(rf"{letter}[^\W\d_]+" for letter in bare)
         return _ShortForm(re.compile(rf"\b{words}\b"), is_answer=True)
-    words_of_it = re.findall(r"[^\W_]+", re.sub(r"\A(?:the|el|la|los|las)\s", "", bare, flags=re.IGNORECASE))
-    if len(words_of_it) == 1 and len(word := words_of_it[0]) > _SHORT_WORD and word.isalpha():
-        return _ShortForm(re.compile(rf"\b{word[0]}{len(word) - 2}{word[-1]}\b", re.IGNORECASE), is_answer=False)
+    words_of_it = re.findall(
+        r"[^\W_]+", re.sub(r"\A(?:the|el|la|los|las|an?|una?)\s", "", bare, flags=re.IGNORECASE)
+    )
+    forms: list[str] = []
+    if len(words_of_it) == 1 and (word := words_of_it[0]).isalpha():
+        if len(word) > _SHORT_WORD:
+            forms.append(rf"(?i:{word[0]}{len(word) - 2}{word[-1]})")
+        if product := re.fullmatch(r"([A-Z][a-z]{3,})([A-Z])[A-Z]+", word):
+            forms.append(rf"(?i:{product[1]}{product[2]}?)")
+        elif re.fullmatch(r"[A-Z][a-z]{4,}", word):
+            forms.append(rf"{word[:-1]}(?i:{word[-1]})?[A-Z]{{2,}}")
     names = [word for word in words_of_it if word.casefold() not in STOP_WORDS]
-    if not 2 <= len(names) <= 6 or not all(word[0].isupper() and word[1:].islower() for word in names):
-        return None
-    initials = r"\.?".join(re.escape(word[0]) for word in names)
-    return _ShortForm(re.compile(rf"(?<![\w.]){initials}(?!\w)"), is_answer=False)
+    is_title = all(word[0].isupper() and word[1:].islower() for word in names)
+    if 2 <= len(names) <= 6 and (is_title or len(names) > 2) and all(map(str.isalpha, names)):
+        # The small words of a name may have their letter too: "UCLA".
+        initials = "".join(
+            rf"{word[0].upper()}\.?" if word in names else rf"(?:(?i:{word[0]})\.?)?" for word in words_of_it
+        )
+        forms.append(rf"{initials}(?!\w)")
+    if is_title and 2 <= len(names) <= 3:
+        forms.append(rf"{_TITLE}\.? {names[-1]}\b")
+    return _ShortForm(re.compile(rf"(?<![\w.])(?:{'|'.join(forms)})(?!\w)"), is_answer=False) if forms else None
 
 
+_TITLE: Final = r"(?:Drs?|Doctora?|Dra|Prof|Professor|Profesora?|Mr|Mrs|Ms|Miss|Sra?|Señora?|Don|Doña|Sir|Lady)"
 _SHORT_WORD: Final = 6
 
 
@@ -297,13 +326,23 @@ def _lines_of(text: str) -> Sequence[tuple[str, str]]:
     return [(line, folded(line)) for line in _LINE_STARTS.split(text)]
 
 
-def in_full(entity: str, answer: str) -> str:
-    """An entity that is a bare number with the currency or unit that the answer writes it with."""
+def in_full(entity: str, answer: str, reply: str) -> str:
+    """An entity that is a bare number as the answer writes it: with its unit, or as the day of a date.
+
+    A reply may say the day alone ("the 27th"), but not that day of another month.
+    """
     content = [token for _, token in content_of(tokens_of(entity))]
     if len(content) != 1 or content[0].kind != "number" or content[0].extra:
         return entity
-    full = (token for token in tokens_of(answer) if token.extra and same_token(content[0], token))
-    return next((folded(answer)[token.start : token.end] for token in full), entity)
+    for token in tokens_of(answer):
+        if token.extra and same_token(content[0], token):
+            return folded(answer)[token.start : token.end]
+        if token.kind == "date" and token.date[2] == content[0].value:
+            given = tokens_of(reply)
+            says_day = any(one.value == content[0].value and re.match(r"\d+[a-zº]", one.text) for one in given)
+            written = re.sub(r"\W*(?:de )?\b\d{4}\b", "", folded(answer)[token.start : token.end])
+            return written if not says_day and any(one.kind == "date" for one in given) else entity
+    return entity
 
 
 @lru_cache(maxsize=1024)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, cast
 
 import Stemmer
 
-from memreplay.grading.vocabulary import CURRENCIES, UNITS
+from memreplay.grading.vocabulary import CURRENCIES, SAME_WORDS, UNITS
 
 Date = tuple[int | None, int | tuple[int, int] | None, int | None]
 """Year, month, day; None where it is not said. "7/5" is a month of (7, 5): either may be the day."""
@@ -62,6 +62,11 @@ _NO_ACCENTS: Final = str.maketrans(
 """Letters that Unicode does not take apart into a plain letter and an accent."""
 
 
+_SHORTENED: Final = re.compile(
+    r"(?<=\b(?:mr|ms|dr|sr|st))\.(?=\s[a-z])|(?<=\b(?:mrs|dra|sra))\.(?=\s[a-z])|(?<=\bprof)\.(?=\s[a-z])"
+    r"|(?<=\b(?:jan|feb|mar|apr|jun|jul|aug|sep|oct|nov|dec))\.(?=\s\d)|(?<=\bsept)\.(?=\s\d)|(?<=\bno)\.(?=\s\d)"
+)
+"""The point of an abbreviation, which ends no sentence."""
 _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
 
 
@@ -69,7 +74,7 @@ _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
 def folded(text: str) -> str:
     """Lower case, without accents and apostrophes; typographic signs in their plain form."""
     plain = text if text.isascii() else _NOT_ASCII.sub(_plain, text)
-    return re.sub(r"'s\b", "", plain.casefold()).replace("'", "")
+    return _SHORTENED.sub("", re.sub(r"'s\b", "", plain.casefold()).replace("'", ""))
 
 
 def _plain(run: re.Match[str]) -> str:
@@ -119,8 +124,21 @@ def _stemmer(language: str) -> Stemmer.Stemmer:
 
 @lru_cache(maxsize=65536)
 def stems_of(word: str) -> tuple[str, str]:
-    """The word's stem in English and in Spanish. The language of a short text is unknown, so both are compared."""
-    return str(_stemmer("english").stemWord(_american(word))), str(_stemmer("spanish").stemWord(word))
+    """The word's stem in English and in Spanish. The language of a short text is unknown, so both are compared.
+
+    A word that is short for another, or the word for the same on the other side of the Atlantic, has its stems.
+    """
+    english = _english(word)
+    return _same_stems().get(english, english), str(_stemmer("spanish").stemWord(word))
+
+
+def _english(word: str) -> str:
+    return str(_stemmer("english").stemWord(_american(word)))
+
+
+@lru_cache(maxsize=1)
+def _same_stems() -> Mapping[str, str]:
+    return {_english(word): _english(longer) for word, longer in SAME_WORDS.items()}
 
 
 def _american(word: str) -> str:
@@ -201,6 +219,46 @@ def _time(written: str) -> tuple[int, int]:
     return hour, minute
 
 
+def rewritten(found: list[Token], read: Callable[[Sequence[Token], int], tuple[list[Token], int]]) -> list[Token]:
+    """The tokens, with what ``read`` makes of those that begin at a place instead of them.
+
+    ``read`` says what and instead of how many; of 0, the token stays.
+    """
+    result: list[Token] = []
+    index = 0
+    while index < len(found):
+        tokens, used = read(found, index)
+        result += tokens if used else [found[index]]
+        index += used or 1
+    return result
+
+
 def spells(found: Sequence[Token], index: int, words: Sequence[str]) -> bool:
     """Whether these words stand from here on."""
     return [token.text for token in found[index : index + len(words)]] == list(words)
+
+
+_TAG = r"(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)"
+# Some servers drop the opening tag, so everything before a closing tag is reasoning.
+_CLOSED = re.compile(r"\A.*</" + _TAG + r"\s*>", re.IGNORECASE | re.DOTALL)
+_OPEN = re.compile(r"<" + _TAG + r"\s*>.*\Z", re.IGNORECASE | re.DOTALL)
+
+
+def without_reasoning(reply: str) -> str:
+    """The reply after its last reasoning block; empty if a block is never closed."""
+    return _OPEN.sub("", _CLOSED.sub("", reply)).strip()
+
+
+_MOST_READ = 6_000
+"""Characters."""
+
+
+def shortened(reply: str) -> str:
+    """The beginning and the end of a reply that is too long to be an answer; any other reply unchanged.
+
+    A model that repeats itself without end must not hold up the grading of a run.
+    """
+    if len(reply) <= _MOST_READ:
+        return reply
+    half = _MOST_READ // 2
+    return f"{reply[:half]}\n{reply[-half:]}"

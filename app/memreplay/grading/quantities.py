@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from math import isclose
 from typing import Final
 
-from memreplay.grading.lexing import Token, folded, lexed, spells, stems_of
+from memreplay.grading.lexing import Token, folded, lexed, rewritten, spells, stems_of
 from memreplay.grading.vocabulary import (
     CURRENCIES,
     MEASURES,
@@ -24,6 +24,9 @@ from memreplay.grading.vocabulary import (
     UNITS,
 )
 
+PAIR: Final = "pair"
+"""The unit of two numbers said together ("twelve fifty"), which may be a year, a time, or an amount of money."""
+
 _MULTIPLES: Final = {"twice": (2, "times"), "thrice": (3, "times")}
 _HALVES: Final = (("and", "a", "half"), ("y", "medio"), ("y", "media"))
 _ONE: Final = frozenset("a an one un una 1".split())
@@ -32,33 +35,30 @@ _MONEY: Final = frozenset(CURRENCIES.values())
 
 def with_numbers(found: list[Token]) -> list[Token]:
     """Numbers in words become numbers: "two hundred and fifty" is one."""
-    result: list[Token] = []
-    index = 0
-    while index < len(found):
-        if found[index].kind != "number" and found[index].text not in _MAY_BEGIN_A_NUMBER:
-            result.append(found[index])
-            index += 1
-            continue
-        fraction, used = _fraction(found, index)
-        if fraction is not None:
-            result.append(_joined(found, index, used, fraction))
-            index += used
-            continue
-        run, value = _spelled(found, index)
-        multiple = _MULTIPLES.get(found[index].text)
-        if multiple:
-            value, noun = multiple
-            start, end = found[index].start, found[index].end
-            result.append(Token("number", float(value), found[index].text, start, end))
-            result.append(Token("word", stems_of(noun), noun, start, end))
-            index += 1
-        elif run and not (run == 1 and found[index].text in NOT_ALONE and not _stands_for_a_number(found, index)):
-            result.append(_joined(found, index, run, Token("number", value, "", 0, 0)))
-            index += run
-        else:
-            result.append(found[index])
-            index += 1
-    return result
+    return rewritten(found, _number_at)
+
+
+def _number_at(found: Sequence[Token], index: int) -> tuple[list[Token], int]:
+    """The number that begins here in words, and how many tokens spell it."""
+    token = found[index]
+    if token.kind != "number" and token.text not in _MAY_BEGIN_A_NUMBER:
+        return [], 0
+    fraction, used = _fraction(found, index)
+    if fraction is not None:
+        return [_joined(found, index, used, fraction)], used
+    if token.text in _MULTIPLES:
+        count, noun = _MULTIPLES[token.text]
+        return [
+            Token("number", float(count), token.text, token.start, token.end),
+            Token("word", stems_of(noun), noun, token.start, token.end),
+        ], 1
+    run, value = _spelled(found, index)
+    if not run or (run == 1 and token.text in NOT_ALONE and not _stands_for_a_number(found, index)):
+        return [], 0
+    more, small = _spelled(found, index + run) if 0 < value < 100 and token.kind == "word" else (0, 0.0)
+    if more and 10 <= small < 100 and found[index + run].kind == "word" and value.is_integer():
+        return [_joined(found, index, run + more, _amount(100 * value + small, PAIR))], run + more
+    return [_joined(found, index, run, _amount(value))], run
 
 
 def _joined(found: Sequence[Token], index: int, length: int, amount: Token) -> Token:
@@ -214,24 +214,34 @@ _IN_WORDS: Final[Mapping[tuple[str, ...], str]] = {
 }
 
 
-_BEGIN_A_UNIT: Final = frozenset(words[0] for words in _IN_WORDS)
+_PHRASES: Final[Mapping[tuple[str, ...], str]] = {
+    **{
+        (*often, unit): word
+        for unit, word in {"day": "daily", "week": "weekly", "month": "monthly", "year": "yearly"}.items()
+        for often in (("every",), ("each",), ("once", "a"), ("once", "every"))
+    },
+    **{("no", more, "than"): "most" for more in ("more", "longer", "later")},
+    **{("no", less, "than"): "least" for less in ("less", "fewer")},
+}
+_BEGIN_A_PHRASE: Final = frozenset(words[0] for words in (*_IN_WORDS, *_PHRASES))
 
 
-def with_signs(found: list[Token]) -> list[Token]:
-    """Units of two words become one unit: "per cent", "degrees Celsius"."""
-    result: list[Token] = []
-    index = 0
-    while index < len(found):
-        begins = found[index].text in _BEGIN_A_UNIT
-        words = next((words for words in _IN_WORDS if spells(found, index, words)), None) if begins else None
-        if words:
-            result.append(
-                _joined(found, index, len(words), found[index])._replace(kind="unit", value=_IN_WORDS[words])
-            )
-        else:
-            result.append(found[index])
-        index += len(words) if words else 1
-    return result
+def with_phrases(found: list[Token]) -> list[Token]:
+    """Units of two words become one unit, and some phrases the one word that says the same: "every day" is"
+    " daily."""
+    return rewritten(found, _phrase_at)
+
+
+def _phrase_at(found: Sequence[Token], index: int) -> tuple[list[Token], int]:
+    if found[index].text not in _BEGIN_A_PHRASE:
+        return [], 0
+    words = next((words for words in (*_IN_WORDS, *_PHRASES) if spells(found, index, words)), None)
+    if words is None:
+        return [], 0
+    whole = _joined(found, index, len(words), found[index])
+    if words in _IN_WORDS:
+        return [whole._replace(kind="unit", value=_IN_WORDS[words])], len(words)
+    return [whole._replace(kind="word", value=stems_of(_PHRASES[words]))], len(words)
 
 
 def with_units(found: list[Token]) -> list[Token]:
@@ -248,8 +258,9 @@ def with_units(found: list[Token]) -> list[Token]:
                 result.pop()
                 token = token._replace(start=last.start, extra=money)
             result.append(token)
-        elif unit and last is not None and last.kind == "number" and not last.extra:
+        elif unit and last is not None and last.kind == "number" and last.extra in ("", PAIR):
             value = last.number + (0.5 if half else 0)
+            value /= 100 if last.extra == PAIR and unit in _MONEY else 1
             end = found[index + len(half)].end if half else token.end
             result[-1] = last._replace(value=value, end=end, extra=unit)
             index += len(half) if half else 0
@@ -280,6 +291,8 @@ _AFTER_THESE: Final = frozenset(
 
 def _is_one_of(unit: str, found: Sequence[Token], index: int, has_half: bool) -> bool:
     """Whether "an hour" is an amount of time; in "twice a week" and "£38 a month" it is not."""
+    if unit in _MONEY and index + 1 < len(found) and found[index + 1].kind == "number":
+        return index > 0 and found[index - 1].text in _ONE
     if MEASURES.get(unit, ("", 0))[0] not in ("time", "months"):
         return has_half and index > 0 and found[index - 1].text in _ONE
     if index == 0 or found[index - 1].text not in _ONE:
@@ -298,11 +311,11 @@ def _added(found: list[Token]) -> list[Token]:
     """Amounts in several parts become one: "1 h 30 min", "2 years and 3 months", "3 euros 50 cents"."""
     result: list[Token] = []
     for token in found:
-        whole = result[-1] if result and token.kind == "number" and token.extra else None
+        whole = result[-1] if result and token.kind == "number" else None
         link = None
-        if whole is not None and whole.text in ("and", "y", ",") and len(result) > 1 and whole.kind != "number":
+        if whole is not None and whole.text in ("and", "y", ",") and len(result) > 1 and token.extra:
             link, whole = whole, result[-2]
-        part = _as_part(token, whole) if whole is not None else None
+        part = _as_part(token, whole) if whole is not None and whole.kind == "number" else None
         if part is None or whole is None:
             result.append(token)
             continue
@@ -317,7 +330,12 @@ def _added(found: list[Token]) -> list[Token]:
 
 
 def _as_part(token: Token, whole: Token) -> float | None:
-    """A smaller amount of the same measure in the unit of the larger one; None if it is none."""
+    """A smaller amount of the same measure in the unit of the larger one; None if it is none.
+
+    What follows a whole amount of money is its cents: "four pounds seventy-five".
+    """
+    if whole.extra in _MONEY and not token.extra and token.start == whole.end + 1 and whole.number.is_integer():
+        return token.number / 100 if 10 <= token.number < 100 and token.number.is_integer() else None
     if token.kind != "number" or whole.kind != "number" or not (token.extra and whole.extra):
         return None
     if (whole.extra, token.extra) in SUBUNITS:
@@ -327,6 +345,8 @@ def _as_part(token: Token, whole: Token) -> float | None:
 
 def same_amount(wanted: Token, given: Token) -> bool:
     """Whether two numbers are equal, in any unit. A number without a unit equals one of any unit."""
+    if PAIR in (wanted.extra, given.extra):
+        return not _readings(wanted).isdisjoint(_readings(given))
     if not wanted.extra or not given.extra or wanted.extra == given.extra:
         return wanted.value == given.value or (bool(wanted.extra) and _close(wanted.number, given.number))
     for one, other in ((wanted, given), (given, wanted)):
@@ -340,13 +360,18 @@ def same_amount(wanted: Token, given: Token) -> bool:
     return _close(wanted.number * factor, given.number * other_factor)
 
 
+def _readings(number: Token) -> frozenset[float]:
+    """ "Twelve fifty" is 1250, or 12.50."""
+    return frozenset({number.number, number.number / 100} if number.extra == PAIR else {number.number})
+
+
 def _close(one: float, other: float) -> bool:
     return isclose(one, other, rel_tol=1e-9)
 
 
 def amount_keys(token: Token) -> frozenset[object]:
     """What two numbers have in common where :func:`same_amount` holds: the plain value, or that in base units."""
-    keys: set[object] = {token.value}
+    keys: set[object] = {token.value, *_readings(token)}
     if token.extra in MEASURES:
         measure, factor = MEASURES[token.extra]
         keys.add((measure, round(token.number * factor, 6)))

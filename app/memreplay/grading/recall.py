@@ -5,81 +5,101 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from memory_backends.text import folded
 from memreplay.conversations.models import Question
 from memreplay.grading import DecidedBy, Outcome, Score
 from memreplay.grading.assertion import Rejection, asserted
-from memreplay.grading.composition import has_another_item, is_put_together_otherwise
-from memreplay.grading.equivalence import contains, enumeration, in_full
-from memreplay.grading.polarity import expected_polarity, polarity_of
+from memreplay.grading.clauses import NAME
+from memreplay.grading.denial import expected_polarity, polarity_of
+from memreplay.grading.equivalence import contains, enumeration, in_full, matches
+from memreplay.grading.lexing import Token, shortened, without_reasoning
 from memreplay.grading.quantities import with_asked_unit
-from memreplay.grading.replies import shortened, without_reasoning
-from memreplay.grading.tokens import tokens_of
+from memreplay.grading.tokens import content_of, same_token, tokens_of
+from memreplay.grading.vocabulary import STOP_WORDS
 from memreplay.text import normalised, occurs_in
 
 _LONGEST = 40
 """Words. A longer reply answers something."""
 
 _SOURCE = (
-    r"(?:(?:the|this|that|our|your|la|el|esta|este) )?(?:(?:given|provided|above|conversation|chat) )?"
-    r"(?:conversations?|history|text|context|chat|dialogue|log|transcript|passage|information|excerpt|"
-    r"conversacion|historial|texto|contexto|dialogo|informacion)"
+    r"(?:(?:the|this|that|any|our|your|my|la|el|esta|este|nuestr[oa]s?|mis) )?(?:\w+ )??"
+    r"(?:conversations?|history|text|context|chats?|dialogue|log|transcript|passage|information|excerpt|messages?|notes?"
+    r"|records?|memory|conversacion(?:es)?|historial|texto|contexto|dialogo|informacion|mensajes|notas"
+    r"|(?:anything|what|things?) (?:that )?(?:you|we)(?: have|ve)? (?:told|said|shared|discussed|given)(?: me)?)"
 )
-_NOT_DOING = r"(?:does not|doesnt|do not|dont|did not|didnt|never)(?: explicitly| directly| actually| ever)?"
-_TELL = r"(?:say|mention|specify|state|disclose|says|mentions|specifies|states|mentioned|said|specified|stated)"
-_TELL_OR_HOLD = _TELL + r"|tell|reveal|indicate|contain|provide|include|give|answer|discuss|show|hold|clarify"
+_ADVERB = r"(?: explicitly| directly| actually| ever| yet| once| specifically)?"
+_NOT_DOING = rf"(?:does not|doesnt|do not|dont|did not|didnt|never){_ADVERB}"
+_NOT_BEING = rf"(?:is|was|are|were|has|have|had) ?(?:not|nt|never)(?: been)?{_ADVERB}"
+_TELL = r"(?:say|says|said|mention|specify|specifie|state|disclose|come|came)(?:s|d|ed)?(?: up)?"
+_HOLD = r"tell|reveal|indicate|contain|provide|include|give|answer|discuss|show|hold|clarify|cover|name"
 _TOLD = (
-    r"(?:said|mentioned|specified|stated|told|revealed|indicated|disclosed|provided|given|known|discussed|"
-    r"answerable|available|clear)"
+    r"(?:said|mentioned|specified|stated|told|revealed|indicated|disclosed|provided|given|known|discussed|answerable"
+    r"|available|clear|brought up|come up|covered|shared|recorded|noted|named|raised|talked about)"
 )
-_NOT_BEING = (
-    r"(?:is|was|are|were|has|have|had) ?(?:not|nt|never)(?: been)?(?: explicitly| directly| actually| ever)?"
-)
-_MATTER = r"(?:information|mention|indication|evidence|record|reference|details?|data|answer|way)"
-_ASUNTO = r"(?:informacion|mencion|datos|constancia|respuesta|referencia)"
+_MATTER = r"(?:information|mention|indication|evidence|record|reference|details?|data|answer|way|trace|memory|note)"
+_ASUNTO = r"(?:informacion|mencion|datos?|constancia|respuesta|referencia|registro)"
 _DICE = (
-    r"(?:dice|dicen|menciona|mencionan|especifica|indica|aclara|contiene|proporciona|incluye|aparece|sabe|revela)"
+    r"(?:dice|dicen|menciona|mencionan|especifica|indica|aclara|contiene|proporciona|incluye|aparece|sabe"
+    r"|revela|habla)"
 )
-_DICHO = r"(?:dicho|mencionado|mencionada|especificado|especificada|indicado|indicada|aclarado|revelado)"
+_DICHO = r"(?:dicho|mencionad[oa]|especificad[oa]|indicad[oa]|aclarad[oa]|revelado|hablado|contado|comentado)"
 
 _DENIALS = (
     # a verdict: "not answerable"
     r"(?:not|non) ?(?:answerable|mentioned|said|stated|specified|known|available|provided|discussed)\b",
     r"un(?:answerable|known|stated|specified)\b(?=\Z| (?:in|from|by|to me)\b)",
     r"(?:it |that |this |the question )?(?:cannot|can not|cant) be (?:answered|determined|known)\b",
-    # nothing found: "no information"
+    # nothing found: "no information", "there is nothing in our chats"
     r"(?:there (?:is|was|are|were) |theres |i (?:have|see|find|found) |we have )?"
-    r"(?:no|not any|not enough|insufficient) (?:\w+ )?" + _MATTER + r"\b",
-    r"there (?:is not|isnt|was not|wasnt) (?:any|enough) (?:\w+ )?" + _MATTER + r"\b",
+    rf"(?:no|not any|not enough|insufficient) (?:\w+ )?{_MATTER}\b",
+    rf"there (?:is not|isnt|was not|wasnt) (?:any|enough) (?:\w+ )?{_MATTER}\b",
+    rf"(?:there (?:is|was|are|were)|theres|i (?:have|see|find|found)) (?:no|nothing)(?: \w+){{0,4}} in {_SOURCE}\b",
+    r"(?:there (?:is|was)|theres|i (?:have|see|find|found)) nothing (?:on (?:record|file)|about|on)\b",
+    rf"nothing (?:in {_SOURCE} )?(?:\w+ )?(?:{_TELL}|(?:{_HOLD})s?)\b",
+    rf"(?:\w+ ){{1,5}}(?:is not|isnt|was not|wasnt) (?:\w+ )?(?:in {_SOURCE}|something (?:that )?(?:you|we|i))\b",
+    rf"no (?:\w+ ){{1,4}}(?:is|was|were|are|has been|have been|had been){_ADVERB} {_TOLD}\b",
     # the speaker: "I don't know"
-    r"i (?:do not|dont|did not|didnt|cannot|can not|cant|could not|couldnt|am not|am un|was not)(?: \w+)?? ?"
-    r"(?:know|have|see|find|remember|recall|tell|say|determine|answer|sure|able)\b",
+    r"i ?(?:do not|dont|did not|didnt|cannot|can not|cant|could not|couldnt|am not|m not|am un|was not"
+    r"|have not|havent)"
+    r"(?: \w+)?? ?(?:know|have|see|seen|find|found|remember|recall|tell|say|determine|answer|sure|able"
+    r"|been told)\b",
+    r"i (?:was|have been|ve been) never told\b|i(?: have|ve) never been told\b|i was never told\b",
     # the conversation: "it was not mentioned"
-    r"(?:it|this|that|the answer) " + _NOT_BEING + r" " + _TOLD + r"\b",
+    rf"(?:it|this|that|the answer) {_NOT_BEING} {_TOLD}\b",
     r"(?:it|this|that|the answer) (?:is|was|remains) (?:unknown|unanswerable|unclear|unspecified|unstated)\b",
-    r"(?:\w+ ){1,10}" + _NOT_BEING + r" " + _TOLD + r"(?: (?:in|by|anywhere|here)\b.*)?\Z",
-    _SOURCE + r" " + _NOT_DOING + r" (?:" + _TELL_OR_HOLD + r")\b",
-    r"(?:\w+ ){1,3}" + _NOT_DOING + r" " + _TELL + r"\b(?!.* to \w+\Z)",
-    r"(?:you|we|(?:the )?user) (?:(?:have |had )?(?:not|never)|havent|hadnt)(?: \w+ly)?"
-    r" (?:told me|said|mentioned|specified|shared)\b(?!.* to \w+\Z)",
+    rf"(?:\w+ ){{1,10}}{_NOT_BEING} {_TOLD}(?: (?:in|by|anywhere|here)\b.*)?\Z",
+    rf"{_SOURCE} {_NOT_DOING} (?:{_TELL}|{_HOLD})\b",
+    rf"(?:\w+ ){{1,3}}{_NOT_DOING} {_TELL}\b(?!.* to \w+\Z)",
+    r"(?:you|we|(?:the )?user)(?:ve|d)?(?: have| had| has)? ?(?:not|never|havent|hadnt|hasnt)(?: \w+ly| yet)?"
+    r" (?:told|said|mentioned|specified|shared|given|discussed|talked|spoken)\b(?!.* to \w+\Z)",
     # Spanish
-    r"(?:en )?(?:" + _SOURCE + r" )?no (?:lo |se |me )*" + _DICE + r"\b",
-    r"no (?:lo |se )*(?:ha|han|fue|esta|queda|habia)(?: sido)? " + _DICHO + r"\b",
-    r"(?:no (?:hay|tengo|existe)(?: \w+)?|sin|ninguna) " + _ASUNTO + r"\b",
+    rf"(?:en )?(?:{_SOURCE} )?(?:no|nunca) (?:lo |se |me )*{_DICE}\b",
+    rf"(?:de (?:eso|esto|ello) )?(?:no|nunca) (?:lo |se |me |te |nos )*"
+    rf"(?:ha|has|han|he|hemos|fue|esta|queda|habia)(?: sido)? {_DICHO}\b",
+    r"(?:no|nunca) (?:lo |me |la )*(?:dijiste|mencionaste|contaste|comentaste|hablaste)\b",
+    rf"(?:no (?:hay|tengo|existe|encuentro)(?: \w+)?|sin|ninguna?) {_ASUNTO}\b",
     r"no (?:lo )?se(?:\Z| (?:el|la|los|las|cual|que|donde|como|cuando|cuanto|quien|si)\b)",
     r"no (?:lo |se )?(?:puedo|puede|es posible) (?:saber|responder|determinar)(?:lo|se)?\b",
     r"(?:no consta|se desconoce|desconocid[oa])\b",
 )
 _LEAD_IN = (
-    r"(?:(?:sorry|unfortunately|im sorry|lo siento|lamentablemente|(?:based on|according to|from|in|segun|en) "
-    + _SOURCE
-    + r"(?: (?:provided|given|above|available|shared"
+    r"(?:(?:sorry|unfortunately|im sorry|apologies|my apologies|im afraid|i am afraid|hmm+|well|lo siento"
+    r"|lamentablemente|me temo que|perdona?|as far as i (?:know|can (?:see|tell))"
+    r"|looking (?:back )?(?:through|at|over) "
+    rf"{_SOURCE}|(?:based on|according to|from|in|segun|en) {_SOURCE}"
+    r"(?: (?:provided|given|above|available|shared|so far"
     r"|(?:that )?(?:you|i) (?:have|gave|provided|shared)(?: me)?))?) )*"
 )
 _SAYS_NOT = re.compile(_LEAD_IN + r"(?:" + "|".join(_DENIALS) + r")")
 _CONTRADICTS = re.compile(r"\b(?:but|however|although|though|except|pero|aunque|sin embargo|sino)\b")
+_GUESSES = re.compile(
+    r"\b(?:probably|(?:most )?likely|my (?:best )?guess|id guess|perhaps|maybe|might be|could be|i think"
+    r"|i believe|id say"
+    r"|presumably|probablemente|seguramente|quizas?|tal vez|creo que)\b"
+)
 
 
 _STRUCK_OUT = re.compile(r"~~[^~\n]+~~")
@@ -88,12 +108,14 @@ _STRUCK_OUT = re.compile(r"~~[^~\n]+~~")
 def is_abstention(reply: str) -> bool:
     """Whether a reply says only that the conversation does not contain the answer.
 
-    It must begin by saying so. A long reply, or one that continues after a "but", does not count.
+    Its first sentence must say so. A long reply, or one that continues after a "but" or guesses, does not count.
     """
     text = _plain(without_reasoning(reply))
     if not text or len(text.split()) > _LONGEST or _CONTRADICTS.search(text):
         return False
-    return _SAYS_NOT.match(text) is not None
+    first = next((one for one in map(_plain, re.split(r"(?<=[.!?;])\s+|\n", without_reasoning(reply))) if one), "")
+    found = _SAYS_NOT.match(text) or _SAYS_NOT.match(first)
+    return found is not None and not _GUESSES.search(text, found.end())
 
 
 def _plain(text: str) -> str:
@@ -119,7 +141,9 @@ def score_recall(question: Question, text: str) -> Score:
     exact = occurs_in(question.expected, answer)
     among = len(question.expected_entities)
     entities = [
-        asserted(with_asked_unit(in_full(entity, question.expected), question.text), answer, question.text, among)
+        asserted(
+            with_asked_unit(in_full(entity, question.expected, answer), question.text), answer, question.text, among
+        )
         for entity in question.expected_entities
     ]
     correct, decided_by = _decision(question, answer, exact, entities)
@@ -137,14 +161,15 @@ def _decision(
 ) -> tuple[bool, DecidedBy]:
     wanted, says_only = expected_polarity(question.expected, question.text)
     said = polarity_of(answer, question.text) if wanted else None
-    if wanted and said and said != wanted:
+    if (wanted and said and said != wanted) or _takes_the_other(question, answer):
         return False, "no_match"
     given, rejected = asserted(with_asked_unit(question.expected, question.text), answer, question.text)
     for known in (_without_its_subject, _without_its_year):
         if not given and rejected is None and (rest := known(question)):
             given, rejected = asserted(rest, answer, question.text)
     by_entities = bool(entities) and all(ok for ok, _ in entities)
-    if wanted and said == wanted and (says_only or not entities):
+    has_more = any(folded(entity) not in ("yes", "no", "si") for entity in question.expected_entities)
+    if wanted and said == wanted and (says_only or not has_more):
         given = True
     if not given and not by_entities:
         return False, rejected or next((why for _, why in entities if why is not None), None) or "no_match"
@@ -157,6 +182,24 @@ def _decision(
         if not contains(old, question.expected) and asserted(old, answer, question.text)[0]:
             return False, "candidates"
     return True, ("exact" if exact else "equivalent") if given else "entities"
+
+
+_ALTERNATIVES = re.compile(r"\b(\w+) or (\w+)\b|\b(\w+) o (\w+)\b", re.IGNORECASE)
+
+
+def _takes_the_other(question: Question, answer: str) -> bool:
+    """Whether a reply to "before or after?" asserts the other one, and that first."""
+    for found in _ALTERNATIVES.finditer(question.text):
+        one, other = (word for word in found.groups() if word)
+        if contains(other, question.expected):
+            one, other = other, one
+        if not contains(one, question.expected) or contains(other, question.expected):
+            continue
+        places = [next((match.first for match in matches(word, answer)), None) for word in (one, other)]
+        mine, its = places
+        if its is not None and (mine is None or its < mine) and asserted(other, answer)[0]:
+            return True
+    return False
 
 
 _SUBJECT = re.compile(r"(?:The\s)?(?P<subject>[A-Z][\w'’-]+)\s(?=\S+\s\S+)")
@@ -208,3 +251,112 @@ def _judged(correct: bool, text: str, decided_by: DecidedBy) -> Score:
         predicted=text,
         decided_by=decided_by,
     )
+
+
+_DIRECTIONS: Final = frozenset("from to before after than over by de a antes despues".split())
+_TURNS_ROUND: Final = frozenset("by from who whom whose was were been being por fue que than".split())
+
+
+def is_put_together_otherwise(expected: str, reply: str) -> bool:
+    """Whether the reply swaps two names of the answer, or what belongs to each of its items."""
+    return _swaps_names(expected, reply) or _mixes_up_items(expected, reply)
+
+
+def _swaps_names(expected: str, reply: str) -> bool:
+    names = list(dict.fromkeys(folded(name) for name in NAME.findall(expected)))
+    wanted, given = tokens_of(expected), tokens_of(reply)
+    places = [(_place(name, wanted), _place(name, given)) for name in names]
+    if len(names) < 2 or any(one is None or other is None for one, other in places):
+        return False
+    for (one, its), (other, others) in pairwise(places):
+        if one is None or its is None or other is None or others is None or one > other:
+            continue
+        if _leads(wanted, other) in _DIRECTIONS and _leads(wanted, other) == _leads(given, its):
+            return True
+        between, said = wanted[one + 1 : other], given[others + 1 : its]
+        verbs = [token for _, token in content_of(between) if token.kind == "word" and token.text not in STOP_WORDS]
+        is_turned = any(token.text in _TURNS_ROUND for token in (*said, *between))
+        if others < its and not is_turned and any(same_token(verb, token) for verb in verbs for token in said):
+            return True
+    return False
+
+
+def _place(name: str, tokens: Sequence[Token]) -> int | None:
+    return next((place for place, token in enumerate(tokens) if token.text == name), None)
+
+
+def _leads(tokens: Sequence[Token], place: int) -> str:
+    return tokens[place - 1].text if place else ""
+
+
+def _mixes_up_items(expected: str, reply: str) -> bool:
+    """Whether the words of one item of an enumeration stand apart in the reply, those of others between them."""
+    items = [[token for _, token in content_of(tokens_of(item))] for item in enumeration(expected)]
+    if len(items) < 2 or all(len(item) < 2 for item in items):
+        return False
+    flat = [token for item in items for token in item]
+    if any(same_token(one, other) for place, one in enumerate(flat) for other in flat[place + 1 :]):
+        return False
+    order = [
+        place
+        for token in tokens_of(reply)
+        for place, item in enumerate(items)
+        if any(same_token(one, token) for one in item)
+    ]
+    if sorted(order) != [place for place, item in enumerate(items) for _ in item]:
+        return False
+    changes = sum(one != other for one, other in pairwise(order))
+    return changes > len(items) - 1
+
+
+_AND: Final = frozenset({"and", "y", "e", "&", "plus"})
+_LONGEST_ITEM: Final = 3
+
+
+def has_another_item(parts: Sequence[str], reply: str) -> bool:
+    """Whether the list that names all parts of an answer has an item of another kind beside them.
+
+    The list is what commas, line breaks and a last "and" join; an item is short, and is no clause.
+    """
+    if len(parts) < 2:
+        return False
+    segments: list[list[Token]] = [[]]
+    joins = [""]
+    for token in tokens_of(reply):
+        if token.text in _AND or (token.kind == "mark" and token.text in ",\n;"):
+            if segments[-1]:
+                segments.append([])
+                joins.append("")
+            joins[-1] = token.text if joins[-1] not in _AND else joins[-1]
+        elif token.kind == "mark" and token.text in ".!?:()":
+            segments.append([])
+            joins.append(".")
+        else:
+            segments[-1].append(token)
+    wanted = [[token for _, token in content_of(tokens_of(part))] for part in parts]
+    mine = [any(_has_all(part, segment) for part in wanted) for segment in segments]
+    if sum(mine) < len(parts):
+        return False
+    first, last = mine.index(True), len(mine) - 1 - mine[::-1].index(True)
+    if any(join == "." for join in joins[first + 1 : last + 1]):
+        return False
+    further = [place for place in range(first + 1, last) if not mine[place]]
+    after = last + 1
+    ends_as_item = any(len(part) == len(content_of(segments[last])) for part in wanted)
+    while ends_as_item and after < len(segments) and joins[after] != "." and segments[after]:
+        if joins[after] in _AND or joins[after] == "\n" or any(join in _AND for join in joins[after : after + 2]):
+            further.append(after)
+        after += 1
+    return any(_is_item(segments[place], segments[last]) for place in further if not mine[place])
+
+
+def _has_all(part: Sequence[Token], segment: Sequence[Token]) -> bool:
+    return all(any(same_token(one, token) for token in segment) for one in part)
+
+
+def _is_item(segment: Sequence[Token], known: Sequence[Token]) -> bool:
+    words = [token for token in segment if token.kind != "mark"]
+    articles = {"a", "an", "the", "el", "la", "los", "las", "un", "una", "some", "her", "his"}
+    is_clause = any(token.kind == "word" and token.text in STOP_WORDS - articles for token in words)
+    content = [token for _, token in content_of(words)]
+    return bool(content) and len(content) <= _LONGEST_ITEM and not is_clause and content[0].kind == known[-1].kind

@@ -11,7 +11,6 @@ from typing import Final
 
 from memreplay.grading.equivalence import Match
 from memreplay.grading.lexing import Token, folded
-from memreplay.grading.tokens import content_of, same_token, tokens_of
 
 _NOW: Final = re.compile(
     r"\b(?:now|(?:has|have) since|(?:has|have) been [^.;\n]{0,40}since|currently|these days|nowadays|at present"
@@ -23,22 +22,13 @@ _CHANGED: Final = re.compile(
     r"|(?:gone|went) (?:up|down)|rose|dropped|fell) (?:it )?to|became|replaced by|cambio a|paso a ser|se mudo a)\b"
 )
 _ONCE: Final = re.compile(
-    r"\b(?:used to|previously|formerly|originally|initially|at first|no longer|earlier|until|once|antes"
+    r"\b(?:used to|previously|formerly|originally|initially|at first|no longer|earlier|until|once|(?:started"
+    r"|began) (?:out|off|with|as)|before (?:that|then)|antes"
     r"|al principio|inicialmente|originalmente|ya no|solia)\b"
-)
-_IN_THE_PAST: Final = re.compile(
-    r"\W{0,2}(?:was|were|used to be|had been|era|fue)\b|[^.;\n]{0,40}"
-    r"\b(?:in the past|back then|at the time|at one time|en el pasado|entonces)\b"
 )
 _REPLACED: Final = re.compile(
     r"(?:, which)?[^.;,\n]{0,30}\b(?:replaced (?:by|with)|superseded by|(?:changed|updated|corrected|amended) to"
     r"|(?:reemplazad|sustituid|cambiad)[oa] por)\b"
-)
-_LONG_OVER: Final = re.compile(
-    r"\b(?:used to|formerly|no longer|before that|before then|prior to that|antes de eso|solia)\b"
-)
-_ASKS_ABOUT_NOW: Final = re.compile(
-    r"\b(?:now|current\w*|still|these days|today|at present|ahora|actual\w*|todavia|hoy)\b"
 )
 _WAS: Final = re.compile(
     r"\b(?:was|were|had been|lived|worked|played|owned|studied|rented|stayed|cost|era|eran|fue|vivia|tenia|estaba"
@@ -46,9 +36,6 @@ _WAS: Final = re.compile(
 )
 _HAD: Final = re.compile(r"\b(?:had|tenia|habia)\b")
 _NOW_A_NUMBER: Final = re.compile(_NOW.pattern + r"[^.;\n]{0,40}\d")
-_THEN_CHANGED: Final = re.compile(
-    r"[^.\n]{0,30}\b(?:but|then|later|since|before|pero|luego|despues)\b[^.;\n]{0,20}" + _CHANGED.pattern
-)
 _THEN_REPLACED: Final = re.compile(
     r"[^.\n]{0,60}\b(?:but|then|later|pero|luego|despues)\b[^.;\n]{0,20}\b(?:changed|switched|moved|corrected|updated"
     r"|amended|revised|pushed|cambi\w+|correg\w+|corrig\w+) (?:it|that|this|them) (?:to|for|a|por)\b"
@@ -69,14 +56,32 @@ CORRECTS_ITSELF: Final = re.compile(
     r"|(?:\.\.|…|[,;.?\n—–-])\s*(?:no,? )?actually(?:,|\s(?:it|no|that|make)\b))"
 )
 _REPLACES: Final = re.compile(
-    r"\b(?:replaced|replaces|took over from|succeeded|reemplazo a|sustituyo a)(?: \w+)?\s*\Z"
+    r"\b(?:replac\w+|t(?:ook|akes|aking|aken) over (?:\w+ ){0,3}?from|succeed\w+|reemplazo a|sustituyo a"
+    r"|stepp\w+ in for)"
+    r"(?: \w+){0,2}\s*\Z"
 )
-_ASKS_WHAT_WAS_REPLACED: Final = re.compile(r"\b(?:replac|supersed|chang|reemplaz|sustitu|cambi)\w*")
+_SWAPPED: Final = re.compile(
+    r"\b(?:swapp|exchang|trad|replac|ditch|dropp|switch|sold|abandon|cambi|sustitu|reemplaz)\w*(?: \w+){0,2}\s*\Z"
+)
+_SWAPPED_FOR: Final = re.compile(r"(?: \w+)? (?:for|with|by|in favou?r of|por) \w")
+_LEFT: Final = re.compile(r"\W*(?:left|moved|retired|resigned|quit|stepped down|stopped|died|se jubilo|se fue)\b")
+_SO_NOW: Final = re.compile(r"\b(?:so|now|these days|since then|ahora)\b")
+_WHEN: Final = re.compile(r"\b(?:when|after|because|since|once|cuando)(?: \w+){0,2}\s*\Z")
+_IN_BRACKETS: Final = re.compile(
+    r"[(\[]\W*(?:it )?(?:was|were|previously|formerly|originally|before|earlier|old|ex|instead of|not|up from"
+    r"|down from"
+    r"|from|antes|era)\b[^()\[\]]*\Z"
+)
+_UP_FROM: Final = re.compile(r"\b(?:up|down) from(?: \w+){0,2}\W*\Z")
+_ASKS_WHAT_WAS_REPLACED: Final = re.compile(
+    r"\b(?:replac|supersed|succe|chang|swap|switch|sell|sold|from|take over|took over|reemplaz|sustitu|cambi)\w*"
+)
 _BEFORE_AFTERWARDS: Final = re.compile(r"[^.;,\n]{0,30}\b(?:before|until|originally|at first|antes|hasta)\b")
 CHANGES: Final = re.compile(
-    r"\b(?:chang|mov|switch|updat|upgrad|correct|rais|increas|reduc|went|gone|goes|rose|ris|dropp|fell|cambi"
-    r"|paso|pasa|mud|traslad"
-    r"|subi|baj)\w*(?:[^.;\n]|\.(?=\d)){0,60}$"
+    r"\b(?:chang|mov|switch|updat|upgrad|downgrad|correct|rais|increas|reduc|lower|went|gone|goes|rose|ris|dropp|fell"
+    r"|push|postpon|brought|bring|grow|grew|shr[iau]nk|climb|jump|cut|extend|shift|reschedul|swap|transferr|convert"
+    r"|migrat|promot|adjust|revis|amend|cambi|paso|pasa|mud|traslad|aplaz|adelant|retras|subi|baj"
+    r")\w*(?:[^.;\n]|\.(?=\d)){0,60}$"
 )
 _SHORT: Final = 300
 _NEAR: Final = 80
@@ -92,66 +97,75 @@ def around(match: Match, given: Sequence[Token], plain: str) -> tuple[str, str]:
 
 _WITHIN: Final = r"(?:[^.;\n]|\.(?=\d))"
 """Any character of a clause; a decimal point ends none."""
-_FROM: Final = re.compile(rf"\b(?:from|de)\b{_WITHIN}{{0,60}}$")
-_TO: Final = re.compile(rf"{_WITHIN}{{0,20}}?\b(?:to|a)\b")
+_FROM: Final = re.compile(rf"\b(?:from|de|del)\b{_WITHIN}{{0,60}}$")
+_TO: Final = re.compile(rf"{_WITHIN}{{0,20}}?\b(?:to|a|al)\b")
+_TO_BEFORE: Final = re.compile(rf"\bto\b{_WITHIN}{{0,30}}\bfrom(?: \w+){{0,2}}\s*$")
 
 
 def is_superseded(match: Match, given: Sequence[Token], reply: str, question: str) -> bool:
     """The reply contrasts then and now, and the answer stands on the side of then."""
     plain = folded(reply)
     start, end = given[match.first].start, given[match.last].end
-    changed = _FROM.search(plain[max(0, start - 80) : start])
-    if changed and _TO.match(plain, end) and re.search(CHANGES, plain[max(0, start - 200) : start]):
+    before = plain[max(0, start - 200) : start]
+    changed = _FROM.search(before[-80:])
+    if (
+        changed
+        and not _TO.search(changed[0])
+        and CHANGES.search(before)
+        and (_TO.match(plain, end) or _TO_BEFORE.search(before))
+    ):
         return True
     after = around(match, given, plain)[1]
     if (took_back := CORRECTS_ITSELF.search(after)) and re.search(r"\w", after[took_back.end() :]):
         return True
-    if _ASKS_ABOUT_THE_PAST.search(folded(question)):
+    asked = folded(question)
+    if _ASKS_ABOUT_THE_PAST.search(asked):
         return False
+    if not _ASKS_WHAT_WAS_REPLACED.search(asked) and (
+        _REPLACED.match(plain, end)
+        or _REPLACES.search(before)
+        or (_SWAPPED.search(before) and _SWAPPED_FOR.match(plain, end))
+        or (_LEFT.match(plain, end) and (_WHEN.search(before) or _SO_NOW.search(plain, end)))
+    ):
+        return True
+    if _UP_FROM.search(before) or _IN_BRACKETS.search(before):
+        return True
     clause = plain[_last_break(plain, start) : start]
     if _NOW.search(clause) or _CHANGED.search(clause):
         return False
-    if (_LONG_OVER.search(clause) or _REPLACES.search(plain, 0, start)) and _ASKS_ABOUT_NOW.search(
-        folded(question)
-    ):
-        return True
-    if _REPLACED.match(plain, end) and not _ASKS_WHAT_WAS_REPLACED.search(folded(question)):
-        return True
-    once = _ONCE.search(clause) or _BEFORE_AFTERWARDS.match(plain, end) or _IN_THE_PAST.match(plain, end)
+    once = _ONCE.search(clause) or _BEFORE_AFTERWARDS.match(plain, end)
     rest = plain[: start - len(clause)] + " | " + plain[end:]
     if given[match.first].kind == "number" and _HAD.search(clause) and _NOW_A_NUMBER.search(plain, end):
         return True
     return bool(
-        (once and (_NOW.search(rest) or _CHANGED.search(rest)))
+        (once and (_NOW.search(rest) or _CHANGED.search(rest) or _is_revised(match, given, plain[end:])))
         or _THEN_REPLACED.match(plain, end)
-        or (_WAS.search(clause) and (_NOW.search(rest) or _THEN_CHANGED.match(plain, end)))
+        or (_WAS.search(clause) and _NOW.search(rest))
     )
 
 
+def _is_revised(match: Match, given: Sequence[Token], after: str) -> bool:
+    """Whether another figure of the same kind was given before, or follows after a "but": "at first 3, but"
+    " now 4"."""
+    one = given[match.first]
+    if one.kind == "word":
+        return False
+    alike = [
+        token for token in given if (token.kind, token.extra) == (one.kind, one.extra) and token.value != one.value
+    ]
+    return any(token.start < one.start or _BUT.match(after) for token in alike)
+
+
+_BUT: Final = re.compile(r"[^.;\n]{0,20}\b(?:but|then|later|pero|luego|despues)\b")
 _ANSWERS: Final = re.compile(
     r"\b(?:(?:the|my|final|correct|right) answer(?: is| would be|:)|answer:|(?:la )?respuesta(?: final)?(?: es|:))"
     r"(?! (?:given|found|stated|in|from|based|clear|correct|right)\b)"
 )
-_CONCLUDES: Final = re.compile(
-    r"(?:\A|(?<=[.!?\n]))\W*(?:so|thus|therefore|hence|in conclusion|overall"
-    r"|por (?:lo )?tanto|asi que|en conclusion)\b"
-)
 
 
-def is_overruled(match: Match, given: Sequence[Token], reply: str, question: str) -> bool:
+def is_overruled(match: Match, given: Sequence[Token], reply: str) -> bool:
     """The reply states its conclusion later; what it says on the way there is not its answer."""
-    plain = folded(reply)
-    end = given[match.last].end
-    if _ANSWERS.search(plain, end):
-        return True
-    asked = [token for _, token in content_of(tokens_of(question))]
-    for found in _CONCLUDES.finditer(plain, end):
-        close = re.search(r"[.!?\n]\s|\Z", plain[found.end() :])
-        said = [token for _, token in content_of(tokens_of(plain[found.end() : found.end() + close.start()]))]  # type: ignore[union-attr]
-        known = [any(same_token(one, token) for one in asked) for token in said]
-        if any(known) and not all(known):
-            return True
-    return False
+    return _ANSWERS.search(folded(reply), given[match.last].end) is not None
 
 
 _NEW_VERB: Final = re.compile(r"\b(?:and|y) (?=(?:is|are|am|has|have|now|es|son|esta|estan|ahora|soy|tiene)\b)")

@@ -84,7 +84,7 @@ UNITS: Final[dict[str, str]] = {
         "year": "year years yr yrs ano anos",
         "decade": "decade decades decada decadas",
         "p": "p pence penny",
-        "cent": "cents centimo centimos",
+        "cent": "cent cents centimo centimos",
         "ms": "ms millisecond milliseconds milisegundo milisegundos",
         "kb": "kb kib kilobyte kilobytes",
         "mb": "mb mib megabyte megabytes",
@@ -126,28 +126,72 @@ SUBUNITS: Final[dict[tuple[str, str], float]] = {
 } | {("gbp", "p"): 0.01, ("eur", "cent"): 0.01, ("usd", "cent"): 0.01, ("aud", "cent"): 0.01, ("cad", "cent"): 0.01}
 """A unit or currency and a smaller one of the same measure → how much of the first the second is."""
 
-DIMENSIONS: Final[dict[str, str]] = {
-    word: dimension
-    for dimension, words in {
-        "width": "width wide breadth broad ancho ancha anchura",
-        "height": "height high tall alto alta altura estatura",
-        "length": "length longitud largo larga",
-        "depth": "depth deep profundidad profundo profunda",
-        "weight": "weight weigh weighs weighed heavy pesa peso pesaba",
-        "age": "age aged old edad",
+SIDES: Final[dict[str, tuple[str, str]]] = {
+    word: (axis, side)
+    for axis, sides in {
+        "dimension": {
+            "width": "width wide breadth broad ancho ancha anchura",
+            "height": "height high tall alto alta altura estatura",
+            "length": "length longitud largo larga",
+            "depth": "depth deep profundidad profundo profunda",
+            "weight": "weight weigh heavy pesa peso pesaba",
+            "age": "age aged old edad",
+        },
+        "end": {"begin": "begin start open abre empieza", "end": "end finish close shut cierra termina acaba"},
+        "travel": {
+            "out": "leave depart fly departure sale",
+            "back": "return back arrive arrival home vuelve llega",
+        },
+        "rank": {"least": "least lowest minimum cheapest youngest", "most": "most highest maximum dearest oldest"},
     }.items()
+    for side, words in sides.items()
     for word in words.split()
 }
-"""Word that says what a number measures → the dimension."""
+"""Word that says what a figure is about → the axis, and the side of it: the height is not the width."""
+
+_CONVERSE_PAIRS: Final = tuple(
+    pair.split("/")
+    for pair in (
+        "lend/borrow loan/borrow sell/buy sell/purchase teach/learn give/receive give/get send/receive send/get"
+        " beat/lose defeat/lose precede/follow lead/follow older/younger taller/shorter bigger/smaller"
+        " heavier/lighter faster/slower earlier/later own/belong employ/work leave/inherit"
+    ).split()
+)
+CONVERSES: Final = tuple((one, other) for pair in _CONVERSE_PAIRS for one, other in (pair, pair[::-1]))
+"""Verbs and comparatives that say the same with the roles the other way round."""
+
+SAME_WORDS: Final[dict[str, str]] = {
+    word: words.split()[0]
+    for words in (
+        "bicycle bike/refrigerator fridge/gymnasium gym/mathematics maths math/telephone phone"
+        "/photograph photo/examination exam/laboratory lab/veterinarian vet/university uni"
+        "/vitamin vit/department dept/street st/apartment flat apt/avenue ave/road rd"
+        "/television tv telly/aeroplane airplane plane/advertisement advert ad/influenza flu"
+        "/grandmother grandma granny nana/grandfather grandpa grandad/mother mum mom mummy"
+        "/father dad daddy/javascript js/typescript ts/company firm/temperature temp/doctor dr"
+        "/professor prof/approximately approx/lorry truck/petrol gasoline/holiday vacation"
+        "/film movie/autumn fall/trousers pants/nappy diaper/torch flashlight/pavement sidewalk"
+        "/rubbish garbage trash/sofa couch/mobile cellphone/shop store/aubergine eggplant"
+        "/courgette zucchini/lift elevator/child kid/children kids/ill sick/purchase buy/repair fix"
+        "/begin start/car automobile/lawyer solicitor attorney/large big/house home"
+        "/colleague coworker/application app/repository repo/specification spec/configuration config"
+        "/administrator admin/reservation booking"
+    ).split("/")
+    for word in words.split()[1:]
+}
+"""Word → the longer, or British, word for the same."""
 
 IRREGULAR_PASTS: Final[dict[str, str]] = dict(
     pair.split("/")
     for pair in (
         "ate/eat became/become began/begin bought/buy brought/bring built/build came/come caught/catch chose/choose"
-        " did/do drank/drink drew/draw drove/drive fell/fall flew/fly found/find gave/give got/get grew/grow"
-        " held/hold kept/keep knew/know led/lead left/leave lost/lose made/make meant/mean met/meet paid/pay"
+        " beat/beat bent/bend broke/break did/do drank/drink drew/draw drove/drive fed/feed fell/fall"
+        " fought/fight flew/fly forgot/forget found/find gave/give got/get grew/grow"
+        " held/hold kept/keep knew/know led/lead left/leave lent/lend lost/lose made/make meant/mean"
+        " met/meet paid/pay"
         " ran/run rode/ride said/say sang/sing sat/sit saw/see sent/send slept/sleep sold/sell spent/spend"
-        " spoke/speak stood/stand swam/swim taught/teach threw/throw told/tell took/take went/go woke/wake"
+        " spoke/speak stole/steal stood/stand swam/swim taught/teach threw/throw told/tell took/take went/go"
+        " woke/wake"
         " won/win wore/wear wrote/write"
     ).split()
 )

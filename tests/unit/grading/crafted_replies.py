@@ -246,7 +246,7 @@ REJECTED: Final[tuple[Case, ...]] = (
     ("Tuesday", DAY, "Tuesday or Wednesday, I forget which.", False, "hedged"),
     ("May 2023", MET, "It could be March 2023, April 2023 or May 2023.", False, "hedged"),
     ("3.11", "Which version?", "Either 3.11 or 3.12.", False, "hedged"),
-    ("Girona", LIVES, "I don't know, Girona I think.", False, "abstention"),
+    ("Girona", LIVES, "I don't know, Girona I think.", False, "hedged"),
     ("Girona", LIVES, "I'm not sure, but perhaps Girona.", False, "hedged"),
     ("Girona", LIVES, "No idea... Girona?", False, "hedged"),
     ("Girona", LIVES, "I can't recall; it may have been Girona.", False, "abstention"),

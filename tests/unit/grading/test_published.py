@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memreplay.grading.porter import stem
-from memreplay.grading.published import locomo_f1
+from memreplay.grading.published import locomo_f1, stem
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 
 from memreplay.grading.choice import parse_choice
 from memreplay.grading.recall import score_recall
+from tests.unit.grading.adversarial_replies import CHOICES, IN_CONTEXT, OPTIONS, WEAK_KINDS
 from tests.unit.grading.fresh_replies import EVERY_CLASS, OF_OTHERS
 from tests.unit.grading.fresh_replies import Recall as Fresh
 from tests.unit.grading.unseen_replies import (
@@ -47,8 +48,8 @@ def test_the_grader_agrees_with_a_careful_human_on_replies_as_models_word_them(
 
 @pytest.mark.parametrize(
     ("options", "cases"),
-    [(SEEN_CHOICES_OPTIONS, SEEN_CHOICES), (HELD_OUT_CHOICES_OPTIONS, HELD_OUT_CHOICES)],
-    ids=["seen", "held out"],
+    [(SEEN_CHOICES_OPTIONS, SEEN_CHOICES), (HELD_OUT_CHOICES_OPTIONS, HELD_OUT_CHOICES), (OPTIONS, CHOICES)],
+    ids=["seen", "held out", "numbered from 0"],
 )
 def test_no_choice_is_read_that_the_reply_does_not_make(options: Sequence[str], cases: Sequence[Choice]) -> None:
     differing = []
@@ -63,8 +64,8 @@ def test_no_choice_is_read_that_the_reply_does_not_make(options: Sequence[str], 
 
 @pytest.mark.parametrize(
     ("cases", "count", "least"),
-    [(EVERY_CLASS, 205, 191), (OF_OTHERS, 32, 27)],
-    ids=["every class", "of others"],
+    [(EVERY_CLASS, 205, 196), (OF_OTHERS, 32, 28), (WEAK_KINDS, 175, 165), (IN_CONTEXT, 80, 73)],
+    ids=["every class", "of others", "weak kinds", "in context"],
 )
 def test_the_grader_agrees_with_a_careful_human_as_often_as_measured(
     cases: Sequence[Fresh], count: int, least: int

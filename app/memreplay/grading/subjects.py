@@ -1,0 +1,204 @@
+"""Whether a reply says what it says of the answer about somebody or something else than is asked about.
+
+Its clause may be about another subject ("your brother wears a 43"), another clause may be the one that answers
+("the café opens at 6:30, the bakery at 7"), or the roles may be the other way round ("you lent it to Farid", asked
+who lent it). Everything works on the form of the reply, in English and Spanish.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from memory_backends.text import folded as folded_with_apostrophes
+from memreplay.grading.clauses import (
+    ABOUT_ME,
+    ASKS_WHO,
+    AUXILIARY,
+    MAN,
+    NAME,
+    OF_YOU,
+    RELATIVE,
+    WOMAN,
+    Asked,
+    another_clause_answers,
+    asked_by,
+    base_stems,
+    clause_of,
+    is_form_of,
+    is_remark,
+    somebody_else_does,
+)
+from memreplay.grading.equivalence import Match
+from memreplay.grading.lexing import Token, folded, stems_of
+from memreplay.grading.vocabulary import (
+    CONVERSES,
+    IRREGULAR_PASTS,
+    SIDES,
+)
+
+
+def is_said_of_another(match: Match, given: Sequence[Token], reply: str, question: str, among: int = 1) -> bool:
+    """Whether the clause of the matched words has another subject than the question asks about."""
+    asked = asked_by(question)
+    plain = folded(reply)
+    return (
+        _is_said_of_a_relative(match, given, plain, question)
+        or _owns_the_answer(match, given, reply, question)
+        or _is_said_of_another_sex(match, given, plain, question)
+        or _is_other_way_round(match, given, plain, asked)
+        or _is_another_side(match, given, asked)
+        or (among == 1 and another_clause_answers(match, given, reply, asked))
+        or is_remark(match, given, reply, asked)
+        or (among == 1 and somebody_else_does(match, given, reply, asked))
+    )
+
+
+BE: Final = frozenset("is are was were been being be got get gets am".split())
+
+
+def _is_converse_of(verb: Token, token: Token) -> bool:
+    base = IRREGULAR_PASTS.get(verb.text, verb.text)
+    stems = base_stems(token)
+    return token.kind == "word" and any(
+        not stems.isdisjoint(enumerate(stems_of(other)))
+        for one, other in CONVERSES
+        if not base_stems(verb).isdisjoint(enumerate(stems_of(one))) or one == base
+    )
+
+
+_CLAUSE: Final = re.compile(r"[.!?](?=\s|\Z)|[;\n]|,? \b(?=(?:but|however|whereas|while|pero|mientras|aunque)\b)")
+_OF_A_RELATIVE: Final = re.compile(
+    r"(?:\A|(?<=[.!?;\n:] )|(?<=, )|(?<=but )|(?<=pero ))\W*(?:it was |it is |its |era |es )?"
+    rf"(?P<whose>your|tus?|his|her|their|su|[^\W\d_]+) (?:\w+ )?(?P<who>{RELATIVE})\b"
+)
+_ASKED_RELATIVE: Final = re.compile(rf"\bmy {RELATIVE}\b(?: (?P<thing>(?:favou?rite )?\w+))?")
+
+
+def _is_said_of_a_relative(match: Match, given: Sequence[Token], plain: str, question: str) -> bool:
+    """The reply speaks of a relative or friend of whom is asked about, and the question names no such person."""
+    asked = folded(question)
+    start, end = given[match.first].start, given[match.last].end
+    begin = max((found.end() for found in _CLAUSE.finditer(plain, 0, start)), default=0)
+    close = _CLAUSE.search(plain, end) or re.compile(r",|\Z").search(plain, end)
+    subject = next(iter([*_OF_A_RELATIVE.finditer(plain, begin, start)][::-1]), None)
+    if subject is None or close is None or re.search(rf"\b{subject['who']}", asked):
+        return False
+    whose = subject["whose"]
+    if whose in ("your", "tu", "tus"):
+        is_near = bool(ABOUT_ME.search(asked))
+    else:
+        is_near = whose in ("his", "her", "their", "su") or re.search(rf"\b{whose}\b", asked) is not None
+        is_near = is_near and not ABOUT_ME.search(asked)
+    beside = (
+        plain[subject.end("who") : start]
+        + plain[end : min(close.start(), (plain.find(",", end) + 1 or len(plain)))]
+    )
+    return is_near and not OF_YOU.search(beside) and not ASKS_WHO.search(asked)
+
+
+_OWNER: Final = re.compile(r"\b([^\W\d_]+)['’]s (?:\w+ )??([^\W\d_]{3,})")
+
+
+def _owns_the_answer(match: Match, given: Sequence[Token], reply: str, question: str) -> bool:
+    """ "Ana's sister did it" does not say that Ana did; "Ana's dog is Rex" says nothing of Tom's dog."""
+    plain, start, end = folded(reply), given[match.first].start, given[match.last].end
+    with_owners, asked = folded_with_apostrophes(reply), folded_with_apostrophes(question)
+    matched = re.escape(plain[start:end])
+    of_relatives = len(re.findall(rf"\b{matched}['’]s (?:\w+ )?{RELATIVE}\b", with_owners))
+    if of_relatives and of_relatives == len(re.findall(rf"\b{matched}\b", with_owners)):
+        return True
+    of_relative = re.search(rf"\bmy {RELATIVE}['’]s (?P<thing>\w+(?: \w+)?)", asked)
+    if (
+        of_relative
+        and re.search(rf"\byour {of_relative['thing']}\b", plain)
+        and not re.search(rf"\b(?:{RELATIVE}|his|her|hers|their)\b", plain)
+    ):
+        return True
+    owners = {noun: owner for owner, noun in _OWNER.findall(asked)}
+    said = [(owner, noun) for owner, noun in _OWNER.findall(with_owners) if noun in owners]
+    if not said or any(re.search(rf"\b{re.escape(owner)}\b", plain) for owner in owners.values()):
+        return False
+    names = frozenset(map(folded, NAME.findall(reply)))
+    return all(owner != owners[noun] and owner in names for owner, noun in said)
+
+
+_SHE: Final = re.compile(rf"\b(?:she|her|hers|ella|{WOMAN})\b")
+_HE: Final = re.compile(rf"\b(?:he|his|him|el|{MAN})\b")
+_SUBJECT_PRONOUN: Final = re.compile(r"(?:\A|[.!?;,\n:]|\band|\bbut|\bwhile|\bwhereas)\W*(?P<pronoun>he|she)\b")
+
+
+def _is_said_of_another_sex(match: Match, given: Sequence[Token], plain: str, question: str) -> bool:
+    """ "He" is said of the brother where "Hanne and her brother" are spoken of, and Hanne is asked about."""
+    asked = folded(question)
+    subjects = list(_SUBJECT_PRONOUN.finditer(plain, 0, given[match.first].start))
+    if not subjects:
+        return False
+    said = subjects[-1]
+    names = "|".join(map(re.escape, asked_by(question).names))
+    about = re.search(rf"\b(?:{names})\b(?P<rest>[^.;\n]*)", plain) if names else None
+    told = asked if _SHE.search(asked) or _HE.search(asked) else (about["rest"] if about else "")
+    pronoun = re.search(r"\b(?:she|hers?|he|his|him)\b", told) if told != asked else None
+    first = (_SHE if pronoun[0] in ("she", "her", "hers") else _HE) if pronoun else None
+    if told == asked and bool(_SHE.search(asked)) != bool(_HE.search(asked)):
+        first = _SHE if _SHE.search(asked) else _HE
+    return first is not None and not first.match(said["pronoun"]) and bool(re.search(rf"\b{RELATIVE}\b", plain))
+
+
+# The roles are the other way round
+
+
+_SECOND_PERSON_PAST: Final = re.compile(r"\w+[ai]ste\Z")
+
+
+def _is_other_way_round(match: Match, given: Sequence[Token], plain: str, asked: Asked) -> bool:
+    """Asked who lent me the tent, the reply says that I did: who acts in it is who is acted on in the question."""
+    verb = asked.verb
+    if verb is None or not asked.asks_who:
+        return False
+    for place, token in enumerate(given):
+        sign = 1 if is_form_of(verb, token) else -1 if _is_converse_of(verb, token) else 0
+        between = given[min(place, match.last) : max(place, match.first)]
+        if not sign or match.first <= place <= match.last or any(one.text in ".;!?\n" for one in between):
+            continue
+        if token.text == verb.text and place and given[place - 1].text in ("your", "my", "the", "her", "his"):
+            continue
+        before = place - 1
+        while before >= 0 and given[before].text in AUXILIARY:
+            before -= 1
+        is_compared = place + 1 < len(given) and given[place + 1].text == "than"
+        if (
+            any(one.text in BE for one in given[before + 1 : place])
+            and not is_compared
+            and not token.text.endswith("ing")
+        ):
+            sign = -sign
+        if before < 0 and not _SECOND_PERSON_PAST.match(token.text):
+            continue
+        subject = "you" if _SECOND_PERSON_PAST.match(token.text) else given[before].text
+        if subject in asked.known:
+            if (sign > 0) != asked.known_acts and asked.known:
+                return True
+        elif match.first <= before <= match.last and asked.known and (sign > 0) == asked.known_acts:
+            return True
+    return False
+
+
+def _is_another_side(match: Match, given: Sequence[Token], asked: Asked) -> bool:
+    """The question asks for the width or when it opens, and the reply gives the height or when it closes."""
+    if given[match.first].kind == "word":
+        return False
+    wanted = dict(SIDES[side] for token in asked.words for side in _sides(token))
+    said = [SIDES[side] for token in clause_of(match, given) for side in _sides(token)]
+    return any(axis in wanted and wanted[axis] != side for axis, side in said) and not any(
+        wanted.get(axis) == side for axis, side in said
+    )
+
+
+def _sides(token: Token) -> list[str]:
+    """What a word says of which side of an axis it is on."""
+    if token.kind != "word":
+        return []
+    base = IRREGULAR_PASTS.get(token.text, token.text)
+    return [word for word in SIDES if word in (token.text, base) or stems_of(word)[0] == stems_of(base)[0]]
