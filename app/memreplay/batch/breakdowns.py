@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from memreplay.scoring import BREAKDOWNS, By, type_words
 from memreplay.scoring.comparisons import contestants_of
@@ -19,13 +19,18 @@ NO_OPTION = "none"
 
 
 def breakdowns_in(results: Results) -> list[By]:
-    """The breakdowns that split the questions of this run into several groups."""
-    return [by for by in BREAKDOWNS if len(_groups_in(results, by)) > 1]
+    """The breakdowns that split the questions of this run into several groups, each split once.
+
+    The type of a question of ours is its location, unless the dataset names another.
+    """
+    found = {by: [part.breakdown.get(by) for part in results.backends.values()] for by in BREAKDOWNS}
+    splits = [by for by in BREAKDOWNS if len(_groups_in(results, by)) > 1]
+    return [by for at, by in enumerate(splits) if found[by] not in [found[other] for other in splits[:at]]]
 
 
 def breakdown_table(results: Results, by: By) -> Cells:
     """A row for each group with right answers of graded ones, and accuracy, for each backend."""
-    names = {row.type: type_words(row.type, row.other_type) for row in results.questions} if by == "type" else {}
+    names = names_of_groups(results, by)
     rows = [
         [
             names.get(group, group),
@@ -34,6 +39,11 @@ def breakdown_table(results: Results, by: By) -> Cells:
         for group in _groups_in(results, by)
     ]
     return [[by, *results.backends], *rows]
+
+
+def names_of_groups(results: Results, by: By) -> Mapping[str, str]:
+    """Both names of a type that has two; other groups are called by their own."""
+    return {row.type: type_words(row.type, row.other_type) for row in results.questions} if by == "type" else {}
 
 
 def confusion_tables(results: Results) -> list[tuple[str, Cells]]:

@@ -9,7 +9,7 @@ from memreplay.batch.judge_tables import judge_sentences
 from memreplay.conversations.option_style import OptionStyle
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.scoring.comparisons import NEARLY_ALL
-from memreplay.scoring.question_row import QuestionRow
+from memreplay.scoring.repeats import key_of
 from memreplay.scoring.results import Results
 
 _REASONS = 3
@@ -34,11 +34,12 @@ def remarks(results: Results) -> list[str]:
         if (read := backend.extraction) is not None and read.error is not None
     ]
     sentences += [_style_sentence(dataset, style) for dataset, style in results.option_style.items()]
-    if without := [row for row in results.questions if row.failure == "no_evidence"]:
+    if any(row.failure == "no_evidence" for row in results.questions):
+        without = [row for row in results.questions if not (row.evidence or row.abstain or row.kind == "test")]
         joined = (
             " (--evidence joins LoCoMo's to an MC10 file)" if any(row.kind == "choice" for row in without) else ""
         )
-        unnamed, asked = (len(set(map(_question_of, rows))) for rows in (without, results.questions))
+        unnamed, asked = (len(set(map(key_of, rows))) for rows in (without, results.questions))
         sentences.append(
             f"no evidence: for {unnamed} of {asked} questions the dataset names no evidence, so it is unknown where"
             f" the fact was lost{joined}."
@@ -120,10 +121,6 @@ def _fit_sentences(results: Results) -> list[str]:
         f" {fit.questions - fit.in_every_prompt}; on the others, only what else they give to the model differs."
         f" {what_to_change}"
     ]
-
-
-def _question_of(row: QuestionRow) -> tuple[str, str, str]:
-    return row.dataset, row.conversation, row.question_id
 
 
 def _twin_sentences(results: Results) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
+from memreplay.batch.breakdowns import names_of_groups
 from memreplay.conversations.models import InfoLocation, Salience
 from memreplay.pages.answers import Answers, Figure, percent
 from memreplay.scoring import By
@@ -91,8 +92,9 @@ def by_group(answers: Answers, by: By) -> Figure | None:
     if len(kinds) < 2:
         return None
     graded = sum(group.graded for found in groups.values() for group in found.values())
+    called = {kind: names_of_groups(answers.results, by).get(kind, kind) for kind in kinds}
     values = [
-        {"backend": name, "group": kind, **_cell(found[kind])}
+        {"backend": name, "group": called[kind], **_cell(found[kind])}
         for name, found in groups.items()
         for kind in kinds
         if kind in found
@@ -105,7 +107,7 @@ def by_group(answers: Answers, by: By) -> Figure | None:
             "sort": answers.names,
             "axis": {"title": None, "labelAngle": 0, "labelLimit": 90},
         },
-        {"field": "group", "type": "nominal", "sort": kinds, "axis": {"title": None}},
+        {"field": "group", "type": "nominal", "sort": list(called.values()), "axis": {"title": None}},
     )
     return Figure(
         id=f"by-{by}",
@@ -116,7 +118,7 @@ def by_group(answers: Answers, by: By) -> Figure | None:
         heading=(by, *groups),
         rows=[
             (
-                kind,
+                called[kind],
                 *(
                     f"{found[kind].correct} of {found[kind].graded}" if kind in found else UNKNOWN
                     for found in groups.values()

@@ -139,10 +139,11 @@ def test_an_extractor_that_failed_is_reported_below_the_table() -> None:
 
 
 def test_missing_evidence_is_reported_with_how_to_join_it() -> None:
-    rows = [row(choice(), reply("0"), backend=name) for name in ("rag", "hybrid")]
-    unnamed = [each.model_copy(update={"failure": "no_evidence"}) for each in rows]
-    assert any("for 1 of 1 questions" in s and "--evidence" in s for s in remarks(results_of(*unnamed)))
-    assert not any("--evidence" in s for s in remarks(results_of(*rows)))
+    unnamed = row(choice(), reply("0")).model_copy(update={"failure": "no_evidence"})
+    right = row(choice(id="right"), reply("3"))
+    rows = [unnamed, right, row(FOUND.model_copy(update={"id": "named"}), reply("0"))]
+    assert any("for 2 of 3 questions" in s and "--evidence" in s for s in remarks(results_of(*rows)))
+    assert not any("--evidence" in s for s in remarks(results_of(*rows[1:])))
 
 
 def test_what_is_not_known_of_a_failed_call_is_an_empty_cell_and_not_nothing() -> None:
