@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
+from memreplay.grading.clauses import NAME
 from memreplay.grading.denial import is_denied, is_passed_over
 from memreplay.grading.equivalence import Match, enumeration, matches, quantity_in, spelled_out
 from memreplay.grading.lexing import Token, folded
@@ -19,13 +20,12 @@ from memreplay.grading.vocabulary import MEASURES, STOP_WORDS
 
 Rejection = Literal["denied", "hedged", "superseded", "candidates"]
 _DONT_KNOW: Final = re.compile(
-    r"\b(?:i (?:really |honestly |just )?(?:do not|dont|cannot|cant|am not|m not|could not|couldnt)"
-    r" (?:really |actually |quite |honestly )?"
-    r"(?:know|sure|certain|recall|remember|tell|say)|(?:im|i am) (?:not|un)(?: )?(?:sure|certain)|not sure|no idea"
-    r"|unsure|hard to say|no lo se\b|no se(?=\Z| ?[,.;|]| (?:si|que|cual|quien|donde|cuando|como|cuant\w+)\b)"
-    r"|(?:no|without any|without a) way (?:for me )?to (?:know|tell|be sure)|could (?:just as well|equally|also) be"
-    r"|no (?:me acuerdo|recuerdo|lo recuerdo)|no estoy segur[oa]|not (?:mentioned|specified|stated|clear)"
-    r"|(?:just |only |wild )?guess(?:ing)?\b(?! what))"
+    r"\b(?:i (?:really |honestly |just )?(?:do not|dont|cannot|cant|am not|m not|could not|couldnt) (?:really "
+    r"|actually |quite |honestly )?(?:know|sure|certain|recall|remember|tell|say)|(?:im|i am) (?:not"
+    r"|un)(?: )?(?:sure|certain)|not sure|no idea|unsure|hard to say|no lo se\b|no se(?=\Z| ?[,.;|]| (?:si|que"
+    r"|cual|quien|donde|cuando|como|cuant\w+)\b)|(?:no|without any|without a) way (?:for me )?to (?:know|tell"
+    r"|be sure)|could (?:just as well|equally|also) be|no (?:me acuerdo|recuerdo|lo recuerdo)|no estoy segur[oa]"
+    r"|not (?:mentioned|specified|stated|clear)|(?:just |only |wild )?guess(?:ing)?\b(?! what))"
 )
 
 
@@ -208,9 +208,8 @@ def _is_range(match: Match, given: Sequence[Token], reply: str) -> bool:
 
 _OFFERS: Final = re.compile(
     r"\b(?:options?|candidates?|possib\w+|choices?|alternatives?|opcion\w*|candidat\w+|posib\w+|alternativas?"
-    r"|(?:one|either|any) of (?:these|those|the following|them)"
-    r"|(?:uno|una|alguno|alguna) de (?:estos|estas|ellos|ellas))\b"
-    r"[^.;\n]{0,40}?(?:\bare|\binclude|\bson|:)"
+    r"|(?:one|either|any) of (?:these|those|the following|them)|(?:uno|una|alguno|alguna) de (?:estos|estas|ellos"
+    r"|ellas))\b[^.;\n]{0,40}?(?:\bare|\binclude|\bson|:)"
 )
 
 
@@ -255,10 +254,12 @@ def _is_candidate(match: Match, given: Sequence[Token], reply: str, answer: str,
     if any(len(segment) > 3 or _is_clause(segment) for segment in filled):
         return False
     mine = next((segment for segment in filled if segment[0].start <= first.start <= segment[-1].start), [])
-    if not mine or mine[0].start != first.start or mine[-1].end != last.end:
+    is_tail = bool(mine) and re.fullmatch(r"\w+-", plain[mine[0].start : first.start]) is not None
+    if not mine or (mine[0].start != first.start and not is_tail) or mine[-1].end != last.end:
         return False
     alike = all(segment[0].kind == mine[0].kind for segment in filled)
     is_place_name = mine is filled[0] and len(filled) == 3 and not offers and not in_lines
+    is_place_name = is_place_name and all(part[0].text in map(folded, NAME.findall(reply)) for part in filled[1:])
     return alike and not is_place_name
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -11,7 +10,7 @@ from memory_backends.text import ENGLISH_MONTHS, MONTHS, NUMBERS, any_of, folded
 from memreplay.conversations.models import Frozen, Question
 from memreplay.grading import Score
 from memreplay.grading.assertion import asserted
-from memreplay.grading.lexing import shortened, without_reasoning
+from memreplay.grading.lexing import json_values, shortened, without_reasoning
 from memreplay.grading.superseding import CORRECTS_ITSELF
 from memreplay.text import normalised
 
@@ -27,7 +26,6 @@ class ParsedChoice(Frozen):
     decided_by: Literal["label", "text"] | None = None
 
 
-_JSON_KEYS = frozenset("answer answer_index answerindex index choice choice_index option respuesta opcion".split())
 _DECORATION = "*_`~\"'“”‘’«»()[]{}<>$|\\ \t\r\n"
 _MONTH = any_of([*MONTHS, *(name[:3] for name in ENGLISH_MONTHS)])
 _MARKUP = r"[*_`~\"'“”‘’«»()\[\]{}$#\s]*"
@@ -114,7 +112,7 @@ def parse_choice(reply: str, choices: Sequence[str], question: str = "") -> Pars
     text = _plain_form(_DECORATED.sub(_shorter_run, shortened(without_reasoning(reply))), choices)
     if not text.strip(_DECORATION):
         return ParsedChoice(index=None, reason="the reply is empty")
-    from_json = _json_values(text)
+    from_json = json_values(text)
     if from_json is not None:
         return _agree([name for value in from_json for name in _named(_digits(value, choices), choices)], choices)
     whole = _options_with_text(text, choices) or _cut_short(text, choices)
@@ -272,34 +270,6 @@ def _plain(text: str) -> str:
 
 def _number(digits: str) -> int:
     return int(digits[:9])
-
-
-def _json_values(text: str) -> list[str] | None:
-    """The values of the answer keys of a reply that is one JSON object; None for any other reply."""
-    body = re.sub(r"\A```(?:json)?\s*|\s*```\Z", "", text.strip())
-    if not re.fullmatch(r"\{.*\}", body, re.DOTALL):
-        return None
-    try:
-        return list(_answers_in(json.loads(body)))
-    except (ValueError, RecursionError):
-        return None
-
-
-def _answers_in(parsed: object, depth: int = 0) -> Iterator[str]:
-    """The values of the answer keys, also within another answer key: ``{"choice": {"index": 3}}``."""
-    match parsed:
-        case dict() if depth <= _DEEPEST:
-            for key, value in parsed.items():
-                if key.casefold().replace(" ", "_") in _JSON_KEYS:
-                    yield from _answers_in(value, depth + 1)
-        case list() if depth <= _DEEPEST:
-            for value in parsed:
-                yield from _answers_in(value, depth + 1)
-        case str() | int() | float() if not isinstance(parsed, bool):
-            yield str(parsed)
-
-
-_DEEPEST = 3
 
 
 def score_choice(question: Question, text: str) -> Score:

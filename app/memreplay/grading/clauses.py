@@ -76,6 +76,7 @@ _ASKED_VERB: Final = (
     re.compile(r"(?<!who )\b(?:did|does|do)(?: the| their| his| her| my| your)? (?P<subject>\w+) (?P<verb>\w+)"),
     re.compile(r"\bwho (?:will |would |can |has |have |had )?(?P<verb>\w+)(?P<object>.*)"),
     re.compile(r"\bquien (?P<object>me|nos|le|te) (?P<verb>\w+)"),
+    re.compile(r"\A\W*(?:de |desde )?(?:donde|cuando|quien) (?P<verb>\w+)"),
     re.compile(
         rf"\b(?:was|were|is|are) .*?(?<!the )(?<!my )(?<!\ba )"
         rf"(?P<verb>\w+(?:ed|en|ing)|born|{'|'.join(IRREGULAR_PASTS)})\W*\Z"
@@ -92,7 +93,7 @@ def asked_by(question: str) -> Asked:
     words = tuple(
         token
         for _, token in content_of(tokens_of(question))
-        if token.kind != "word" or token.text not in _FORMS_A_QUESTION
+        if token.kind != "word" or token.text not in _FORMS_A_QUESTION or token.text in names
     )
     verb, known, acts = None, "", False
     for form in _ASKED_VERB:
@@ -131,8 +132,7 @@ _THIRD_PERSON: Final = frozenset("it he she they that this which who el ella ell
 _POINTS_BACK: Final = frozenset("where which who there that donde que alli".split())
 _ASIDE: Final = re.compile(
     r"\b(?:before|earlier|previous\w*|used to|until|once|ago|then|antes|hasta|almost|nearly|wanted|considered"
-    r"|thought"
-    r"|or|casi|original\w*|first|old|meant|planned|intended|not|wasnt|isnt)\b"
+    r"|thought|or|casi|original\w*|first|old|meant|planned|intended|not|wasnt|isnt)\b"
 )
 _NOW: Final = re.compile(r"\b(?:now|currently|today|since|new|later|finally|actually|ahora|actualmente|desde)\b")
 _PRO_VERBS: Final = frozenset("do does did".split())

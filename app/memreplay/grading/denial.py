@@ -29,13 +29,12 @@ _CLAUSE_ENDS: Final = frozenset(
     " ahora actualmente porque ; . ! ? : \n ( ) — – ,".split(" ")
 )
 _NEGATIVE_QUESTION: Final = re.compile(
-    r"\b(?:(?:ca|do|does|did|is|was|are|were|wo|would|could|should|has|have|had)n['’]?t|cannot|not|never|no"
-    r"|avoid|avoids|avoided|allergic|allergy|except|hate|hates|dislike|dislikes|refuse|refuses"
-    r"|without"
-    r"|forbid|forbidden|forbade|ban|banned|quit|stop|stopped|skip|miss|missed|fail|failed|reject|rejected|decline"
-    r"|declined|le(?:ave|ft) out|omit\w*|exclud\w*|missing|remov\w*|lack\w*|stay away|instead|rule out|ruled|nt"
-    r"|prohib\w+|evita\w*|alergi\w+|nunca|jamas|sin|odia\w*"
-    r"|dej\w+ de|rechaz\w+|instruct\w*|told|tell|ask|asked|pid\w+|dijo)\b"
+    r"\b(?:(?:ca|do|does|did|is|was|are|were|wo|would|could|should|has|have|had)n['’]?t|cannot|not|never|no|avoid"
+    r"|avoids|avoided|allergic|allergy|except|hate|hates|dislike|dislikes|refuse|refuses|without|forbid|forbidden"
+    r"|forbade|ban|banned|quit|stop|stopped|skip|miss|missed|fail|failed|reject|rejected|decline|declined"
+    r"|le(?:ave|ft) out|omit\w*|exclud\w*|missing|remov\w*|lack\w*|stay away|instead|rule out|ruled|nt|prohib\w+"
+    r"|evita\w*|alergi\w+|nunca|jamas|sin|odia\w*|dej\w+ de|rechaz\w+|instruct\w*|told|tell|ask|asked|pid\w+"
+    r"|dijo)\b"
 )
 _DENIES_WHAT_FOLLOWS: Final = re.compile(
     r"\b(?:rather than|instead of|other than|en vez de|en lugar de|no longer|ya no)\b[^,]*$|\b(?:except|excepto"
@@ -46,10 +45,9 @@ _DENIES_NOTHING: Final = re.compile(
     r"|no solo|sin duda)\b"
 )
 _DENIED_AFTER: Final = re.compile(
-    r"(?:(?:is|was|es|era)? ?(?:not|isnt|wasnt|wrong|incorrect|incorrecto)"
-    r"|no (?:es|era|fue)"
-    r"|(?:is|was|were|has been|had been|fue|fueron) (?:ruled out|rejected|cancell?ed|discarded|dropped|refused"
-    r"|dismissed|turned down|descartad\w+|rechazad\w+|cancelad\w+))\b"
+    r"(?:(?:is|was|es|era)? ?(?:not|isnt|wasnt|wrong|incorrect|incorrecto)|no (?:es|era|fue)|(?:is|was|were"
+    r"|has been|had been|fue|fueron) (?:ruled out|rejected|cancell?ed|discarded|dropped|refused|dismissed"
+    r"|turned down|descartad\w+|rechazad\w+|cancelad\w+))\b"
 )
 _SUBJECT_DENIED: Final = re.compile(
     r"(?:(?:did|does|do|has|had|could|would|will|can) not|didnt|doesnt|dont|hasnt|hadnt|couldnt|wouldnt|wont|cant"
@@ -59,9 +57,8 @@ _ALL_BUT: Final = re.compile(r"\b(?:any|every|all)\w* but (?:in |at |on |the )*\
 _TURNED_DOWN: Final = re.compile(
     r"\b(?:refus\w+|reject\w+|declin\w+|cancel\w*|discard\w*|dropped|dismiss\w*|abandon\w*|gave up(?: on)?"
     r"|ruled out|turned down|sold|gave away|got rid of|closed|scrapped|stopped (?:using|going to)|threw away"
-    r"|vendi\w+|rechaz\w+"
-    r"|descart\w+|(?:advis|warn|decid|vot|recommend|argu|counsell?|spoke|speak)\w* against|desaconsej\w+"
-    r"|desmint\w+|den(?:y|ies|ied)|(?<!no )(?<!without a )doubt\w*)(?: \w+){0,2}[ -]?\Z"
+    r"|vendi\w+|rechaz\w+|descart\w+|(?:advis|warn|decid|vot|recommend|argu|counsell?|spoke|speak)\w* against"
+    r"|desaconsej\w+|desmint\w+|den(?:y|ies|ied)|(?<!no )(?<!without a )doubt\w*)(?: \w+){0,2}[ -]?\Z"
 )
 _THROWN_OUT: Final = re.compile(r" (?:out|away|off|overboard|over)\b")
 _THREW: Final = re.compile(r"\b(?:threw|thrown?|chucked|cast|tossed|put|passed)(?: \w+)?\s\Z")
@@ -147,9 +144,8 @@ _CONSIDERED: Final = re.compile(
 )
 _PAST: Final = rf"(?:\w+ed|{'|'.join(IRREGULAR_PASTS)})"
 _THEN_ELSE: Final = re.compile(
-    r"[^.\n]{0,60}?(?:[;:]|\.\s+(?:but|however|pero|yet|actually)\b"
-    r"|\b(?:but|however|instead|then|before \w+ing|until|finally|ended up|settled (?:on|for)|agreed|decided"
-    r"|compromised"
+    r"[^.\n]{0,60}?(?:[;:]|\.\s+(?:but|however|pero|yet|actually)\b|\b(?:but|however|instead|then|before \w+ing"
+    r"|until|finally|ended up|settled (?:on|for)|agreed|decided|compromised"
     rf"|in the end|pero|sino|al final|luego|finalmente|and (?:then |so )?{_PAST})\b"
     r"|, (?:they|he|she|it|we|i|you|[a-z]+ (?:went|chose|bought|took))\b)"
 )

@@ -6,9 +6,10 @@ What takes several words ("two hundred", "half past six", "7 May 2023", "3 kg") 
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, cast
 
@@ -62,6 +63,7 @@ _NO_ACCENTS: Final = str.maketrans(
 """Letters that Unicode does not take apart into a plain letter and an accent."""
 
 
+_SHORT_YEAR: Final = re.compile(r"(?<!\w)'(\d\d)\b(?![:.]?\d)")
 _SHORTENED: Final = re.compile(
     r"(?<=\b(?:mr|ms|dr|sr|st))\.(?=\s[a-z])|(?<=\b(?:mrs|dra|sra))\.(?=\s[a-z])|(?<=\bprof)\.(?=\s[a-z])"
     r"|(?<=\b(?:jan|feb|mar|apr|jun|jul|aug|sep|oct|nov|dec))\.(?=\s\d)|(?<=\bsept)\.(?=\s\d)|(?<=\bno)\.(?=\s\d)"
@@ -74,6 +76,8 @@ _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
 def folded(text: str) -> str:
     """Lower case, without accents and apostrophes; typographic signs in their plain form."""
     plain = text if text.isascii() else _NOT_ASCII.sub(_plain, text)
+    if "'" in plain:
+        plain = _SHORT_YEAR.sub(lambda year: ("19" if year[1] > "30" else "20") + year[1], plain)
     return _SHORTENED.sub("", re.sub(r"'s\b", "", plain.casefold()).replace("'", ""))
 
 
@@ -262,3 +266,34 @@ def shortened(reply: str) -> str:
         return reply
     half = _MOST_READ // 2
     return f"{reply[:half]}\n{reply[-half:]}"
+
+
+_JSON_KEYS = frozenset("answer answer_index answerindex index choice choice_index option respuesta opcion".split())
+
+
+def json_values(text: str) -> list[str] | None:
+    """The values of the answer keys of a reply that is one JSON object; None for any other reply."""
+    body = re.sub(r"\A```(?:json)?\s*|\s*```\Z", "", text.strip())
+    if not re.fullmatch(r"\{.*\}", body, re.DOTALL):
+        return None
+    try:
+        return list(_answers_in(json.loads(body)))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _answers_in(parsed: object, depth: int = 0) -> Iterator[str]:
+    """The values of the answer keys, also within another answer key: ``{"choice": {"index": 3}}``."""
+    match parsed:
+        case dict() if depth <= _DEEPEST:
+            for key, value in parsed.items():
+                if key.casefold().replace(" ", "_") in _JSON_KEYS:
+                    yield from _answers_in(value, depth + 1)
+        case list() if depth <= _DEEPEST:
+            for value in parsed:
+                yield from _answers_in(value, depth + 1)
+        case str() | int() | float() if not isinstance(parsed, bool):
+            yield str(parsed)
+
+
+_DEEPEST = 3

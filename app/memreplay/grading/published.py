@@ -16,35 +16,22 @@ from typing import Final
 from memreplay.grading.lexing import without_reasoning
 
 _IRREGULAR: Final = {
-    form: stem
-    for stem, forms in {
-        "sky": "sky skies",
-        "die": "dying",
-        "lie": "lying",
-        "tie": "tying",
-        "news": "news",
-        "inning": "innings inning",
-        "outing": "outings outing",
-        "canning": "cannings canning",
-        "howe": "howe",
-        "proceed": "proceed",
-        "exceed": "exceed",
-        "succeed": "succeed",
-    }.items()
+    form: forms.split()[0]
+    for forms in (
+        "sky skies/die dying/lie lying/tie tying/news/inning innings/outing outings/canning cannings/howe/proceed"
+        "/exceed/succeed"
+    ).split("/")
     for form in forms.split()
 }
 _Rule = tuple[str, str]
 _STEP_2: Final[Sequence[_Rule]] = tuple(
     (suffix, new)
-    for suffix, _, new in (
-        pair.partition("/")
+    for suffix, new in (
+        pair.split("/")
         for pair in (
-            "ational/ate tional/tion"
-            " enci/ence anci/ance izer/ize bli/ble alli/al entli/ent eli/e"
-            " ousli/ous"
-            " ization/ize ation/ate ator/ate alism/al iveness/ive fulness/ful ousness/ous"
-            " aliti/al iviti/ive biliti/ble"
-            " fulli/ful"
+            "ational/ate tional/tion enci/ence anci/ance izer/ize bli/ble alli/al entli/ent eli/e ousli/ous"
+            " ization/ize ation/ate ator/ate alism/al iveness/ive fulness/ful ousness/ous aliti/al iviti/ive"
+            " biliti/ble fulli/ful"
         ).split()
     )
 )

@@ -109,27 +109,16 @@ def _fraction(found: Sequence[Token], index: int) -> tuple[Token | None, int]:
 _WHOLE: Final = frozenset("the his her their my your its our la el los las su sus".split())
 _OTHER_HALF: Final = frozenset("other better and y first second last the".split())
 _PARTS: Final[Mapping[tuple[str, ...], float]] = {
-    ("half",): 1 / 2,
-    ("one", "half"): 1 / 2,
-    ("a", "half"): 1 / 2,
-    ("medio",): 1 / 2,
-    ("media",): 1 / 2,
-    ("la", "mitad"): 1 / 2,
-    ("mitad",): 1 / 2,
-    ("a", "third"): 1 / 3,
-    ("one", "third"): 1 / 3,
-    ("un", "tercio"): 1 / 3,
-    ("two", "thirds"): 2 / 3,
-    ("dos", "tercios"): 2 / 3,
-    ("a", "quarter"): 1 / 4,
-    ("one", "quarter"): 1 / 4,
-    ("un", "cuarto"): 1 / 4,
-    ("una", "cuarta", "parte"): 1 / 4,
-    ("three", "quarters"): 3 / 4,
-    ("tres", "cuartos"): 3 / 4,
+    tuple(words.split()): share
+    for share, spellings in (
+        (1 / 2, "half/one half/a half/medio/media/la mitad/mitad"),
+        (1 / 3, "a third/one third/un tercio"),
+        (2 / 3, "two thirds/dos tercios"),
+        (1 / 4, "a quarter/one quarter/un cuarto/una cuarta parte"),
+        (3 / 4, "three quarters/tres cuartos"),
+    )
+    for words in spellings.split("/")
 }
-
-
 _MAY_BEGIN_A_NUMBER: Final = frozenset({*SMALL, *ORDINALS, *SCALE, *_MULTIPLES, *(words[0] for words in _PARTS)})
 
 
@@ -201,19 +190,14 @@ def _scaled(found: Sequence[Token], index: int) -> tuple[int, float]:
 
 
 _IN_WORDS: Final[Mapping[tuple[str, ...], str]] = {
-    ("per", "cent"): "%",
-    ("por", "ciento"): "%",
-    ("por", "cien"): "%",
-    ("degrees", "celsius"): "c",
-    ("degrees", "centigrade"): "c",
-    ("degrees", "c"): "c",
-    ("grados", "celsius"): "c",
-    ("grados", "centigrados"): "c",
-    ("degrees", "fahrenheit"): "f",
-    ("degrees", "f"): "f",
+    tuple(words.split()): unit
+    for unit, spellings in {
+        "%": "per cent/por ciento/por cien",
+        "c": "degrees celsius/degrees centigrade/degrees c/grados celsius/grados centigrados",
+        "f": "degrees fahrenheit/degrees f",
+    }.items()
+    for words in spellings.split("/")
 }
-
-
 _PHRASES: Final[Mapping[tuple[str, ...], str]] = {
     **{
         (*often, unit): word

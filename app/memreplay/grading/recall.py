@@ -15,7 +15,7 @@ from memreplay.grading.assertion import Rejection, asserted
 from memreplay.grading.clauses import NAME
 from memreplay.grading.denial import expected_polarity, polarity_of
 from memreplay.grading.equivalence import contains, enumeration, in_full, matches
-from memreplay.grading.lexing import Token, shortened, without_reasoning
+from memreplay.grading.lexing import Token, json_values, shortened, without_reasoning
 from memreplay.grading.quantities import with_asked_unit
 from memreplay.grading.tokens import content_of, same_token, tokens_of
 from memreplay.grading.vocabulary import STOP_WORDS
@@ -56,15 +56,15 @@ _DENIALS = (
     r"(?:there (?:is|was|are|were) |theres |i (?:have|see|find|found) |we have )?"
     rf"(?:no|not any|not enough|insufficient) (?:\w+ )?{_MATTER}\b",
     rf"there (?:is not|isnt|was not|wasnt) (?:any|enough) (?:\w+ )?{_MATTER}\b",
-    rf"(?:there (?:is|was|are|were)|theres|i (?:have|see|find|found)) (?:no|nothing)(?: \w+){{0,4}} in {_SOURCE}\b",
+    rf"(?:there (?:is|was|are|were)|theres|i (?:have|see|find|found)) (?:no"
+    rf"|nothing)(?: \w+){{0,6}} (?:in {_SOURCE}|anywhere)\b",
     r"(?:there (?:is|was)|theres|i (?:have|see|find|found)) nothing (?:on (?:record|file)|about|on)\b",
     rf"nothing (?:in {_SOURCE} )?(?:\w+ )?(?:{_TELL}|(?:{_HOLD})s?)\b",
     rf"(?:\w+ ){{1,5}}(?:is not|isnt|was not|wasnt) (?:\w+ )?(?:in {_SOURCE}|something (?:that )?(?:you|we|i))\b",
     rf"no (?:\w+ ){{1,4}}(?:is|was|were|are|has been|have been|had been){_ADVERB} {_TOLD}\b",
     # the speaker: "I don't know"
-    r"i ?(?:do not|dont|did not|didnt|cannot|can not|cant|could not|couldnt|am not|m not|am un|was not"
-    r"|have not|havent)"
-    r"(?: \w+)?? ?(?:know|have|see|seen|find|found|remember|recall|tell|say|determine|answer|sure|able"
+    r"i ?(?:do not|dont|did not|didnt|cannot|can not|cant|could not|couldnt|am not|m not|am un|was not|have not"
+    r"|havent)(?: \w+)?? ?(?:know|have|see|seen|find|found|remember|recall|tell|say|determine|answer|sure|able"
     r"|been told)\b",
     r"i (?:was|have been|ve been) never told\b|i(?: have|ve) never been told\b|i was never told\b",
     # the conversation: "it was not mentioned"
@@ -76,7 +76,8 @@ _DENIALS = (
     r"(?:you|we|(?:the )?user)(?:ve|d)?(?: have| had| has)? ?(?:not|never|havent|hadnt|hasnt)(?: \w+ly| yet)?"
     r" (?:told|said|mentioned|specified|shared|given|discussed|talked|spoken)\b(?!.* to \w+\Z)",
     # Spanish
-    rf"(?:en )?(?:{_SOURCE} )?(?:no|nunca) (?:lo |se |me )*{_DICE}\b",
+    rf"(?:en )?(?:{_SOURCE} |(?:(?:es[eao]|el|la) )?(?:dato|informacion|eso) )?(?:no|nunca) (?:lo |se "
+    rf"|me )*{_DICE}\b",
     rf"(?:de (?:eso|esto|ello) )?(?:no|nunca) (?:lo |se |me |te |nos )*"
     rf"(?:ha|has|han|he|hemos|fue|esta|queda|habia)(?: sido)? {_DICHO}\b",
     r"(?:no|nunca) (?:lo |me |la )*(?:dijiste|mencionaste|contaste|comentaste|hablaste)\b",
@@ -97,11 +98,13 @@ _SAYS_NOT = re.compile(_LEAD_IN + r"(?:" + "|".join(_DENIALS) + r")")
 _CONTRADICTS = re.compile(r"\b(?:but|however|although|though|except|pero|aunque|sin embargo|sino)\b")
 _GUESSES = re.compile(
     r"\b(?:probably|(?:most )?likely|my (?:best )?guess|id guess|perhaps|maybe|might be|could be|i think"
-    r"|i believe|id say"
-    r"|presumably|probablemente|seguramente|quizas?|tal vez|creo que)\b"
+    r"|i believe|id say|presumably|probablemente|seguramente|quizas?|tal vez|creo que)\b"
 )
 
 
+_BEGINS_WITH_BUT = re.compile(
+    r"\A(?:(?:im |i am )?sorry|unfortunately|i (?:have |ve )?(?:looked|searched|checked)) but "
+)
 _STRUCK_OUT = re.compile(r"~~[^~\n]+~~")
 
 
@@ -110,7 +113,7 @@ def is_abstention(reply: str) -> bool:
 
     Its first sentence must say so. A long reply, or one that continues after a "but" or guesses, does not count.
     """
-    text = _plain(without_reasoning(reply))
+    text = _BEGINS_WITH_BUT.sub("", _plain(without_reasoning(reply)))
     if not text or len(text.split()) > _LONGEST or _CONTRADICTS.search(text):
         return False
     first = next((one for one in map(_plain, re.split(r"(?<=[.!?;])\s+|\n", without_reasoning(reply))) if one), "")
@@ -138,6 +141,8 @@ def score_recall(question: Question, text: str) -> Score:
         return _judged(is_abstention(text), text, "abstention")
     if is_abstention(text):
         return score_without_answer(question, "wrong", text).model_copy(update={"decided_by": "abstention"})
+    if (values := json_values(answer)) and len(values) == 1:
+        answer = values[0]
     exact = occurs_in(question.expected, answer)
     among = len(question.expected_entities)
     entities = [
@@ -164,9 +169,8 @@ def _decision(
     if (wanted and said and said != wanted) or _takes_the_other(question, answer):
         return False, "no_match"
     given, rejected = asserted(with_asked_unit(question.expected, question.text), answer, question.text)
-    for known in (_without_its_subject, _without_its_year):
-        if not given and rejected is None and (rest := known(question)):
-            given, rejected = asserted(rest, answer, question.text)
+    if not given and rejected is None and (rest := _without_what_is_asked(question)):
+        given, rejected = asserted(rest, answer, question.text)
     by_entities = bool(entities) and all(ok for ok, _ in entities)
     has_more = any(folded(entity) not in ("yes", "no", "si") for entity in question.expected_entities)
     if wanted and said == wanted and (says_only or not has_more):
@@ -202,31 +206,31 @@ def _takes_the_other(question: Question, answer: str) -> bool:
     return False
 
 
-_SUBJECT = re.compile(r"(?:The\s)?(?P<subject>[A-Z][\w'’-]+)\s(?=\S+\s\S+)")
 _WHICH_OF_TWO = re.compile(r"\b(?:or|both|who|whom|whose|o|quien|quién)\b", re.IGNORECASE)
+_PART: Final = re.compile(r"(?:\bof |\bde )?[^\s,]+,?")
 
 
-def _without_its_subject(question: Question) -> str | None:
-    """The expected sentence without the name that it begins with, where the question names who is meant."""
-    begins = _SUBJECT.match(question.expected)
-    if begins is None or _WHICH_OF_TWO.search(question.text):
+def _without_what_is_asked(question: Question) -> str | None:
+    """The expected answer without the words that the question has: "Maple" of "Maple Street", asked for a"
+    " street."""
+    if _WHICH_OF_TWO.search(question.text):
         return None
-    name = folded(begins["subject"])
-    return (
-        question.expected[begins.end() :] if re.search(rf"\b{re.escape(name)}\b", folded(question.text)) else None
-    )
-
-
-_YEAR: Final = re.compile(r",?\s*(?:\b(?:of|de|del)\s+)?\b((?:19|20)\d\d)\b")
-
-
-def _without_its_year(question: Question) -> str | None:
-    """The expected date without its year, where the question says the year."""
-    year = _YEAR.search(question.expected)
-    if year is None or year[1] not in question.text:
-        return None
-    rest = _YEAR.sub("", question.expected)
-    return rest if any(token.kind == "date" for token in tokens_of(rest)) else None
+    asked = [token for _, token in content_of(tokens_of(question.text))]
+    parts = [
+        (part[0], [token for _, token in content_of(tokens_of(part[0].strip(",")))])
+        for part in _PART.finditer(question.expected)
+    ]
+    kept = [
+        part
+        for part, tokens in parts
+        if not all(
+            any(same_token(one, token) for one in asked)
+            and (token.kind == "word" or re.fullmatch(r"(?:19|20)\d\d", token.text))
+            for token in tokens
+        )
+    ]
+    rest = " ".join(kept).strip(" ,")
+    return rest if len(kept) < len(parts) and content_of(tokens_of(rest)) else None
 
 
 def score_without_answer(question: Question, outcome: Outcome, text: str | None) -> Score:

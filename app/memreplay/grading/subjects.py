@@ -162,12 +162,12 @@ def _is_other_way_round(match: Match, given: Sequence[Token], plain: str, asked:
         between = given[min(place, match.last) : max(place, match.first)]
         if not sign or match.first <= place <= match.last or any(one.text in ".;!?\n" for one in between):
             continue
-        if token.text == verb.text and place and given[place - 1].text in ("your", "my", "the", "her", "his"):
-            continue
+        is_compared = place + 1 < len(given) and given[place + 1].text == "than"
+        if token.text == verb.text and token.text.endswith(("er", "or")) and not is_compared:
+            continue  # the noun: "your manager"
         before = place - 1
         while before >= 0 and given[before].text in AUXILIARY:
             before -= 1
-        is_compared = place + 1 < len(given) and given[place + 1].text == "than"
         if (
             any(one.text in BE for one in given[before + 1 : place])
             and not is_compared
@@ -187,9 +187,9 @@ def _is_other_way_round(match: Match, given: Sequence[Token], plain: str, asked:
 
 def _is_another_side(match: Match, given: Sequence[Token], asked: Asked) -> bool:
     """The question asks for the width or when it opens, and the reply gives the height or when it closes."""
-    if given[match.first].kind == "word":
-        return False
     wanted = dict(SIDES[side] for token in asked.words for side in _sides(token))
+    if given[match.first].kind == "word":
+        wanted = {axis: side for axis, side in wanted.items() if axis == "order"}
     said = [SIDES[side] for token in clause_of(match, given) for side in _sides(token)]
     return any(axis in wanted and wanted[axis] != side for axis, side in said) and not any(
         wanted.get(axis) == side for axis, side in said

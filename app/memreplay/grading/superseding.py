@@ -11,10 +11,12 @@ from typing import Final
 
 from memreplay.grading.equivalence import Match
 from memreplay.grading.lexing import Token, folded
+from memreplay.grading.tokens import same_token
+from memreplay.grading.vocabulary import DAY_NAMES
 
 _NOW: Final = re.compile(
     r"\b(?:now|(?:has|have) since|(?:has|have) been [^.;\n]{0,40}since|currently|these days|nowadays|at present"
-    r"|as of|since then|ahora|actualmente|hoy en dia)\b"
+    r"|as of|since (?!(?:he|she|it|they|you|i|we|the|there|that)\b)\w+|ahora|actualmente|hoy en dia)\b"
 )
 _CHANGED: Final = re.compile(
     r"\b(?:(?:changed|switched|moved|updated|upgraded|corrected|raised|increased|reduced|lowered|rescheduled"
@@ -47,30 +49,28 @@ _ASKS_ABOUT_THE_PAST: Final = re.compile(
 CORRECTS_ITSELF: Final = re.compile(
     r"(?:\b(?:no,? wait|wait,? no|(?:oh|hmm+|ah|uh),? wait|(?:hmm+|oh|ah|uh|wait|well|sorry|perdon),? no"
     r"|(?<!and )i mean|(?<=[.,;—–-] )(?:sorry|perdon|correction|correccion)|scratch that|make that|or rather|digo"
-    r"|mejor dicho|quiero decir|strike that|i got (?:that|it) wrong"
-    r"|(?:i )?(?:misspoke|mixed (?:that|it|them|those|this) up|misread (?:that|it|this))"
-    r"|my (?:mistake|bad|apologies)|apologies|edit(?=:)|on (?:re-?reading|closer inspection)"
-    r"|(?:looking|look|reading|checking) (?:again|closer|more closely|back)|hold on"
-    r"|me (?:he )?equivo[cq]\w+|rectifico|corrijo|miento"
-    r"|on (?:second thoughts?|reflection)|let me correct (?:that|myself))\b"
-    r"|(?:\.\.|…|[,;.?\n—–-])\s*(?:no,? )?actually(?:,|\s(?:it|no|that|make)\b))"
+    r"|mejor dicho|quiero decir|strike that|i got (?:that|it) wrong|(?:i )?(?:misspoke|mixed (?:that|it|them"
+    r"|those|this) up|misread (?:that|it|this))|my (?:mistake|bad|apologies)|apologies|edit(?=:)"
+    r"|on (?:re-?reading|closer inspection)|(?:looking|look|reading|checking) (?:again|closer|more closely|back)"
+    r"|hold on|me (?:he )?equivo[cq]\w+|rectifico|corrijo|miento|on (?:second thoughts?|reflection)"
+    r"|let me correct (?:that|myself))\b|(?:\.\.|…|[,;.?\n—–-])\s*(?:no,? )?actually(?:,|\s(?:it|no|that|make)\b))"
 )
 _REPLACES: Final = re.compile(
     r"\b(?:replac\w+|t(?:ook|akes|aking|aken) over (?:\w+ ){0,3}?from|succeed\w+|reemplazo a|sustituyo a"
-    r"|stepp\w+ in for)"
-    r"(?: \w+){0,2}\s*\Z"
+    r"|stepp\w+ in for)(?: \w+){0,2}\s*\Z"
 )
 _SWAPPED: Final = re.compile(
     r"\b(?:swapp|exchang|trad|replac|ditch|dropp|switch|sold|abandon|cambi|sustitu|reemplaz)\w*(?: \w+){0,2}\s*\Z"
 )
 _SWAPPED_FOR: Final = re.compile(r"(?: \w+)? (?:for|with|by|in favou?r of|por) \w")
-_LEFT: Final = re.compile(r"\W*(?:left|moved|retired|resigned|quit|stepped down|stopped|died|se jubilo|se fue)\b")
+_LEFT: Final = re.compile(
+    r"\W*(?:left|moved|retired|resigned|quit|stepped down|stopped|closed|shut|folded|broke|died|se jubilo|se fue)\b"
+)
 _SO_NOW: Final = re.compile(r"\b(?:so|now|these days|since then|ahora)\b")
 _WHEN: Final = re.compile(r"\b(?:when|after|because|since|once|cuando)(?: \w+){0,2}\s*\Z")
 _IN_BRACKETS: Final = re.compile(
     r"[(\[]\W*(?:it )?(?:was|were|previously|formerly|originally|before|earlier|old|ex|instead of|not|up from"
-    r"|down from"
-    r"|from|antes|era)\b[^()\[\]]*\Z"
+    r"|down from|from|antes|era)\b[^()\[\]]*\Z"
 )
 _UP_FROM: Final = re.compile(r"\b(?:up|down) from(?: \w+){0,2}\W*\Z")
 _ASKS_WHAT_WAS_REPLACED: Final = re.compile(
@@ -149,7 +149,7 @@ def _is_revised(match: Match, given: Sequence[Token], after: str) -> bool:
     " now 4"."""
     one = given[match.first]
     if one.kind == "word":
-        return False
+        return re.match(r"[^.;\n]{0,20}\b(?:but|pero)\b(?! (?:only|solo|just))", after) is not None
     alike = [
         token for token in given if (token.kind, token.extra) == (one.kind, one.extra) and token.value != one.value
     ]
@@ -163,9 +163,26 @@ _ANSWERS: Final = re.compile(
 )
 
 
+_CONCLUDES: Final = re.compile(
+    r"(?:\b(?:so|thus|therefore|hence|(?:that|which) (?:leaves|makes|gives)|por (?:lo )?tanto|asi que)\b|=)"
+    r"(?![^.\n]*\b(?:each|per|apiece|cada)\b)[^.\n]*"
+)
+
+
 def is_overruled(match: Match, given: Sequence[Token], reply: str) -> bool:
     """The reply states its conclusion later; what it says on the way there is not its answer."""
-    return _ANSWERS.search(folded(reply), given[match.last].end) is not None
+    plain, one = folded(reply), given[match.first]
+    end = given[match.last].end
+    if _ANSWERS.search(plain, end):
+        return True
+    is_day = one.text in DAY_NAMES
+    return any(
+        (token.text in DAY_NAMES if is_day else (token.kind, token.extra) == (one.kind, one.extra) != ("word", ""))
+        and not same_token(one, token)
+        for found in _CONCLUDES.finditer(plain, end)
+        for token in given
+        if found.start() <= token.start < found.end()
+    )
 
 
 _NEW_VERB: Final = re.compile(r"\b(?:and|y) (?=(?:is|are|am|has|have|now|es|son|esta|estan|ahora|soy|tiene)\b)")

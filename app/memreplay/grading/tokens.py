@@ -142,18 +142,12 @@ def _readings(date: Date) -> list[Date]:
 
 
 _DAYTIMES: Final[dict[tuple[str, ...], str]] = {
-    ("in", "the", "morning"): "am",
-    ("in", "the", "afternoon"): "pm",
-    ("in", "the", "evening"): "pm",
-    ("at", "night"): "pm",
-    ("am",): "am",
-    ("a", "m"): "am",
-    ("pm",): "pm",
-    ("p", "m"): "pm",
-    ("de", "la", "manana"): "am",
-    ("de", "la", "madrugada"): "am",
-    ("de", "la", "tarde"): "pm",
-    ("de", "la", "noche"): "pm",
+    tuple(words.split()): half
+    for half, spellings in {
+        "am": "in the morning/am/a m/de la manana/de la madrugada",
+        "pm": "in the afternoon/in the evening/at night/pm/p m/de la tarde/de la noche",
+    }.items()
+    for words in spellings.split("/")
 }
 
 
@@ -200,11 +194,8 @@ def _is_an_hour(found: Sequence[Token], index: int) -> bool:
 
 
 _NAMED_TIMES: Final = {
-    "noon": (12, 0),
-    "midday": (12, 0),
-    "mediodia": (12, 0),
-    "midnight": (0, 0),
-    "medianoche": (0, 0),
+    **dict.fromkeys(("noon", "midday", "mediodia"), (12, 0)),
+    **dict.fromkeys(("midnight", "medianoche"), (0, 0)),
 }
 _MAY_BEGIN_A_TIME: Final = frozenset({*_NAMED_TIMES, "half", "quarter"})
 

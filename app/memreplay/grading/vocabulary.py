@@ -137,6 +137,7 @@ SIDES: Final[dict[str, tuple[str, str]]] = {
             "weight": "weight weigh heavy pesa peso pesaba",
             "age": "age aged old edad",
         },
+        "order": {"before": "before antes", "after": "after afterwards despues"},
         "end": {"begin": "begin start open abre empieza", "end": "end finish close shut cierra termina acaba"},
         "travel": {
             "out": "leave depart fly departure sale",
@@ -163,19 +164,17 @@ CONVERSES: Final = tuple((one, other) for pair in _CONVERSE_PAIRS for one, other
 SAME_WORDS: Final[dict[str, str]] = {
     word: words.split()[0]
     for words in (
-        "bicycle bike/refrigerator fridge/gymnasium gym/mathematics maths math/telephone phone"
-        "/photograph photo/examination exam/laboratory lab/veterinarian vet/university uni"
-        "/vitamin vit/department dept/street st/apartment flat apt/avenue ave/road rd"
-        "/television tv telly/aeroplane airplane plane/advertisement advert ad/influenza flu"
-        "/grandmother grandma granny nana/grandfather grandpa grandad/mother mum mom mummy"
-        "/father dad daddy/javascript js/typescript ts/company firm/temperature temp/doctor dr"
-        "/professor prof/approximately approx/lorry truck/petrol gasoline/holiday vacation"
-        "/film movie/autumn fall/trousers pants/nappy diaper/torch flashlight/pavement sidewalk"
-        "/rubbish garbage trash/sofa couch/mobile cellphone/shop store/aubergine eggplant"
-        "/courgette zucchini/lift elevator/child kid/children kids/ill sick/purchase buy/repair fix"
-        "/begin start/car automobile/lawyer solicitor attorney/large big/house home"
-        "/colleague coworker/application app/repository repo/specification spec/configuration config"
-        "/administrator admin/reservation booking"
+        "bicycle bike/refrigerator fridge/gymnasium gym/mathematics maths math/telephone phone/photograph"
+        " photo/examination exam/laboratory lab/veterinarian vet/university uni/vitamin vit/department"
+        " dept/street st/apartment flat apt/avenue ave/road rd/television tv telly/aeroplane airplane"
+        " plane/advertisement advert ad/influenza flu/grandmother grandma granny nana/grandfather grandpa"
+        " grandad/mother mum mom mummy/father dad daddy/javascript js/typescript ts/company firm/temperature"
+        " temp/doctor dr/professor prof/approximately approx/lorry truck/petrol gasoline/holiday vacation/film"
+        " movie/autumn fall/trousers pants/nappy diaper/torch flashlight/pavement sidewalk/rubbish garbage"
+        " trash/sofa couch/mobile cellphone/shop store/aubergine eggplant/courgette zucchini/lift elevator/child"
+        " kid/children kids/ill sick/purchase buy/repair fix/begin start/car automobile/lawyer solicitor"
+        " attorney/large big/house home/colleague coworker/application app/repository repo/specification"
+        " spec/configuration config/administrator admin/reservation booking"
     ).split("/")
     for word in words.split()[1:]
 }
@@ -184,15 +183,13 @@ SAME_WORDS: Final[dict[str, str]] = {
 IRREGULAR_PASTS: Final[dict[str, str]] = dict(
     pair.split("/")
     for pair in (
-        "ate/eat became/become began/begin bought/buy brought/bring built/build came/come caught/catch chose/choose"
-        " beat/beat bent/bend broke/break did/do drank/drink drew/draw drove/drive fed/feed fell/fall"
-        " fought/fight flew/fly forgot/forget found/find gave/give got/get grew/grow"
-        " held/hold kept/keep knew/know led/lead left/leave lent/lend lost/lose made/make meant/mean"
-        " met/meet paid/pay"
+        "ate/eat became/become began/begin bought/buy brought/bring built/build came/come caught/catch"
+        " chose/choose beat/beat bent/bend broke/break did/do drank/drink drew/draw drove/drive fed/feed"
+        " fell/fall fought/fight flew/fly forgot/forget found/find gave/give got/get grew/grow held/hold"
+        " kept/keep knew/know led/lead left/leave lent/lend lost/lose made/make meant/mean met/meet paid/pay"
         " ran/run rode/ride said/say sang/sing sat/sit saw/see sent/send slept/sleep sold/sell spent/spend"
         " spoke/speak stole/steal stood/stand swam/swim taught/teach threw/throw told/tell took/take went/go"
-        " woke/wake"
-        " won/win wore/wear wrote/write"
+        " woke/wake won/win wore/wear wrote/write"
     ).split()
 )
 """Past forms of English verbs that a stemmer does not know."""
