@@ -261,8 +261,9 @@ def load_plugin(name: str) -> type:
     if name in _handed_over:
         given = _handed_over[name]
         return given if inspect.isclass(given) else type(given)
-    entry = announced().get(name)
-    spelled = _SPELLING.fullmatch(entry.value.partition("[")[0].strip() if entry else name)
+    spelled = _SPELLING.fullmatch(name)
+    if spelled is None and (entry := announced().get(name)) is not None:
+        spelled = _SPELLING.fullmatch(entry.value.partition("[")[0].strip())
     if spelled is None:
         raise PluginError(f"{name!r} is not a memory; expected package.module:Class")
     found = _attribute(name, _module(name, spelled["module"]), spelled["name"])

@@ -6,12 +6,15 @@ import gc
 import os
 import shutil
 import signal
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.stubs.own_machine import set_up
+from tests.stubs.launcher import Launcher
+from tests.stubs.own_machine import set_up, share_vectors
 
 # The same examples everywhere, and no clock: how fast a machine is decides no test.
 # ``--hypothesis-profile=default`` looks for new examples, and for more.
@@ -27,6 +30,9 @@ IN_MEMORY = Path("/dev/shm")
 ROOM_IN_MEMORY = 4 << 30
 """Bytes."""
 
+OBJECTS_BETWEEN_COLLECTIONS = 200_000
+"""Searches for garbage took a fifth of the time of a screen's tests; with fewer, a process holds 25 MB more."""
+
 
 # A shell ignores SIGINT and SIGQUIT in what it starts in the background, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -37,26 +43,52 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 def pytest_configure(config: pytest.Config) -> None:
     """Temporary folders in memory, where there is room: on a disk, tests wait most for recordings to be on it.
 
-    Benchmarks measure what users have, which is a disk.
+    Benchmarks measure what users have, which is a disk, and a Python that looks for garbage as it does for users.
     """
-    measured = any("benchmarks" in argument for argument in config.args)
-    if not measured and IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > ROOM_IN_MEMORY:
+    if _measures(config):
+        return
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS, 5, 5)
+    if IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > ROOM_IN_MEMORY:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """What was imported stays to the end: Python need not go through all of it again in search of garbage."""
-    if any("benchmarks" in item.path.parts for item in session.items):
-        return
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(5_000, 10, 10)
+    if not _measures(session.config):
+        gc.collect()
+        gc.freeze()
+
+
+def _measures(config: pytest.Config) -> bool:
+    """Whether benchmarks are run."""
+    return any("benchmarks" in argument for argument in config.args)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _vectors_of_all_tests(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Tests in other processes of this session find them too, and so do the processes that tests start."""
+    own = tmp_path_factory.getbasetemp()
+    if not _measures(pytestconfig):
+        share_vectors((own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "vectors.sqlite3")
+
+
+_number = count()
 
 
 @pytest.fixture(autouse=True)
-def _a_machine_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Caches, config and data in the test's own folder; no setting of the user's environment."""
-    set_up(monkeypatch, tmp_path)
+def _a_machine_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Caches, config and data of the test's own; no setting of the user's environment.
+
+    Not in ``tmp_path``: most tests need none, and to make one takes milliseconds where there are thousands.
+    """
+    set_up(monkeypatch, tmp_path_factory.getbasetemp() / "machines" / str(next(_number)))
+
+
+@pytest.fixture(scope="session")
+def launcher() -> Iterator[Launcher]:
+    """What is slow to import is imported once for all tests."""
+    with Launcher() as started:
+        yield started
 
 
 @pytest.fixture

@@ -243,10 +243,15 @@ def command_line(values: Mapping[str, Any]) -> list[str]:
 
 
 @cache
+def types(*, annotated: bool = False) -> Mapping[str, Any]:
+    """The type of each setting; annotated, with its bounds and its flag."""
+    return get_type_hints(Settings, include_extras=annotated)
+
+
+@cache
 def flags() -> dict[str, Flag]:
     """The flag of each setting that has one, in the order of declaration."""
-    hints = get_type_hints(Settings, include_extras=True).items()
-    marks = {name: getattr(hint, "__metadata__", ()) for name, hint in hints}
+    marks = {name: getattr(hint, "__metadata__", ()) for name, hint in types(annotated=True).items()}
     return {name: mark for name, found in marks.items() for mark in found if isinstance(mark, Flag)}
 
 
@@ -322,9 +327,8 @@ def _validated(name: str, value: Any, file: Path | None = None) -> Any:
 
     place = name
     try:
-        hint: Any = get_type_hints(Settings, include_extras=True)[name]
-        parsed = TypeAdapter(hint, config=ConfigDict(allow_inf_nan=False)).validate_python(_parsed(name, value))
-        return _checked(name, parsed)
+        kind = TypeAdapter(types(annotated=True)[name], config=ConfigDict(allow_inf_nan=False))
+        return _checked(name, kind.validate_python(_parsed(name, value)))
     except ValidationError as error:
         first = error.errors()[0]
         place, problem = ".".join(map(str, (name, *first["loc"]))), first["msg"]
@@ -338,7 +342,7 @@ def _parsed(name: str, value: Any) -> Any:
     """The value of a setting that environment variables spell as text."""
     if not isinstance(value, str):
         return value
-    if get_type_hints(Settings)[name] == Names:
+    if types()[name] == Names:
         return tuple(part.strip() for part in value.split(",") if part.strip())
     if name == "keys":
         try:

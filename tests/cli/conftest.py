@@ -1,15 +1,15 @@
-"""Runs the command line in this process, as a shell would, or in processes that can be killed."""
+"""Runs the command line in this process, as a shell would."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.stubs.in_process import exit_code
-from tests.stubs.launcher import Launcher
+from tests.stubs.memory import WordEmbedder
 from tests.stubs.tests_to_run import small_definitions
 
 
@@ -33,11 +33,10 @@ def run_cli(capsys: pytest.CaptureFixture[str]) -> RunCli:
     return run
 
 
-@pytest.fixture(scope="session")
-def launcher() -> Iterator[Launcher]:
-    """What is slow to import is imported once for all tests."""
-    with Launcher() as started:
-        yield started
+@pytest.fixture
+def embedded_by_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For hundreds of long texts in which the model, which needs seconds for them, is not what is tested."""
+    monkeypatch.setattr("memreplay.runtime.embedders.MiniLMEmbedder", WordEmbedder)
 
 
 @pytest.fixture

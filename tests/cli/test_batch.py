@@ -185,6 +185,7 @@ def test_replies_of_an_earlier_run_are_reused_unless_refused(run_cli: RunCli, tm
     assert reused("third", "--no-cache") == {False}
 
 
+@pytest.mark.usefixtures("embedded_by_words")
 def test_real_questions_over_long_conversations(run_cli: RunCli, shared_data: Path, tmp_path: Path) -> None:
     output = tmp_path / "results.json"
     ran = run_cli(

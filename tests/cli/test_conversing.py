@@ -132,6 +132,7 @@ def test_conversations_and_tests_can_share_a_run(run_cli: RunCli, tmp_path: Path
 
 
 @pytest.mark.shared_data
+@pytest.mark.usefixtures("embedded_by_words")
 def test_the_published_definitions_run_to_their_end(run_cli: RunCli, shared_data: Path, tmp_path: Path) -> None:
     output = tmp_path / "results.json"
     ran = run_cli(

@@ -161,7 +161,11 @@ def test_a_disk_that_is_full_leaves_no_half_written_results(recording: Path, lau
     assert launcher.run(log, "report", recording, "--output", output, largest_file=4096) == 5
     assert log.read_text() == f"memreplay: --output {output}: cannot be written: File too large\n"
     assert output.read_text() == "of an earlier run"
-    assert sorted(path.name for path in recording.parent.iterdir()) == ["log", "out.json", "run.json"]
+    assert sorted(path.name for path in recording.parent.iterdir()) == [
+        "log",
+        "out.json",
+        "run.json",
+    ]
 
 
 @pytest.mark.parametrize("make", [_fifo, _circle])

@@ -1,6 +1,6 @@
-"""The command line, in this process and in processes that can be killed, and the app."""
+"""The command line in this process, and the app."""
 
-from tests.cli.conftest import launcher, run_cli
+from tests.cli.conftest import run_cli
 from tests.tui.conftest import _garbage_of_other_tests_is_left_alone, launch
 
-__all__ = ["_garbage_of_other_tests_is_left_alone", "launch", "launcher", "run_cli"]
+__all__ = ["_garbage_of_other_tests_is_left_alone", "launch", "run_cli"]

@@ -17,6 +17,7 @@ from urllib.parse import quote
 import pytest
 
 from memreplay.batch.writers import RENDERERS
+from memreplay.paths import cache_folder
 from tests.cli.conftest import RunCli
 from tests.conftest import REPOSITORY
 
@@ -79,8 +80,10 @@ def _shapes(secret: str) -> set[bytes]:
 
 
 def _leaks(folder: Path, said: str, secrets: dict[str, str]) -> list[str]:
-    """Where a secret stands: in a file of the folder, whatever it is, or in what was printed."""
-    places = {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    """Where a secret stands: in a file of the folder or of the machine, whatever it is, or in what was printed."""
+    machine = Path(os.environ["XDG_CACHE_HOME"]).parent
+    files = (path for below in (folder, machine) for path in below.rglob("*") if path.is_file())
+    places = {str(path): path.read_bytes() for path in files}
     places["printed"] = said.encode("utf-8", "surrogatepass")
     return [
         f"{name} in {place}"
@@ -133,6 +136,7 @@ def test_no_artefact_holds_a_key(
     for name in ("report.html", "replay.html", "replay.cast"):
         assert (tmp_path / name).exists(), f"{name} is among what is searched"
     secrets = {**SECRETS, "redis password": REDIS_PASSWORD, "redis password, decoded": "redis/pass-word"}
+    assert (cache_folder() / "replies.sqlite3").exists(), "the cache is among what is searched"
     assert _leaks(tmp_path, said, secrets) == []
 
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from memory_backends.retrieval.embedding import CachedEmbedder, MiniLMEmbedder
+from memory_backends.base import TextEmbedder
+from memory_backends.retrieval.embedding import MiniLMEmbedder
+from memreplay.paths import cache_folder
+from memreplay.runtime.embedders import VECTORS
 
 _OF_THE_USER = (
     "NO_COLOR", "TEXTUAL_THEME", "FORCE_COLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES",
@@ -17,8 +22,18 @@ _OF_THE_USER = (
 )  # fmt: skip
 """Variables that change what is printed, or where a model is looked for."""
 
+_one_embedder = cache(MiniLMEmbedder)
 
-def set_up(patch: pytest.MonkeyPatch, folder: Path) -> None:
+_shared_vectors: Path | None = None
+
+
+def share_vectors(path: Path) -> None:
+    """Let every machine of this session keep its vectors in one file, so that a text is embedded once."""
+    global _shared_vectors
+    _shared_vectors = path
+
+
+def set_up(patch: pytest.MonkeyPatch, folder: Path, embedder: Callable[[], TextEmbedder] = _one_embedder) -> None:
     """Caches, config and data in the folder, and the model that embeds loaded once for all that is run."""
     for name in list(os.environ):
         begins, ends = name.startswith("MEMREPLAY_"), name.casefold().endswith(("_api_key", "_proxy"))
@@ -29,10 +44,8 @@ def set_up(patch: pytest.MonkeyPatch, folder: Path) -> None:
     time.tzset()
     for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         patch.setenv(name, str(folder / name.lower()))
-    patch.setattr("memreplay.runtime.embedders.MiniLMEmbedder", _one_embedder)
-
-
-@cache
-def _one_embedder() -> CachedEmbedder:
-    """It gives each text its vector once: as the cache on disk would, that every test has to itself."""
-    return CachedEmbedder(MiniLMEmbedder())
+    patch.setattr("memreplay.runtime.embedders.MiniLMEmbedder", embedder)
+    if _shared_vectors is not None:
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            (cache_folder() / VECTORS).symlink_to(_shared_vectors)

@@ -92,11 +92,11 @@ async def test_the_palette_offers_every_action_of_the_screen_once(recorded: Laun
         assert [title for title, count in titles.items() if count > 1] == []
 
 
-@pytest.mark.parametrize("word", ["diff", "results", "breakpoint", "zoom", "theme", "find", "duel", "note"])
-async def test_the_palette_finds_what_people_type(word: str, recorded: Launch) -> None:
+async def test_the_palette_finds_what_people_type(recorded: Launch) -> None:
     async with open_replay(recorded) as pilot:
         titles = [command.title.casefold() for command in pilot.app.get_system_commands(pilot.app.screen)]
-        assert any(word in title for title in titles)
+        for word in ("diff", "results", "breakpoint", "zoom", "theme", "find", "duel", "note"):
+            assert any(word in title for title in titles), word
 
 
 async def test_help_begins_with_the_legend_and_the_keys_of_the_screen_and_is_searched(recorded: Launch) -> None:

@@ -21,6 +21,7 @@ from memreplay.tui.screens.results import ResultsScreen
 from memreplay.tui.screens.why import WhyScreen
 from memreplay.tui.widgets.lines_view import LinesView
 from tests.stubs.in_process import made_in
+from tests.stubs.memory import WordEmbedder
 from tests.tui.conftest import open_replay, replay_of, until
 
 MARKUP = "[@click=app.quit]bye[/]"
@@ -33,7 +34,8 @@ JOINERS = "\u200b\u200c\u200d\u00ad\ufeff"
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The shipped hostile conversation, played to the three architectures."""
     folder = tmp_path_factory.mktemp("hostile")
-    made_in(folder, "--batch", "--dataset", "edge-hostile", "--perceive", "--recording", "hostile.sqlite3")
+    asked = ("--dataset", "edge-hostile", "--perceive", "--recording", "hostile.sqlite3")
+    made_in(folder, "--batch", *asked, embedder=WordEmbedder)
     return folder / "hostile.sqlite3"
 
 

@@ -143,19 +143,20 @@ async def test_as_many_architectures_as_there_is_room_for(recorded: Launch, widt
         assert shown_panels(screen) == expected_panels(screen)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (100, 30), (120, 36), (160, 45), (200, 60)])
-async def test_nothing_lies_over_another_or_beyond_the_edge(recorded: Launch, size: tuple[int, int]) -> None:
-    async with open_replay(recorded, size) as pilot:
+async def test_nothing_lies_over_another_or_beyond_the_edge(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
         screen = replay_of(pilot)
         screen.move_to(8)
-        await pilot.pause()
-        views = [view for view in screen.query(LinesView) if view.region.area]
-        for view in views:
-            assert screen.region.contains_region(view.region)
-            assert view.scrollable_content_region.height >= 1
-        for index, view in enumerate(views):
-            for other in views[index + 1 :]:
-                assert not view.region.overlaps(other.region)
+        for size in ((80, 24), (100, 30), (120, 36), (160, 45), (200, 60)):
+            await pilot.resize_terminal(*size)
+            await until(pilot, lambda size=size: screen.region.size == size)
+            views = [view for view in screen.query(LinesView) if view.region.area]
+            for view in views:
+                assert screen.region.contains_region(view.region)
+                assert view.scrollable_content_region.height >= 1
+            for index, view in enumerate(views):
+                for other in views[index + 1 :]:
+                    assert not view.region.overlaps(other.region)
 
 
 async def test_a_click_on_a_turn_goes_there_and_one_on_a_tab_shows_it(recorded: Launch) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_origin
 
 import typer
 
 from memreplay.errors import UsageError
 from memreplay.scoring import SHOWN, Shown
-from memreplay.settings import Names, Settings, flags
+from memreplay.settings import Names, Settings, flags, types
 
 GivenSettings = dict[str, Any]
 """The settings that were given as flags, for :func:`memreplay.settings.read_settings`; None for the others."""
@@ -68,7 +68,7 @@ def _shown(default: object) -> str:
 
 
 def _parameter(name: str) -> Parameter:
-    kind: Any = get_type_hints(Settings)[name]
+    kind: Any = types()[name]
     default: Any = None
     if kind is bool:
         default = False

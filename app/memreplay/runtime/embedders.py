@@ -15,6 +15,9 @@ from memreplay.paths import cache_folder
 EMBEDDED = "minilm"
 """The bundled embedder."""
 
+VECTORS = "vectors.sqlite3"
+"""The cache of vectors, in the folder of caches."""
+
 FORMS = f"{EMBEDDED}, fastembed:NAME, litellm:NAME"
 
 _MADE_BY_NAME: Mapping[str, Callable[[str, str | None], TextEmbedder]] = {
@@ -42,7 +45,7 @@ def plain_embedder(spec: str, api_base: str | None) -> TextEmbedder:
 
 def stored_embedder(spec: str, api_base: str | None) -> StoredEmbedder:
     """:func:`plain_embedder` with its vectors cached on disk."""
-    return StoredEmbedder(plain_embedder(spec, api_base), cache_folder() / "vectors.sqlite3")
+    return StoredEmbedder(plain_embedder(spec, api_base), cache_folder() / VECTORS)
 
 
 def ensure_embedder_answers(spec: str, embedder: TextEmbedder, api_base: str | None) -> None:

@@ -197,7 +197,7 @@ class TestServer:
         with pytest.raises(BackendError, match="vectors of 8 dimensions"):
             await KnowledgeStore(connection, MemoryTrace(), THEIRS, 8).open_collection(NOTES)
 
-    @pytest.mark.filterwarnings("error")
+    @pytest.mark.filterwarnings("error:Api key is used with an insecure connection")
     async def test_the_key_is_sent_and_never_shown(self):
         with qdrant_server(api_key="s3cret") as server:
             await QdrantConnection.to(server.url, api_key="s3cret").check()
