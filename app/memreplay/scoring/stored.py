@@ -1,9 +1,10 @@
 """What a memory held when it was asked: its items, folded from the recorded store commands and decisions.
 
 An item is a Qdrant point, a stretch of a log, or a record inside a JSON state: whatever a memory stored as one
-thing. Its text is every string and number in it, whatever the fields are called, so that memories of any make are
-read alike. An item is linked to the turns that it names as its sources, else to the turns that were being observed
-when it was written. Working state (an agent's scratchpad and staged candidates) is not memory and holds no items.
+thing. Its text is every string in it, whatever the fields are called, so that memories of any make are read alike,
+and every number, unless these are scores beside a sentence. An item is linked to the turns that it names as its
+sources, else to the turns that were being observed when it was written. Working state (an agent's scratchpad and
+staged candidates) is not memory and holds no items.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from memory_backends.stores.trace import (
 from memreplay.conversations.models import Conversation
 from memreplay.engine.events import ConversationOpened, Observed, PromotionDecided, ReplayEvent, StoreOperated
 from memreplay.scoring.holding import Piece
-from memreplay.scoring.stored_items import NO_WORDS, Item, State, Supersession, leaves_of, replaced
+from memreplay.scoring.stored_items import NO_WORDS, Item, State, Supersession, replaced, text_of
 from memreplay.text import normalised
 from memreplay.timeline.timeline import Answer
 
@@ -230,7 +231,7 @@ class StoredMemory:
         value = payload.get("value")
         if isinstance(value, str):
             self._values[place] = value
-        text = "\n".join(leaves_of(payload))
+        text = text_of(payload)
         if before is not None and not before.removed:
             self._rewritten(before, text, since, at)
         self._points[place] = Item(

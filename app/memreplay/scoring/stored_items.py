@@ -245,17 +245,30 @@ def leaves_with_paths(value: Any, path: Path = (), name: str = "") -> Iterator[t
             pass
 
 
-def leaves_of(value: Any) -> Iterator[str]:
-    """Every text and number in a JSON value."""
+def text_of(payload: Any) -> str:
+    """What a stored point says, a line for each text in it.
+
+    Beside a sentence, bare numbers are scores and counters of it; without one they are what is known.
+    """
+    leaves = list(_values_in(payload))
+    has_sentence = any(isinstance(leaf, str) and len(leaf.split()) >= _PHRASE for leaf in leaves)
+    return "\n".join(str(leaf) for leaf in leaves if isinstance(leaf, str) or not has_sentence)
+
+
+_PHRASE = 3
+"""Words from which on a text says something of somebody."""
+
+
+def _values_in(value: Any) -> Iterator[str | int | float]:
     match value:
         case Mapping():
             for inner in value.values():
-                yield from leaves_of(inner)
+                yield from _values_in(inner)
         case list() | tuple():
             for inner in value:
-                yield from leaves_of(inner)
+                yield from _values_in(inner)
         case str() | int() | float() if _says_something(value):
-            yield str(value)
+            yield value
         case _:
             pass
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from memory_backends.base import Hit
+from memory_backends.stores.trace import MemoryOperation, StoredPoint, UpsertChange
 from memreplay.conversations.models import Turn
+from memreplay.engine.events import Observed, QuestionAsked, StoreOperated
 from memreplay.scoring.holding import Answerable, Piece
+from memreplay.scoring.stored import StoredMemory
+from memreplay.timeline.timeline import Answer
 from tests.unit.scoring.planted import question
 
 SOMETHING_ELSE = [
@@ -103,3 +108,38 @@ def test_a_text_made_from_a_turn_has_to_say_what_the_turn_says_of_the_answer(
     turns = {"1": Turn(id="1", number=1, session=1, role="user", speaker=None, text=said)}
     answerable = Answerable(question(text, expected=expected, evidence=("1",)), turns)
     assert answerable.part_held_by("1", [Piece(distilled, frozenset(["1"]))]) is holds
+
+
+@pytest.mark.parametrize(
+    ("payload", "holds"),
+    [
+        ({"memory": "The user's dog sleeps a lot", "score": 1.0, "uses": 1}, False),
+        ({"memory": "The user has one dog", "score": 0.5}, True),
+        ({"dogs": 1}, True),
+    ],
+)
+def test_a_score_beside_a_stored_sentence_is_no_answer(payload: dict[str, object], holds: bool) -> None:
+    answerable = Answerable(question("How many dogs?", expected="one", evidence=("1",)), TURNS)
+    assert answerable.held_by(stored(payload).stored) is holds
+
+
+def test_a_hit_of_several_facts_does_not_say_where_one_comes_from_that_names_its_turns() -> None:
+    hit = Hit(id="p", store="qdrant", place="facts", rank=1, score=1.0, text="Two facts", sources=("1", "7"))
+    asked = QuestionAsked(
+        **OF, model="m", question_id="q", hits=(hit,), cut=(), context_tokens=2, prompt=(), recall_ms=1.0
+    )
+    for payload, turns in (({"memory": "One fact", "sources": ["1"]}, {"1"}), ({"memory": "One fact"}, {"1", "7"})):
+        memory = stored(payload)
+        memory.name_sources("plugin", [Answer(asked=asked)])
+        assert {turn for item in memory.items for turn in item.turns} == turns
+
+
+OF = {"conversation": "c", "turn": 1, "backend": "plugin"}
+
+
+def stored(payload: dict[str, object]) -> StoredMemory:
+    """A memory that has heard turn 1 and made one point of it."""
+    point = UpsertChange(points=(StoredPoint(id="p", payload=payload),))
+    place = {"store": "qdrant", "command": "upsert", "key": "facts", "actor": "plugin"}
+    operation = MemoryOperation(**place, phase="observe", turns=("1",), change=point, ms=0.0)
+    return StoredMemory([Observed(**OF, ms=1.0, turns=("1",)), StoreOperated(**OF, operation=operation)])
