@@ -122,6 +122,8 @@ async def test_a_distillate_in_the_prompt_that_did_not_help_was_distilled_away()
 async def test_closed_book_has_no_stage_at_which_it_could_lose_anything() -> None:
     assert (await attributed(PURPLE, "closed_book")).label is None
     assert (await attributed(GREEN, "closed_book")).label is None
+    failed = await attributed(Reply(text=None, error="timed out"), "closed_book")
+    assert (failed.label, failed.detail) == (None, "timed out")
 
 
 async def test_what_is_stored_and_not_among_the_hits_was_not_retrieved() -> None:

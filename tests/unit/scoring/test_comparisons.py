@@ -45,6 +45,11 @@ def test_below_ten_conversations_it_is_mcnemar_and_no_claim_beyond_them() -> Non
     )
 
 
+def test_tests_are_called_so() -> None:
+    (found,) = compare_pairs([replace(pair((1, True, False), (1, True, True)), asked="test")])
+    assert "hybrid is ahead of rag on these 2 tests by 50.0 points" in found.words
+
+
 def test_from_ten_conversations_on_it_is_the_sign_flip_over_them() -> None:
     found = compared(*[(conversation, True, False) for conversation in range(10)])
     assert (found.test, found.p_value, found.significant) == ("sign_flip_exact", pytest.approx(2 / 2**10), True)

@@ -287,6 +287,11 @@ def test_where_memory_failed_no_model_was_asked_and_nothing_was_paid() -> None:
     assert results_of(failed, row(question, reply("3"), hit(1, "t1"))).backends["rag"].cost_usd == 0.01
 
 
+def test_what_is_small_is_written_with_its_digits_and_not_as_0() -> None:
+    data = as_json(row(recall(), reply("Ida and Bo", cost_usd=1.23456789e-9)))
+    assert data["questions"][0]["cost_usd"] == 1.23457e-9
+
+
 def test_the_file_is_the_same_every_time_with_six_decimals_and_text_as_it_is() -> None:
     rows = [row(recall(expected="Núñez [b]", expected_entities=()), reply("Núñez [b]", cost_usd=1 / 3))]
     text = results_of(*rows).to_json()
