@@ -100,10 +100,7 @@ def _cutoffs(results: Results) -> list[str]:
 
 
 def failure_columns(results: Results) -> Columns:
-    """The number of answers with each label, in order of attribution, without labels that no answer has.
-
-    Empty for closed_book: it has no memory that could lose anything.
-    """
+    """The number of answers with each label that any has, in order of attribution; none for closed_book."""
     present = [label for label in LABELS if any(label in each.failures for each in results.backends.values())]
     return {
         label.replace("_", " "): {
