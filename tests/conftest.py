@@ -79,7 +79,7 @@ _number = count()
 def _a_machine_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Caches, config and data of the test's own; no setting of the user's environment.
 
-    Not in ``tmp_path``: most tests need none, and to make one takes milliseconds where there are thousands.
+    Not in ``tmp_path``: most tests need none, and to make one takes a millisecond where there are thousands.
     """
     set_up(monkeypatch, tmp_path_factory.getbasetemp() / "machines" / str(next(_number)))
 

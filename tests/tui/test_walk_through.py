@@ -22,19 +22,20 @@ SECTION = re.search(r"^## Finding a memory bug\n(.*?)^## ", (REPOSITORY / "READM
 NO_SECTION = "the README has no walk-through"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def walk() -> str:
     assert SECTION is not None, NO_SECTION
     return SECTION.group(1)
 
 
-@pytest.fixture
-def bug(walk: str, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def bug(walk: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The recording that the command of the walk-through makes."""
     command = re.search(r"^\$ memreplay (.*)$", walk, re.MULTILINE)
     assert command is not None
-    made_in(tmp_path, *shlex.split(command.group(1)))
-    return tmp_path / "bug.sqlite3"
+    folder = tmp_path_factory.mktemp("walk")
+    made_in(folder, *shlex.split(command.group(1)))
+    return folder / "bug.sqlite3"
 
 
 def test_the_table_shows_the_verdicts_of_the_run(walk: str, bug: Path) -> None:

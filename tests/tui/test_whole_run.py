@@ -11,6 +11,7 @@ from textual.widgets import OptionList
 from memreplay.engine.events import AnswerScored
 from memreplay.grading import RetrievalScore, Score
 from memreplay.scoring.aggregates import group_of, headline_of
+from memreplay.scoring.holding import Answerable
 from memreplay.scoring.rows import question_row
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.launch import Launch
@@ -143,7 +144,7 @@ def test_scores_count_every_repeat_as_the_results_of_the_run_do() -> None:
         repeated.append(again)
     played = Timeline(known, repeated)
     matrix = Matrix(AnswersTable.until(played, played.reached))
-    by_id = {question.id: question for question in known.questions}
+    by_id = {question.id: Answerable(question, known.turns_by_id) for question in known.questions}
     for system in matrix.table.systems:
         rows = [
             question_row(by_id[one.asked.question_id], known, one.asked, one.received, one.scored)
