@@ -17,6 +17,7 @@ from memory_backends.hybrid.rules.corrections import (
     value_put_right,
     value_taken_back,
 )
+from memory_backends.hybrid.rules.figures import figures_in
 from memory_backends.hybrid.rules.matching import (
     ADVICE,
     NAMING,
@@ -30,7 +31,7 @@ from memory_backends.hybrid.rules.matching import (
     slot_part,
 )
 from memory_backends.hybrid.rules.pattern import clean_value
-from memory_backends.hybrid.rules.statements import CHANGE, RETRACTION
+from memory_backends.hybrid.rules.statements import CHANGE, CLAIMS, RETRACTION
 from memory_backends.retrieval.keyword import terms_of
 from memory_backends.stores.trace import Frozen
 from memory_backends.text import numbers_in, sentences_of
@@ -51,6 +52,9 @@ LONGEST_QUESTION = 160
 
 HEDGED = 0.7
 """What certainty is multiplied by when the speaker is not sure."""
+
+LEAST_TOLD = 1.5
+"""New words that a statement without a precise value has to tell."""
 
 MOST_ADVICE = 3
 """Most candidates of one message of an assistant."""
@@ -120,15 +124,11 @@ class Heard:
     def mark(self, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
         """The candidates, each with how much it tells.
 
-        A word tells the less the oftener it was heard: 1, 1/2, 1/3 … of a new word. What has a slot, corrects or
-        changes something tells enough in itself.
+        A word tells the less the oftener it was heard: 1, 1/2, 1/3 … of a new word. A statement without a precise
+        value has to tell as much as several new words, and nothing if it only says that something was wrong. What
+        has a slot, corrects or changes something tells enough in itself.
         """
-        return tuple(
-            candidate.model_copy(update={"news": min(self._news_of(candidate), 1.0)})
-            if candidate.slot is None and candidate.revises in ("none", "hinted") and not candidate.is_correction
-            else candidate
-            for candidate in candidates
-        )
+        return tuple(candidate.model_copy(update={"news": self._news_of(candidate)}) for candidate in candidates)
 
     def hear(self, exchange: Exchange) -> None:
         """Remember what an exchange told."""
@@ -138,7 +138,14 @@ class Heard:
 
     def _news_of(self, candidate: Candidate) -> float:
         said = candidate.content.removeprefix(f"{candidate.said_by}: ")
-        return round(sum(1 / (1 + self._times[told]) for told in _told_in(said)), 4)
+        is_vague = candidate.rule in CLAIMS and not figures_in(said)
+        if is_vague and revision_in(said) == "corrected":
+            return 0.0
+        revises = candidate.is_correction or candidate.revises not in ("none", "hinted")
+        if candidate.slot is not None or (revises and not is_vague):
+            return 1.0
+        told = sum(1 / (1 + self._times[told]) for told in _told_in(said))
+        return round(min(told / (LEAST_TOLD if is_vague else 1), 1.0), 4)
 
 
 def _told_in(text: str) -> frozenset[str]:
@@ -186,7 +193,7 @@ def _of_message(message: Message, present: frozenset[str], asked: str) -> Iterat
         heading = sentence if is_heading(sentence) else heading
         said_before.append(sentence)
         corrects = is_correction(sentence) or taken_back is not None
-        near = [*sentences[max(0, place - REACH) : place], *sentences[place + 1 : place + 1 + REACH]]
+        before, after = sentences[max(0, place - REACH) : place], sentences[place + 1 : place + 1 + REACH]
         has_slot = instructs = False
         for rule, slot, value in _in_order(matches_in(sentence, who, rules), taken_back):
             if rule.slot is None and (has_slot or (is_short and content == sentence)):
@@ -198,7 +205,7 @@ def _of_message(message: Message, present: frozenset[str], asked: str) -> Iterat
                 continue
             if rule.name == "correction" and not corrects:
                 continue
-            if rule.name == CHANGE and revision_in(sentence) not in ("changed", "corrected"):
+            if rule.name == CHANGE and revision_in(sentence) in ("none", "hinted"):
                 continue
             if rule.kind == "instruction" and (not to_assistant or instructs):
                 continue
@@ -223,8 +230,8 @@ def _of_message(message: Message, present: frozenset[str], asked: str) -> Iterat
                 impact=rule.impact,
                 is_correction=corrects,
                 taken_back=taken_back,
-                revises=revision_in(sentence, near),
-                context=" ".join(near),
+                revises=revision_in(sentence, before, after),
+                context=" ".join((*before, *after)),
                 sources=(message.turn_id,),
                 turn_number=message.turn_number,
                 said_at=message.said_at,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from memory_backends.base import Clock, Namespace, TextEmbedder
 from memory_backends.hybrid.candidates import Candidate
-from memory_backends.hybrid.known_facts import Ended, KnownFacts
+from memory_backends.hybrid.known_facts import KnownFacts
 from memory_backends.hybrid.planner import PlannerAgent, staged_candidates
 from memory_backends.hybrid.rules.matching import is_of_a_kind, same_value, says_no_more
 from memory_backends.hybrid.workspace import SharedWorkspace
@@ -169,9 +169,10 @@ class ConsolidationAgent:
         )
         if not known and candidate.slot is None:
             same = await self._duplicate(candidate, vector)
-        ended: Ended | None = None
+        ended, rest = [replaced] if replaced is not None else [], None
         if same is None and replaced is None:
-            replaced, ended = await self._ended_by(candidate, vector)
+            ended, rest = await self._ended_by(candidate, vector)
+            replaced = next(iter(ended), None)
             if candidate.slot is None and replaced is not None and _puts_right(candidate, replaced):
                 candidate = candidate.model_copy(update={"slot": replaced.slot})
         if not self._options.keeps("supersession"):
@@ -184,12 +185,12 @@ class ConsolidationAgent:
         await self._write(candidate, factors, vector, id_)
         if replaced is None:
             return _decision(candidate, factors, "ADD", "it was not known", knowledge_id=id_)
-        if ended is not None and ended.rest is not None:
-            await self._write_rest(replaced, ended.rest)
+        if rest is not None:
+            await self._write_rest(replaced, rest)
         over = {"valid_to": iso_utc(candidate.said_at or self._clock()), "superseded_by": id_}
-        for ended_id in ended.ids if ended is not None else (replaced.id,):
-            await self._knowledge.change_payload(KNOWLEDGE_COLLECTION, ended_id, over)
-            self._facts.end(ended_id)
+        for fact in ended:
+            await self._knowledge.change_payload(KNOWLEDGE_COLLECTION, fact.id, over)
+            self._facts.end(fact.id)
         why = f"it {'corrects' if candidate.is_correction else 'takes the place of'} {replaced.value!r}"
         return _decision(candidate, factors, "UPDATE", why, knowledge_id=id_, superseded_id=replaced.id)
 
@@ -217,14 +218,17 @@ class ConsolidationAgent:
 
     async def _ended_by(
         self, candidate: Candidate, vector: NDArray[np.float32]
-    ) -> tuple[KnowledgeDocument | None, Ended | None]:
-        """The current fact that the candidate ends: whose slot holds what it takes back, or of the same matter."""
+    ) -> tuple[list[KnowledgeDocument], str | None]:
+        """The current facts that the candidate ends, and what else their sentence says.
+
+        It ends the fact whose slot holds what it takes back, else what it is most like.
+        """
         if candidate.taken_back:
             for fact in await self._held(list(self._current.values())):
                 if fact.superseded_by is None and _puts_right(candidate, fact):
-                    return fact, None
+                    return [fact], None
         ended = self._facts.ended_by(candidate, vector)
-        return (None, None) if ended is None else ((await self._held(ended.ids[:1]))[0], ended)
+        return ([], None) if ended is None else (await self._held(ended.ids), ended.rest)
 
     async def _write_rest(self, fact: KnowledgeDocument, rest: str) -> None:
         """Write what else the sentence of a fact says that ends: it holds as before."""

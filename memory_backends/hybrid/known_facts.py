@@ -53,11 +53,21 @@ LEAST_NEXT = 0.4
 the next is at least: a conversation that has just begun has few facts to choose from."""
 
 LEAD_WEIGHT = 12.0
-NAMED_WEIGHT = 3.0
 SHARE_WEIGHT = 1.2
-SAYS: dict[Revision, float] = {"none": -0.5, "hinted": 0.7, "changed": 2.5, "corrected": 2.2}
+MOST_SHARE = 0.6
+NAMED_WEIGHT = 3.0
+SAYS: dict[Revision, float] = {"none": -1.0, "hinted": 0.7, "changed": 2.5, "dropped": 2.5, "corrected": 2.2}
 ENOUGH = 6.5
-"""Weights of the evidence that a statement ends a fact, each value that may be replaced counting 1 to 3."""
+"""Weights of the evidence that a statement ends a fact: the lead, the share of its words that the fact has, the old
+value if it names it, what it says of earlier statements, and how surely its value may replace one (0 to 3)."""
+
+GIVEN_UP = 2.0
+TELLING = 0.7
+"""What counts for a value where a statement gives something up, and the weight of a word that one fact alone has,
+which both must then share."""
+
+DENIED = 0.5
+"""Share of a fact's words that a denial of it has."""
 
 _IN_ANY_MATTER = frozenset(
     term
@@ -207,7 +217,7 @@ class KnownFacts:
         return Ended((ended.id, *fellows), self._rest_of(ended, candidate, new))
 
     def _rest_of(self, fact: _Known, candidate: Candidate, new: _Known) -> str | None:
-        """The sentence of a fact without the clause that a candidate ends; None where nothing else is told."""
+        """The sentence of a fact without the clause that a candidate ends; None where it tells nothing else."""
         clauses = [match[0] for match in _CLAUSE.finditer(fact.said)]
         if len(clauses) == 1 or fact.is_instruction:
             return None
@@ -254,19 +264,23 @@ class KnownFacts:
     def _evidence(self, candidate: Candidate, new: _Known, fact: _Known, lead: float) -> float:
         """How much speaks for a candidate ending the fact that it is most like."""
         shared = self._weight(new.matter & fact.matter)
-        share = shared / max(self._weight(new.matter), 0.7)
+        share = shared / max(self._weight(new.matter), TELLING)
         sure = float(replaceable(new.figures, fact.figures))
         if fact.is_event and sure < 2 and candidate.revises != "corrected":
             # What happened has happened, whoever left since.
             return 0.0
         is_named = _names(candidate, new, fact)
-        if new.denies != fact.denies and shared >= 0.5 * self._weight(fact.matter):
+        if new.denies != fact.denies and shared >= DENIED * self._weight(fact.matter):
+            sure += 1.0
+        if candidate.is_instruction and candidate.revises != "none":
             sure += 1.0
         if is_named:
             sure += NAMED_WEIGHT
+        elif candidate.revises == "dropped" and shared >= TELLING:
+            sure += GIVEN_UP
         elif not sure or (candidate.revises in ("none", "hinted") and _is_of_another(new, fact)):
             return 0.0
-        return LEAD_WEIGHT * lead + SHARE_WEIGHT * min(share, 0.6) + sure + SAYS[candidate.revises]
+        return LEAD_WEIGHT * lead + SHARE_WEIGHT * min(share, MOST_SHARE) + sure + SAYS[candidate.revises]
 
     def _weight(self, words: Iterable[str]) -> float:
         """How much words say: the less, the more facts have them."""

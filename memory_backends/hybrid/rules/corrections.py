@@ -16,7 +16,6 @@ from memory_backends.hybrid.rules.pattern import (
     PROPER,
     SPECIFIC,
     LazyPattern,
-    Sieve,
     clean_value,
 )
 
@@ -141,7 +140,6 @@ _EXCHANGED = (
 """One exchanged for another ("swapped Y for X", "was Y, now X"); then mere words that a form says are replaced."""
 
 _TAKING_BACK = (*_CONTRASTED, *RETRACTED, *_EXCHANGED)
-_SIEVE = Sieve(_TAKING_BACK)
 
 _NOBODY = LazyPattern(r"\b(?:nobody|no\sone|nothing|none|nadie|nada)\b[^.;]{0,40},\s(?:not|ni|no)\b", re.IGNORECASE)
 """A list of what is meant by nobody or nothing denies, and takes nothing back."""
@@ -163,8 +161,9 @@ _NO_VALUE = frozenset(
 """Words that a denial may be followed by and that are no value."""
 
 
-Revision = Literal["none", "hinted", "changed", "corrected"]
-"""What is said of earlier statements: nothing; that they may no longer hold, or do not; that they were wrong."""
+Revision = Literal["none", "hinted", "changed", "dropped", "corrected"]
+"""What is said of earlier statements: nothing; that they may no longer hold, or do not; that something is given up;
+that they were wrong."""
 
 _WHEN = (
     r"(?:next\s|last\s|the\s|el\s|la\s)?"
@@ -192,6 +191,16 @@ _CHANGE = LazyPattern(
     r"|cambi\w+|(?:se\s|nos\s)mud\w+|mudad\w+|traslad\w+|pas(?:a|ó|an|aron)\sal?|aplaz\w+|retras\w+|adelant\w+|sub(?:e|en|ido|ió|ieron)|baja(?:n|do|ron)?|bajó|vuelven?|vuelto|sustitu\w+|jubil\w+)\b",
     re.IGNORECASE,
 )
+DROPPED = (
+    r"\b(?:call(?:ed|ing)?\s(?:\w+\s){0,3}?off|cancel(?:l?ed|l?ing)?|scrapp(?:ed|ing)|(?:scratch|scrap)\s(?:the|my|our)|shelv(?:ed|ing)|abandon(?:ed|ing)|f[ae]ll(?:en|s)?\sthrough"
+    r"|back(?:ed|ing)\sout|pull(?:ed|ing)\sout(?=\sof\sthe|[.,;!]|$)|g(?:ave|iven)\s(?:it\s|that\s)?up|chang(?:ed|ing)\s\w+\sminds?|decided\s(?:against|not\sto)"
+    r"|(?:told|tell)\s\w+\sno\b|sa(?:id|y)\sno\sto|turned\s(?:\w+\s){0,3}?down|(?<!n['’]t\s)(?<!nt\s)(?<!^)let(?:ting)?\s(?!me\b)(?:\w+\s){0,3}?(?:go|rest|drop|lapse)|(?:is|are|['’]s)\soff(?=[.,;!]|$)"
+    r"|(?:not|n['’]?t)\s[^.;!?]{2,60}?\safter\sall|(?:never\smind|forget)\s(?:about\s)?the|got\srid\sof|ditched|binned"
+    r"|me\solvid[oé]|nos\solvidamos|(?:lo|la|los|las)\s(?:he|hemos)\sdejado|dejado\sestar|cancel(?:o|é|amos|ado|aron)|anul\w+|suspend\w+|descart\w+|al\sfinal\sno)\b"
+)
+"""A plan or a thing that is given up, with nothing in its place."""
+_DROPPED = LazyPattern(DROPPED, re.IGNORECASE)
+
 _HINT = LazyPattern(
     r"\b(?:so|makes|hence|therefore|same|unchanged|stays?|remains?|still|new|different|another|así\sque|o\ssea\sque|misma?|igual|sigue|nuev[oa]s?|otr[oa])\b",
     re.IGNORECASE,
@@ -202,19 +211,22 @@ REACH = 2
 """Sentences of a message, before and after, within which what one says of earlier statements bears on another."""
 
 
-def revision_in(sentence: str, near: Sequence[str] = ()) -> Revision:
+def revision_in(sentence: str, before: Sequence[str] = (), after: Sequence[str] = ()) -> Revision:
     """What a sentence says of earlier statements, by its own words or by those of the sentences around it."""
-    around = {_revision_by(other) for other in near}
     own = _revision_by(sentence)
-    if own == "corrected" or (own != "changed" and "corrected" in around):
+    if own in ("none", "hinted") and any(_revision_by(other) == "corrected" for other in before):
         return "corrected"
-    return "hinted" if own == "none" and "changed" in around else own
+    if own == "none" and any(_revision_by(other) not in ("none", "hinted") for other in (*before, *after)):
+        return "hinted"
+    return own
 
 
 @lru_cache(maxsize=256)
 def _revision_by(sentence: str) -> Revision:
     if _PUTS_RIGHT.search(sentence):
         return "corrected"
+    if _DROPPED.search(sentence):
+        return "dropped"
     if _CHANGE.search(sentence):
         return "changed"
     return "hinted" if _HINT.search(sentence) else "none"
@@ -234,8 +246,8 @@ def value_taken_back(sentence: str) -> str | None:
     """The value that the sentence says is wrong (``eleven`` of "fourteen, not eleven"), if it names one."""
     if _NOBODY.search(sentence):
         return None
-    for place in _SIEVE.places(sentence):
-        for found in _TAKING_BACK[place].compiled.finditer(sentence):
+    for pattern in _TAKING_BACK:
+        for found in pattern.finditer(sentence):
             value = clean_value(found["value"])
             if value and value.casefold() not in _NO_VALUE and not _BREAKS_OFF.search(value):
                 return value

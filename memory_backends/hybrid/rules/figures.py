@@ -36,7 +36,7 @@ MOST_TIMES = 4.0
 _A_MONTH = rf"(?:{MONTH}|{SHORT_MONTH})\b\.?"
 _A_WEEKDAY = rf"(?:{WEEKDAY}|{SHORT_WEEKDAY})\b"
 _ORDINAL = r"\d{1,2}(?:st|nd|rd|th)\b"
-_NUMBER = rf"(?:\d[\d.,]*\d|\d|{NUMBER_WORD}\b)"
+_NUMBER = rf"(?:\d{{1,3}}(?:\s\d{{3}})+\b|\d[\d.,]*\d|\d|{NUMBER_WORD}\b)"
 
 _FORMS: tuple[tuple[str, LazyPattern], ...] = (
     (
@@ -62,13 +62,16 @@ _FORMS: tuple[tuple[str, LazyPattern], ...] = (
         "identifier",
         LazyPattern(
             r"(?<![\w.,])v?\d+(?:\.\d+){2,3}\b|\b[A-Za-z][\w+-]*\s(?:version\s)?v?\d+(?:\.\d+){1,2}\b(?![%\s]?[a-z%])"
-            r"|\b(?=\w*[a-z])\w+(?:[._-]\w+)*[._-](?=\w*\d)\w+(?:\.\w+)*|\b[a-z]\w*(?:[._]\w+)+|\b(?:[A-Z]+\d|\d+[A-Z])[A-Z\d]*\b"
+            r"|\b(?=\w*[a-z])\w+(?:[._-]\w+)*[._-](?=\w*\d)\w+(?:\.\w+)*|\b[a-z]\w*(?:[._]\w+)+"
         ),
     ),
     ("number", LazyPattern(rf"(?<![\w.,:/-]){_NUMBER}(?!\w)(?:\s?(?P<of>%|[^\W\d_]+))?")),
     ("name", LazyPattern(rf"(?:{CAP})(?:\s(?:(?:of|the|de|del|la|las|los|el|and|y|&)\s)?(?:{CAP}))*")),
 )
 """Forms of values, the surest first: a stretch of text is read once."""
+
+_SPACED = re.compile(r"(?<=\d)\s(?=\d{3}\b)")
+"""The space in ``84 000``."""
 
 _COUNTS_NOTHING = frozenset(
     "and or of in on at to for now is not the left so all instead per from i it"
@@ -103,7 +106,7 @@ def _read(text: str) -> Iterator[tuple[str, Value]]:
                 continue
             taken.append(match.span())
             if sort == "number":
-                yield _counted(match["of"] or ""), numbers_in(match[0])
+                yield _counted(match["of"] or ""), numbers_in(_SPACED.sub("", match[0]))
             elif sort == "name":
                 yield sort, _name(match)
             elif sort == "day":
@@ -165,7 +168,7 @@ def _differ(new: frozenset[Value], old: frozenset[Value]) -> bool:
 
 def _compare(new: Value, old: Value) -> bool:
     one, other = _size(new), _size(old)
-    return not one or not other or max(one, other) <= MOST_TIMES * min(one, other)
+    return one is None or other is None or max(one, other) <= MOST_TIMES * min(one, other)
 
 
 def _size(value: Value) -> float | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
 
 from memory_backends.hybrid.rules import personal, statements, values
 from memory_backends.hybrid.rules.pattern import (
@@ -15,7 +14,6 @@ from memory_backends.hybrid.rules.pattern import (
     SPECIFIC,
     LazyPattern,
     Rule,
-    Sieve,
     clean_value,
 )
 from memory_backends.text import folded_words
@@ -204,24 +202,16 @@ def matches_in(sentence: str, who: str, rules: Sequence[Rule] = RULES) -> Iterat
     sentence = _LOWER_I.sub("I", sentence)
     asks = sentence.rstrip("\"'”»)").endswith("?")
     tells_by_itself = not (_CODE.search(sentence) or _ANNOUNCES.search(sentence))
-    patterns, sieve = _patterns_of(tuple(rules))
-    for rule, pattern in (patterns[place] for place in sieve.places(sentence)):
+    for rule in rules:
         if (asks and not rule.in_questions) or (rule.slot is None and not tells_by_itself):
             continue
-        for match in pattern.compiled.finditer(sentence):
+        for match in (match for pattern in rule.patterns for match in pattern.finditer(sentence)):
             value = clean_value(match["value"])
             if rule.name in NAMING:
                 value = _without_filler(value)
             value = _TOO.sub("", value)
             if value and not any(refuses(rule, match) for refuses in _REFUSALS):
                 yield rule, _slot_of(rule.slot, match, who), value
-
-
-@lru_cache(maxsize=8)
-def _patterns_of(rules: tuple[Rule, ...]) -> tuple[Sequence[tuple[Rule, LazyPattern]], Sieve]:
-    """All patterns in the order of the rules, and what sorts out those that can match."""
-    patterns = [(rule, pattern) for rule in rules for pattern in rule.patterns]
-    return patterns, Sieve([pattern for _, pattern in patterns])
 
 
 def _without_filler(name: str) -> str:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from memory_backends.hybrid.rules.needles import Needles, needles_of, plain
 from memory_backends.text import ENGLISH_MONTHS, SPANISH_MONTHS, any_of
 
 CAP = r"(?!I\b)[A-ZÀ-ÖØ-Þ][\w'’&-]*"
@@ -32,7 +30,10 @@ SHORT_MONTH = (
     r"(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec"
     r"|(?<=\d\s|[dht]\s)(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec))"
 )
-SHORT_WEEKDAY = r"(?:Mon|Tues?|Weds?|Thu(?:rs?)?|Fri|Sat|Sun)(?!\s[A-Z])"
+SHORT_WEEKDAY = (
+    r"(?:(?:Tues?|Weds?|Thu(?:rs?)?)\b|(?:Mon|Fri|Sat|Sun|mon|tues?|weds?|thu(?:rs?)?|fri|sat|sun)"
+    r"(?=\s\d|(?:\s(?:and|to|y)\s|[,/-]\s?|\s)(?:(?i:mon|tue|wed|thu|fri|sat|sun)|\d)))"
+)
 CLOCK = r"(?:[01]?\d|2[0-3])(?::[0-5]\d)(?:\s?[ap]\.?m\b)?|\b1?\d(?:\.[0-5]\d)?\s?[ap]m\b"
 NUMBER_WORD = (
     r"(?:(?:(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:-\w+)?|(?:thir|four|fif|six|seven|eigh|nine)teen"
@@ -43,11 +44,13 @@ NUMBER_WORD = (
     r"|(?:veint|dieci)\w+|(?:trei|cuare|cincue|sese|sete|oche|nove)nta|\w{0,8}cient[oa]s|quinient[oa]s)\b){0,4})"
 )
 DATE = (
-    rf"(?:(?:{WEEKDAY},?\s)?(?:the\s|el\s)?(?:\d{{1,2}}(?:st|nd|rd|th)?|{NUMBER_WORD})\s(?:of\s|de\s)?{MONTH}\b"
+    rf"(?:(?:(?:{WEEKDAY}|{SHORT_WEEKDAY}),?\s)?(?:the\s|el\s)?(?:\d{{1,2}}(?:st|nd|rd|th)?|{NUMBER_WORD})"
+    rf"\s(?:of\s|de\s)?(?:{MONTH}|{SHORT_MONTH})\b"
     rf"(?:,?\s(?:de\s|del\s)?\d{{4}})?"
     rf"|{MONTH}\s(?:\d{{1,2}}(?:st|nd|rd|th)?(?:,?\s\d{{4}})?|(?:de\s|del\s)?\d{{4}})\b|\b\d{{4}}-\d{{2}}-\d{{2}}\b"
     rf"|(?:the|el)\s\d{{1,2}}(?:st|nd|rd|th)\b|\b\d{{1,2}}(?:st|nd|rd|th)(?=[.,;!?]|$|\s(?:not|and|or|now|instead)\b)|el\sdía\s(?:\d{{1,2}}|{NUMBER_WORD})"
-    rf"|(?:next\s|this\s|last\s|este\s|el\s|los\s)?{WEEKDAY}(?:(?:,\s{WEEKDAY})?\s(?:and|y)\s{WEEKDAY})?\b)"
+    rf"|(?:next\s|this\s|last\s|este\s|el\s|los\s)?{WEEKDAY}(?:(?:,\s{WEEKDAY})?\s(?:and|y)\s{WEEKDAY})?\b"
+    rf"|{SHORT_WEEKDAY})"
 )
 MONEY = (
     r"(?:[$€£¥]\s?\d[\d.,]{0,14}(?<![.,])(?:\s?(?:k|m|bn|million|thousand|p)\b)?"
@@ -110,7 +113,7 @@ less than one new word. The order is set by hand.
 
 
 class LazyPattern:
-    """A regular expression that is compiled when a text first has the letters of a match.
+    """A regular expression that is compiled when a text is first searched.
 
     Compiling all patterns of the rules takes a third of a second, which a run does not need that finds its memories
     filled by an earlier one.
@@ -120,49 +123,17 @@ class LazyPattern:
         self._text, self._flags = text, flags
 
     @cached_property
-    def compiled(self) -> re.Pattern[str]:
+    def _compiled(self) -> re.Pattern[str]:
         return re.compile(self._text, self._flags)
 
-    @cached_property
-    def needles(self) -> Needles:
-        return needles_of(self._text, self._flags)
-
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        return self.compiled.finditer(text) if self._may_match(text) else iter(())
+        return self._compiled.finditer(text)
 
     def search(self, text: str) -> re.Match[str] | None:
-        return self.compiled.search(text) if self._may_match(text) else None
+        return self._compiled.search(text)
 
     def match(self, text: str) -> re.Match[str] | None:
-        return self.compiled.match(text) if self._may_match(text) else None
-
-    def _may_match(self, text: str) -> bool:
-        return self.needles is None or any(map(plain(text).__contains__, self.needles))
-
-
-class Sieve:
-    """Of many patterns, those that can match a text: each needle is looked for once."""
-
-    def __init__(self, patterns: Sequence[LazyPattern]) -> None:
-        self._patterns = patterns
-
-    def places(self, text: str) -> list[int]:
-        """Which patterns can match, by their places, in order."""
-        text = plain(text)
-        found = {place for needle, places in self._by_needle.items() if needle in text for place in places}
-        return sorted(found.union(self._always))
-
-    @cached_property
-    def _always(self) -> Sequence[int]:
-        return [place for place, pattern in enumerate(self._patterns) if pattern.needles is None]
-
-    @cached_property
-    def _by_needle(self) -> Mapping[str, Sequence[int]]:
-        found: dict[str, list[int]] = defaultdict(list)
-        for place, pattern in enumerate(self._patterns):
-            for needle in pattern.needles or ():
-                found[needle].append(place)
-        return dict(found)
+        return self._compiled.match(text)
 
 
 @dataclass(frozen=True, eq=False)

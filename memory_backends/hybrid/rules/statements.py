@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_backends.hybrid.rules.corrections import RETRACTED
+from memory_backends.hybrid.rules.corrections import DROPPED, RETRACTED
 from memory_backends.hybrid.rules.pattern import (
     DATE,
     MONTH,
@@ -62,6 +62,9 @@ RETRACTION = "retraction"
 EVENT = "event"
 """The rule for what happened, which no later change undoes."""
 
+CLAIMS = frozenset({EVENT, "habit", "plan", "statement"})
+"""Rules for any verb, whose statements may say nothing that matters."""
+
 RULES: tuple[Rule, ...] = (
     Rule(
         "standing instruction",
@@ -118,7 +121,7 @@ RULES: tuple[Rule, ...] = (
             r"(?P<value>(?i:\b(?:I(?:['’]d|\swould)\s(?:be\s\w+|appreciate\sit|prefer\sit|like\sit)\sif\syou|it\s(?:helps|is\seasier|works\sbetter)\s(?:me\s|for\sme\s)?(?:if|when)\syou"
             r"|I(?:['’]d|\swould)\s(?:ask|rather|sooner|prefer|like|want|need)\s(?:that\s)?you(?!\sto\s(?:help|make|write|draft|give|find|look|check|show|tell)\b)|(?:le|te)\s(?:agradec\w+|ruego|rogaría|pediría)\sque)\b)[^\n]{3,140})",
             rf"(?P<value>(?i:{_BEGIN}(?:spare\sme|keep\s(?:[\w'’-]+\s){{1,5}}?out\sof|cut\s(?:out\s)?the|drop\sthe|lose\sthe|hold\sthe|go\seasy\son|leave\sout|enough\s(?:with|of)|no\sneed\s(?:to|for)"
-            r"|stick\s(?:to|with)|make\ssure\s(?:to|you|that\syou)|be\ssure\sto|remember\sto|try\s(?:not\s)?to|assume|treat|talk|speak|limit|refer\sto)\b)[^\n]{3,140})",
+            r"|stick\s(?:to|with)|make\ssure\s(?:to|you|that\syou)|be\ssure\sto|remember\sto|try\s(?:not\s)?to|assume|treat|(?:talk|speak)(?!\s(?:soon|later|tomorrow)\b)|limit|refer\sto)\b)[^\n]{3,140})",
             rf"(?P<value>(?i:{_BEGIN}(?:only|just)\s(?:{_ACT}|the\s(?:facts|answer|code|numbers?|result)|facts|lines|code|numbers?|answers)\b)[^\n]{{0,140}})",
             rf"(?P<value>(?i:^(?:and\s|so\s|but\s|also\s|oh,?\s)*(?:when(?:ever)?|if|every\stime|each\stime|any\stime|anytime)\s[^,.!?\n]{{3,80}},?\s(?:please\s|just\s|then\s|always\s|never\s)*(?:do\snot|don['’]?t|{_ACT})\b)[^\n]{{2,140}})",
             r"(?P<value>(?i:\byou\s(?:should|must|can|have\sto|need\sto)\s(?:always|never|only|just|not)\b)[^\n]{3,140})",
@@ -286,6 +289,25 @@ CHANGE = "change"
 """The rule that holds only for a sentence that says that something has changed or was wrong."""
 
 REST: tuple[Rule, ...] = (
+    Rule(
+        "note",
+        "label: what belongs to it, in a line of its own",
+        "statement",
+        patterns(
+            r"^(?:[-*•]\s*)?(?!(?i:note|ps|update|question|ok|so|well|look)\b)[^\W_][\w'’/ -]{0,28}"
+            r"(?<!\bsaid)(?<!\bsays):\s(?P<value>[^\n:]{4,100})"
+        ),
+        None,
+        0.85,
+    ),
+    Rule(
+        "given up",
+        "I cancelled …, we let … go, … fell through: a plan or a thing that is given up",
+        "correction",
+        patterns(rf"(?P<value>(?i:{DROPPED})[^.;!?\n]{{0,60}})"),
+        None,
+        0.8,
+    ),
     Rule(
         CHANGE,
         "now, moved, sorry …, with a number that no other rule reads",

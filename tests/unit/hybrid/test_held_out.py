@@ -92,7 +92,7 @@ LEAST: dict[str, dict[str, tuple[int, int]]] = {
         "technical": (34, 34),
         "preference": (3, 4),
         "correction": (34, 37),
-        "ended": (33, 37),
+        "ended": (32, 37),
     },
     "developed_on": {
         "personal": (60, 62),
@@ -118,4 +118,4 @@ def test_no_fewer_statements_are_promoted_and_ended_than_measured_and_none_wrong
     }
     assert all(found[kind][0] >= least[kind][0] for kind in least), (found, measured.missed)
     assert measured.wrongly_ended == []
-    assert measured.promoted["none"] <= 3, "remarks that are no facts"
+    assert measured.promoted["none"] <= 2, "remarks that are no facts"

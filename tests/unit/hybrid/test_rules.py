@@ -297,6 +297,22 @@ FOUND: dict[str, dict[str, str]] = {
         "Lo hizo un taller de Ramón.": "Ramón",
         "La carta viene de Ourense.": "Ourense",
     },
+    "note": {
+        "Hall: hook by the door": "hook by the door",
+        "- Boiler house: key under the mat": "key under the mat",
+        "Shift pattern: nights then lates": "nights then lates",
+        "Contact for both: the finance desk": "the finance desk",
+        "queen: marked blue, laying well": "marked blue, laying well",
+        "Llaves: las tiene la portera": "las tiene la portera",
+    },
+    "given up": {
+        "Backed out of the lease.": "Backed out of the lease",
+        "The deal fell through.": "fell through",
+        "Told them no on the course.": "Told them no on the course",
+        "They let the matter rest.": "let the matter rest",
+        "Decided against the loft.": "Decided against the loft",
+        "De la denuncia me olvido.": "me olvido",
+    },
     "change": {
         "People give 121 now.": "121",
         "She takes 815 now.": "815",
@@ -364,6 +380,8 @@ PASSED_OVER: dict[str, tuple[str, ...]] = {
     "date": ("She may march.", "It is the first of many.", "Chapter 12 was long.", "On some day."),
     "place": ("It is 12 miles away.", "The road is long.", "A street of shops.", "Mi calle es larga."),
     "name mentioned": ("Oh Yes, it is.", "A Thing of beauty.", "It was the BBC.", "Nothing here."),
+    "note": ("Note: this is fine", "Ana says: no", "She said: wait here", "Ready:"),
+    "given up": ("Never mind.", "Never give up!", "He has let me rest.", "They fell asleep."),
     "change": ("It is 121.", "It has changed.", "She takes 815.", "Son cincuenta."),
     "statement": (
         "I think that's about right.",
