@@ -251,7 +251,7 @@ def _is_candidate(match: Match, given: Sequence[Token], reply: str, answer: str,
     filled = [segment for segment in segments if segment]
     if len(filled) < (2 if offers else 3) or (among > 1 and len(filled) <= 2 * among):
         return False
-    if any(len(segment) > 3 or _is_clause(segment) for segment in filled):
+    if any(len(segment) > 3 for segment in filled):
         return False
     mine = next((segment for segment in filled if segment[0].start <= first.start <= segment[-1].start), [])
     is_tail = bool(mine) and re.fullmatch(r"\w+-", plain[mine[0].start : first.start]) is not None
@@ -276,10 +276,3 @@ def _without_list_numbers(given: Sequence[Token]) -> list[Token]:
             and given[place + 1].start == token.end
         )
     ]
-
-
-def _is_clause(segment: Sequence[Token]) -> bool:
-    """Whether a part of a list is a clause: it has a small word that names of things do without."""
-    return any(
-        token.kind == "word" and token.text in STOP_WORDS - {"the", "a", "an", "el", "la"} for token in segment
-    )

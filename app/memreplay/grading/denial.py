@@ -73,7 +73,6 @@ _ASKS_WHAT_TO_AVOID: Final = re.compile(
 _IS_FINE: Final = re.compile(
     r"\s*(?:is|are|es|son|esta|estan)? (?:fine|ok|okay|safe|allowed|no problem|bien|permitid\w+)\b"
 )
-_OTHERWISE: Final = re.compile(r"[^.;\n]{0,30}\b(?:but|sino)\b")
 
 
 def is_denied(match: Match, given: Sequence[Token], reply: str, answer: str, question: str) -> bool:
@@ -110,7 +109,7 @@ def is_denied(match: Match, given: Sequence[Token], reply: str, answer: str, que
         denied = _DENIED_AFTER.match(after) or (is_subject and _SUBJECT_DENIED.match(after))
         return bool(denied) and not asks_what_failed
     if near and near[-1] in _PLAIN_DENIALS and words[-1] != "no":
-        return not (_ASKS_WHAT_TO_AVOID.search(folded(question)) and not _OTHERWISE.match(plain, end))
+        return not _ASKS_WHAT_TO_AVOID.search(folded(question))
     return not _NEGATIVE_QUESTION.search(folded(question))
 
 

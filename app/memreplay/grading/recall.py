@@ -14,7 +14,7 @@ from memreplay.grading import DecidedBy, Outcome, Score
 from memreplay.grading.assertion import Rejection, asserted
 from memreplay.grading.clauses import NAME
 from memreplay.grading.denial import expected_polarity, polarity_of
-from memreplay.grading.equivalence import contains, enumeration, in_full, matches
+from memreplay.grading.equivalence import contains, enumeration, in_full
 from memreplay.grading.lexing import Token, json_values, shortened, without_reasoning
 from memreplay.grading.quantities import with_asked_unit
 from memreplay.grading.tokens import content_of, same_token, tokens_of
@@ -166,7 +166,7 @@ def _decision(
 ) -> tuple[bool, DecidedBy]:
     wanted, says_only = expected_polarity(question.expected, question.text)
     said = polarity_of(answer, question.text) if wanted else None
-    if (wanted and said and said != wanted) or _takes_the_other(question, answer):
+    if wanted and said and said != wanted:
         return False, "no_match"
     given, rejected = asserted(with_asked_unit(question.expected, question.text), answer, question.text)
     if not given and rejected is None and (rest := _without_what_is_asked(question)):
@@ -186,24 +186,6 @@ def _decision(
         if not contains(old, question.expected) and asserted(old, answer, question.text)[0]:
             return False, "candidates"
     return True, ("exact" if exact else "equivalent") if given else "entities"
-
-
-_ALTERNATIVES = re.compile(r"\b(\w+) or (\w+)\b|\b(\w+) o (\w+)\b", re.IGNORECASE)
-
-
-def _takes_the_other(question: Question, answer: str) -> bool:
-    """Whether a reply to "before or after?" asserts the other one, and that first."""
-    for found in _ALTERNATIVES.finditer(question.text):
-        one, other = (word for word in found.groups() if word)
-        if contains(other, question.expected):
-            one, other = other, one
-        if not contains(one, question.expected) or contains(other, question.expected):
-            continue
-        places = [next((match.first for match in matches(word, answer)), None) for word in (one, other)]
-        mine, its = places
-        if its is not None and (mine is None or its < mine) and asserted(other, answer)[0]:
-            return True
-    return False
 
 
 _WHICH_OF_TWO = re.compile(r"\b(?:or|both|who|whom|whose|o|quien|quién)\b", re.IGNORECASE)

@@ -36,8 +36,6 @@ _WAS: Final = re.compile(
     r"\b(?:was|were|had been|lived|worked|played|owned|studied|rented|stayed|cost|era|eran|fue|vivia|tenia|estaba"
     r"|trabajaba|jugaba|tocaba|costaba|estudiaba)\b"
 )
-_HAD: Final = re.compile(r"\b(?:had|tenia|habia)\b")
-_NOW_A_NUMBER: Final = re.compile(_NOW.pattern + r"[^.;\n]{0,40}\d")
 _THEN_REPLACED: Final = re.compile(
     r"[^.\n]{0,60}\b(?:but|then|later|pero|luego|despues)\b[^.;\n]{0,20}\b(?:changed|switched|moved|corrected|updated"
     r"|amended|revised|pushed|cambi\w+|correg\w+|corrig\w+) (?:it|that|this|them) (?:to|for|a|por)\b"
@@ -135,8 +133,6 @@ def is_superseded(match: Match, given: Sequence[Token], reply: str, question: st
         return False
     once = _ONCE.search(clause) or _BEFORE_AFTERWARDS.match(plain, end)
     rest = plain[: start - len(clause)] + " | " + plain[end:]
-    if given[match.first].kind == "number" and _HAD.search(clause) and _NOW_A_NUMBER.search(plain, end):
-        return True
     return bool(
         (once and (_NOW.search(rest) or _CHANGED.search(rest) or _is_revised(match, given, plain[end:])))
         or _THEN_REPLACED.match(plain, end)

@@ -2,7 +2,8 @@
 
 Two people in two sentences, converse relations, paraphrases, abbreviations, old and new values, money in words; and
 choices numbered from 0. Each table was written before the grader ran on it, which was corrected afterwards: first run
-of :data:`WEAK_KINDS` 113 of 175, of :data:`IN_CONTEXT` 57 of 80, of :data:`CHOICES` 37 of 41.
+of :data:`WEAK_KINDS` 113 of 175, of :data:`IN_CONTEXT` 57 of 80, of :data:`OF_ALL_KINDS` 48 of 65, of :data:`CHOICES`
+37 of 41.
 """
 
 # One reply is one line.
@@ -273,6 +274,73 @@ IN_CONTEXT: Final[tuple[Recall, ...]] = (
     ('abstain', "What is Bea's salary?", None, 'Around £45,000, as for most opticians.', False),
     ('abstain', "What is Bea's salary?", None, 'You never said, though opticians usually make £45,000, so that.', False),
     ('abstain', "What is Bea's job?", 'optician', "You never mentioned Bea's job.", False),
+)
+OF_ALL_KINDS: Final[tuple[Recall, ...]] = (
+    ('json', 'Where is the spare battery?', 'in the loft', '{"answer": "in the loft", "confidence": 0.9}', True),
+    ('json', 'Where is the spare battery?', 'in the loft', '{"answer": "in the cellar", "previous": "in the loft"}', False),
+    ('json', 'How many seats?', '48', '{"seats": 48}', True),
+    ('md', 'Which plan did we choose?', 'the Basic plan', '## Answer\n\n**Basic plan**\n\n*Source: your message of 3 June*', True),
+    ('md', 'Which plan did we choose?', 'the Basic plan', '| Plan | Chosen |\n|---|---|\n| Basic | no |\n| Pro | yes |', False),
+    ('md', 'Which plan did we choose?', 'the Basic plan', '~~Basic~~ Pro', False),
+    ('md', "What's on the list?", 'milk, eggs and flour', '* milk\n* eggs\n* flour', True),
+    ('quote', 'What did Ruben say about the job?', 'that it is too far away', 'Ruben said, "It\'s too far away."', True),
+    ('quote', 'When does Ruben start?', '1 September', 'You wrote: "Ruben starts on the first of September".', True),
+    ('reasoning', 'How old will Lia be in 2030?', '12', 'Lia was born in 2018. 2030 - 2018 = 12, so she will be 12.', True),
+    ('reasoning', 'How old will Lia be in 2030?', '12', 'Lia was born in 2018. 2030 - 2018 = 13, so she will be 13 and not 12.', False),
+    ('reasoning', 'How much change did I get?', '£3.40', 'You paid with a ten-pound note, the bill was £6.60. That leaves £3.40.', True),
+    ('reasoning', 'How much change did I get?', '£6.60', 'You paid with a ten-pound note, the bill was £6.60. That leaves £3.40.', False),
+    ('reasoning', 'Which day is the exam?', 'Thursday', 'The exam is two days after the lecture. The lecture is on Tuesday, so the exam is on Thursday.', True),
+    ('reasoning', 'Which day is the exam?', 'Tuesday', 'The exam is two days after the lecture. The lecture is on Tuesday, so the exam is on Thursday.', False),
+    ('people', "Who is Nadia's tutor?", 'Mr Osei', "Nadia's tutor is Mr Osei, while her sister Farah is taught by Ms Lund.", True),
+    ('people', "Who is Nadia's tutor?", 'Ms Lund', "Nadia's tutor is Mr Osei, while her sister Farah is taught by Ms Lund.", False),
+    ('people', 'What does Per study?', 'law', 'Of the three siblings, Liv studies law, Per medicine and Ida nothing at the moment.', False),
+    ('people', 'What does Per study?', 'medicine', 'Of the three siblings, Liv studies law, Per medicine and Ida nothing at the moment.', True),
+    ('people', 'Who picks up the kids?', 'Grandma', 'On Mondays Dad does, otherwise Grandma picks them up.', True),
+    ('borrow', 'Who has my drill?', 'Vikram', 'You lent your drill to Vikram.', True),
+    ('borrow', 'Who borrowed my drill?', 'Vikram', 'Vikram lent you his drill.', False),
+    ('borrow', 'Whose tent did we use?', "Saskia's", "You borrowed Saskia's tent.", True),
+    ('before', 'What did I do before the interview?', 'went for a run', 'You went for a run and then had the interview.', True),
+    ('before', 'What did I do after the interview?', 'went for a run', 'You went for a run before the interview; afterwards you slept.', False),
+    ('before', 'What comes after the sanding?', 'priming', 'First sanding, then priming, then paint.', True),
+    ('old', 'What is my PIN hint?', "grandpa's boat", "It used to be your school; since May it's grandpa's boat.", True),
+    ('old', 'What is my PIN hint?', 'my school', "It used to be your school; since May it's grandpa's boat.", False),
+    ('old', 'When do we meet?', 'at 6 pm', 'You moved the meeting an hour later, from 5 pm to 6 pm.', True),
+    ('old', 'When do we meet?', 'at 5 pm', 'You moved the meeting an hour later, from 5 pm to 6 pm.', False),
+    ('old', 'Where do we buy bread?', "Molloy's", "Kern's closed down, so now you go to Molloy's.", True),
+    ('old', 'Where do we buy bread?', "Kern's", "Kern's closed down, so now you go to Molloy's.", False),
+    ('money', 'What did the lamp cost?', '$34.99', 'thirty-four dollars and ninety-nine cents', True),
+    ('money', 'What did the lamp cost?', '$34.99', 'Thirty-four ninety-nine.', True),
+    ('money', 'What is the pension?', '€1,150', 'eleven hundred and fifty euros a month', True),
+    ('money', 'What is the pension?', '€1,150', "€1,150 before tax? No, that's gross; €1,510.", False),
+    ('date', 'When was Otto born?', '29 February 1992', '29.02.1992', True),
+    ('date', 'When was Otto born?', '29 February 1992', "Feb 29, '92", True),
+    ('date', 'When was Otto born?', '29 February 1992', 'On the 28th of February 1992.', False),
+    ('date', 'When is the deadline?', 'Friday 5 June', 'June 5th (a Friday)', True),
+    ('time', 'When does the shift begin?', '22:00', 'At ten at night.', True),
+    ('time', 'When does the shift begin?', '22:00', '10 a.m.', False),
+    ('unit', 'How tall is the tree?', '2.5 m', '250 centimetres', True),
+    ('unit', 'How long is the race?', '10 km', 'ten miles', False),
+    ('abbr', 'Which hospital?', "St. Mary's Hospital", "St Mary's", True),
+    ('abbr', 'Where does Li work?', 'at the Massachusetts Institute of Technology', 'At MIT.', True),
+    ('abbr', 'What does the team use for CI?', 'GitHub Actions', 'GH Actions', True),
+    ('abbr', 'Which degree does he have?', 'a Bachelor of Arts', 'A BA.', True),
+    ('es', '¿Dónde nació Lola?', 'en Cádiz', 'Nació en Cádiz, aunque se crió en Huelva.', True),
+    ('es', '¿Dónde nació Lola?', 'en Huelva', 'Nació en Cádiz, aunque se crió en Huelva.', False),
+    ('es', '¿Cuántos hijos tiene?', '3', 'Tiene tres: dos niñas y un niño.', True),
+    ('es', '¿Qué coche tiene?', 'un Seat', 'Vendió el Seat y ahora conduce un Kia.', False),
+    ('es', '¿Qué coche tiene?', 'un Kia', 'Vendió el Seat y ahora conduce un Kia.', True),
+    ('apology', 'What is the code word?', 'pineapple', 'Apologies for the confusion earlier: the code word is pineapple.', True),
+    ('apology', 'What is the code word?', 'pineapple', 'Sorry, I said pineapple before, but it is papaya.', False),
+    ('refusal', 'What is the code word?', 'pineapple', "I can't share personal information such as code words.", False),
+    ('paraphrase', 'Why was the concert moved?', 'the hall was flooded', 'Because the hall had been flooded.', True),
+    ('paraphrase', 'Why was the concert moved?', 'the hall was flooded', 'The hall had been double-booked.', False),
+    ('paraphrase', 'What should I remind you of?', 'watering the plants on Sundays', "Every Sunday I'm to remind you that the plants need water.", True),
+    ('paraphrase', 'How does she like her eggs?', 'soft-boiled', 'She likes them soft boiled, four minutes.', True),
+    ('abstain', "What is Otto's shoe size?", None, "Sorry, but Otto's shoe size never came up.", True),
+    ('abstain', "What is Otto's shoe size?", None, "I looked, but there's no shoe size for Otto anywhere.", True),
+    ('abstain', "What is Otto's shoe size?", None, '43', False),
+    ('abstain', '¿Qué número calza Otto?', None, 'No me lo has dicho.', True),
+    ('abstain', '¿Qué número calza Otto?', None, 'Ese dato no aparece en nuestras conversaciones.', True),
 )
 OPTIONS: Final = ('a red canoe', 'a blue kayak', 'a green dinghy', 'a wooden raft', 'a white sailboat')
 CHOICES: Final[tuple[tuple[str, int | None], ...]] = (
