@@ -36,14 +36,17 @@ def has_inspect() -> bool:
 
 
 def prompts_of(rows: Path, to: Path, backend: str) -> Path:
-    """The prompts that ``backend`` leads to: without a history, or with all of it."""
+    """The prompts that ``backend`` leads to: those without a history, and with all of it for ``full_context``.
+
+    ``closed_book`` is asked along with every memory.
+    """
     lines = []
     for conversation in load([str(rows)]):
         told = "\n".join(f"{turn.speaker}: {turn.text}" for turn in conversation.turns)
-        for question in conversation.questions:
-            request = build_request(question, told if backend == "full_context" else "", "openai/stub", None)
-            prompt = request.messages[0].content
-            lines.append(json.dumps({"prompt": prompt, "target": str(question.correct_index)}) + "\n")
+        for context in (told, "") if backend == "full_context" else ("",):
+            for question in conversation.questions:
+                prompt = build_request(question, context, "openai/stub", None).messages[0].content
+                lines.append(json.dumps({"prompt": prompt, "target": str(question.correct_index)}) + "\n")
     to.write_text("".join(lines))
     return to
 

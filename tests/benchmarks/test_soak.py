@@ -30,6 +30,9 @@ ASKS_A_CONVERSATION = len(BACKENDS) + 1
 WARM = CONVERSATIONS // 4
 """Caches of limited size are full by then: they are made small."""
 
+LEAST_FOR_A_SLOPE = 500
+"""Fewer conversations do not fill the caches: they show only that the soak runs."""
+
 MOST_KB_A_CONVERSATION = 4.0
 """What a run may keep of each conversation until its end, such as its name and the key of its row."""
 
@@ -102,4 +105,4 @@ def test_memory_does_not_grow_with_the_number_of_conversations(
         f"\n{CONVERSATIONS} conversations, {len(BACKENDS)} memories: {warm[0][1]:.0f} MB after {warm[0][0]:.0f},"
         f" {warm[-1][1]:.0f} MB at the end, {slope:.2f} KB a conversation; {size:.1f} KB of recording each"
     )
-    assert slope <= MOST_KB_A_CONVERSATION
+    assert slope <= MOST_KB_A_CONVERSATION or CONVERSATIONS < LEAST_FOR_A_SLOPE
