@@ -18,7 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import log10, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,9 +57,10 @@ SHARE_WEIGHT = 1.2
 MOST_SHARE = 0.6
 NAMED_WEIGHT = 3.0
 SAYS: dict[Revision, float] = {"none": -1.0, "hinted": 0.7, "changed": 2.5, "dropped": 2.5, "corrected": 2.2}
-ENOUGH = 6.5
+ENOUGH = 5.2
 """Weights of the evidence that a statement ends a fact: the lead, the share of its words that the fact has, the old
-value if it names it, what it says of earlier statements, and how surely its value may replace one (0 to 3)."""
+value if it names it, what it says of earlier statements, and how surely its value may replace one (0 to 3). With
+ten times as many facts 1 more is needed: of more facts, one is sooner like the statement by chance."""
 
 GIVEN_UP = 2.0
 TELLING = 0.7
@@ -259,7 +260,8 @@ class KnownFacts:
                 best, most = fact, like
         following = max((like for said, like in likeness.items() if said != best.said), default=0.0)
         lead = min(most - max(following, LEAST_NEXT), MOST_LEAD)
-        return best if lead >= LEAST_LEAD and self._evidence(candidate, new, best, lead) >= ENOUGH else None
+        enough = ENOUGH + log10(len(earlier))
+        return best if lead >= LEAST_LEAD and self._evidence(candidate, new, best, lead) >= enough else None
 
     def _evidence(self, candidate: Candidate, new: _Known, fact: _Known, lead: float) -> float:
         """How much speaks for a candidate ending the fact that it is most like."""
