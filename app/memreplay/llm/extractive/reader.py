@@ -6,6 +6,7 @@ import asyncio
 import re
 import time
 from collections.abc import Sequence
+from threading import Lock
 
 from memreplay.conversations.models import Frozen
 from memreplay.llm import EXTRACTIVE_MODEL
@@ -83,6 +84,9 @@ NOT_OUR_PROMPT = "This reader found no question that it understands at the end o
 _SAMPLE = 4000
 """Characters of a history from which its language is detected."""
 
+_READING = Lock()
+"""Held while a history is read: questions that are asked at once about one history then share it."""
+
 
 def answer_messages(contents: Sequence[str]) -> str:
     """The reply to the messages of an agent's prompt, or to the question of any other."""
@@ -96,7 +100,9 @@ def read_and_answer(prompt: str) -> str:
     asked = read_prompt(prompt)
     if asked is None:
         return NOT_OUR_PROMPT
-    history = read_history(asked.context, is_spanish(asked.question) or is_spanish(asked.context[:_SAMPLE]))
+    spanish = is_spanish(asked.question) or is_spanish(asked.context[:_SAMPLE])
+    with _READING:
+        history = read_history(asked.context, spanish)
     return (
         answer_choice(history, asked.question, asked.options)
         if asked.options
