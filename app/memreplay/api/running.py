@@ -31,12 +31,12 @@ from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import default_datasets, load
 from memreplay.conversations.validation_errors import SILENT, OnOpened
 from memreplay.dataset_interfaces.sources import TestSource, split_specs
-from memreplay.engine.remote.client import is_agent
+from memreplay.engine.remote.addresses import is_agent, refuse_unknown_backends
 from memreplay.errors import EXIT_STOPPED, MemreplayError, UsageError
 from memreplay.llm.catalogue import is_loopback
 from memreplay.paths import new_recording_path
 from memreplay.runtime.run_with_tests import RunWithTests
-from memreplay.runtime.test_streams import refuse_for_tests, refuse_unknown_backends
+from memreplay.runtime.test_streams import refuse_for_tests
 from memreplay.scoring.answer_key import AnswerKey, read_answer_key
 from memreplay.settings import Settings, read_settings, without_secrets
 

@@ -25,7 +25,7 @@ from memreplay.dataset_interfaces.dynamic import DynamicExample
 from memreplay.dataset_interfaces.sources import TestSource
 from memreplay.engine.answers import is_for_a_judge
 from memreplay.engine.events import ReplayEvent, ReplyReceived
-from memreplay.engine.remote.client import is_agent, models_asked_of
+from memreplay.engine.remote.addresses import is_agent, models_asked_of
 from memreplay.engine.session import ReplaySession
 from memreplay.errors import UsageError
 from memreplay.llm import EXTRACTIVE_MODEL

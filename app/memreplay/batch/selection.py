@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from memreplay.conversations.models import Conversation
 from memreplay.dataset_interfaces.definitions import Benchmark
-from memreplay.engine.remote.client import is_agent, models_asked_of
+from memreplay.engine.remote.addresses import is_agent, models_asked_of
 from memreplay.engine.session import Ask
 from memreplay.settings import Settings
 

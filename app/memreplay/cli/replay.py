@@ -172,8 +172,8 @@ def open_screen(
     refuse_unknown_keys(settings.keys)
     refuse_unknown_theme(settings.theme)
     from memory_backends.registry import known_backends
+    from memreplay.engine.remote.addresses import refuse_unknown_backends
     from memreplay.paths import demo_recording, new_recording_path, recording_files, theme_file
-    from memreplay.runtime.test_streams import refuse_unknown_backends
     from memreplay.tui import run_tui
     from memreplay.tui.launch import Launch, ThemeChoice
 

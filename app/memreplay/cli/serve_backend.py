@@ -17,6 +17,7 @@ from memory_backends.metering import MeteredChat
 from memory_backends.registry import backend_class, create_backend
 from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.conversations.models import Question
+from memreplay.engine.remote.addresses import refuse_unknown_backends
 from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.catalogue import ensure_reachable
@@ -29,7 +30,6 @@ from memreplay.llm.prompts import HISTORY_HEADING, after_history, build_request,
 from memreplay.llm.tokens import context_budget
 from memreplay.runtime.embedders import ensure_embedder_answers
 from memreplay.runtime.memories import resources_of
-from memreplay.runtime.test_streams import refuse_unknown_backends
 from memreplay.settings import Settings, read_settings
 
 if TYPE_CHECKING:

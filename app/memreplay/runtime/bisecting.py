@@ -18,7 +18,7 @@ from memreplay.debugger.lifetime import (
     stored_at,
 )
 from memreplay.engine.answers import choice_order, is_for_a_judge, score_reply, with_order
-from memreplay.engine.remote.client import is_agent
+from memreplay.engine.remote.addresses import is_agent
 from memreplay.errors import MemreplayError
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.prompts import build_request

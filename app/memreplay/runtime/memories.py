@@ -26,8 +26,9 @@ from memory_backends.stores.cleanup import remove_namespace
 from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
 from memreplay.conversations.models import Conversation
+from memreplay.engine.remote.addresses import is_agent
 from memreplay.engine.remote.backend import AgentBackend, RemoteAgent
-from memreplay.engine.remote.client import AgentError, is_agent
+from memreplay.engine.remote.client import AgentError
 from memreplay.engine.remote.openai import agent_client
 from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.llm import EXTRACTIVE_MODEL

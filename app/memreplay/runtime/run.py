@@ -13,7 +13,7 @@ from memory_backends.controls import CLOSED_BOOK, CONTROLS
 from memreplay.conversations.models import Conversation
 from memreplay.engine.events import EventSink, ReplayEvent
 from memreplay.engine.probes import Probe
-from memreplay.engine.remote.client import is_agent, models_asked_of
+from memreplay.engine.remote.addresses import is_agent, models_asked_of
 from memreplay.engine.session import ReplayPlan, ReplaySession
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.catalogue import ensure_reachable

@@ -1,32 +1,18 @@
-"""Test streams: which memory and model go through which tests. Light to import, since the screen lists them."""
+"""Test streams: which memory and model go through which tests."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memory_backends.base import BackendError
 from memory_backends.controls import ORACLE
-from memory_backends.registry import check_backend_name
 from memreplay.conversations.models import Conversation, Session
 from memreplay.dataset_interfaces.dataset import RunConfig
 from memreplay.dataset_interfaces.definitions import Benchmark
 from memreplay.dataset_interfaces.sources import TestOptions, TestSource
-from memreplay.engine.remote.client import AgentAddress, is_agent
+from memreplay.engine.remote.addresses import is_agent
 from memreplay.errors import UsageError
 from memreplay.settings import Settings
-
-
-def refuse_unknown_backends(names: Sequence[str]) -> None:
-    """Raise UsageError for a name of no memory, before anything is built; imports plugins."""
-    try:
-        for name in names:
-            if is_agent(name):
-                AgentAddress.read(name)
-            else:
-                check_backend_name(name)
-    except BackendError as error:
-        raise UsageError(str(error)) from None
 
 
 @dataclass(frozen=True)

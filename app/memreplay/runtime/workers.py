@@ -28,7 +28,7 @@ from memory_backends.base import (
     TokenCounter,
 )
 from memory_backends.stores.trace import MemoryTrace
-from memreplay.engine.remote.client import is_agent
+from memreplay.engine.remote.addresses import is_agent
 from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.llm.rate_limiter import StoppedError
 from memreplay.runtime.worker import Asks, Done, MemoryHost, Ports, packed_folder, unpack_folder, versions

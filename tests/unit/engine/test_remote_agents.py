@@ -13,8 +13,9 @@ from aiohttp import web
 from memreplay.conversations.models import Conversation, exchanges_of
 from memreplay.conversations.registry import load
 from memreplay.engine.events import BackendFailed, QuestionAsked, ReplayEvent, ReplyReceived
+from memreplay.engine.remote.addresses import AgentAddress
 from memreplay.engine.remote.backend import AgentBackend, RemoteAgent
-from memreplay.engine.remote.client import MAX_REPLY_BYTES, AgentAddress, AgentClient
+from memreplay.engine.remote.client import MAX_REPLY_BYTES, AgentClient
 from memreplay.engine.remote.openai import agent_client
 from memreplay.engine.session import ReplayPlan, ReplaySession
 from memreplay.errors import UsageError

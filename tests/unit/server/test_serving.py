@@ -19,8 +19,9 @@ from memory_backends.stores.redis import RedisConnection
 from memreplay.cli.serve_backend import MessageReader
 from memreplay.conversations.registry import load
 from memreplay.engine.events import ReplayEvent, ReplyReceived
+from memreplay.engine.remote.addresses import AgentAddress
 from memreplay.engine.remote.backend import AgentBackend, RemoteAgent
-from memreplay.engine.remote.client import AgentAddress, AgentClient, AgentError
+from memreplay.engine.remote.client import AgentClient, AgentError
 from memreplay.engine.session import ReplayPlan, ReplaySession
 from memreplay.llm import AGENT_MODEL, EXTRACTIVE_MODEL
 from memreplay.llm.client import LiteLLMModel

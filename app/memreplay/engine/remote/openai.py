@@ -7,14 +7,8 @@ from typing import Any
 from urllib.parse import urljoin
 from uuid import uuid4
 
-from memreplay.engine.remote.client import (
-    CONNECT_SECONDS,
-    AgentAddress,
-    AgentClient,
-    AgentError,
-    NotOfferedError,
-    Said,
-)
+from memreplay.engine.remote.addresses import AgentAddress
+from memreplay.engine.remote.client import CONNECT_SECONDS, AgentClient, AgentError, NotOfferedError, Said
 
 
 class HistoryChatClient(AgentClient):
