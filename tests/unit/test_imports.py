@@ -49,3 +49,14 @@ def test_a_run_imports_no_library_that_its_memory_does_not_need(tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     imported = dict(json.loads(line) for line in done.stdout.splitlines() if line.startswith("["))
     assert {name: set(libraries) - beside.get(name, set()) for name, libraries in imported.items()} == needed
+
+
+def test_the_names_of_memories_are_checked_without_the_libraries_that_fill_them() -> None:
+    program = (
+        "import sys\n"
+        "from memreplay.engine.remote.addresses import refuse_unknown_backends\n"
+        "refuse_unknown_backends(['hybrid', 'rag:fused', 'http://localhost/run_turn'])\n"
+        f"print([name for name in (*{SLOW!r}, 'numpy', 'tenacity') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
