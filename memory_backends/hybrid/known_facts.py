@@ -269,7 +269,7 @@ class KnownFacts:
         share = shared / max(self._weight(new.matter), TELLING)
         sure = float(replaceable(new.figures, fact.figures))
         if fact.is_event and sure < 2 and candidate.revises != "corrected":
-            # What happened has happened, whoever left since.
+            # A later change does not undo an event.
             return 0.0
         is_named = _names(candidate, new, fact)
         if new.denies != fact.denies and shared >= DENIED * self._weight(fact.matter):
