@@ -245,9 +245,13 @@ class KnownFacts:
             return None
         around = new.matter | _matter(candidate.context)
         cosines = np.stack([fact.vector for fact in earlier]) @ new.vector
-        likeness: dict[str, float] = {}
-        best, most = earlier[0], -1.0
+        best, most, following = earlier[0], -1.0, LEAST_NEXT
+        more = SHARED_WORD * sum(min(self._weight(words), MOST_SHARED) for words in (new.matter, around))
+        sure = REPLACEABLE[-1] + (NAMED if candidate.taken_back else 0.0)
         for fact, cosine in zip(earlier, cosines.tolist(), strict=True):
+            if cosine + sure + (0.0 if fact.matter.isdisjoint(around) else more) < following:
+                # It cannot be the likeliest or the next, as is most often so.
+                continue
             like = (
                 cosine
                 + SHARED_WORD * min(self._weight(new.matter & fact.matter), MOST_SHARED)
@@ -255,11 +259,11 @@ class KnownFacts:
                 + REPLACEABLE[replaceable(new.figures, fact.figures)]
                 + (NAMED if _names(candidate, new, fact) else 0.0)
             )
-            likeness[fact.said] = max(like, likeness.get(fact.said, 0.0))
+            if fact.said != best.said:
+                following = max(following, min(like, most))
             if like >= most:
                 best, most = fact, like
-        following = max((like for said, like in likeness.items() if said != best.said), default=0.0)
-        lead = min(most - max(following, LEAST_NEXT), MOST_LEAD)
+        lead = min(most - following, MOST_LEAD)
         enough = ENOUGH + log10(len(earlier))
         return best if lead >= LEAST_LEAD and self._evidence(candidate, new, best, lead) >= enough else None
 
