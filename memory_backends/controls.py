@@ -30,11 +30,15 @@ CONTROLS = frozenset({CLOSED_BOOK, ORACLE})
 """Backends that are not memories."""
 
 
+NO_EVIDENCE = "no_evidence"
+"""How the error of an oracle begins that has nothing to return: to ask again is no use."""
+
+
 class NoEvidenceError(BackendError):
     """A question has no gold evidence, so there is nothing to return."""
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"no_evidence: {why}")
+        super().__init__(f"{NO_EVIDENCE}: {why}")
 
 
 class ClosedBookBackend(MemoryBackend):

@@ -10,7 +10,8 @@ from textual.widgets import OptionList
 
 from memreplay.engine.events import AnswerScored
 from memreplay.grading import RetrievalScore, Score
-from memreplay.scoring.aggregates import group_of, headline_of
+from memreplay.scoring.aggregates import headline_of
+from memreplay.scoring.groups import group_of
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.rows import question_row
 from memreplay.timeline.timeline import Timeline

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from memreplay.scoring import BREAKDOWNS, By, type_words
 from memreplay.scoring.comparisons import contestants_of
-from memreplay.scoring.results import Group, Results
+from memreplay.scoring.groups import Group
+from memreplay.scoring.results import Results
 from memreplay.text import UNKNOWN
 
 Cell = str | int | float | bool | None
@@ -31,6 +32,7 @@ def breakdowns_in(results: Results) -> list[By]:
 def breakdown_table(results: Results, by: By) -> Cells:
     """A row for each group with right answers of graded ones, and accuracy, for each backend."""
     names = names_of_groups(results, by)
+    heading = f"{by} (its other name)" if any(shown != name for name, shown in names.items()) else by
     rows = [
         [
             names.get(group, group),
@@ -38,7 +40,7 @@ def breakdown_table(results: Results, by: By) -> Cells:
         ]
         for group in _groups_in(results, by)
     ]
-    return [[by, *results.backends], *rows]
+    return [[heading, *results.backends], *rows]
 
 
 def names_of_groups(results: Results, by: By) -> Mapping[str, str]:
@@ -49,10 +51,12 @@ def names_of_groups(results: Results, by: By) -> Mapping[str, str]:
 def confusion_tables(results: Results) -> list[tuple[str, Cells]]:
     """For each backend with multiple-choice questions: how often which option was chosen, by the right one.
 
-    The last column counts replies without a readable choice, so that a row adds up to the graded answers.
+    With the title of each. The last column counts replies without a readable choice, so that a row adds up to the
+    graded answers. Every repeat of a question counts.
     """
     tables: list[tuple[str, Cells]] = []
     unread = _unread(results)
+    repeats = " (all repeats)" if any(row.repeat for row in results.questions) else ""
     for name, part in results.backends.items():
         if part.multiple_choice is not None:
             matrix = part.multiple_choice.confusion_matrix
@@ -60,7 +64,8 @@ def confusion_tables(results: Results) -> list[tuple[str, Cells]]:
                 [str(right), *(str(number or "") for number in (*row, unread[name, right]))]
                 for right, row in enumerate(matrix)
             ]
-            tables.append((name, [["right \\ chosen", *map(str, range(len(matrix))), NO_OPTION], *rows]))
+            heading = ["right \\ chosen", *map(str, range(len(matrix))), NO_OPTION]
+            tables.append((f"Options chosen: {name}{repeats}", [heading, *rows]))
     return tables
 
 

@@ -13,6 +13,8 @@ Columns = Mapping[str, Mapping[str, str]]
 Column = tuple[Callable[[BackendResults], str], str]
 """What makes a cell, and what the column means."""
 
+ColumnsByHeading = Mapping[str, Column]
+
 NOTHING = UNKNOWN
 
 _LONGEST_TEXT = 120
@@ -20,6 +22,10 @@ _LONGEST_TEXT = 120
 
 def share(value: float | None) -> str:
     return NOTHING if value is None else f"{100 * value:.1f} %"
+
+
+def share_of(value: float | None, n: int) -> str:
+    return NOTHING if value is None else f"{share(value)} of {n}"
 
 
 def number(value: float | None, decimals: int = 0) -> str:

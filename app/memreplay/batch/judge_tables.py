@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from memreplay.batch.cells import NOTHING, Column, number, share, shortened
+from memreplay.batch.cells import NOTHING, Column, ColumnsByHeading, number, share, shortened
 from memreplay.printable import printable
-from memreplay.scoring.results import Agreement, BackendResults, Disagreement, JudgeResults, Rater, Results
+from memreplay.scoring.agreement import Agreement, Disagreement, JudgeResults, Rater
+from memreplay.scoring.results import BackendResults, Results
 from memreplay.text import dollars
 
 _DISAGREEMENTS = 5
@@ -44,7 +45,7 @@ def _agreement_columns(a: Rater, b: Rater, who: str) -> dict[str, Column]:
     }
 
 
-JUDGING: Final[Mapping[str, Column]] = {
+JUDGING: Final[ColumnsByHeading] = {
     "judged": (_judged(lambda judge: str(judge.answers)), "answers that the judge was asked about"),
     "no verdict": (
         _judged(lambda judge: str(judge.answers - judge.graded)),

@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from memreplay.batch.cells import NOTHING
-from memreplay.scoring.results import Results, TestGroup, TestResults
+from memreplay.scoring.points import TestGroup, TestResults
+from memreplay.scoring.results import Results
 from memreplay.text import dollars
 
 Rows = Mapping[str, Sequence[str]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from memory_backends.controls import NO_EVIDENCE
 from memreplay.batch.cells import share, shortened
 from memreplay.batch.judge_tables import judge_sentences
 from memreplay.conversations.option_style import OptionStyle
@@ -34,16 +35,7 @@ def remarks(results: Results) -> list[str]:
         if (read := backend.extraction) is not None and read.error is not None
     ]
     sentences += [_style_sentence(dataset, style) for dataset, style in results.option_style.items()]
-    if any(row.failure == "no_evidence" for row in results.questions):
-        without = [row for row in results.questions if not (row.evidence or row.abstain or row.kind == "test")]
-        joined = (
-            " (--evidence joins LoCoMo's to an MC10 file)" if any(row.kind == "choice" for row in without) else ""
-        )
-        unnamed, asked = (len(set(map(key_of, rows))) for rows in (without, results.questions))
-        sentences.append(
-            f"no evidence: for {unnamed} of {asked} questions the dataset names no evidence, so it is unknown where"
-            f" the fact was lost{joined}."
-        )
+    sentences += _evidence_sentences(results)
     if any(row.failure == "guessed" and row.closed_book_correct is None for row in results.questions):
         sentences.append("guessed: or lucky; without a closed_book answer the two cannot be told apart.")
     if results.answer_key is not None:
@@ -52,22 +44,6 @@ def remarks(results: Results) -> list[str]:
             f"adjusted: by {key.file}, which corrects {key.questions} of the questions asked"
             f" ({key.corrections} corrections in all)."
         )
-    sentences += [
-        f"LoCoMo F1 (its own metric): {name} {100 * scored.f1:.1f} over {scored.questions} questions; "
-        + ", ".join(f"{each} {100 * found.f1:.1f}" for each, found in scored.by_category.items())
-        + "."
-        for name, backend in results.backends.items()
-        if backend.recall is not None and (scored := backend.recall.locomo_f1) is not None
-    ]
-    sentences += [
-        f"LongMemEval accuracy by question type: {name} "
-        + ", ".join(
-            f"{each} {share(group.accuracy)} of {group.graded}" for each, group in published.by_type.items()
-        )
-        + "."
-        for name, backend in results.backends.items()
-        if backend.recall is not None and (published := backend.recall.longmemeval) is not None
-    ]
     if any(backend.model == EXTRACTIVE_MODEL for backend in results.backends.values()):
         sentences.append(f"{EXTRACTIVE_MODEL} is an embedded reader that picks words; it is not a language model.")
     return sentences
@@ -146,9 +122,28 @@ def _error_sentences(results: Results) -> list[str]:
     listed = [f"{shortened(reason)} ({number})" for reason, number in reasons.most_common(_REASONS)]
     others = len(reasons) - _REASONS
     rest = f"; and {others} other reason{'s' * (others > 1)}" if others > 0 else ""
+    can_be_mended = any(not reason.startswith(NO_EVIDENCE) for reason in reasons)
+    advice = " To retry, run the same command with --resume --retry-errors." if can_be_mended else ""
     return [
         f"errors: {reasons.total()} of {len(results.questions)} answers ended in one, which is neither right nor"
-        f" wrong: {'; '.join(listed)}{rest}. To retry, run the same command with --resume --retry-errors."
+        f" wrong: {'; '.join(listed)}{rest}.{advice}"
+    ]
+
+
+def _evidence_sentences(results: Results) -> list[str]:
+    """That some questions name no evidence that supports their answer; nothing where no verdict needed it."""
+    if not any(row.failure == "no_evidence" for row in results.questions):
+        return []
+    unnamed = [
+        row
+        for row in results.questions
+        if row.kind != "test" and not row.abstain and not (row.evidence and row.evidence_role == "supports")
+    ]
+    joined = " (--evidence joins LoCoMo's to an MC10 file)" if any(row.kind == "choice" for row in unnamed) else ""
+    number, asked = (len(set(map(key_of, rows))) for rows in (unnamed, results.questions))
+    return [
+        f"no evidence: for {number} of {asked} questions the dataset names no turns that hold the answer; of wrong"
+        f" answers to them it may be unknown where the fact was lost{joined}."
     ]
 
 

@@ -5,37 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal
 
-from memreplay.batch.cells import NOTHING, Column, Columns, number, share
+from memreplay.batch.cells import NOTHING, Column, Columns, ColumnsByHeading, number, share, share_of
 from memreplay.batch.judge_tables import JUDGING
+from memreplay.batch.published_tables import LOCOMO, LONGMEMEVAL
 from memreplay.scoring.attribution import LABELS, Label
 from memreplay.scoring.equal_tokens import HEADLINE_TOKENS, TOKEN_BUDGETS
+from memreplay.scoring.points import TestResults
 from memreplay.scoring.question_row import Interval
-from memreplay.scoring.results import (
-    BackendResults,
-    MultipleChoiceResults,
-    RecallResults,
-    Results,
-    TestResults,
-)
+from memreplay.scoring.results import BackendResults, MultipleChoiceResults, RecallResults, Results
 from memreplay.text import dollars
 
-_LOST: Final = "Where each fact was lost"
+LOST: Final = "Where each fact was lost"
 
 
 def titled_tables(results: Results) -> list[tuple[str, Columns]]:
     """All tables with a row per backend that have any column, each with its title; the first one needs none."""
-    tables = [
-        ("", score_columns(results)),
-        ("What the scores rest on", support_columns(results)),
-        ("Evidence at equal tokens", _measured(results, _RETRIEVAL)),
-        ("Recall at equally many hits", _measured(results, {**_recall_at(_cutoffs(results)), **_PER_HIT})),
-        ("Accuracy against tokens", _against_tokens(results)),
-        ("Writing and reading", _work_columns(results)),
-        ("Abstention", _columns(results, _ABSTENTION) if _is_about_abstention(results) else {}),
-        ("Judge and grader", _columns(results, JUDGING)),
-        (_LOST, failure_columns(results)),
+    return [
+        (
+            title,
+            {
+                heading: {name: cell(backend) for name, backend in results.backends.items()}
+                for heading, (cell, _) in wanted.items()
+            },
+        )
+        for title, wanted in _tables(results)
     ]
-    return [(title, columns) for title, columns in tables if columns]
 
 
 def meanings_of(results: Results) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -45,29 +39,64 @@ def meanings_of(results: Results) -> list[tuple[str, list[tuple[str, str]]]]:
     """
     known: set[tuple[str, str]] = set()
     found = []
-    for title, columns in titled_tables(results):
-        new = [(heading, _meaning(title, heading)) for heading in columns]
-        new = [each for each in new if each not in known]
+    for title, wanted in _tables(results):
+        new = [(heading, meaning) for heading, (_, meaning) in wanted.items() if (heading, meaning) not in known]
         known.update(new)
         if new:
-            found.append((f"{title} (number of answers)" if title == _LOST else title, new))
+            found.append((f"{title} (number of answers)" if title == LOST else title, new))
     return found
 
 
-def _meaning(title: str, heading: str) -> str:
-    if title == _LOST:
-        return next(meaning for label, meaning in _LABELS.items() if label.replace("_", " ") == heading)
-    _, at, cutoff = heading.partition("recall@")
-    return (_recall_at([cutoff]) if at else _COLUMNS)[heading][1]
+def _tables(results: Results) -> list[tuple[str, ColumnsByHeading]]:
+    backends = results.backends.values()
+    recall_at = {**_recall_at(_cutoffs(results)), **_PER_HIT}
+    tokens_are_known = any(backend.headline.prompt_tokens_per_question is not None for backend in backends)
+    # Where anything was written, that its cost is unknown is worth a column of dashes.
+    was_written = any(backend.writing is not None for backend in backends)
+    tables = [
+        ("", _with_any(results, _SCORES)),
+        ("What the scores rest on", _with_any(results, _SUPPORT)),
+        ("Evidence at equal tokens", _measured(results, _RETRIEVAL)),
+        ("Recall at equally many hits", _measured(results, recall_at)),
+        # The tokens of imported runs are unknown.
+        ("Accuracy against tokens", _with_any(results, _AGAINST_TOKENS) if tokens_are_known else {}),
+        ("Writing and reading", _WORK if was_written else _with_any(results, _WORK)),
+        ("Abstention", _with_any(results, _ABSTENTION) if _is_about_abstention(results) else {}),
+        ("Judge and grader", _with_any(results, JUDGING)),
+        ("LoCoMo's own F1", _with_any(results, LOCOMO)),
+        ("Accuracy by LongMemEval's types", _with_any(results, LONGMEMEVAL)),
+        (LOST, _lost(results)),
+    ]
+    return [(title, wanted) for title, wanted in tables if wanted]
 
 
-def score_columns(results: Results) -> Columns:
-    return _columns(results, _SCORES)
+def _with_any(results: Results, wanted: ColumnsByHeading) -> ColumnsByHeading:
+    """Without columns that are empty for every backend."""
+    backends = results.backends.values()
+    return {
+        heading: column
+        for heading, column in wanted.items()
+        if any(column[0](backend) != NOTHING for backend in backends)
+    }
 
 
-def support_columns(results: Results) -> Columns:
-    """What the scores rest on: memory, the model alone, or luck; and the price of a right answer."""
-    return _columns(results, _SUPPORT)
+def _measured(results: Results, wanted: ColumnsByHeading) -> ColumnsByHeading:
+    """With the number of answers that the shares are of, if any memory ranks what it returns."""
+    columns = _with_any(results, wanted)
+    return {**_with_any(results, _OF), **columns} if columns else {}
+
+
+def _lost(results: Results) -> ColumnsByHeading:
+    """The number of answers with each label that any has, in order of attribution; none for closed_book."""
+
+    def column(label: Label) -> Column:
+        def cell(backend: BackendResults) -> str:
+            return str(backend.failures.get(label, 0)) if backend.failures else NOTHING
+
+        return cell, _LABELS[label]
+
+    present = [label for label in LABELS if any(label in each.failures for each in results.backends.values())]
+    return {label.replace("_", " "): column(label) for label in present}
 
 
 def _is_about_abstention(results: Results) -> bool:
@@ -75,53 +104,10 @@ def _is_about_abstention(results: Results) -> bool:
     return any(row.abstain or row.abstained for row in results.questions)
 
 
-def _against_tokens(results: Results) -> Columns:
-    """None if the tokens of all prompts are unknown, as those of imported runs are."""
-    known = any(backend.headline.prompt_tokens_per_question is not None for backend in results.backends.values())
-    return _columns(results, _AGAINST_TOKENS) if known else {}
-
-
-def _work_columns(results: Results) -> Columns:
-    """With columns of which nothing is known: that the cost of writing is unknown is worth a dash."""
-    known = any(backend.writing is not None for backend in results.backends.values())
-    return _all_columns(results, _WORK) if known else _columns(results, _WORK)
-
-
-def _measured(results: Results, wanted: Mapping[str, Column]) -> Columns:
-    """With the number of answers that the shares are of, if any memory ranks what it returns."""
-    columns = _columns(results, wanted)
-    return {**_columns(results, _OF), **columns} if columns else {}
-
-
 def _cutoffs(results: Results) -> list[str]:
     """The numbers of hits that recall was measured at."""
     found = [part.retrieval.recall_at for part in results.backends.values() if part.retrieval is not None]
     return list(dict.fromkeys(k for recall_at in found for k in recall_at or ()))
-
-
-def failure_columns(results: Results) -> Columns:
-    """The number of answers with each label that any has, in order of attribution; none for closed_book."""
-    present = [label for label in LABELS if any(label in each.failures for each in results.backends.values())]
-    return {
-        label.replace("_", " "): {
-            name: str(backend.failures.get(label, 0)) if backend.failures else NOTHING
-            for name, backend in results.backends.items()
-        }
-        for label in present
-    }
-
-
-def _columns(results: Results, wanted: Mapping[str, Column]) -> Columns:
-    """Without columns that are empty for every backend."""
-    columns = _all_columns(results, wanted)
-    return {heading: column for heading, column in columns.items() if set(column.values()) - {NOTHING}}
-
-
-def _all_columns(results: Results, wanted: Mapping[str, Column]) -> Columns:
-    return {
-        heading: {name: cell(backend) for name, backend in results.backends.items()}
-        for heading, (cell, _) in wanted.items()
-    }
 
 
 def _parts(backend: BackendResults) -> list[MultipleChoiceResults | RecallResults | TestResults]:
@@ -131,11 +117,7 @@ def _parts(backend: BackendResults) -> list[MultipleChoiceResults | RecallResult
 def _of_both(backend: BackendResults, part: MultipleChoiceResults | RecallResults | None) -> str:
     """The accuracy of one kind of questions; nothing unless there are both, as nothing is said twice."""
     both = backend.recall is not None and backend.multiple_choice is not None
-    return _share_of(part.accuracy, part.graded) if both and part is not None else NOTHING
-
-
-def _share_of(value: float | None, n: int) -> str:
-    return NOTHING if value is None else f"{share(value)} of {n}"
+    return share_of(part.accuracy, part.graded) if both and part is not None else NOTHING
 
 
 def _right(backend: BackendResults) -> str:
@@ -152,12 +134,11 @@ def _interval(interval: Interval | None) -> str:
 
 
 def _without_adversarial(backend: BackendResults) -> str:
-    """Only where leaving them out makes a difference."""
-    headline, asked = backend.headline, backend.abstention
-    same = headline.accuracy_without_adversarial == headline.accuracy and backend.multiple_choice is None
-    if same or asked is None:
+    """Only where any are left out."""
+    asked = backend.abstention
+    if asked is None or not asked.should:
         return NOTHING
-    return _share_of(headline.accuracy_without_adversarial, asked.graded - asked.should)
+    return share_of(backend.headline.accuracy_without_adversarial, asked.graded - asked.should)
 
 
 def _recall_at(cutoffs: Iterable[str]) -> dict[str, Column]:
@@ -182,6 +163,11 @@ def _at_tokens(of: Literal["evidence", "recall"], budget: int) -> Callable[[Back
 
 def _with_evidence(backend: BackendResults) -> str:
     return number(backend.retrieval.questions if backend.retrieval else None)
+
+
+def _of(backend: BackendResults) -> str:
+    """Nothing for a memory that ranks nothing: it has none of the shares beside it."""
+    return _with_evidence(backend) if backend.retrieval and backend.retrieval.recall_at else NOTHING
 
 
 def _per_hit(field: str) -> Callable[[BackendResults], str]:
@@ -209,15 +195,14 @@ def _gain(gain: float | None) -> str:
 
 
 def _gain_without_adversarial(backend: BackendResults) -> str:
-    """Only where leaving them out makes a difference."""
-    headline = backend.headline
-    same = headline.normalised_gain_without_adversarial == headline.normalised_gain
-    return NOTHING if same else _gain(headline.normalised_gain_without_adversarial)
+    """Only where any are left out."""
+    asked = backend.abstention
+    return _gain(backend.headline.normalised_gain_without_adversarial) if asked and asked.should else NOTHING
 
 
 _EVIDENCE_AT = f"evidence in {HEADLINE_TOKENS:,} tokens"
 
-_SCORES: Final[Mapping[str, Column]] = {
+_SCORES: Final[ColumnsByHeading] = {
     "right": (_right, "right answers of graded ones; an answer that ended in an error is not graded"),
     "accuracy": (lambda backend: share(backend.headline.accuracy), "share of graded answers that are right"),
     "in words": (
@@ -230,7 +215,8 @@ _SCORES: Final[Mapping[str, Column]] = {
     ),
     "95 %": (
         lambda backend: _interval(backend.headline.ci95),
-        "Wilson interval of the accuracy over questions, assuming they are independent; not adjusted",
+        "Wilson interval of the accuracy over questions, assuming they are independent; not adjusted for the number"
+        " of memories",
     ),
     "95 % clustered": (
         lambda backend: _interval(backend.headline.ci95_clustered),
@@ -240,7 +226,7 @@ _SCORES: Final[Mapping[str, Column]] = {
         lambda backend: share(backend.adjusted.accuracy if backend.adjusted else None),
         "share of graded answers that are right by the corrected key, without the questions it voids",
     ),
-    "not adversarial": (
+    "answerable": (
         _without_adversarial,
         "accuracy without the questions whose right answer is that it was never said",
     ),
@@ -258,11 +244,11 @@ _SCORES: Final[Mapping[str, Column]] = {
     "cost": (lambda backend: dollars(backend.cost_usd), "US dollars for all replies; – if a price is unknown"),
 }
 
-_OF: Final[Mapping[str, Column]] = {
-    "of": (_with_evidence, "answers to questions with evidence, which the shares beside it are of"),
+_OF: Final[ColumnsByHeading] = {
+    "of": (_of, "answers to questions with evidence, which the shares beside it are of"),
 }
 
-_SUPPORT: Final[Mapping[str, Column]] = {
+_SUPPORT: Final[ColumnsByHeading] = {
     "closed book": (
         lambda backend: share(backend.headline.closed_book_accuracy),
         "share of the same questions that the same model gets right without any memory",
@@ -274,13 +260,16 @@ _SUPPORT: Final[Mapping[str, Column]] = {
     "gain": (
         lambda backend: _gain(backend.headline.normalised_gain),
         "(accuracy − better) / (1 − better), where better is the higher of closed book and blind guesser: the share"
-        " of what these miss that memory gains",
+        " of what these miss that memory gains; below 0, memory gets fewer right than these",
     ),
-    "gain, not adversarial": (
+    "gain, answerable": (
         _gain_without_adversarial,
         "the same without the questions whose right answer is that it was never said",
     ),
-    "with evidence": (_with_evidence, "answers to questions with evidence"),
+    "with evidence": (
+        _with_evidence,
+        "answers to questions with evidence, which the shares beside it are of; grounded leaves out errors",
+    ),
     "evidence in prompt": (
         lambda backend: share(backend.headline.evidence_in_prompt),
         "share of questions with evidence whose prompt held all of it verbatim",
@@ -304,7 +293,7 @@ _SUPPORT: Final[Mapping[str, Column]] = {
     ),
 }
 
-_RETRIEVAL: Final[Mapping[str, Column]] = {
+_RETRIEVAL: Final[ColumnsByHeading] = {
     **{
         f"evidence {budget:,}": (
             _at_tokens("evidence", budget),
@@ -322,7 +311,7 @@ _RETRIEVAL: Final[Mapping[str, Column]] = {
     },
 }
 
-_PER_HIT: Final[Mapping[str, Column]] = {
+_PER_HIT: Final[ColumnsByHeading] = {
     "tokens/hit": (
         _per_hit("tokens_per_hit"),
         "mean tokens of a hit: at equally many hits, the memory with the larger ones has an advantage",
@@ -330,7 +319,7 @@ _PER_HIT: Final[Mapping[str, Column]] = {
     "turns/hit": (_per_hit("turns_per_hit"), "mean number of turns that a hit holds word for word"),
 }
 
-_AGAINST_TOKENS: Final[Mapping[str, Column]] = {
+_AGAINST_TOKENS: Final[ColumnsByHeading] = {
     "prompt tokens/question": (
         lambda backend: number(backend.headline.prompt_tokens_per_question),
         "mean tokens of a prompt",
@@ -340,8 +329,8 @@ _AGAINST_TOKENS: Final[Mapping[str, Column]] = {
     "evidence in prompt": _SUPPORT["evidence in prompt"],
 }
 
-_WORK: Final[Mapping[str, Column]] = {
-    "exchanges": (_written("exchanges"), "exchanges written to memory"),
+_WORK: Final[ColumnsByHeading] = {
+    "exchanges": (_written("exchanges"), "exchanges that the backend was given to write"),
     "writing, s": (
         _written("ms", 1000),
         "time of all writes, with the background work that they start, but without embedding the texts that were"
@@ -357,33 +346,20 @@ _WORK: Final[Mapping[str, Column]] = {
     "prompt tokens": (lambda backend: number(backend.tokens.prompt or None), "tokens of all prompts"),
 }
 
-_ABSTENTION: Final[Mapping[str, Column]] = {
+_ABSTENTION: Final[ColumnsByHeading] = {
     "never said": (_abstention("should"), "graded questions whose right answer is that it was never said"),
     "abstained": (_abstention("abstained"), "replies that say so"),
     "precision": (_abstention_share("precision"), "share of these replies that are right to say so"),
     "recall": (_abstention_share("recall"), "share of these questions that are answered so"),
 }
 
-_COLUMNS: Final[Mapping[str, Column]] = {
-    **_SCORES,
-    **_SUPPORT,
-    **_OF,
-    **_RETRIEVAL,
-    **_PER_HIT,
-    **_AGAINST_TOKENS,
-    **_WORK,
-    **_ABSTENTION,
-    **JUDGING,
-}
-"""All but recall@k and those of failures."""
-
 _LABELS: Final[Mapping[Label, str]] = {
-    "error": "no reply",
+    "error": "the answer ended in an error",
     "unparsed": "the reply has no readable answer",
     "refused": "the provider refused",
     "key_suspect": "wrong by a published answer that the answer key corrects",
     "not_visible": "wrong, and what memory stored or gave to the model was not recorded",
-    "no_evidence": "wrong, and the dataset names no evidence",
+    "no_evidence": "wrong, and the dataset names no turns that hold the answer",
     "not_written": "wrong: memory never held the fact, or no longer does",
     "not_retrieved": "wrong: memory held the fact but did not retrieve it",
     "cut": "wrong: retrieved, then cut from the prompt by the budget",

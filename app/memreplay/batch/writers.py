@@ -173,7 +173,7 @@ def _legend(results: Results) -> Iterator[str]:
 def _breakdowns(results: Results) -> Iterator[str]:
     """Right answers by type, category and so on, and which options were chosen; folded, for they are long."""
     tables = [(f"By {by}", breakdown_table(results, by)) for by in breakdowns_in(results)]
-    tables += [(f"Options chosen: {name}", table) for name, table in confusion_tables(results)]
+    tables += confusion_tables(results)
     for title, (heading, *rows) in tables:
         yield from (f"<details><summary>{plain(title)}</summary>", "")
         yield f"| {' | '.join(map(plain, heading))} |"
@@ -297,8 +297,8 @@ def _print_options(console: Console, results: Results) -> None:
     tables = confusion_tables(results)
     if not tables:
         console.print("no question has options")
-    for name, cells in tables:
-        console.print(Text(f"Options chosen: {name}", style="bold"))
+    for title, cells in tables:
+        console.print(Text(title, style="bold"))
         console.print(_breakdown(cells))
 
 

@@ -153,7 +153,7 @@ def _double_l(word: str) -> str:
 
 _LEFT_OUT = re.compile(r"\b(?:a|an|the|and)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
-_ADVERSARIAL_REPLIES = ("no information available", "not mentioned")
+ADVERSARIAL_REPLIES = ("no information available", "not mentioned")
 
 
 def locomo_f1(category: int, expected: str, reply: str) -> float:
@@ -165,7 +165,7 @@ def locomo_f1(category: int, expected: str, reply: str) -> float:
     """
     answer = without_reasoning(reply)
     if category == 5:
-        return float(any(phrase in answer.lower() for phrase in _ADVERSARIAL_REPLIES))
+        return float(any(phrase in answer.lower() for phrase in ADVERSARIAL_REPLIES))
     if category == 3:
         expected = expected.split(";")[0].strip()
     if category != 1:

@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterator
 from memreplay.pages.answers import Answers, Figure, interval_words, percent, row_key
 from memreplay.pages.heat_maps import by_group, confusion, position_by_salience
 from memreplay.pages.plots import PATTERNS, WIDTH, percent_axis, series
-from memreplay.scoring.aggregates import group_of
 from memreplay.scoring.attribution import LABELS, Label
 from memreplay.scoring.equal_tokens import TOKEN_BUDGETS
+from memreplay.scoring.groups import Group, group_of
 from memreplay.scoring.question_row import Interval, QuestionRow
 from memreplay.scoring.repeats import by_conversation, shares_right
-from memreplay.scoring.results import Group
 from memreplay.scoring.statistics import clustered_interval
 from memreplay.text import UNKNOWN, dollars
 

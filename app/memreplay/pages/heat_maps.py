@@ -9,8 +9,7 @@ from memreplay.batch.breakdowns import names_of_groups
 from memreplay.conversations.models import InfoLocation, Salience
 from memreplay.pages.answers import Answers, Figure, percent
 from memreplay.scoring import By
-from memreplay.scoring.aggregates import group_of
-from memreplay.scoring.results import Group
+from memreplay.scoring.groups import Group, group_of
 from memreplay.text import UNKNOWN
 
 
@@ -113,7 +112,7 @@ def by_group(answers: Answers, by: By) -> Figure | None:
         id=f"by-{by}",
         title=f"By {by}",
         about=f"Accuracy by {by} of question.",
-        n=f"n = {graded:,} graded answers to questions with a {by}; each cell names its own",
+        n=f"n = {graded:,} graded answers; each cell names its own",
         spec={"data": {"values": values}, **heat, "width": {"step": 92}, "height": {"step": 38}},
         heading=(by, *groups),
         rows=[

@@ -18,6 +18,11 @@ Shown = By | Literal["options"]
 SHOWN: tuple[Shown, ...] = (*BREAKDOWNS, "options")
 
 
+def without(by: By) -> str:
+    """The name of the group of questions that do not have this field, where others do."""
+    return f"(no {by})"
+
+
 def type_words(name: str, other: str | None) -> str:
     """The type of a question for people: the dataset's own name, and in brackets a second one if there is one.
 

@@ -3,90 +3,52 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from itertools import combinations
-from operator import attrgetter
 from typing import Any, TypeVar, get_args
 
-from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import InfoLocation, Salience
 from memreplay.conversations.option_style import OptionStyle
-from memreplay.engine.answers import CUTOFFS
-from memreplay.grading import Outcome
-from memreplay.scoring import BREAKDOWNS, By
 from memreplay.scoring.agreement import agreements_of, disagreements_of, judging_of
 from memreplay.scoring.answer_key import Adjusted
 from memreplay.scoring.attribution import LABELS
 from memreplay.scoring.comparisons import compare_pairs, contestants_of, pairs_within
+from memreplay.scoring.groups import (
+    Rows,
+    breakdown_of,
+    count,
+    group_of,
+    groups_of,
+    interval_over_questions,
+    mean_of,
+    without_adversarial,
+)
+from memreplay.scoring.points import tests_of
 from memreplay.scoring.published import locomo_f1_of, longmemeval_of
-from memreplay.scoring.question_row import ANSWER_METRICS, Interval, QuestionRow, RowKind, Tokens, recall_field
-from memreplay.scoring.repeats import Key, by_conversation, key_of, shares_right
+from memreplay.scoring.question_row import ANSWER_METRICS, QuestionRow, RowKind, Tokens
+from memreplay.scoring.repeats import by_conversation, shares_right
 from memreplay.scoring.results import (
     AbstentionResults,
     AdjustedResults,
     BackendResults,
     EvidenceByAnswer,
-    Fit,
-    Group,
     Headline,
     KeyFacts,
     Latency,
     MultipleChoiceResults,
     RecallResults,
     Results,
-    RetrievalResults,
-    RetrievedAt,
     RunFacts,
-    TestGroup,
-    TestResults,
 )
-from memreplay.scoring.statistics import clustered_interval, mean, percentile, wilson_interval
+from memreplay.scoring.retrieval import fit_of, retrieval_of
+from memreplay.scoring.statistics import clustered_interval, mean, percentile
 from memreplay.scoring.what_if import what_if_of
 from memreplay.scoring.writing import Writing, extraction_of, writing_of
 from memreplay.text import normalised
 
 T = TypeVar("T")
-Rows = Sequence[QuestionRow]
 
 SMALLEST_MATRIX = 10
-_EQUAL = 1e-6
-
-
-def group_of(rows: Rows) -> Group:
-    """Total, graded, correct, and the accuracy with its interval."""
-    graded = len(rows) - _count(rows, "error")
-    correct = _count(rows, "correct")
-    return Group(
-        total=len(rows),
-        graded=graded,
-        correct=correct,
-        accuracy=correct / graded if graded else None,
-        ci95=_interval_over_questions(rows),
-    )
-
-
-def _interval_over_questions(rows: Rows) -> Interval | None:
-    shares = shares_right(rows)
-    return wilson_interval(sum(shares.values()), len(shares))
-
-
-def without_adversarial(rows: Rows) -> list[QuestionRow]:
-    """The questions that have an answer: a reply that abstains is right on all others."""
-    return [row for row in rows if not row.abstain]
-
-
-def breakdown_of(rows: Rows) -> dict[By, dict[str, Group]]:
-    """Groups of questions of both kinds, by each field that any of them has."""
-    found: dict[By, dict[str, Group]] = {}
-    for by in BREAKDOWNS:
-        names = _ORDERED.get(by) or sorted({str(getattr(row, by)) for row in rows if getattr(row, by) is not None})
-        groups = _groups(rows, attrgetter(by), names)
-        if present := {name: group for name, group in groups.items() if group.total}:
-            found[by] = present
-    return found
-
-
-_ORDERED: Mapping[By, Sequence[str]] = {"location": get_args(InfoLocation), "salience": get_args(Salience)}
 
 
 def abstention_of(rows: Rows) -> AbstentionResults | None:
@@ -106,30 +68,16 @@ def abstention_of(rows: Rows) -> AbstentionResults | None:
     )
 
 
-def _count(rows: Rows, outcome: Outcome) -> int:
-    return sum(row.outcome == outcome for row in rows)
-
-
-def _mean_of(rows: Rows, field: str) -> float | None:
-    """The mean of a numeric field over the rows that have it."""
-    return mean([float(value) for row in rows if (value := getattr(row, field)) is not None])
-
-
-def _groups(rows: Rows, name_of: Callable[[QuestionRow], str | None], names: Iterable[str]) -> dict[str, Group]:
-    """Group the rows by name, in the order of ``names``; rows without a name are in no group."""
-    return {name: group_of([row for row in rows if name_of(row) == name]) for name in names}
-
-
 def multiple_choice_of(rows: Rows) -> MultipleChoiceResults:
     """Aggregate the multiple-choice rows."""
     everything = group_of(rows)
     return MultipleChoiceResults(
         **everything.model_dump(),
         accuracy_without_adversarial=group_of(without_adversarial(rows)).accuracy,
-        unparsed=_count(rows, "unparsed"),
-        refused=_count(rows, "refused"),
-        errors=_count(rows, "error"),
-        by_type=_groups(rows, lambda row: row.type, sorted({row.type for row in rows})),
+        unparsed=count(rows, "unparsed"),
+        refused=count(rows, "refused"),
+        errors=count(rows, "error"),
+        by_type=groups_of(rows, "type", sorted({row.type for row in rows})),
         confusion_matrix=_confusion_matrix(rows),
     )
 
@@ -154,66 +102,17 @@ def recall_of(rows: Rows) -> RecallResults:
     categories = sorted({row.category for row in rows if row.category is not None})
     return RecallResults(
         **everything.model_dump(),
-        unparsed=_count(rows, "unparsed"),
-        refused=_count(rows, "refused"),
-        errors=_count(rows, "error"),
-        **{metric: _mean_of(rows, metric) for metric in ANSWER_METRICS},
-        by_type=_groups(rows, lambda row: row.type, sorted({row.type for row in rows})),
-        by_location=_groups(rows, lambda row: row.location, get_args(InfoLocation)),
-        by_salience=_groups(rows, lambda row: row.salience, get_args(Salience)),
-        by_category=_groups(rows, lambda row: row.category, categories),
+        unparsed=count(rows, "unparsed"),
+        refused=count(rows, "refused"),
+        errors=count(rows, "error"),
+        **{metric: mean_of(rows, metric) for metric in ANSWER_METRICS},
+        by_type=groups_of(rows, "type", sorted({row.type for row in rows})),
+        by_location=groups_of(rows, "location", get_args(InfoLocation)),
+        by_salience=groups_of(rows, "salience", get_args(Salience)),
+        by_category=groups_of(rows, "category", categories),
         locomo_f1=locomo_f1_of(rows),
-        longmemeval=longmemeval_of(rows, group_of),
+        longmemeval=longmemeval_of(rows),
     )
-
-
-def retrieval_of(rows: Rows, top_k: int | None = None) -> RetrievalResults | None:
-    """How well the evidence was retrieved; None if no row has evidence that supports its answer.
-
-    ``top_k`` is the run's limit of hits: recall at more than that is recall at ``top_k``, and named so.
-    """
-    in_prompt = [float(row.evidence_in_prompt) for row in rows if row.evidence_in_prompt is not None]
-    if not in_prompt:
-        return None
-    ranked = [row for row in rows if row.recall_at_10 is not None]
-    recall_at = {str(min(k, top_k or k)): _mean_of(ranked, recall_field(k)) for k in CUTOFFS}
-    hits = [hit for row in ranked for hit in row.hits]
-    return RetrievalResults(
-        questions=len(in_prompt),
-        recall_at={k: share for k, share in recall_at.items() if share is not None} or None,
-        mrr=_mean_of(ranked, "reciprocal_rank"),
-        evidence_in_prompt=sum(in_prompt) / len(in_prompt),
-        at_tokens=_at_tokens(ranked),
-        tokens_per_hit=mean([float(hit.tokens) for hit in hits]),
-        turns_per_hit=mean([float(len(hit.turns)) for hit in hits]),
-        answer_in_prompt=_mean_of(rows, "answer_in_prompt") or 0.0,
-    )
-
-
-def _at_tokens(ranked: Rows) -> dict[str, RetrievedAt] | None:
-    held = [row.at_tokens for row in ranked if row.at_tokens is not None]
-    if not held:
-        return None
-    return {
-        budget: RetrievedAt(
-            recall=sum(one[budget].recall for one in held) / len(held),
-            evidence=sum(one[budget].evidence for one in held) / len(held),
-        )
-        for budget in held[0]
-    }
-
-
-def fit_of(rows: Rows) -> Fit | None:
-    """Of how many questions every memory's prompts held the answer; None unless there are several memories."""
-    held: dict[Key, bool] = {}
-    memories = set()
-    for row in rows:
-        if row.backend not in CONTROLS and row.answer_in_prompt is not None:
-            memories.add(row.backend)
-            held[key_of(row)] = held.get(key_of(row), True) and row.answer_in_prompt
-    if len(memories) < 2:
-        return None
-    return Fit(questions=len(held), in_every_prompt=sum(held.values()))
 
 
 def failures_of(rows: Rows) -> dict[str, int]:
@@ -238,7 +137,7 @@ def adjusted_of(rows: Rows) -> AdjustedResults | None:
         graded=graded,
         correct=correct,
         accuracy=correct / graded if graded else None,
-        ci95=_interval_over_questions(
+        ci95=interval_over_questions(
             [row if row.adjusted is None else _by_corrected_key(row, row.adjusted) for row in rows]
         ),
         evidence_in_prompt=mean([float(present) for present in in_prompt if present is not None]),
@@ -284,55 +183,6 @@ def latency_of(rows: Rows) -> Latency:
         recall_p95=percentile(recall, 95),
         model_p50=percentile(model, 50),
         model_p95=percentile(model, 95),
-    )
-
-
-def tests_of(rows: Rows) -> TestResults:
-    """Aggregate the rows of tests."""
-    recorded = [row.recorded_score for row in rows if row.recorded_score is not None]
-    names = dict.fromkeys(row.type for row in rows)
-    costs = [row.benchmark_cost_usd for row in rows if row.benchmark_cost_usd is not None]
-    return TestResults(
-        **_test_group(rows).model_dump(),
-        by_dataset={name: _test_group([row for row in rows if row.type == name]) for name in names},
-        recorded_score=sum(recorded) if recorded else None,
-        differing=tuple(row.question_id for row in rows if differs(row)),
-        not_recomputed=tuple(row.question_id for row in rows if _only_recorded(row)),
-        benchmark_cost_usd=sum(costs) if costs else None,
-    )
-
-
-def counted_score(row: QuestionRow) -> float | None:
-    """The score that counts: the new one, else the recorded one, else None."""
-    return row.recorded_score if row.score is None else row.score
-
-
-def differs(row: QuestionRow) -> bool:
-    """Whether the recorded and the new score of a test differ."""
-    if row.recorded_score is None or row.score is None:
-        return False
-    return abs(row.score - row.recorded_score) > _EQUAL
-
-
-def _only_recorded(row: QuestionRow) -> bool:
-    return row.score is None and row.recorded_score is not None
-
-
-def _test_group(rows: Rows) -> TestGroup:
-    graded = [(row, score) for row in rows if (score := counted_score(row)) is not None]
-    kept = [
-        float(row.distance_tokens)
-        for row, score in graded
-        if row.distance_tokens is not None and score >= row.max_score - _EQUAL
-    ]
-    return TestGroup(
-        total=len(rows),
-        graded=len(graded),
-        correct=sum(row.outcome == "correct" for row, _ in graded),
-        errors=len(rows) - len(graded),
-        score=sum(score for _, score in graded),
-        max_score=sum(row.max_score for row, _ in graded),
-        ltm_score=mean(kept),
     )
 
 

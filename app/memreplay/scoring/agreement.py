@@ -6,11 +6,68 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 from memreplay.conversations.models import Frozen
+from memreplay.grading import DecidedBy
+from memreplay.llm.judging import Verdict
 from memreplay.scoring.question_row import QuestionRow, Tokens
-from memreplay.scoring.results import Agreement, Disagreement, JudgeResults, Rater
 from memreplay.scoring.statistics import cohens_kappa
 
-Verdict = bool | None
+
+class JudgeResults(Frozen):
+    """What a judge said of the ``answers`` that it was asked about, and what that took.
+
+    ``graded`` have a verdict, and ``right`` of them the better one; the others are errors. ``right_by_grader`` of
+    the same answers are right by the rules. ``rubrics`` counts answers. The backend's own tokens and costs exclude
+    those of the judge.
+    """
+
+    models: tuple[str, ...]
+    rubrics: dict[str, int]
+    answers: int
+    graded: int
+    right: int
+    right_by_grader: int
+    calls: int
+    tokens: Tokens
+    cost_usd: float | None
+
+
+Rater = Literal["grader", "judge", "hand"]
+"""Who says whether an answer is right: the rules of the grader, a judge, or somebody on the why screen."""
+
+
+class Agreement(Frozen):
+    """How far raters ``a`` and ``b`` agree over the ``n`` answers that both rated.
+
+    ``share`` is (both_right + both_wrong) / n, ``kappa`` Cohen's; null where it is not defined.
+    """
+
+    a: Rater
+    b: Rater
+    n: int
+    both_right: int
+    only_a: int
+    only_b: int
+    both_wrong: int
+    share: float | None
+    kappa: float | None
+
+
+class Disagreement(Frozen):
+    """An answer that two raters judge differently. ``decided_by`` is the rule of the grader."""
+
+    question_id: str
+    conversation: str
+    backend: str
+    model: str
+    repeat: int
+    question: str
+    expected: str
+    predicted: str | None
+    verdicts: dict[Rater, Verdict]
+    decided_by: DecidedBy | None
+
+
+_IsRight = bool | None
 """Whether an answer is right; None where the rater did not say."""
 
 
@@ -22,21 +79,21 @@ class _Pair(Frozen):
 PAIRS: Final = (_Pair(a="grader", b="judge"), _Pair(a="grader", b="hand"), _Pair(a="judge", b="hand"))
 
 
-def verdict_of_grader(row: QuestionRow) -> Verdict:
+def verdict_of_grader(row: QuestionRow) -> _IsRight:
     """What the rules say, even if a judge decided; None for an error."""
     outcome = row.grader.outcome if row.grader is not None else row.outcome
     return None if outcome == "error" or row.kind == "test" else outcome == "correct"
 
 
-def _verdict_of_judge(row: QuestionRow) -> Verdict:
+def _verdict_of_judge(row: QuestionRow) -> _IsRight:
     return row.judge.verdict == "right" if row.judge is not None and row.judge.verdict is not None else None
 
 
-def _verdict_by_hand(row: QuestionRow) -> Verdict:
+def _verdict_by_hand(row: QuestionRow) -> _IsRight:
     return None if row.label is None else row.label == "right"
 
 
-_VERDICT: Final[Mapping[Rater, Callable[[QuestionRow], Verdict]]] = {
+_VERDICT: Final[Mapping[Rater, Callable[[QuestionRow], _IsRight]]] = {
     "grader": verdict_of_grader,
     "judge": _verdict_of_judge,
     "hand": _verdict_by_hand,
@@ -90,7 +147,7 @@ def disagreements_of(rows: Iterable[QuestionRow]) -> tuple[Disagreement, ...]:
     return tuple(found)
 
 
-def _word(verdict: bool) -> Literal["right", "wrong"]:
+def _word(verdict: bool) -> Verdict:
     return "right" if verdict else "wrong"
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from memreplay.conversations.formats.locomo import CATEGORIES
 from memreplay.conversations.formats.longmemeval import ABSTENTION_SUFFIX
+from memreplay.conversations.models import Frozen
 from memreplay.grading.published import locomo_f1
+from memreplay.scoring.groups import Group, group_of
 from memreplay.scoring.question_row import QuestionRow
-from memreplay.scoring.results import Group, LocomoCategory, LocomoF1, LongMemEvalResults
 from memreplay.scoring.statistics import mean
 
-_LONGMEMEVAL_TYPES = (
+LONGMEMEVAL_TYPES = (
     "single-session-user",
     "single-session-assistant",
     "single-session-preference",
@@ -19,6 +20,38 @@ _LONGMEMEVAL_TYPES = (
     "temporal-reasoning",
     "knowledge-update",
 )
+
+
+class LocomoCategory(Frozen):
+    """The mean of LoCoMo's own F1 over the graded questions of a category, with the category's published number."""
+
+    category: int
+    questions: int
+    f1: float
+
+
+class LocomoF1(Frozen):
+    """LoCoMo's own F1 (:func:`memreplay.grading.published.locomo_f1`), computed from the replies.
+
+    ``by_category`` is named as in LoCoMo's paper. Errors are left out; a refusal counts 0.
+    """
+
+    questions: int
+    f1: float
+    by_category: dict[str, LocomoCategory]
+
+
+class LongMemEvalResults(Frozen):
+    """Accuracy by LongMemEval's question types, under their names.
+
+    As in its published evaluation, ``by_type`` includes the questions whose right answer is to abstain, which
+    ``abstention`` counts alone; ``task_averaged_accuracy`` is the mean over the types. The grader is ours, not the
+    judge of the paper.
+    """
+
+    by_type: dict[str, Group]
+    task_averaged_accuracy: float | None
+    abstention: Group | None
 
 
 def locomo_f1_of(rows: Sequence[QuestionRow]) -> LocomoF1 | None:
@@ -48,12 +81,10 @@ def locomo_f1_of(rows: Sequence[QuestionRow]) -> LocomoF1 | None:
     )
 
 
-def longmemeval_of(
-    rows: Sequence[QuestionRow], group_of: Callable[[Sequence[QuestionRow]], Group]
-) -> LongMemEvalResults | None:
+def longmemeval_of(rows: Sequence[QuestionRow]) -> LongMemEvalResults | None:
     """Accuracy by LongMemEval's types; None without its questions."""
     by_type = {
-        name: group_of(found) for name in _LONGMEMEVAL_TYPES if (found := [r for r in rows if r.type == name])
+        name: group_of(found) for name in LONGMEMEVAL_TYPES if (found := [r for r in rows if r.type == name])
     }
     if not by_type:
         return None

@@ -1,7 +1,7 @@
 """The schema of ``results.json``. Its keys are fixed, in this order; new keys may be added.
 
 Shares are 0..1, times milliseconds, costs US dollars. A figure that was not measured is null, never 0.
-:mod:`memreplay.scoring.aggregates` computes it.
+:mod:`memreplay.scoring.aggregates` computes it. The models of a section that has a module of its own stand there.
 
 A breakdown takes a name in :data:`memreplay.scoring.By`.
 """
@@ -14,26 +14,17 @@ import orjson
 
 from memreplay.conversations.models import Frozen
 from memreplay.conversations.option_style import OptionStyle
-from memreplay.grading import DecidedBy
-from memreplay.llm.judging import Verdict
 from memreplay.scoring import By
+from memreplay.scoring.agreement import Agreement, Disagreement, JudgeResults
 from memreplay.scoring.counterfactuals import WhatIfResults
+from memreplay.scoring.groups import Group
+from memreplay.scoring.points import TestResults
+from memreplay.scoring.published import LocomoF1, LongMemEvalResults
 from memreplay.scoring.question_row import Interval, QuestionRow, Tokens
+from memreplay.scoring.retrieval import Fit, RetrievalResults
+from memreplay.scoring.writing import ExtractionResults, WritingResults
 
 _DECIMALS = 6
-
-
-class Group(Frozen):
-    """A group of questions. ``accuracy`` is correct / graded.
-
-    ``ci95`` is the Wilson interval over questions: repeats are collapsed to the mean of their question.
-    """
-
-    total: int
-    graded: int
-    correct: int
-    accuracy: float | None
-    ci95: Interval | None
 
 
 class MultipleChoiceResults(Frozen):
@@ -50,38 +41,6 @@ class MultipleChoiceResults(Frozen):
     errors: int
     by_type: dict[str, Group]
     confusion_matrix: tuple[tuple[int, ...], ...]
-
-
-class LocomoCategory(Frozen):
-    """The mean of LoCoMo's own F1 over the graded questions of a category, with the category's published number."""
-
-    category: int
-    questions: int
-    f1: float
-
-
-class LocomoF1(Frozen):
-    """LoCoMo's own F1 (:func:`memreplay.grading.published.locomo_f1`), computed from the replies.
-
-    ``by_category`` is named as in LoCoMo's paper. Errors are left out; a refusal counts 0.
-    """
-
-    questions: int
-    f1: float
-    by_category: dict[str, LocomoCategory]
-
-
-class LongMemEvalResults(Frozen):
-    """Accuracy by LongMemEval's question types, under their names.
-
-    As in its published evaluation, ``by_type`` includes the questions whose right answer is to abstain, which
-    ``abstention`` counts alone; ``task_averaged_accuracy`` is the mean over the types. The grader is ours, not the
-    judge of the paper.
-    """
-
-    by_type: dict[str, Group]
-    task_averaged_accuracy: float | None
-    abstention: Group | None
 
 
 class RecallResults(Frozen):
@@ -109,53 +68,6 @@ class RecallResults(Frozen):
     longmemeval: LongMemEvalResults | None = None
 
 
-class RetrievedAt(Frozen):
-    """Means over questions of :class:`~memreplay.scoring.equal_tokens.HeldAt`."""
-
-    recall: float
-    evidence: float
-
-
-class RetrievalResults(Frozen):
-    """Means over the questions whose evidence supports the answer and whose memory could be read.
-
-    The keys of ``recall_at`` are the numbers of hits that were really used: with ``--top-k 3`` they are 1 and 3.
-    ``at_tokens`` has an entry per token budget. ``tokens_per_hit`` and ``turns_per_hit`` (verbatim turns) are means
-    over all hits. All of these are null for memories that rank nothing. ``answer_in_prompt`` also counts prompts
-    that hold the answer in other words than the evidence turns'.
-    """
-
-    questions: int
-    recall_at: dict[str, float] | None
-    mrr: float | None
-    evidence_in_prompt: float
-    at_tokens: dict[str, RetrievedAt] | None
-    tokens_per_hit: float | None
-    turns_per_hit: float | None
-    answer_in_prompt: float
-
-
-class WritingResults(Frozen):
-    """What it took to write to memory. ``ms`` includes the background work that this started.
-
-    ``model_tokens`` and ``cost_usd`` are those of all models that memory called, embedders included (of which
-    ``embedding_tokens``); null if unknown. ``model_calls`` counts the calls, ``reused_calls`` those answered from
-    the cache, which count with their original usage, and ``failed_calls`` those without a usable reply.
-    ``reused_exchanges`` were written by an earlier run, whose filled memory was used: what they took was spent
-    then.
-    """
-
-    exchanges: int
-    ms: float
-    model_tokens: int | None
-    cost_usd: float | None
-    model_calls: int | None = None
-    reused_calls: int = 0
-    failed_calls: int = 0
-    embedding_tokens: int = 0
-    reused_exchanges: int = 0
-
-
 class AbstentionResults(Frozen):
     """How well it is told that something was never said, over the ``graded`` answers.
 
@@ -169,95 +81,6 @@ class AbstentionResults(Frozen):
     right: int
     precision: float | None
     recall: float | None
-
-
-class JudgeResults(Frozen):
-    """What a judge said of the ``answers`` that it was asked about, and what that took.
-
-    ``graded`` have a verdict, and ``right`` of them the better one; the others are errors. ``right_by_grader`` of
-    the same answers are right by the rules. ``rubrics`` counts answers. The backend's own tokens and costs exclude
-    those of the judge.
-    """
-
-    models: tuple[str, ...]
-    rubrics: dict[str, int]
-    answers: int
-    graded: int
-    right: int
-    right_by_grader: int
-    calls: int
-    tokens: Tokens
-    cost_usd: float | None
-
-
-Rater = Literal["grader", "judge", "hand"]
-"""Who says whether an answer is right: the rules of the grader, a judge, or somebody on the why screen."""
-
-
-class Agreement(Frozen):
-    """How far raters ``a`` and ``b`` agree over the ``n`` answers that both rated.
-
-    ``share`` is (both_right + both_wrong) / n, ``kappa`` Cohen's; null where it is not defined.
-    """
-
-    a: Rater
-    b: Rater
-    n: int
-    both_right: int
-    only_a: int
-    only_b: int
-    both_wrong: int
-    share: float | None
-    kappa: float | None
-
-
-class Disagreement(Frozen):
-    """An answer that two raters judge differently. ``decided_by`` is the rule of the grader."""
-
-    question_id: str
-    conversation: str
-    backend: str
-    model: str
-    repeat: int
-    question: str
-    expected: str
-    predicted: str | None
-    verdicts: dict[Rater, Verdict]
-    decided_by: DecidedBy | None
-
-
-class TestGroup(Frozen):
-    """Tests of one dataset, or all. ``score`` and ``max_score`` are sums over the graded tests.
-
-    If a test could not be rescored, its recorded score counts. ``correct`` tests have full marks, ``errors`` could
-    not be graded. ``ltm_score`` is the mean distance in tokens between information and question, over the tests
-    with full marks.
-    """
-
-    __test__ = False
-
-    total: int
-    graded: int
-    correct: int
-    errors: int
-    score: float
-    max_score: float
-    ltm_score: float | None
-
-
-class TestResults(TestGroup):
-    """All tests. ``recorded_score`` is the sum of the scores recorded in an imported run.
-
-    ``differing`` are the ids of tests whose new score differs from the recorded one, ``not_recomputed`` of those
-    without a new score. ``benchmark_cost_usd`` is the cost of judging and role play, which the agent's ``cost_usd``
-    excludes.
-    """
-
-    by_dataset: dict[str, TestGroup]
-    recorded_score: float | None
-    differing: tuple[str, ...]
-    not_recomputed: tuple[str, ...]
-    benchmark_cost_usd: float | None
 
 
 class AdjustedResults(Frozen):
@@ -284,23 +107,6 @@ class Latency(Frozen):
     recall_p95: float | None
     model_p50: float | None
     model_p95: float | None
-
-
-class ExtractionResults(Frozen):
-    """The calls of a model that extracts candidate facts, which the answers' figures exclude.
-
-    A reply from the cache counts with its original cost, and as ``reused``. ``cost_usd`` is null if a price is
-    unknown. ``error`` is the most common error.
-    """
-
-    model: str
-    calls: int
-    reused: int
-    errors: int
-    error: str | None
-    facts: int
-    tokens: Tokens
-    cost_usd: float | None
 
 
 class EvidenceByAnswer(Frozen):
@@ -433,13 +239,6 @@ class KeyFacts(Frozen):
     file: str
     corrections: int
     questions: int
-
-
-class Fit(Frozen):
-    """How many ``questions`` with evidence there are, and of how many every memory's prompt held the answer."""
-
-    questions: int
-    in_every_prompt: int
 
 
 class Results(Frozen):

@@ -62,7 +62,10 @@ def wilson_interval(successes: float, trials: float, z: float = Z_95) -> tuple[f
     centre = share + z2 / (2 * trials)
     half_width = z * math.sqrt(max(0.0, share * (1 - share)) / trials + z2 / (4 * trials * trials))
     scale = 1 + z2 / trials
-    return max(0.0, (centre - half_width) / scale), min(1.0, (centre + half_width) / scale)
+    # At 0 and n the ends cancel out but for rounding.
+    low = (centre - half_width) / scale if successes else 0.0
+    high = (centre + half_width) / scale if successes != trials else 1.0
+    return max(0.0, low), min(1.0, high)
 
 
 def jackknife_variance(clusters: Sequence[tuple[float, int]]) -> float:

@@ -9,13 +9,51 @@ from typing import Any
 
 from memory_backends.registry import BACKEND_NAMES
 from memory_backends.stores.trace import Extraction, ModelCall, Phase
+from memreplay.conversations.models import Frozen
 from memreplay.engine.events import BackgroundWorkSettled, Observed
 from memreplay.scoring.question_row import Tokens
-from memreplay.scoring.results import ExtractionResults, WritingResults
 
 _REMOTE_EMBEDDER = "litellm:"
 
 _WRITING: frozenset[Phase] = frozenset({"open", "observe", "consolidate"})
+
+
+class WritingResults(Frozen):
+    """What it took to write to memory. ``ms`` includes the background work that this started.
+
+    ``model_tokens`` and ``cost_usd`` are those of all models that memory called, embedders included (of which
+    ``embedding_tokens``); null if unknown. ``model_calls`` counts the calls, ``reused_calls`` those answered from
+    the cache, which count with their original usage, and ``failed_calls`` those without a usable reply.
+    ``reused_exchanges`` were written by an earlier run, whose filled memory was used: what they took was spent
+    then.
+    """
+
+    exchanges: int
+    ms: float
+    model_tokens: int | None
+    cost_usd: float | None
+    model_calls: int | None = None
+    reused_calls: int = 0
+    failed_calls: int = 0
+    embedding_tokens: int = 0
+    reused_exchanges: int = 0
+
+
+class ExtractionResults(Frozen):
+    """The calls of a model that extracts candidate facts, which the answers' figures exclude.
+
+    A reply from the cache counts with its original cost, and as ``reused``. ``cost_usd`` is null if a price is
+    unknown. ``error`` is the most common error.
+    """
+
+    model: str
+    calls: int
+    reused: int
+    errors: int
+    error: str | None
+    facts: int
+    tokens: Tokens
+    cost_usd: float | None
 
 
 @dataclass

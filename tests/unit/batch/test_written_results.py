@@ -7,9 +7,11 @@ import io
 
 import pytest
 
+from memory_backends.controls import NoEvidenceError
 from memory_backends.stores.trace import Extraction
+from memreplay.batch.cells import Columns
 from memreplay.batch.remarks import remarks
-from memreplay.batch.tables import score_columns, support_columns, titled_tables
+from memreplay.batch.tables import titled_tables
 from memreplay.batch.writers import as_breakdown_csv, as_csv, as_markdown, print_table
 from memreplay.conversations.option_style import option_style
 from memreplay.engine.events import Observed
@@ -35,6 +37,10 @@ FOUND = choice(evidence=("t1", "t2"), evidence_role="supports")
 
 def results_of(*rows: QuestionRow) -> Results:
     return build_results(RUN, rows)
+
+
+def tables_of(*rows: QuestionRow) -> dict[str, Columns]:
+    return dict(titled_tables(results_of(*rows)))
 
 
 def cells(*rows: QuestionRow) -> list[dict[str, str]]:
@@ -97,9 +103,9 @@ def test_markdown_of_a_hostile_name_makes_no_markup_and_mentions_nobody() -> Non
 
 
 def test_a_column_in_which_nobody_has_anything_is_left_out() -> None:
-    results = results_of(row(recall(), reply("Ida and Bo")))
-    assert set(score_columns(results)) == {"right", "accuracy", "95 %", "errors", "cost"}
-    assert set(support_columns(results)) == {"tokens/right", "cost/right"}
+    tables = tables_of(row(recall(), reply("Ida and Bo")))
+    assert set(tables[""]) == {"right", "accuracy", "95 %", "errors", "cost"}
+    assert set(tables["What the scores rest on"]) == {"tokens/right", "cost/right"}
 
 
 @pytest.mark.parametrize(("closed_book", "said"), [(None, True), (True, False)])
@@ -130,6 +136,12 @@ def test_the_commonest_reasons_of_errors_stand_below_the_table() -> None:
     assert "--retry-errors" in sentence
 
 
+def test_an_error_that_no_retry_mends_has_no_advice_to_retry() -> None:
+    error = str(NoEvidenceError("the dataset names no evidence for this question"))
+    (sentence,) = remarks(results_of(row(choice(), reply("3")), row(choice(id="q2"), reply(None, error=error))))
+    assert sentence.startswith("errors: 1 of 2 answers") and "--retry-errors" not in sentence
+
+
 def test_an_extractor_that_failed_is_reported_below_the_table() -> None:
     rows = [row(choice(), reply("3"), backend="hybrid")]
     calls = [Extraction(model="m", turns=("1",), error=error) for error in ("down", None, "down")]
@@ -144,6 +156,12 @@ def test_missing_evidence_is_reported_with_how_to_join_it() -> None:
     rows = [unnamed, right, row(FOUND.model_copy(update={"id": "named"}), reply("0"))]
     assert any("for 2 of 3 questions" in s and "--evidence" in s for s in remarks(results_of(*rows)))
     assert not any("--evidence" in s for s in remarks(results_of(*rows[1:])))
+
+
+def test_a_turn_that_only_tempts_is_no_evidence_for_an_answer() -> None:
+    tempted = choice(evidence=("t1",), evidence_role="tempting")
+    (sentence,) = remarks(results_of(row(tempted, reply("0")).model_copy(update={"failure": "no_evidence"})))
+    assert sentence.startswith("no evidence: for 1 of 1 questions the dataset names no turns that hold the answer")
 
 
 def test_what_is_not_known_of_a_failed_call_is_an_empty_cell_and_not_nothing() -> None:
@@ -172,7 +190,7 @@ def test_every_label_is_explained() -> None:
 
 def test_a_control_without_memory_has_no_stage_and_no_count_of_them() -> None:
     lost = row(FOUND, reply("0"), hit(1, "t1")).model_copy(update={"failure": "not_retrieved"})
-    columns = dict(titled_tables(results_of(lost, row(FOUND, reply("0"), backend="closed_book"))))
+    columns = tables_of(lost, row(FOUND, reply("0"), backend="closed_book"))
     assert columns["Where each fact was lost"]["not retrieved"] == {"rag": "1", "closed_book": "–"}
 
 
@@ -206,9 +224,9 @@ def test_where_everything_fits_it_is_said_that_nothing_can_differ_and_what_to_ch
 
 def test_questions_in_words_and_with_options_have_figures_of_their_own() -> None:
     mixed = results_of(row(recall(), reply("No idea")), row(choice(), reply("3")), row(choice(id="o"), reply("0")))
-    columns = score_columns(mixed)
+    columns = dict(titled_tables(mixed))[""]
     assert (columns["in words"]["rag"], columns["by choice"]["rag"]) == ("0.0 % of 1", "50.0 % of 2")
-    assert "by choice" not in score_columns(results_of(row(choice(), reply("3"))))
+    assert "by choice" not in tables_of(row(choice(), reply("3")))[""]
     assert not any(sentence.startswith("asked twice") for sentence in remarks(mixed))
 
 
@@ -239,7 +257,7 @@ def test_breakdowns_and_chosen_options_are_in_markdown_and_in_a_csv_file() -> No
         row(choice(id="c", type="=late"), reply("0")),
     ]
     text = as_markdown(results_of(*rows))
-    assert "<summary>By type</summary>\n\n| type | rag |\n| --- | ---: |" in text
+    assert "<summary>By type</summary>\n\n| type (its other name) | rag |\n| --- | ---: |" in text
     assert "| single\\_hop (multi-hop) | 1/2 50.0 % |" in text, (
         "both names of a category" and "By salience" not in text
     )
@@ -262,6 +280,51 @@ def test_a_reply_without_a_readable_choice_stands_in_the_row_of_the_right_option
     assert 'rag,"right option, chosen option","3, none",1' in as_breakdown_csv(results)
 
 
+def test_a_breakdown_has_a_row_for_the_questions_that_do_not_have_its_field() -> None:
+    results = results_of(row(recall(), reply("Ida and Bo")), row(choice(id="o"), reply("0")))
+    text = as_markdown(results)
+    for by, named in (("category", "identity"), ("location", "early"), ("salience", "high")):
+        assert f"| {named} | 1/1 100.0 % |\n| (no {by}) | 0/1 0.0 % |" in text
+    assert "rag,salience,(no salience),1,1,0,0.0," in as_breakdown_csv(results)
+
+
+def test_options_chosen_count_all_repeats_and_say_so() -> None:
+    rows = [row(choice(), reply(text)).model_copy(update={"repeat": n}) for n, text in enumerate("330")]
+    text = as_markdown(results_of(*rows))
+    assert "<summary>Options chosen: rag (all repeats)</summary>" in text
+    assert "| 3 | 1 |  |  | 2 |  |  |  |  |  |  |  |" in text
+
+
+def test_shares_at_equal_tokens_name_their_number_of_questions_only_where_there_are_any() -> None:
+    rows = [row(FOUND, reply("3"), hit(1, "t1", "t2"), backend=name) for name in ("rag", "closed_book")]
+    for title in ("Evidence at equal tokens", "Recall at equally many hits"):
+        assert tables_of(*rows)[title]["of"] == {"rag": "1", "closed_book": "–"}
+
+
+def test_what_is_answerable_has_figures_for_every_backend_where_anything_is_not() -> None:
+    unsaid = choice(id="n", expected="Not answerable", correct_index=8, abstain=True)
+    silent = [row(choice(), reply("0"), backend="rag"), row(unsaid, reply("0"), backend="rag")]
+    right = [row(choice(), reply("3"), backend="hybrid"), row(unsaid, reply("0"), backend="hybrid")]
+    assert tables_of(*silent, *right)[""]["answerable"] == {"rag": "0.0 % of 1", "hybrid": "100.0 % of 1"}
+    assert "answerable" not in tables_of(row(choice(), reply("3")))[""]
+
+
+def test_published_figures_of_a_benchmark_are_a_table_that_names_the_number_of_questions() -> None:
+    temporal = recall(type="temporal", other_type="multi_hop", expected="7 May", expected_entities=())
+    adversarial = recall(type="adversarial", other_type="adversarial", expected="Not answerable", abstain=True)
+    rows = [row(temporal, reply("7 May")), row(adversarial, reply("I cannot say."))]
+    columns = tables_of(*rows)["LoCoMo's own F1"]
+    assert {heading: column["rag"] for heading, column in columns.items()} == {
+        "all": "50.0 % of 2",
+        "temporal": "100.0 % of 1",
+        "adversarial": "0.0 % of 1",
+    }
+    legend = as_markdown(results_of(*rows))
+    assert "whose reply has the words “no information available” or “not mentioned”" in legend
+    of_types = tables_of(row(recall(type="multi-session"), reply("Ida and Bo")))["Accuracy by LongMemEval's types"]
+    assert of_types == {"multi-session": {"rag": "100.0 % of 1"}}
+
+
 def test_the_chosen_options_are_printed_where_they_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     results = results_of(row(choice(), reply("3")))
     print_table(results)
@@ -281,7 +344,7 @@ def test_what_writing_took_is_a_column_even_where_it_is_unknown() -> None:
 
 
 def test_abstention_has_a_table_where_a_reply_abstains_from_what_was_said() -> None:
-    assert "Abstention" not in dict(titled_tables(results_of(row(recall(), reply("Ida and Bo")))))
-    columns = dict(titled_tables(results_of(row(recall(), reply("It was not mentioned.")))))["Abstention"]
+    assert "Abstention" not in tables_of(row(recall(), reply("Ida and Bo")))
+    columns = tables_of(row(recall(), reply("It was not mentioned.")))["Abstention"]
     assert (columns["never said"]["rag"], columns["abstained"]["rag"]) == ("0", "1")
     assert (columns["precision"]["rag"]) == "0.0 %"

@@ -9,11 +9,13 @@ import pytest
 from memory_backends.stores.trace import Extraction
 from memreplay.conversations.models import Turn
 from memreplay.engine.events import BackgroundWorkSettled, Observed
-from memreplay.scoring.aggregates import abstention_of, breakdown_of, build_results, fit_of, retrieval_of
+from memreplay.scoring.aggregates import abstention_of, build_results
 from memreplay.scoring.equal_tokens import held_at_tokens
+from memreplay.scoring.groups import breakdown_of
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.results import Results, RunFacts
+from memreplay.scoring.retrieval import fit_of, retrieval_of
 from memreplay.scoring.statistics import detectable_difference, normal_quantile, t_quantile
 from memreplay.scoring.writing import Writing, writing_of
 from tests.unit.scoring.samples import choice, hit, recall, reply, row
@@ -154,7 +156,19 @@ def test_results_are_broken_down_over_questions_of_both_kinds() -> None:
         "late": (1, 1),
     }
     assert list(found) == ["type", "category", "location", "salience"]
-    assert list(found["location"]) == ["early"]
+    assert {group: (one.correct, one.graded) for group, one in found["location"].items()} == {
+        "early": (1, 2),
+        "(no location)": (1, 1),
+    }
+
+
+def test_every_breakdown_adds_up_to_all_questions_and_is_left_out_where_no_question_has_the_field() -> None:
+    rows = [row(choice(), RIGHT), row(recall(category="work", salience=None), reply("Zoe")), row(recall(), ERROR)]
+    found = breakdown_of(rows)
+    assert list(found["category"]) == ["identity", "work", "(no category)"]
+    for groups in found.values():
+        assert (sum(one.total for one in groups.values()), sum(one.graded for one in groups.values())) == (3, 2)
+    assert list(breakdown_of(rows[:1])) == ["type"]
 
 
 def observed(turn: int, ms: float, *, background: bool = False) -> Observed | BackgroundWorkSettled:

@@ -8,7 +8,7 @@ from memreplay.conversations.models import Conversation
 from memreplay.engine.events import AgentReplied, BenchmarkModelAsked, ReplayEvent, TestScored
 from memreplay.llm.model import PromptMessage, Reply, TokenUsage
 from memreplay.scoring.aggregates import build_results
-from memreplay.scoring.aggregates import tests_of as sum_of_tests
+from memreplay.scoring.points import tests_of as sum_of_tests
 from memreplay.scoring.results import RunFacts
 from memreplay.scoring.rows import rows_of_tests
 

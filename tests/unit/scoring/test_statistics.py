@@ -37,6 +37,13 @@ def test_there_is_no_interval_of_nothing() -> None:
     assert wilson_interval(0, 0) is None
 
 
+@pytest.mark.parametrize("trials", [1, 32, 70, 197, 2.5])
+def test_the_wilson_interval_of_none_or_all_ends_exactly_at_0_or_1(trials: float) -> None:
+    none, every = wilson_interval(0, trials), wilson_interval(trials, trials)
+    assert none is not None and every is not None
+    assert (none[0], every[1]) == (0.0, 1.0)
+
+
 @given(st.integers(1, 2000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_the_interval_holds_the_share_and_stays_within_bounds(counts: tuple[int, int]) -> None:
     interval = wilson_interval(*counts)

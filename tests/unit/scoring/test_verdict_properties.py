@@ -9,7 +9,7 @@ from typing import get_args
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memreplay.batch.tables import failure_columns
+from memreplay.batch.tables import titled_tables
 from memreplay.conversations.models import Question
 from memreplay.engine.events import AnswerScored, QuestionAsked, ReplyReceived
 from memreplay.llm.model import Reply
@@ -169,7 +169,7 @@ def test_the_labels_of_a_memory_add_up_to_its_answers(
         assert row.failure is None or (row.failure in WRONG) != is_right
     run = RunFacts(id="r", started_at="", finished_at=None, memreplay_version="0", settings={}, datasets=())
     results = build_results(run, rows)
-    columns = failure_columns(results)
+    columns = dict(titled_tables(results))["Where each fact was lost"]
     for name, backend in results.backends.items():
         graded = 0 if backend.backend == "closed_book" else sum(row.backend == backend.backend for row in rows)
         assert sum(backend.failures.values()) == graded

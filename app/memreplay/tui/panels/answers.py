@@ -160,6 +160,11 @@ class AnswersTable:
         repeats = self.repeats(listed, system)
         return repeats[-1] if repeats else None
 
+    @property
+    def has_repeats(self) -> bool:
+        """Whether any question was asked several times of the same system."""
+        return any(len(repeats) > 1 for repeats in self._repeats.values())
+
     def all_answers(self) -> Iterable[Answer]:
         return chain.from_iterable(self._repeats.values())
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from memory_backends.controls import CONTROLS
-from memreplay.scoring import BREAKDOWNS, By
+from memreplay.scoring import BREAKDOWNS, By, without
 from memreplay.scoring.attribution import LABELS, Label
 from memreplay.text import UNKNOWN
 from memreplay.timeline.timeline import Answer
@@ -97,9 +97,12 @@ Breakdown = By | System | None
 
 def title_of(matrix: Matrix, by: Breakdown) -> str:
     """What a breakdown shows."""
-    if isinstance(by, System):
-        return f"options chosen by {matrix.table.name_of(by)}"
-    return f"scores by {by or 'architecture'}"
+    what = (
+        f"options chosen by {matrix.table.name_of(by)}"
+        if isinstance(by, System)
+        else f"scores by {by or 'architecture'}"
+    )
+    return f"{what}, all repeats" if matrix.table.has_repeats else what
 
 
 def breakdowns(matrix: Matrix) -> list[Breakdown]:
@@ -205,8 +208,8 @@ def _by_group(matrix: Matrix, by: By, width: int) -> list[Line]:
     table = matrix.table
     groups: dict[str, list[ListedQuestion]] = {}
     for listed in table.questions:
-        groups.setdefault(field_of(listed, by) or "–", []).append(listed)
-    order = sorted(groups, key=rank_of_value)
+        groups.setdefault(field_of(listed, by) or without(by), []).append(listed)
+    order = sorted(groups, key=lambda name: (name == without(by), rank_of_value(name)))
     names = min(max(cells(one_line(name)) for name in (by, *order)), _WIDEST_GROUP)
     column = max(8, (width - names - 8) // max(len(table.systems), 1))
     heads = [

@@ -1,0 +1,80 @@
+"""Groups of questions, and how many of their answers are right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar, get_args
+
+from memreplay.conversations.models import Frozen, InfoLocation, Salience
+from memreplay.grading import Outcome
+from memreplay.scoring import BREAKDOWNS, By, without
+from memreplay.scoring.question_row import Interval, QuestionRow
+from memreplay.scoring.repeats import shares_right
+from memreplay.scoring.statistics import mean, wilson_interval
+
+Rows = Sequence[QuestionRow]
+Name = TypeVar("Name", bound=str | None)
+
+
+class Group(Frozen):
+    """A group of questions. ``accuracy`` is correct / graded.
+
+    ``ci95`` is the Wilson interval over questions: repeats are collapsed to the mean of their question.
+    """
+
+    total: int
+    graded: int
+    correct: int
+    accuracy: float | None
+    ci95: Interval | None
+
+
+def group_of(rows: Rows) -> Group:
+    """Total, graded, correct, and the accuracy with its interval."""
+    graded = len(rows) - count(rows, "error")
+    correct = count(rows, "correct")
+    return Group(
+        total=len(rows),
+        graded=graded,
+        correct=correct,
+        accuracy=correct / graded if graded else None,
+        ci95=interval_over_questions(rows),
+    )
+
+
+def interval_over_questions(rows: Rows) -> Interval | None:
+    shares = shares_right(rows)
+    return wilson_interval(sum(shares.values()), len(shares))
+
+
+def without_adversarial(rows: Rows) -> list[QuestionRow]:
+    """The questions that have an answer: a reply that abstains is right on all others."""
+    return [row for row in rows if not row.abstain]
+
+
+def breakdown_of(rows: Rows) -> dict[By, dict[str, Group]]:
+    """Groups of all questions, by each field that any of them has; those that do not have it are the last group."""
+    found: dict[By, dict[str, Group]] = {}
+    for by in BREAKDOWNS:
+        values = {getattr(row, by) for row in rows} - {None}
+        if values:
+            groups = groups_of(rows, by, [*(_ORDERED.get(by) or sorted(values)), None])
+            found[by] = {name or without(by): group for name, group in groups.items() if group.total}
+    return found
+
+
+_ORDERED: Mapping[By, Sequence[str]] = {"location": get_args(InfoLocation), "salience": get_args(Salience)}
+
+
+def groups_of(rows: Rows, by: By, names: Iterable[Name]) -> dict[Name, Group]:
+    """Group the rows by a field, in the order of ``names``; rows with no such name are in no group."""
+    return {name: group_of([row for row in rows if getattr(row, by) == name]) for name in names}
+
+
+def count(rows: Rows, outcome: Outcome) -> int:
+    return sum(row.outcome == outcome for row in rows)
+
+
+def mean_of(rows: Rows, field: str) -> float | None:
+    """The mean of a numeric field over the rows that have it."""
+    return mean([float(value) for row in rows if (value := getattr(row, field)) is not None])

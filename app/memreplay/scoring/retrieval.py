@@ -1,0 +1,93 @@
+"""How well memories retrieve the evidence of questions: at equally many hits, at equal tokens, in the prompt."""
+
+from __future__ import annotations
+
+from memory_backends.controls import CONTROLS
+from memreplay.conversations.models import Frozen
+from memreplay.engine.answers import CUTOFFS
+from memreplay.scoring.groups import Rows, mean_of
+from memreplay.scoring.question_row import recall_field
+from memreplay.scoring.repeats import Key, key_of
+from memreplay.scoring.statistics import mean
+
+
+class RetrievedAt(Frozen):
+    """Means over questions of :class:`~memreplay.scoring.equal_tokens.HeldAt`."""
+
+    recall: float
+    evidence: float
+
+
+class RetrievalResults(Frozen):
+    """Means over the questions whose evidence supports the answer and whose memory could be read.
+
+    The keys of ``recall_at`` are the numbers of hits that were really used: with ``--top-k 3`` they are 1 and 3.
+    ``at_tokens`` has an entry per token budget. ``tokens_per_hit`` and ``turns_per_hit`` (verbatim turns) are means
+    over all hits. All of these are null for memories that rank nothing. ``answer_in_prompt`` also counts prompts
+    that hold the answer in other words than the evidence turns'.
+    """
+
+    questions: int
+    recall_at: dict[str, float] | None
+    mrr: float | None
+    evidence_in_prompt: float
+    at_tokens: dict[str, RetrievedAt] | None
+    tokens_per_hit: float | None
+    turns_per_hit: float | None
+    answer_in_prompt: float
+
+
+class Fit(Frozen):
+    """How many ``questions`` with evidence there are, and of how many every memory's prompt held the answer."""
+
+    questions: int
+    in_every_prompt: int
+
+
+def retrieval_of(rows: Rows, top_k: int | None = None) -> RetrievalResults | None:
+    """How well the evidence was retrieved; None if no row has evidence that supports its answer.
+
+    ``top_k`` is the run's limit of hits: recall at more than that is recall at ``top_k``, and named so.
+    """
+    in_prompt = [float(row.evidence_in_prompt) for row in rows if row.evidence_in_prompt is not None]
+    if not in_prompt:
+        return None
+    ranked = [row for row in rows if row.recall_at_10 is not None]
+    recall_at = {str(min(k, top_k or k)): mean_of(ranked, recall_field(k)) for k in CUTOFFS}
+    hits = [hit for row in ranked for hit in row.hits]
+    return RetrievalResults(
+        questions=len(in_prompt),
+        recall_at={k: share for k, share in recall_at.items() if share is not None} or None,
+        mrr=mean_of(ranked, "reciprocal_rank"),
+        evidence_in_prompt=sum(in_prompt) / len(in_prompt),
+        at_tokens=_at_tokens(ranked),
+        tokens_per_hit=mean([float(hit.tokens) for hit in hits]),
+        turns_per_hit=mean([float(len(hit.turns)) for hit in hits]),
+        answer_in_prompt=mean_of(rows, "answer_in_prompt") or 0.0,
+    )
+
+
+def _at_tokens(ranked: Rows) -> dict[str, RetrievedAt] | None:
+    held = [row.at_tokens for row in ranked if row.at_tokens is not None]
+    if not held:
+        return None
+    return {
+        budget: RetrievedAt(
+            recall=sum(one[budget].recall for one in held) / len(held),
+            evidence=sum(one[budget].evidence for one in held) / len(held),
+        )
+        for budget in held[0]
+    }
+
+
+def fit_of(rows: Rows) -> Fit | None:
+    """Of how many questions every memory's prompts held the answer; None unless there are several memories."""
+    held: dict[Key, bool] = {}
+    memories = set()
+    for row in rows:
+        if row.backend not in CONTROLS and row.answer_in_prompt is not None:
+            memories.add(row.backend)
+            held[key_of(row)] = held.get(key_of(row), True) and row.answer_in_prompt
+    if len(memories) < 2:
+        return None
+    return Fit(questions=len(held), in_every_prompt=sum(held.values()))
