@@ -98,6 +98,17 @@ class TextEmbedder(Protocol):
         ...
 
 
+class TextReranker(Protocol):
+    """Scores texts for a question; filled in by the program that uses the memories."""
+
+    name: str
+
+    def score(self, query: str, texts: Sequence[str]) -> list[float]:
+        """How well each text answers the query, one number a text; higher is better. A text's score does not depend
+        on the others. Slow: call it in a thread."""
+        ...
+
+
 class Message(Frozen):
     """One turn, as a memory sees it.
 

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
-from memory_backends.base import BackendError, Exchange, ExtractedFact, FactExtractor, TextEmbedder
+from memory_backends.base import BackendError, Exchange, ExtractedFact, FactExtractor, TextEmbedder, TextReranker
 from memory_backends.stores.trace import Extraction, Frozen, MemoryTrace, ModelCall
 
 if TYPE_CHECKING:
@@ -165,6 +165,20 @@ class MeteredEmbedder(TextEmbedder):
         """Vectors of shape ``(len(texts), dimension)``; errors are the inner embedder's."""
         with calls_noted_to(self._trace.model_called):
             return self._inner.embed(texts)
+
+
+class MeteredReranker(TextReranker):
+    """A reranker whose calls to a provider are entries of a trace. Cached and local scores are no calls."""
+
+    def __init__(self, inner: TextReranker, trace: MemoryTrace) -> None:
+        self.name = inner.name
+        self._inner = inner
+        self._trace = trace
+
+    def score(self, query: str, texts: Sequence[str]) -> list[float]:
+        """One score a text; errors are the inner reranker's."""
+        with calls_noted_to(self._trace.model_called):
+            return self._inner.score(query, texts)
 
 
 class MeteredExtractor:

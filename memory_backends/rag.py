@@ -1,6 +1,7 @@
 """The standard RAG agent (DD-02): one Qdrant document an exchange, a search on the raw message, no state.
 
-The search of ``rag`` is dense, as DD-02 specifies. ``rag:keyword`` and ``rag:fused`` differ in nothing else.
+The search of ``rag`` is dense, as DD-02 specifies. ``rag:keyword`` and ``rag:fused`` differ in nothing else. With a
+reranker the search returns more, of which that picks.
 """
 
 from __future__ import annotations
@@ -28,14 +29,17 @@ from memory_backends.base import (
     Recall,
     Snapshot,
     TextEmbedder,
+    TextReranker,
     TokenCounter,
 )
 from memory_backends.editing import BY_HAND, PointEdit, StoreEdit
+from memory_backends.metering import MeteredReranker
 from memory_backends.records import RAG_COLLECTION, QdrantDocument
 from memory_backends.resources import Resources
 from memory_backends.retrieval.embedding import vectors_of
 from memory_backends.retrieval.keyword import KeywordIndex, Scores, ranks_of, scaled
 from memory_backends.retrieval.rendering import assemble, under_date
+from memory_backends.retrieval.reranking import CHANNEL, RERANKED, best_first, with_reranker
 from memory_backends.stores.qdrant import QDRANT, KnowledgeStore, Point, QdrantConnection
 from memory_backends.stores.trace import MemoryTrace
 
@@ -169,6 +173,7 @@ class RagBackend(MemoryBackend):
     a reader, and a correction has to follow what it corrects.
     """
 
+    takes = ("reranker",)
     description = MemoryDescription(
         panels=(PanelInfo(panel="retrievals", weight=5), PanelInfo(panel="written", weight=3)),
         channels={
@@ -185,11 +190,15 @@ class RagBackend(MemoryBackend):
         count_tokens: TokenCounter,
         clock: Clock,
         new_retriever: Callable[[], ExchangeRetriever],
+        reranker: TextReranker | None = None,
     ) -> None:
         self.name = name
         self._new_retriever = new_retriever
         self._retriever = new_retriever()
         self.trace = MemoryTrace()
+        self._reranker = reranker and MeteredReranker(reranker, self.trace)
+        if reranker:
+            self.description = with_reranker(self.description)
         self._qdrant = qdrant
         self._embedder = embedder
         self._count_tokens = count_tokens
@@ -208,7 +217,13 @@ class RagBackend(MemoryBackend):
             "rag:fused": lambda: FusedRetriever(resources.embedder),
         }
         return cls(
-            name, resources.qdrant, resources.embedder, resources.count_tokens, resources.clock, retrievers[name]
+            name,
+            resources.qdrant,
+            resources.embedder,
+            resources.count_tokens,
+            resources.clock,
+            retrievers[name],
+            resources.reranker,
         )
 
     async def open(self, namespace: Namespace) -> None:
@@ -293,30 +308,37 @@ class RagBackend(MemoryBackend):
     async def _retrieve(self, text: str, top_k: int, context_tokens: int, depth: int) -> Recall:
         if top_k < 1:
             return Recall()
-        found = await self._retriever.search(self._opened(), text, top_k + depth)
+        candidates = top_k + depth
+        found = await self._retriever.search(
+            self._opened(), text, max(candidates, RERANKED) if self._reranker else candidates
+        )
         if not found:
             return Recall(why_empty="below_threshold" if self._exchanges else "nothing_stored")
-        ranked = [self._hit(rank, item) for rank, item in enumerate(await self._read(found, top_k), start=1)]
+        read = await self._read(found, max(top_k, RERANKED) if self._reranker else top_k)
+        hits = [self._hit(item) for item in read]
+        if self._reranker:
+            hits = await _reranked(self._reranker, text, hits)
+        ranked = [hit.model_copy(update={"rank": rank}) for rank, hit in enumerate(hits[:candidates], start=1)]
         numbers = {id_: exchange.turn_number for id_, exchange in self._exchanges.items()}
         recalled = assemble(ranked[:top_k], numbers, context_tokens, self._count_tokens)
         missed = tuple(hit.model_copy(update={"text": "", "in_prompt": False}) for hit in ranked[top_k:])
         return recalled.model_copy(update={"missed": missed})
 
-    async def _read(self, found: Sequence[RankedExchange], top_k: int) -> list[RankedExchange]:
-        """What was found, the first ``top_k`` with their content as stored."""
-        unread = [item.id for item in found[:top_k] if item.content is None]
+    async def _read(self, found: Sequence[RankedExchange], count: int) -> list[RankedExchange]:
+        """What was found, the first ``count`` with their content as stored."""
+        unread = [item.id for item in found[:count] if item.content is None]
         if not unread:
             return list(found)
         held = {point.id: point.payload["content"] for point in await self._opened().fetch(RAG_COLLECTION, unread)}
         return [replace(item, content=item.content or held.get(item.id)) for item in found]
 
-    def _hit(self, rank: int, item: RankedExchange) -> Hit:
+    def _hit(self, item: RankedExchange) -> Hit:
         exchange = self._exchanges[item.id]
         return Hit(
             id=item.id,
             store=QDRANT,
             place=RAG_COLLECTION,
-            rank=rank,
+            rank=1,
             score=item.score,
             text=under_date(item.content or "", exchange.said_at),
             turns=() if item.id in self._rewritten else exchange.turn_ids,
@@ -328,6 +350,20 @@ class RagBackend(MemoryBackend):
         if self._store is None:
             raise BackendError(f"The {self.name} memory is not open")
         return self._store
+
+
+async def _reranked(reranker: TextReranker, text: str, hits: Sequence[Hit]) -> list[Hit]:
+    """The first hits by the reranker's scores; the others follow as they were, without a score."""
+    best = await best_first(reranker, text, [hit.text for hit in hits[:RERANKED]])
+    return [
+        *(
+            hits[place].model_copy(
+                update={"score": scored.score, "channels": {**hits[place].channels, CHANNEL: scored}}
+            )
+            for place, scored in best
+        ),
+        *(hit.model_copy(update={"score": None}) for hit in hits[len(best) :]),
+    ]
 
 
 def _with_text(exchange: Exchange, text: str | None) -> Exchange:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from memory_backends.base import Clock, FactExtractor, TextEmbedder, TokenCounter
-from memory_backends.metering import MeteredChat, MeteredEmbedder, MeteredExtractor
+from memory_backends.base import Clock, FactExtractor, TextEmbedder, TextReranker, TokenCounter
+from memory_backends.metering import MeteredChat, MeteredEmbedder, MeteredExtractor, MeteredReranker
 from memory_backends.options import MemoryOptions
 from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
@@ -19,6 +19,7 @@ class Resources:
     ``ttl_seconds`` is set on the Redis keys of a conversation when it is closed; None keeps them. With
     ``--extractor`` a memory may call that model: ``extractor`` reads candidate facts with our prompt, ``chat``
     answers any prompt. Both are None without it: then a memory writes by its own rules, or word for word.
+    ``reranker`` is that of ``--reranker``, None without it.
     """
 
     redis: RedisConnection
@@ -30,6 +31,7 @@ class Resources:
     options: MemoryOptions = field(default_factory=MemoryOptions)
     extractor: FactExtractor | None = None
     chat: MeteredChat | None = None
+    reranker: TextReranker | None = None
 
     def metered_by(self, trace: MemoryTrace) -> Resources:
         """The same for one memory, whose model calls become entries of its trace."""
@@ -38,4 +40,5 @@ class Resources:
             embedder=MeteredEmbedder(self.embedder, trace),
             extractor=self.extractor and MeteredExtractor(self.extractor, trace),
             chat=self.chat and self.chat.metered_by(trace),
+            reranker=self.reranker and MeteredReranker(self.reranker, trace),
         )

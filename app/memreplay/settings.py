@@ -103,6 +103,14 @@ class Settings:
         ),
     ] = None
     embedder: Annotated[str, Flag("Embedder: minilm (bundled), fastembed:NAME or litellm:NAME.", "NAME")] = "minilm"
+    reranker: Annotated[
+        str | None,
+        Flag(
+            "Model that reorders what hybrid and rag find, before hits are cut: fastembed:NAME or litellm:NAME.",
+            "NAME",
+            "none",
+        ),
+    ] = None
     extractor: Annotated[
         str | None,
         Flag(

@@ -42,8 +42,9 @@ from memory_backends.hybrid.candidates import (
 from memory_backends.hybrid.consolidation import ConsolidationAgent
 from memory_backends.hybrid.planner import PlannerAgent
 from memory_backends.hybrid.recall import RecallLimits, TierResults, compose
-from memory_backends.hybrid.verbatim import CHANNEL_WORDS, VerbatimMemory, channels_kept, sentences_in
+from memory_backends.hybrid.verbatim import CHANNEL_WORDS, VerbatimMemory, channels_kept, reranked, sentences_in
 from memory_backends.hybrid.workspace import SharedWorkspace, values_of
+from memory_backends.metering import MeteredReranker
 from memory_backends.options import MemoryOptions
 from memory_backends.records import (
     KNOWLEDGE_COLLECTION,
@@ -54,6 +55,7 @@ from memory_backends.records import (
 )
 from memory_backends.resources import Resources
 from memory_backends.retrieval.embedding import vectors_of
+from memory_backends.retrieval.reranking import RERANKED, with_reranker
 from memory_backends.stores.qdrant import QDRANT, KnowledgeStore, Point, ScoredPoint
 from memory_backends.stores.redis import REDIS, OperatingMemory
 from memory_backends.stores.trace import MemoryTrace
@@ -116,7 +118,7 @@ class HybridBackend(MemoryBackend):
 
     name = "hybrid"
     perceive_changes_recall = False
-    takes = ("ablate", "tier_share", "extractor")
+    takes = ("ablate", "tier_share", "extractor", "reranker")
     description = MemoryDescription(
         stores=(
             StoreInfo(prefix=PersonalMemoryState.key(""), is_scratch=True),
@@ -135,6 +137,9 @@ class HybridBackend(MemoryBackend):
     def __init__(self, resources: Resources) -> None:
         self.trace = MemoryTrace()
         self._resources = resources
+        self._reranker = resources.reranker and MeteredReranker(resources.reranker, self.trace)
+        if self._reranker:
+            self.description = with_reranker(self.description)
         self._counters: dict[TokenCounter, TokenCounter] = {}
         self.set_token_counter(resources.count_tokens)
         self._open_parts: _Parts | None = None
@@ -317,12 +322,16 @@ class HybridBackend(MemoryBackend):
         facts: Sequence[ScoredPoint] = ()
         if self._options.keeps("knowledge"):
             facts = await parts.store.search(KNOWLEDGE_COLLECTION, question, vector, limits.facts)
+        count = max(limits.turns, RERANKED) if self._reranker else limits.turns
+        turns = await parts.verbatim.rank(parsed, vector, topic, count)
+        if self._reranker:
+            turns = await reranked(self._reranker, question, turns)
         results = TierResults(
             question=question,
             planner=state,
             workspace=await parts.workspace.read(),
             facts=facts,
-            turns=await parts.verbatim.rank(parsed, vector, topic, limits.turns),
+            turns=turns[: limits.turns],
             date_of=self._dates.get,
         )
         return compose(results, limits, self._count_tokens)

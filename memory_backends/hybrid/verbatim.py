@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_backends.base import ChannelScore, Clock, Exchange, Message, Namespace
+from memory_backends.base import ChannelScore, Clock, Exchange, Message, Namespace, TextReranker
 from memory_backends.hybrid.question import ParsedQuestion, parse_question
 from memory_backends.records import VERBATIM_COLLECTION, QdrantDocument
 from memory_backends.retrieval.keyword import KeywordIndex, Scores, ranks_of, scaled, weighted
+from memory_backends.retrieval.rendering import under_date
+from memory_backends.retrieval.reranking import CHANNEL, RERANKED, best_first
 from memory_backends.stores.qdrant import KnowledgeStore, Point
 from memory_backends.text import folded_words, sentences_of
 
@@ -120,20 +122,22 @@ class RankedTurn:
     """A turn and how it was found.
 
     ``exchange_id`` is the point that holds it, ``place`` its 0-based place in the conversation; ``score`` is
-    at most 1. ``likeness`` has the cosine of the topic and each of its sentences.
+    at most 1, or the reranker's, and then None if it was not asked about this turn. ``likeness`` has the cosine of
+    the topic and each of its sentences.
     """
 
     exchange_id: str
     place: int
     message: Message
-    score: float
+    score: float | None
     found_by: Channels
     likeness: tuple[float, ...]
+    reranked: ChannelScore | None = None
 
     @property
     def channels(self) -> dict[str, ChannelScore]:
         """Its rank and score in every channel."""
-        return self.found_by.of(self.place)
+        return self.found_by.of(self.place) | ({CHANNEL: self.reranked} if self.reranked else {})
 
 
 class VerbatimMemory:
@@ -253,6 +257,16 @@ class VerbatimMemory:
         return {
             name: values for name, values in channels.items() if name in self._kept and values.max() > values.min()
         }
+
+
+async def reranked(reranker: TextReranker, question: str, turns: Sequence[RankedTurn]) -> list[RankedTurn]:
+    """The first turns by the reranker's scores; the others follow as they were, without a score."""
+    texts = [under_date(turn.message.line, turn.message.said_at) for turn in turns[:RERANKED]]
+    best = await best_first(reranker, question, texts)
+    return [
+        *(replace(turns[place], score=scored.score, reranked=scored) for place, scored in best),
+        *(replace(turn, score=None) for turn in turns[len(best) :]),
+    ]
 
 
 def channels_kept(ablated: Iterable[str]) -> list[str]:

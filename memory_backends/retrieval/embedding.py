@@ -1,30 +1,22 @@
-"""Vectors of texts by a model inside this process, kept on disk by model and text: no text is embedded twice.
-
-The file is SQLite in WAL mode: processes may read and write it at the same time. It is a cache and no more: where
-it cannot be used the texts are embedded as if it were not there.
-"""
+"""Vectors of texts by a model inside this process, kept on disk by model and text: no text is embedded twice."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import sqlite3
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from functools import cached_property
-from hashlib import blake2b, sha256
-from importlib import import_module
-from importlib.util import find_spec
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory_backends.base import BackendError, TextEmbedder
+from memory_backends.retrieval.disk_cache import DiskCache, text_key
 
 if TYPE_CHECKING:
     from onnxruntime.capi.onnxruntime_inference_collection import InferenceSession
@@ -223,62 +215,13 @@ def _load_model() -> InferenceSession:
     return session
 
 
-PACKAGE = "fastembed"
-
-
-class FastembedEmbedder(TextEmbedder):
-    """A model by its fastembed name. It is loaded, and where need be fetched, at the first text."""
-
-    def __init__(self, model: str) -> None:
-        """Raises :class:`BackendError` where the package is not installed or knows no such model."""
-        if find_spec(PACKAGE) is None:
-            raise BackendError(
-                f"the embedder fastembed:{model} needs a package: pip install 'memreplay[fastembed]'"
-            )
-        self.name = f"fastembed:{model}"
-        self._model_name = model
-        self._loading = threading.Lock()
-        self._model: Any = None
-        self._class: Any = import_module(PACKAGE).TextEmbedding
-
-    @cached_property
-    def dimension(self) -> int:
-        """As fastembed states it."""
-        for known in self._class.list_supported_models():
-            if known["model"].casefold() == self._model_name.casefold():
-                return int(known["dim"])
-        raise BackendError(f"fastembed knows no model {self._model_name!r}")
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of unit length. Raises :class:`BackendError` where the model cannot be loaded."""
-        if not texts:
-            return np.empty((0, self.dimension), dtype=np.float32)
-        return unit_vectors(np.array(list(self._loaded().embed(list(texts))), dtype=np.float32))
-
-    def _loaded(self) -> Any:
-        with self._loading:
-            if self._model is None:
-                try:
-                    self._model = self._class(model_name=self._model_name)
-                except Exception as error:
-                    raise BackendError(f"{self.name} cannot be loaded: {type(error).__name__}: {error}") from error
-            return self._model
-
-
-LOCK_SECONDS = 10
-"""How long to wait for another process that writes."""
-
-_MOST_KEYS_A_QUERY = 500
-
-
 class StoredEmbedder(TextEmbedder):
     """An embedder whose vectors are kept in the file at ``path``; safe to share by threads."""
 
     def __init__(self, inner: TextEmbedder, path: Path) -> None:
         self.name = inner.name
         self._inner = inner
-        self._lock = threading.Lock()
-        self._connection = _opened(path)
+        self._cache = DiskCache(path, "vector")
 
     @property
     def dimension(self) -> int:
@@ -288,62 +231,16 @@ class StoredEmbedder(TextEmbedder):
     def embed(self, texts: Sequence[str]) -> Vector:
         """Vectors of shape ``(len(texts), dimension)``; errors are the inner embedder's."""
         keys = [text_key(text) for text in texts]
-        known = self._read(list(dict.fromkeys(keys)))
+        held = self._cache.read(self.name, list(dict.fromkeys(keys)))
+        known: dict[bytes, Vector] = {key: np.frombuffer(blob, dtype="<f4") for key, blob in held.items()}
+        known = {key: vector for key, vector in known.items() if len(vector) == self.dimension}
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if missing:
             fresh = dict(zip(missing, self._inner.embed(list(missing.values())), strict=True))
-            self._write(fresh)
+            self._cache.write(self.name, {key: vector.astype("<f4").tobytes() for key, vector in fresh.items()})
             known.update(fresh)
         return np.array([known[key] for key in keys], dtype=np.float32).reshape(len(keys), self.dimension)
 
     def close(self) -> None:
         """Close the file."""
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
-
-    def _read(self, keys: Sequence[bytes]) -> dict[bytes, Vector]:
-        known: dict[bytes, Vector] = {}
-        for start in range(0, len(keys), _MOST_KEYS_A_QUERY):
-            some = keys[start : start + _MOST_KEYS_A_QUERY]
-            marks = ", ".join("?" * len(some))
-            query = f"select key, vector from vectors where model = ? and key in ({marks})"
-            for key, blob in self._rows(query, [self.name, *some]):
-                known[key] = np.frombuffer(blob, dtype="<f4")
-        return {key: vector for key, vector in known.items() if len(vector) == self.dimension}
-
-    def _rows(self, query: str, values: Sequence[object]) -> list[tuple[bytes, bytes]]:
-        with self._lock, suppress(sqlite3.Error):
-            if self._connection is not None:
-                return self._connection.execute(query, values).fetchall()
-        return []
-
-    def _write(self, vectors: Mapping[bytes, Vector]) -> None:
-        rows = [(self.name, key, vector.astype("<f4").tobytes()) for key, vector in vectors.items()]
-        with self._lock, suppress(sqlite3.Error):
-            if self._connection is not None:
-                with self._connection:
-                    self._connection.executemany("insert or replace into vectors values (?, ?, ?)", rows)
-
-
-def text_key(text: str) -> bytes:
-    """A 16-byte key of a text, also of one that is not valid Unicode."""
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _opened(path: Path) -> sqlite3.Connection | None:
-    """The file, created if missing; None if it cannot be used."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(path, timeout=LOCK_SECONDS, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute(
-            "create table if not exists vectors"
-            " (model text not null, key blob not null, vector blob not null, primary key (model, key))"
-        )
-        connection.commit()
-    except (sqlite3.Error, OSError):
-        return None
-    return connection
+        self._cache.close()

@@ -205,7 +205,7 @@ class Extraction(Frozen):
 
 
 class ModelCall(Frozen):
-    """A memory called a model: to write (``chat``) or to embed texts.
+    """A memory called a model: to write (``chat``), to embed texts, or to rerank what it found.
 
     Tokens are as the provider counted them; ``cost_usd`` is None where the price is unknown. ``reused`` says that
     the reply came from the cache, with its original usage; ``error`` is set if there is no usable reply. ``phase``
@@ -213,7 +213,7 @@ class ModelCall(Frozen):
     """
 
     kind: Literal["model_call"] = "model_call"
-    purpose: Literal["chat", "embedding"]
+    purpose: Literal["chat", "embedding", "reranking"]
     model: str
     prompt_tokens: int = 0
     completion_tokens: int = 0

@@ -54,6 +54,17 @@ def embeddings(vectors: list[list[float]]) -> Answer:
     return {"status": 200, "headers": {}, "body": json.dumps(body)}
 
 
+def rerankings(scores: list[float], *, searches: int | None = 1) -> Answer:
+    """Scores as Cohere words them, best first: each names the place of its text."""
+    results = [{"index": place, "relevance_score": score} for place, score in enumerate(scores)]
+    body = {
+        "id": "stub",
+        "results": sorted(results, key=lambda result: -result["relevance_score"]),
+        "meta": {"api_version": {"version": "2"}, "billed_units": {"search_units": searches}},
+    }
+    return {"status": 200, "headers": {}, "body": json.dumps(body)}
+
+
 def failure(status: int, message: str = "no", *, retry_after: str | None = None, code: str | None = None) -> Answer:
     """An error as OpenAI words it."""
     headers = {} if retry_after is None else {"Retry-After": retry_after}

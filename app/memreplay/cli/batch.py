@@ -139,9 +139,9 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
 
 
 def _estimate(settings: Settings, work: Work, *, why: bool) -> int:
-    """Runs on embedded stores, so that servers stay unchanged, and without a judge, so that no model is called."""
+    """Runs on embedded stores, so that servers stay unchanged, and calls neither judge nor reranker."""
     refuse_extractive_judge(settings.judge)
-    embedded = replace(settings, redis_url=None, qdrant_url=None, judge=None)
+    embedded = replace(settings, redis_url=None, qdrant_url=None, judge=None, reranker=None)
     baselines = implicit_baselines(settings.backend) if work.conversations else ()
     run = RunWithTests(embedded, new_recording_path(), implicit_baselines=baselines, warn=_warn)
     asking = AskPlan(settings.backend, run.implicit_baselines, settings.model, settings.repeats, retry_errors=False)
@@ -154,6 +154,8 @@ def _estimate(settings: Settings, work: Work, *, why: bool) -> int:
                 estimates, caveats = await estimate_tests(run, work.sources, settings.judge)
                 print_estimate(estimates, "tests", "about")
                 print("\n".join(caveats))
+            if settings.reranker is not None:
+                print("Calls of the reranker are not counted: at most one for each question, or test, and memory.")
         finally:
             await run.finish("interrupted")
 

@@ -26,7 +26,13 @@ from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.rate_limiter import ModelUnavailableError
 from memreplay.paths import cache_folder, datasets_folder, recordings_folder
 from memreplay.project_file import project_file
-from memreplay.runtime.embedders import EMBEDDED, ensure_embedder_answers, plain_embedder
+from memreplay.runtime.embedders import (
+    EMBEDDED,
+    ensure_embedder_answers,
+    ensure_reranker_answers,
+    plain_embedder,
+    plain_reranker,
+)
 from memreplay.runtime.memories import agents_of, connections
 from memreplay.settings import Settings, config_path, read_settings, without_secrets
 
@@ -39,7 +45,7 @@ command = typer.Typer(**COMMAND_OPTIONS)
 
 
 @command.command()
-@takes_settings("redis_url", "qdrant_url", "embedder", "model", "api_base", "backend")
+@takes_settings("redis_url", "qdrant_url", "embedder", "reranker", "model", "api_base", "backend")
 def doctor(
     *,
     given: GivenSettings,
@@ -95,6 +101,8 @@ async def _findings(settings: Settings) -> list[Finding]:
         await _server("Qdrant", qdrant, "qdrant-url", settings.qdrant_url),
         await asyncio.to_thread(_embedder, settings),
     ]
+    if settings.reranker is not None:
+        findings.append(await asyncio.to_thread(_reranker, settings.reranker, settings.api_base))
     findings += [await _agent(name, agent) for name, agent in agents_of(settings).items()]
     for model in settings.model:
         findings.append(await asyncio.to_thread(_model, model, settings.api_base))
@@ -137,6 +145,15 @@ def _embedder(settings: Settings) -> Finding:
     except (MemreplayError, BackendError, ModelUnavailableError, ImportError, OSError) as error:
         return Finding("embedder", False, str(error), fix)
     return Finding("embedder", True, f"{embedder.name}, {vectors.shape[1]} dimensions")
+
+
+def _reranker(spec: str, api_base: str | None) -> Finding:
+    try:
+        reranker = plain_reranker(spec, api_base)
+        ensure_reranker_answers(spec, reranker, api_base)
+    except (MemreplayError, BackendError, ModelUnavailableError, ImportError, OSError) as error:
+        return Finding("reranker", False, str(error), f"or leave out --reranker {spec}")
+    return Finding("reranker", True, f"{reranker.name} scores texts")
 
 
 def _model(model: str, api_base: str | None) -> Finding:

@@ -28,8 +28,7 @@ from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage, Reply
 from memreplay.llm.ports import MemoryChatModel, ModelFactExtractor
 from memreplay.llm.prompts import HISTORY_HEADING, after_history, build_request, longest_reply
 from memreplay.llm.tokens import context_budget
-from memreplay.runtime.embedders import ensure_embedder_answers
-from memreplay.runtime.memories import resources_of
+from memreplay.runtime.memories import ensure_models_answer, resources_of
 from memreplay.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ async def _serve(name: str, settings: Settings, options: ServeOptions) -> None:
     from memreplay.server.app import SECONDS_TO_STOP, BackendServer
     from memreplay.server.session import Limits
 
-    resources, vectors = resources_of(settings)
+    resources, files = resources_of(settings)
     model, base = settings.model[0], settings.api_base
     asked = NeverUnavailableModel()
     if settings.extractor is not None:
@@ -112,7 +111,7 @@ async def _serve(name: str, settings: Settings, options: ServeOptions) -> None:
             chat=MeteredChat(MemoryChatModel(asked, settings.extractor, base)),
         )
     try:
-        await asyncio.to_thread(ensure_embedder_answers, settings.embedder, vectors, base)
+        await asyncio.to_thread(ensure_models_answer, settings, resources)
         await resources.redis.check()
         await resources.qdrant.check()
         reader = MessageReader(asked, model, base)
@@ -136,7 +135,7 @@ async def _serve(name: str, settings: Settings, options: ServeOptions) -> None:
     except StoreUnavailableError as error:
         raise MissingServerOrKeyError(str(error)) from None
     finally:
-        vectors.close()
+        files.close()
         await resources.redis.aclose()
         await resources.qdrant.aclose()
 

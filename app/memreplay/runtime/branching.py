@@ -29,8 +29,8 @@ from memreplay.runtime.run_with_tests import RunWithTests
 from memreplay.settings import Settings
 from memreplay.timeline.timeline import Timeline
 
-BRANCH_SETTINGS = ("top_k", "context_tokens", "embedder", "extractor", "ablate", "tier_share")
-"""Settings that a branch may change. What is stored depends on the last four, so these hold from its first turn."""
+BRANCH_SETTINGS = ("top_k", "context_tokens", "embedder", "reranker", "extractor", "ablate", "tier_share")
+"""Settings that a branch may change. All but the first two make its memory, and hold from its first turn."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from memory_backends.plugins import is_handed_over
 from memreplay.errors import MissingServerOrKeyError, UsageError
+from memreplay.runtime.embedders import REMOTE
 from memreplay.runtime.worker import Ports
 from memreplay.runtime.workers import SECONDS_TO_CONNECT, Port, Workers
 from memreplay.settings import Settings
@@ -35,11 +36,15 @@ def refuse_unusable_cluster(settings: Settings) -> None:
         raise UsageError(
             f"{name} exists only in this process; workers need a memory that they can import: package.module:Class"
         )
-    if settings.embedder.startswith("litellm:"):
-        raise UsageError(
-            f"--embedder {settings.embedder} calls a provider, and workers call none, so that keys and rate limits"
-            " stay with the run; use minilm or fastembed:NAME"
-        )
+    for option, name, others in (
+        ("--embedder", settings.embedder, "minilm or fastembed:NAME"),
+        ("--reranker", settings.reranker or "", "fastembed:NAME"),
+    ):
+        if name.startswith(REMOTE):
+            raise UsageError(
+                f"{option} {name} calls a provider, and workers call none, so that keys and rate limits stay with"
+                f" the run; use {others}"
+            )
     try:
         import distributed  # noqa: F401  # only whether it is there
     except ImportError:

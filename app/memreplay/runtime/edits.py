@@ -16,7 +16,9 @@ from memreplay.recording.branches import Branch
 from memreplay.runtime.branching import BRANCH_SETTINGS
 from memreplay.settings import read_settings
 
-FORMS = "top-k, context-tokens, embedder, extractor, ablate, tier-share, message:N, key:KEY/PLACE or point:ID"
+FORMS = (
+    "top-k, context-tokens, embedder, reranker, extractor, ablate, tier-share, message:N, key:KEY/PLACE or point:ID"
+)
 
 _MESSAGE = re.compile(r"message:(\d+)")
 _POINT = re.compile(r"point:(\S+)")

@@ -1,28 +1,42 @@
-"""``--embedder``: from a name to an embedder whose vectors are cached on disk."""
+"""``--embedder`` and ``--reranker``: from a name to a model whose vectors, or scores, are cached on disk."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
-from memory_backends.base import BackendError, TextEmbedder
-from memory_backends.retrieval.embedding import FastembedEmbedder, MiniLMEmbedder, StoredEmbedder
+from memory_backends.base import BackendError, TextEmbedder, TextReranker
+from memory_backends.retrieval.embedding import MiniLMEmbedder, StoredEmbedder
+from memory_backends.retrieval.fastembed_models import FastembedEmbedder, FastembedReranker
+from memory_backends.retrieval.reranking import StoredReranker
 from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.embeddings import LiteLLMEmbedder
 from memreplay.llm.rate_limiter import ModelUnavailableError
+from memreplay.llm.reranking import LiteLLMReranker
 from memreplay.paths import cache_folder
 
 EMBEDDED = "minilm"
 """The bundled embedder."""
 
-VECTORS = "vectors.sqlite3"
-"""The cache of vectors, in the folder of caches."""
+VECTORS, SCORES = "vectors.sqlite3", "scores.sqlite3"
+"""The caches of vectors and of a reranker's scores, in the folder of caches."""
 
-FORMS = f"{EMBEDDED}, fastembed:NAME, litellm:NAME"
+REMOTE = "litellm:"
+"""What the name of a model begins with that a provider is called for."""
 
-_MADE_BY_NAME: Mapping[str, Callable[[str, str | None], TextEmbedder]] = {
+_NAMED = "fastembed:NAME, litellm:NAME"
+
+Made = TypeVar("Made")
+Maker = Callable[[str, str | None], Made]
+
+_EMBEDDERS: Mapping[str, Maker[TextEmbedder]] = {
     "fastembed": lambda name, api_base: FastembedEmbedder(name),
     "litellm": LiteLLMEmbedder,
+}
+_RERANKERS: Mapping[str, Maker[TextReranker]] = {
+    "fastembed": lambda name, api_base: FastembedReranker(name),
+    "litellm": LiteLLMReranker,
 }
 
 
@@ -34,11 +48,20 @@ def plain_embedder(spec: str, api_base: str | None) -> TextEmbedder:
     """
     if spec == EMBEDDED:
         return MiniLMEmbedder()
+    return _made("embedder", spec, api_base, _EMBEDDERS, f"{EMBEDDED}, {_NAMED}")
+
+
+def plain_reranker(spec: str, api_base: str | None) -> TextReranker:
+    """The same for a reranker; none is bundled."""
+    return _made("reranker", spec, api_base, _RERANKERS, _NAMED)
+
+
+def _made(kind: str, spec: str, api_base: str | None, makers: Mapping[str, Maker[Made]], forms: str) -> Made:
     maker, _, name = spec.partition(":")
-    if maker not in _MADE_BY_NAME or not name:
-        raise UsageError(f"unknown embedder {spec!r}; expected one of {FORMS}")
+    if maker not in makers or not name:
+        raise UsageError(f"unknown {kind} {spec!r}; expected one of {forms}")
     try:
-        return _MADE_BY_NAME[maker](name, api_base)
+        return makers[maker](name, api_base)
     except BackendError as error:
         raise UsageError(str(error)) from None
 
@@ -48,6 +71,22 @@ def stored_embedder(spec: str, api_base: str | None) -> StoredEmbedder:
     return StoredEmbedder(plain_embedder(spec, api_base), cache_folder() / VECTORS)
 
 
+def stored_reranker(spec: str, api_base: str | None, *, offline: bool) -> StoredReranker:
+    """:func:`plain_reranker` with its scores cached on disk; offline no provider is asked for others."""
+    made = plain_reranker(spec, api_base)
+    if offline and spec.startswith(REMOTE):
+        made = _OfflineReranker(made.name)
+    return StoredReranker(made, cache_folder() / SCORES)
+
+
+class _OfflineReranker(TextReranker):
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def score(self, query: str, texts: Sequence[str]) -> list[float]:
+        raise BackendError(f"offline: {self.name} has not scored these texts for this question before")
+
+
 def ensure_embedder_answers(spec: str, embedder: TextEmbedder, api_base: str | None) -> None:
     """Embed a word, unless the embedder is the bundled one.
 
@@ -55,12 +94,20 @@ def ensure_embedder_answers(spec: str, embedder: TextEmbedder, api_base: str | N
         UsageError: unknown provider.
         MissingServerOrKeyError: no key, no server, or the model cannot be loaded.
     """
-    if spec == EMBEDDED:
-        return
+    if spec != EMBEDDED:
+        _ensure_answers(spec, api_base, lambda: embedder.embed(["ready"]))
+
+
+def ensure_reranker_answers(spec: str, reranker: TextReranker, api_base: str | None) -> None:
+    """Score a word. Raises what :func:`ensure_embedder_answers` does."""
+    _ensure_answers(spec, api_base, lambda: reranker.score("ready", ["ready"]))
+
+
+def _ensure_answers(spec: str, api_base: str | None, ask: Callable[[], object]) -> None:
     maker, _, name = spec.partition(":")
     if maker == "litellm":
         ensure_reachable(name, api_base)
     try:
-        embedder.embed(["ready"])
+        ask()
     except (BackendError, ModelUnavailableError) as error:
         raise MissingServerOrKeyError(str(error)) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from memory_backends.metering import ChatModel, MeteredChat
 from memory_backends.options import MemoryOptionError, MemoryOptions, memory_options
 from memory_backends.registry import BACKEND_NAMES, Evidence, create_backend, settings_taken
 from memory_backends.resources import Resources
-from memory_backends.retrieval.embedding import CachedEmbedder, StoredEmbedder
+from memory_backends.retrieval.embedding import CachedEmbedder
 from memory_backends.stores.cleanup import remove_namespace
 from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
@@ -35,13 +35,19 @@ from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.litellm_setup import watch_litellm
 from memreplay.llm.tokens import token_counter
 from memreplay.paths import cache_folder
-from memreplay.runtime.embedders import ensure_embedder_answers, stored_embedder
+from memreplay.runtime.embedders import (
+    REMOTE,
+    ensure_embedder_answers,
+    ensure_reranker_answers,
+    stored_embedder,
+    stored_reranker,
+)
 from memreplay.runtime.kept_memories import KeptMemories, writing_settings
 from memreplay.settings import Settings
 
 
-def resources_of(settings: Settings) -> tuple[Resources, StoredEmbedder]:
-    """The resources of memories, without an extractor; and their embedder, which the caller closes.
+def resources_of(settings: Settings) -> tuple[Resources, ExitStack]:
+    """The resources of memories, without an extractor; and what closes the files of embedder and reranker.
 
     Opens no connection and loads no model yet.
 
@@ -50,7 +56,13 @@ def resources_of(settings: Settings) -> tuple[Resources, StoredEmbedder]:
     """
     redis, qdrant = connections(settings)
     options = memory_options_of(settings)
+    files = ExitStack()
     vectors = stored_embedder(settings.embedder, settings.api_base)
+    files.callback(vectors.close)
+    reranker = None
+    if settings.reranker is not None:
+        reranker = stored_reranker(settings.reranker, settings.api_base, offline=settings.offline)
+        files.callback(reranker.close)
     resources = Resources(
         redis=redis,
         qdrant=qdrant,
@@ -59,8 +71,22 @@ def resources_of(settings: Settings) -> tuple[Resources, StoredEmbedder]:
         clock=system_clock,
         ttl_seconds=settings.redis_ttl,
         options=options,
+        reranker=reranker,
     )
-    return resources, vectors
+    return resources, files
+
+
+def ensure_models_answer(settings: Settings, resources: Resources) -> None:
+    """Ask the embedder and the reranker for a word, but no reranker of a provider offline.
+
+    Raises:
+        UsageError: unknown provider.
+        MissingServerOrKeyError: no key, no server, or a model cannot be loaded.
+    """
+    ensure_embedder_answers(settings.embedder, resources.embedder, settings.api_base)
+    spec, reranker = settings.reranker, resources.reranker
+    if spec is not None and reranker is not None and not (settings.offline and spec.startswith(REMOTE)):
+        ensure_reranker_answers(spec, reranker, settings.api_base)
 
 
 def agents_of(settings: Settings) -> dict[str, RemoteAgent]:
@@ -80,13 +106,13 @@ def memory_options_of(settings: Settings) -> MemoryOptions:
     """Ablations and tier shares.
 
     Raises:
-        UsageError: an unknown ablation or share, or one that no memory in the run takes.
+        UsageError: an unknown ablation or share, or an option that no memory in the run takes.
     """
     try:
         options = memory_options(settings.ablate, settings.tier_share)
     except MemoryOptionError as error:
         raise UsageError(str(error)) from None
-    for option in ("ablate", "tier_share", "extractor"):
+    for option in ("ablate", "tier_share", "extractor", "reranker"):
         if getattr(settings, option) and not _is_taken(option, settings.backend):
             takers = ", ".join(name for name in BACKEND_NAMES if option in settings_taken(name))
             raise UsageError(f"--{option.replace('_', '-')} is an option of {takers}; this run has no such memory")
@@ -125,7 +151,7 @@ class RunMemories:
         self._warn = warn
         watch_litellm()
         self._agents = agents_of(settings)
-        self._resources, self._vectors = resources_of(settings)
+        self._resources, self._files = resources_of(settings)
 
     def use_models(self, extractor: FactExtractor | None, chat: ChatModel | None) -> None:
         """Memories created from now on use these."""
@@ -170,9 +196,8 @@ class RunMemories:
             raise UsageError(f"--offline uses no network, but {next(iter(self._agents))} needs one")
 
     async def check(self) -> None:
-        """Raise MissingServerOrKeyError if a store, an agent or the embedder cannot be reached."""
-        embedder, base = self._settings.embedder, self._settings.api_base
-        await asyncio.to_thread(ensure_embedder_answers, embedder, self._vectors, base)
+        """Raise MissingServerOrKeyError if a store, an agent, the embedder or the reranker cannot be reached."""
+        await asyncio.to_thread(ensure_models_answer, self._settings, self._resources)
         try:
             await self._resources.redis.check()
             await self._resources.qdrant.check()
@@ -201,7 +226,7 @@ class RunMemories:
         }
 
     async def close(self) -> None:
-        self._vectors.close()
+        self._files.close()
         for agent in self._agents.values():
             await agent.client.aclose()
         await self._resources.redis.aclose()

@@ -27,6 +27,7 @@ _DECISIVE = (
     "model",
     "top_k",
     "context_tokens",
+    "reranker",
     "extractor",
     "ablate",
     "tier_share",

@@ -100,7 +100,7 @@ class MemoryHost:
 
     def __init__(self, settings: Settings, ports: Ports) -> None:
         self._ports = ports
-        self._resources, self._vectors = resources_of(_with_own_servers(settings))
+        self._resources, self._files = resources_of(_with_own_servers(settings))
         self._units: dict[str, _Unit] = {}
         self._loop = asyncio.new_event_loop()
         Thread(target=self._loop.run_forever, daemon=True, name="memories").start()

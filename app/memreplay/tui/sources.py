@@ -36,6 +36,7 @@ _SUMMARISED: Final[Mapping[str, str]] = {
     "top_k": "top ",
     "context_tokens": "context ",
     "embedder": "",
+    "reranker": "reranker ",
 }
 """The settings in the header of a replay, each with the words before its value."""
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from memory_backends.base import BackendError
-from memory_backends.retrieval.embedding import FastembedEmbedder
+from memory_backends.retrieval.fastembed_models import FastembedEmbedder
 
 
 class TextEmbedding:
@@ -56,6 +56,6 @@ def test_a_model_that_cannot_be_loaded_is_reported(package):
 
 
 def test_without_the_package_it_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr("memory_backends.retrieval.embedding.PACKAGE", "a_package_that_is_not_there")
+    monkeypatch.setattr("memory_backends.retrieval.fastembed_models.PACKAGE", "a_package_that_is_not_there")
     with pytest.raises(BackendError, match=r"pip install 'memreplay\[fastembed\]'"):
         FastembedEmbedder("BAAI/bge-small-en-v1.5")

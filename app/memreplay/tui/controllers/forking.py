@@ -24,7 +24,9 @@ from memreplay.tui.sources import ReplaySource
 from memreplay.tui.text import one_line
 
 _LONGEST_VALUE = 60
-_SETTINGS = "top-k=N, context-tokens=N, embedder=NAME, extractor=MODEL, ablate=NAME or tier-share=TIER=SHARE"
+_SETTINGS = (
+    "top-k=N, context-tokens=N, embedder=NAME, reranker=NAME, extractor=MODEL, ablate=NAME or tier-share=TIER=SHARE"
+)
 _NOT_SHOWN = frozenset({"agent_id", "event_id", "created_at", "last_updated", "current_task_id"})
 
 
