@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from math import floor
 
-from memreplay.dataset_interfaces.dataset import RunConfig, dataset_key
+from memreplay.dataset_interfaces.actions import WaitAction
+from memreplay.dataset_interfaces.dataset import RunConfig, TestExample, dataset_key
 from memreplay.dataset_interfaces.evaluation import Evaluation
-from memreplay.dataset_interfaces.examples import TestExample, WaitAction
 from memreplay.errors import UsageError
 
 

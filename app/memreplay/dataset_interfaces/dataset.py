@@ -1,4 +1,4 @@
-"""The interface that a dataset implements."""
+"""The interface that a dataset implements, and a test that it makes: each refers to the other."""
 
 from __future__ import annotations
 
@@ -7,15 +7,24 @@ import inspect
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from random import Random
 from typing import Any, Protocol
 
-from memreplay.dataset_interfaces.evaluation import Evaluation
-from memreplay.dataset_interfaces.examples import CallBackTestExample, TestExample
+from memreplay.dataset_interfaces.actions import (
+    SendAndRegisterAction,
+    SendMessageAction,
+    TestAction,
+    Wait,
+    WaitAction,
+    WaitCreator,
+    even_waits,
+)
+from memreplay.dataset_interfaces.evaluation import Evaluation, EvaluationFn, normalised_evaluation
+from memreplay.dataset_interfaces.filler import count_tokens
 from memreplay.dataset_interfaces.language_model import (
     DEFAULT_MODEL,
     LanguageModel,
@@ -24,7 +33,7 @@ from memreplay.dataset_interfaces.language_model import (
     reply_text,
 )
 from memreplay.dataset_interfaces.master_log import MasterLog
-from memreplay.errors import DatasetError
+from memreplay.errors import DatasetError, UsageError
 from memreplay.files import read_text
 
 _NOT_IN_A_KEY = re.compile(r"[\W_]+")
@@ -222,3 +231,145 @@ class DatasetInterface(ABC):
             return json.loads(self.load_file(path_or_name), **kwargs)
         except ValueError as error:
             raise DatasetError(self.data_path / path_or_name, "", f"is not JSON ({error})", "JSON") from None
+
+
+@dataclass
+class TestExample:
+    """A test with a fixed script.
+
+    ``is_question`` and ``waits`` have an entry per line of ``script``; in a temporal test they have one more, for
+    the question that ``create_question`` creates during the run. ``expected_responses`` is passed to the dataset's
+    ``evaluate_correct``. Without ``waits`` the lines are spread evenly over 90 % of the memory span. With
+    ``uses_callback`` (always set if the dataset has a callback) the test runs until the callback ends it.
+    ``random`` is seeded with ``unique_id``. ``start_token`` is the number of tokens in the run when the test began.
+    """
+
+    __test__ = False
+
+    dataset_generator: DatasetInterface = None  # type: ignore[assignment]  # generate_examples fills it in
+    script: list[str] = field(default_factory=list)
+    is_question: list[bool] = field(default_factory=list)
+    waits: list[Wait] = field(default_factory=list)
+    expected_responses: Any = None
+    can_be_interleaved: bool = True
+    uses_callback: bool = False
+    is_temporal: bool = False
+    example_id: str = ""
+    number_of_questions: int = 0
+    finished: bool = False
+    random: Random = field(default_factory=Random)
+    start_token: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the script, set default waits and seed ``random``."""
+        self.default_waits()
+        self._actions = self.action_iter()
+        if self.dataset_generator is not None:
+            self.identify(self.dataset_generator, self.example_id)
+
+    @property
+    def dataset_name(self) -> str:
+        return self.dataset_generator.name
+
+    @property
+    def description(self) -> str:
+        return self.dataset_generator.description
+
+    @property
+    def reset_message(self) -> str:
+        """A message for the end of the test; empty for none."""
+        return self.dataset_generator.reset_message
+
+    @property
+    def unique_id(self) -> str:
+        """The test's id in logs: ``"{dataset name} - {example id}"``."""
+        return f"{self.dataset_name} - {self.example_id}"
+
+    @property
+    def evaluation_fn(self) -> EvaluationFn:
+        """Evaluates the test, with the score normalised to 0..1."""
+
+        def evaluate(questions: list[str], responses: list[str], expected_answers: Any) -> Evaluation:
+            score, maximum, reasons = self.dataset_generator.evaluate_correct(
+                questions, responses, expected_answers
+            )
+            return normalised_evaluation(score, maximum, reasons)
+
+        return evaluate
+
+    def identify(self, dataset: DatasetInterface, example_id: str) -> None:
+        """Set the dataset and id, before the test begins."""
+        self.dataset_generator, self.example_id = dataset, example_id
+        self.uses_callback = self.uses_callback or dataset.evaluates_continually
+        self.random = Random(self.unique_id)
+
+    def action_iter(self) -> Iterator[TestAction]:
+        """The actions of the script: each message, followed by its wait."""
+        for message, wait, is_question in zip(self.script, self.waits, self.is_question, strict=False):
+            yield self._message(message, is_question)
+            if wait:
+                yield WaitAction(**wait)
+        if self.is_temporal and len(self.is_question) == len(self.script) + 1:
+            yield self._message("", self.is_question[-1])
+
+    def _message(self, message: str, is_question: bool) -> SendMessageAction:
+        kind = SendAndRegisterAction if self.uses_callback and is_question else SendMessageAction
+        return kind(message, is_question=is_question)
+
+    def step(self) -> TestAction | None:
+        """The next action; None if there is none left, and then the test is finished.
+
+        Only the callback finishes a test that has one: after the script the test waits for one more token each
+        time.
+        """
+        action = next(self._actions, None)
+        if action is None and self.uses_callback:
+            return WaitAction(tokens=1)
+        if action is None:
+            self.finished = True
+        return action
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of a definition file."""
+        return {
+            "script": self.script,
+            "is_question": self.is_question,
+            "waits": [WaitCreator.serialise(wait) for wait in self.waits],
+            "expected_responses": self.expected_responses,
+            "can_be_interleaved": self.can_be_interleaved,
+            "is_temporal": self.is_temporal,
+            "uses_callback": self.uses_callback,
+        }
+
+    def default_waits(self) -> None:
+        """Spread the lines evenly over the memory span, unless there are waits already.
+
+        Call it after changing the number of lines of ``script`` and ``is_question`` and clearing ``waits``.
+
+        Raises:
+            UsageError: script, ``is_question`` and waits do not match, or the script exceeds the memory span.
+        """
+        self.number_of_questions = sum(map(bool, self.is_question))
+        lines = len(self.is_question)
+        expected = {len(self.script), len(self.script) + 1} if self.is_temporal else {len(self.script)}
+        if lines not in expected:
+            raise UsageError(f"A test has {len(self.script)} lines and {lines} entries in is_question")
+        if not self.number_of_questions:
+            raise UsageError("A test asks no question: no entry of is_question is true")
+        self.waits = self.waits or even_waits(lines)
+        if len(self.waits) != lines:
+            raise UsageError(f"A test has {lines} lines and {len(self.waits)} waits")
+        span = self.dataset_generator.memory_span if self.dataset_generator is not None else 0
+        tokens = sum(map(count_tokens, self.script)) if span else 0
+        if span and tokens >= span:
+            raise UsageError(f"A test's script has {tokens} tokens: too long for a memory span of {span}")
+
+
+@dataclass
+class CallBackTestExample(TestExample):
+    """A test that is scored by a callback and depends on what is said after its script."""
+
+    def __post_init__(self) -> None:
+        """Set ``uses_callback``: nothing else could end the test."""
+        self.uses_callback = True
+        super().__post_init__()

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from memreplay.dataset_interfaces.dataset import DatasetInterface
+from memreplay.dataset_interfaces.actions import SendMessageAction, TestAction, WaitAction
+from memreplay.dataset_interfaces.dataset import DatasetInterface, TestExample
 from memreplay.dataset_interfaces.evaluation import Evaluation, EvaluationFn, normalised_evaluation
-from memreplay.dataset_interfaces.examples import SendMessageAction, TestAction, TestExample, WaitAction
 from memreplay.dataset_interfaces.language_model import DEFAULT_MODEL
 from memreplay.errors import UsageError
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memreplay.dataset_interfaces.dataset import DatasetInterface
+from memreplay.dataset_interfaces.dataset import DatasetInterface, TestExample
 from memreplay.dataset_interfaces.evaluation import Ungraded, sanitize_and_parse_json
-from memreplay.dataset_interfaces.examples import TestExample
 from memreplay.dataset_interfaces.language_model import GPT_CHEAPEST, make_system_message, make_user_message
 from memreplay.errors import DatasetError, UsageError
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from memreplay.dataset_interfaces.dataset import DatasetInterface, RunView
-from memreplay.dataset_interfaces.dynamic import DynamicDataset, DynamicExample
-from memreplay.dataset_interfaces.evaluation import Ungraded, sanitize_and_parse_json
-from memreplay.dataset_interfaces.examples import (
-    CallBackTestExample,
+from memreplay.dataset_interfaces.actions import (
     SendAndRegisterAction,
     SendMessageAction,
     TestAction,
-    TestExample,
     TestFinishedAction,
     WaitAction,
     WaitCreator,
 )
+from memreplay.dataset_interfaces.dataset import CallBackTestExample, DatasetInterface, RunView, TestExample
+from memreplay.dataset_interfaces.dynamic import DynamicDataset, DynamicExample
+from memreplay.dataset_interfaces.evaluation import Ungraded, sanitize_and_parse_json
 from memreplay.dataset_interfaces.language_model import (
     GPT_4_TURBO_BEST,
     GPT_CHEAPEST,

@@ -24,8 +24,7 @@ from threading import current_thread, main_thread
 from types import CodeType, ModuleType
 from typing import Any
 
-from memreplay.dataset_interfaces.dataset import DatasetInterface, dataset_key
-from memreplay.dataset_interfaces.examples import TestExample
+from memreplay.dataset_interfaces.dataset import DatasetInterface, TestExample, dataset_key
 from memreplay.errors import MemreplayError, UsageError
 from memreplay.llm.rate_limiter import StoppedError
 from memreplay.paths import datasets_folder

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from memreplay.dataset_interfaces.actions import SendMessageAction, TestFinishedAction
+from memreplay.dataset_interfaces.dataset import TestExample
 from memreplay.dataset_interfaces.dynamic import DynamicExample
 from memreplay.dataset_interfaces.evaluation import Evaluation, Ungraded, normalised_evaluation
-from memreplay.dataset_interfaces.examples import SendMessageAction, TestExample, TestFinishedAction
 from memreplay.dataset_interfaces.language_model import LLMReply, LLMRequest
 from memreplay.dataset_interfaces.loading import create_dataset, shipped_dataset
 from memreplay.dataset_interfaces.master_log import EventType, LogEvent, MasterLog

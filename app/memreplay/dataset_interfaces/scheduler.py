@@ -13,16 +13,15 @@ from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
-from memreplay.dataset_interfaces.agenda import Agenda, Fill, JumpTo, Resume, RunningTest, Start
-from memreplay.dataset_interfaces.dataset import RunConfig
-from memreplay.dataset_interfaces.evaluation import Evaluation, Ungraded, normalised_evaluation
-from memreplay.dataset_interfaces.examples import (
+from memreplay.dataset_interfaces.actions import (
     SendAndRegisterAction,
     SendMessageAction,
-    TestExample,
     TestFinishedAction,
     WaitAction,
 )
+from memreplay.dataset_interfaces.agenda import Agenda, Fill, JumpTo, Resume, RunningTest, Start
+from memreplay.dataset_interfaces.dataset import RunConfig, TestExample
+from memreplay.dataset_interfaces.evaluation import Evaluation, Ungraded, normalised_evaluation
 from memreplay.dataset_interfaces.filler import TriviaFiller, shipped_trivia
 from memreplay.dataset_interfaces.language_model import LanguageModel, LLMReply, LLMRequest
 from memreplay.dataset_interfaces.loading import is_ctrl_c, problem_of

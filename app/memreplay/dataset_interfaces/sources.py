@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from memreplay.dataset_interfaces.dataset import DEFAULT_EXAMPLES, RunConfig
+from memreplay.dataset_interfaces.dataset import DEFAULT_EXAMPLES, RunConfig, TestExample
 from memreplay.dataset_interfaces.definitions import CONFIG_FILE, Benchmark, is_definition_folder, load_definitions
-from memreplay.dataset_interfaces.examples import TestExample
 from memreplay.dataset_interfaces.language_model import LanguageModel
 from memreplay.dataset_interfaces.loading import (
     SHIPPED_DATASETS,

@@ -73,7 +73,6 @@ _OF_A_RELATIVE: Final = re.compile(
     r"(?:\A|(?<=[.!?;\n:] )|(?<=, )|(?<=but )|(?<=pero ))\W*(?:it was |it is |its |era |es )?"
     rf"(?P<whose>your|tus?|his|her|their|su|[^\W\d_]+) (?:\w+ )?(?P<who>{RELATIVE})\b"
 )
-_ASKED_RELATIVE: Final = re.compile(rf"\bmy {RELATIVE}\b(?: (?P<thing>(?:favou?rite )?\w+))?")
 
 
 def _is_said_of_a_relative(match: Match, given: Sequence[Token], plain: str, question: str) -> bool:

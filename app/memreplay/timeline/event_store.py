@@ -49,7 +49,6 @@ class DecisionSummary(NamedTuple):
 
     decision: str
     sources: tuple[str, ...]
-    knowledge_id: str | None
     superseded_id: str | None
 
 
@@ -211,7 +210,6 @@ def summarize_decision(decision: Mapping[str, Any], read: Read) -> DecisionSumma
     return DecisionSummary(
         decision["decision"],
         tuple(read(source) for source in decision["sources"]),
-        read(decision["knowledge_id"]),
         read(decision["superseded_id"]),
     )
 

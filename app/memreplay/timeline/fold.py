@@ -290,10 +290,6 @@ class CollectionHistory:
         wanted = (number for number in numbers if self._turns[number] <= turn)
         return [(self._turns[number], self._refs[number], self._point(number)) for number in wanted]
 
-    def write_turns_of(self, point_id: str) -> list[int]:
-        """The positions at which a point was written; loads no point."""
-        return [self._turns[number] for number in self._writes_of.get(point_id, ())]
-
     def _point(self, number: int) -> StoredPoint:
         change = self._load(self._refs[number])
         assert isinstance(change, UpsertChange)

@@ -49,7 +49,7 @@ class PositionIndex:
 class Ledger:
     """The promotion decisions of one backend.
 
-    Decisions are loaded on access. Counts by kind, source turns and written points are indexed without loading.
+    Decisions are loaded on access. Counts by kind and source turns are indexed without loading.
     """
 
     def __init__(self, load: Callable[[int], PromotionDecision]) -> None:
@@ -57,7 +57,6 @@ class Ledger:
         self._track = PositionIndex()
         self._turns_of_kind: dict[str, array[int]] = defaultdict(lambda: array("I"))
         self._from: dict[str, list[int]] = defaultdict(list)
-        self._about: dict[str, list[int]] = defaultdict(list)
 
     def add(self, turn: int, ref: int, decision: DecisionSummary) -> None:
         """Append a decision; positions never decrease."""
@@ -65,9 +64,6 @@ class Ledger:
         self._turns_of_kind[decision.decision].append(turn)
         for source in decision.sources:
             self._from[source].append(place)
-        for point in dict.fromkeys((decision.knowledge_id, decision.superseded_id)):
-            if point is not None:
-                self._about[point].append(place)
 
     def counts_until(self, turn: int) -> Mapping[str, int]:
         """The number of decisions of each kind up to a position."""
@@ -84,10 +80,6 @@ class Ledger:
     def about_turn(self, turn_id: str) -> list[LedgerEntry]:
         """The decisions on candidates that were distilled from a turn, oldest first."""
         return [self._entry(place) for place in self._from.get(turn_id, ())]
-
-    def about_point(self, point_id: str) -> list[LedgerEntry]:
-        """The decisions that wrote, confirmed or superseded a point, oldest first."""
-        return [self._entry(place) for place in self._about.get(point_id, ())]
 
     def _entry(self, place: int) -> LedgerEntry:
         return self._track.turns[place], self._load(self._track.refs[place])

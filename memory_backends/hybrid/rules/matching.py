@@ -7,12 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from memory_backends.hybrid.rules import personal, statements, values
 from memory_backends.hybrid.rules.pattern import (
-    AMOUNT,
-    CLOCK,
-    DATE,
-    MONEY,
-    SPECIFIC,
-    LazyPattern,
     Rule,
     clean_value,
 )
@@ -42,20 +36,6 @@ def _kind(value: str) -> str:
     if _DIGIT.search(value):
         return "number"
     return "name" if value[:1].isupper() else "word"
-
-
-def sort_of(value: str) -> str | None:
-    """What sort of precise value it is: money, a date, a time, an amount of something; None for anything else.
-
-    Amounts are of one sort only if they count the same: ``14 people`` and ``11 people``.
-    """
-    if re.fullmatch(MONEY, value):
-        return "money"
-    if re.fullmatch(DATE, value):
-        return "date"
-    if re.fullmatch(CLOCK, value):
-        return "time"
-    return f"amount of {value.split()[-1].casefold()}" if re.fullmatch(AMOUNT, value) else None
 
 
 def says_no_more(new: str, old: str) -> bool:
@@ -126,7 +106,6 @@ _SLOT_OF_ATTRIBUTE = {
 }
 """Where an attribute that has a slot of its own under another name belongs."""
 
-_SPECIFIC = LazyPattern(SPECIFIC)
 _LOWER_I = re.compile(r"\bi(?=\s|['’](?:m|d|ve|ll)\b)")
 _UNREAL = re.compile(
     r"\b(?:(?:if|wish)\s(?:I|we|you|he|she|it|they)\s(?:had|were|was|could|won)|what\sif|as\sif|imagine|why\sdon['’]?t\s(?:I|we)"
@@ -185,16 +164,6 @@ def is_heading(sentence: str) -> bool:
 
 Match = tuple[Rule, str | None, str]
 """A rule that matched, the slot and the value."""
-
-
-def specific_values(sentence: str) -> list[str]:
-    """The precise values of a sentence: names, numbers, dates, times, quoted text; not its first word by itself."""
-    found = ((match.start(), clean_value(match[0])) for match in _SPECIFIC.finditer(sentence))
-    return [
-        value
-        for start, value in found
-        if value and value.casefold() not in _FILLER and not (start == 0 and value.isalpha())
-    ]
 
 
 def matches_in(sentence: str, who: str, rules: Sequence[Rule] = RULES) -> Iterator[Match]:

@@ -42,7 +42,7 @@ def decided(candidate: str, content: str, decision: str, score: float) -> Promot
 def ledger(*entries: tuple[int, PromotionDecision]) -> Ledger:
     made = Ledger(lambda ref: entries[ref][1])
     for ref, (turn, one) in enumerate(entries):
-        made.add(turn, ref, DecisionSummary(one.decision, one.sources, one.knowledge_id, one.superseded_id))
+        made.add(turn, ref, DecisionSummary(one.decision, one.sources, one.superseded_id))
     return made
 
 

@@ -109,7 +109,7 @@ def test_a_point_leads_to_the_exchange_that_wrote_it_and_to_what_changed_it_sinc
     facts = timeline.collection("hybrid", KNOWLEDGE_COLLECTION)
     for point_id in facts.points_at(end):
         origins = point_written_by(timeline, "hybrid", KNOWLEDGE_COLLECTION, point_id, end)
-        assert [origin.turn for origin in origins] == facts.write_turns_of(point_id)
+        assert [origin.turn for origin in origins] == [turn for turn, *_ in facts.writes_of(point_id, end)]
 
 
 @pytest.mark.parametrize("backend", ["hybrid", "rag", "full_context"])

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 
-from memreplay.debugger.alignment import TurnAlignment
+from memreplay.debugger.alignment import turns_in_both
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.panels.answers import ANSWER_LEGEND
@@ -151,7 +151,7 @@ class CompareScreen(ListingScreen[None]):
     @property
     def _turns_in_both(self) -> int:
         left, right = (side.source.timeline.conversation for side in self._sides)
-        return TurnAlignment(left, right).paired
+        return turns_in_both(left, right)
 
     def action_open_left(self) -> None:
         self._open(0)

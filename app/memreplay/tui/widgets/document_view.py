@@ -210,24 +210,6 @@ class DocumentView(ScrollView):
         self._from_top = False
         self.relay()
 
-    def renew(self, document: Document) -> None:
-        """Show the same blocks with changed heights. The block in view keeps its row unless that hides its end."""
-        block = self._in_view
-        row = None if block is None else self.layout_now.start(block) - self.scroll_offset.y
-        self._document = document
-        if row is None or not self.is_attached or not self.size.width:
-            self.relay()
-            return
-        assert block is not None
-        self._from_top = False
-        layout, height = self.layout_now, self.scrollable_content_region.height
-        layout.measure(block, before=2 * height, after=2 * height)
-        self._extend_to(layout.total)
-        self.scroll_y = self.validate_scroll_y(layout.start(block) - row)
-        if layout.start(block + 1) > self.scroll_offset.y + height:
-            self._scroll_to_block(block)
-        self.repaint()
-
     def _extend_to(self, rows: int) -> None:
         if rows == self.virtual_size.height:
             return

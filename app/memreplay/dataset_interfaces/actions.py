@@ -1,0 +1,101 @@
+"""The actions that a test requests from the scheduler, and its waits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+
+class TestAction:
+    """An action that a test yields to the scheduler."""
+
+    __test__ = False
+
+
+class TestFinishedAction(TestAction):
+    """Ends the test, even if lines of its script are left."""
+
+
+@dataclass
+class SendMessageAction(TestAction):
+    """A message to the agent.
+
+    The scheduler sets ``reply`` and both times (of the simulated clock) before the test continues. If there is a
+    ``filler_response``, it is the reply and the agent is not called.
+    """
+
+    message: str
+    reply: str | None = None
+    reply_ts: datetime | None = None
+    sent_ts: datetime | None = None
+    is_question: bool = False
+    is_filling: bool = False
+    filler_response: str | None = None
+
+
+@dataclass
+class SendAndRegisterAction(SendMessageAction):
+    """A question after which the test's ``continual_evaluation_callback`` sees every exchange."""
+
+
+@dataclass
+class WaitAction(TestAction):
+    """Pauses the test until all of the given conditions hold.
+
+    ``tokens`` more tokens were said, ``time`` has passed on the simulated clock, and ``percentage_finished``
+    percent of the memory span were said since the test began.
+    """
+
+    tokens: int = 0
+    time: timedelta = field(default_factory=timedelta)
+    percentage_finished: float = 0.0
+
+
+Wait = dict[str, Any]
+"""The arguments of a ``WaitAction``; empty for no pause."""
+
+_LAST_PAUSE_ENDS_AT = 90.0
+"""The percentage of the memory span at which the last line is due by default."""
+
+
+class WaitCreator:
+    """Creates, serialises and deserialises waits."""
+
+    @classmethod
+    def create_wait(
+        cls, tokens: int | None = None, time: timedelta | None = None, percentage_finished: float | None = None
+    ) -> Wait:
+        """A wait without the arguments that are None."""
+        given = {"tokens": tokens, "time": time, "percentage_finished": percentage_finished}
+        return {name: value for name, value in given.items() if value is not None}
+
+    @classmethod
+    def serialise(cls, w_dict: Mapping[str, Any]) -> Wait:
+        """Convert to JSON: ``time`` in seconds, whole days included."""
+        wait = dict(w_dict)
+        if "time" in wait:
+            wait["time"] = _seconds(wait["time"])
+        return wait
+
+    @classmethod
+    def unserialise(cls, w_dict: Mapping[str, Any]) -> Wait:
+        """Convert from JSON."""
+        wait = dict(w_dict)
+        if "time" in wait:
+            wait["time"] = timedelta(seconds=wait["time"])
+        return wait
+
+
+def even_waits(lines: int) -> list[Wait]:
+    """Line *i* of *n* waits until ``(i + 1) · 90 / (n - 1)`` percent of the memory span; the last does not wait."""
+    if lines < 2:
+        return [{} for _ in range(lines)]
+    share = _LAST_PAUSE_ENDS_AT / (lines - 1)
+    return [{"percentage_finished": (line + 1) * share} for line in range(lines - 1)] + [{}]
+
+
+def _seconds(time: timedelta) -> int | float:
+    seconds = time.total_seconds()
+    return int(seconds) if seconds.is_integer() else seconds
