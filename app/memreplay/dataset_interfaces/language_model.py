@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memreplay.dataset_interfaces.evaluation import Evaluation, Ungraded, sanitize_and_parse_json
+from memreplay.text import counted
 
 LLMMessage = dict[str, str]
 LLMContext = list[LLMMessage]
@@ -115,25 +116,22 @@ def judge_answers(
 
 def _checklists(reply: str, questions: int) -> list[tuple[bool, bool, bool]]:
     try:
-        return _parsed(reply, questions)
-    except (ValueError, TypeError, KeyError) as error:
-        raise Ungraded(f"The judge's reply is not the requested checklist ({error})") from None
-
-
-def _parsed(reply: str, questions: int) -> list[tuple[bool, bool, bool]]:
-    entries = sanitize_and_parse_json(reply)
-    if isinstance(entries, dict):
-        entries = [entries]
+        entries = sanitize_and_parse_json(reply)
+    except ValueError:
+        raise Ungraded("The judge's reply is not JSON, so its checklists cannot be read") from None
+    entries = entries if isinstance(entries, list) else [entries]
     if len(entries) != questions:
-        raise ValueError(f"{len(entries)} checklists for {questions} questions")
-    found = []
-    for entry in entries:
-        answers = [str(answer).strip().lower() for answer in entry["checklist"]]
-        if len(answers) != 3 or not set(answers) <= {"yes", "no"}:
-            raise ValueError("a checklist needs three answers, each yes or no")
-        refers, is_number, same = (answer == "yes" for answer in answers)
-        found.append((refers, is_number, same))
-    return found
+        raise Ungraded(f"The judge's reply has {counted(len(entries), 'checklist')} for {questions} questions")
+    return [_answers_of(entry, number) for number, entry in enumerate(entries, start=1)]
+
+
+def _answers_of(entry: object, number: int) -> tuple[bool, bool, bool]:
+    checklist = entry.get("checklist") if isinstance(entry, dict) else None
+    answers = [str(answer).strip().lower() for answer in checklist] if isinstance(checklist, list) else []
+    if len(answers) != 3 or not set(answers) <= {"yes", "no"}:
+        raise Ungraded(f"Checklist {number} of the judge's reply does not have three answers, each yes or no")
+    refers, is_number, same = (answer == "yes" for answer in answers)
+    return refers, is_number, same
 
 
 def _reason(refers: bool, is_number: bool, same: bool) -> str:

@@ -29,22 +29,26 @@ def test_an_answer_is_right_that_refers_to_the_expected_one_and_has_its_number()
     assert (score, maximum, len(reasons)) == (1, 3, 3)
 
 
+_NO_ANSWERS = "of the judge's reply does not have three answers, each yes or no"
+
+
 @pytest.mark.parametrize(
-    "reply",
+    ("reply", "why"),
     [
-        "I would rather not.",
-        "",
-        verdict(("yes", "no", "no")),
-        verdict(("yes", "no"), ("yes", "no"), ("yes", "no")),
-        verdict(("maybe", "no", "no"), ("yes", "no", "no"), ("yes", "no", "no")),
-        "[1, 2, 3]",
-        '{"checklist": 3}',
-        "3",
-        "null",
+        ("I would rather not.", "is not JSON"),
+        ("", "is not JSON"),
+        (verdict(("yes", "no", "no")), "has 1 checklist for 3 questions"),
+        (verdict(("yes", "no"), ("yes", "no"), ("yes", "no")), f"Checklist 1 {_NO_ANSWERS}"),
+        (verdict(("yes", "no", "no"), ("maybe", "no", "no"), ("yes", "no", "no")), f"Checklist 2 {_NO_ANSWERS}"),
+        ("[1, 2, 3]", f"Checklist 1 {_NO_ANSWERS}"),
+        ('[{"verdict": "yes"}, {}, {}]', f"Checklist 1 {_NO_ANSWERS}"),
+        ('{"checklist": 3}', "has 1 checklist for 3 questions"),
+        ("3", "has 1 checklist for 3 questions"),
+        ("null", "has 1 checklist for 3 questions"),
     ],
 )
-def test_a_broken_reply_is_ungraded_and_not_zero(reply):
-    with pytest.raises(Ungraded):
+def test_a_broken_reply_is_ungraded_and_not_zero_and_a_sentence_says_why(reply, why):
+    with pytest.raises(Ungraded, match=why):
         judged(reply)
 
 
