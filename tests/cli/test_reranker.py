@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memreplay.recording.reader import Recording
+from memreplay.tui.sources import recorded
 from tests.cli.conftest import RunCli
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, failure, rerankings
 
@@ -146,6 +149,20 @@ def test_what_cannot_be_is_refused_before_anything_is_asked(
     assert ran.code == code
     assert says in ran.err and "Traceback" not in ran.err
     assert not (tmp_path / "r.sqlite3").exists()
+
+
+def test_a_screen_names_it_and_a_branch_may_have_another(run_cli: RunCli, tmp_path: Path) -> None:
+    recording, other = tmp_path / "r.sqlite3", "litellm:cohere/rerank-v4.0-fast"
+    with OpenAIServer(scrambled) as server:
+        run = (*RUN, "--reranker", SPEC, "--api-base", server.url, "--output", tmp_path / "r.json")
+        assert run_cli(*run, "--recording", recording).code == 0
+        server.requests.clear()
+        forked = run_cli("fork", recording, "--at", 4, "--set", f"reranker={other}")
+        assert forked.code == 0, forked.err
+        assert {received.body["model"] for received in server.requests} == {"rerank-v4.0-fast"}
+    assert f"reranker {SPEC}" in recorded(recording, "identity-01").settings_in_short
+    with closing(Recording.open(recording)) as reader:
+        assert [run.settings["reranker"] for run in reader.runs()] == [SPEC, other]
 
 
 def test_an_estimate_calls_it_not_and_says_so(run_cli: RunCli, tmp_path: Path) -> None:

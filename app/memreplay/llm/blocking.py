@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
 from memory_backends.base import BackendError
 from memory_backends.metering import calls_noted_to
 from memreplay.llm.catalogue import key_for
-from memreplay.llm.errors import may_pass, permanent_failure, reason_of
+from memreplay.llm.errors import may_pass, permanent_failure, reason_of, retry_after
 from memreplay.llm.litellm_setup import loaded_litellm
 from memreplay.llm.rate_limiter import ModelUnavailableError
 
@@ -29,7 +29,7 @@ class BlockingModel:
         self.model = model
         self._option, self._gives = option, gives
         self._api_base = api_base
-        self._first_wait = first_wait
+        self._doubled = wait_exponential(multiplier=first_wait, max=10)
 
     def call(self, function: str, read: Callable[[Any], T], **given: Any) -> tuple[T, Any, float]:
         """Call a function of LiteLLM, again after transient failures.
@@ -44,7 +44,7 @@ class BlockingModel:
         started = time.perf_counter()
         retrying = Retrying(
             stop=stop_after_attempt(ATTEMPTS),
-            wait=wait_exponential(multiplier=self._first_wait, max=10),
+            wait=self._wait,
             retry=retry_if_exception(may_pass),
             reraise=True,
         )
@@ -69,3 +69,9 @@ class BlockingModel:
                 f"{self.name} returned no {self._gives}: {type(error).__name__}: {reason_of(error)}"
             ) from None
         return made, response, (time.perf_counter() - started) * 1000
+
+    def _wait(self, state: RetryCallState) -> float:
+        """Seconds before the next attempt: what the provider asks for, else doubled each time."""
+        error = state.outcome.exception() if state.outcome else None
+        asked = retry_after(error) if error else None
+        return self._doubled(state) if asked is None else asked

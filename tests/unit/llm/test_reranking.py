@@ -54,6 +54,11 @@ def test_a_transient_failure_is_retried() -> None:
         assert LiteLLMReranker(MODEL, server.url, first_wait=0.0).score("who?", ["a"]) == [0.5]
 
 
+def test_it_waits_as_long_as_the_provider_asks() -> None:
+    with OpenAIServer([failure(429, retry_after="0"), rerankings([0.5])]) as server:
+        assert LiteLLMReranker(MODEL, server.url, first_wait=10.0).score("who?", ["a"]) == [0.5]
+
+
 def test_a_permanent_failure_is_one_sentence_without_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     key = "co-test-0123456789abcdefghijklmnop"
     monkeypatch.setenv("COHERE_API_KEY", key)
