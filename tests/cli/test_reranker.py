@@ -101,6 +101,11 @@ def test_a_run_that_it_stopped_is_resumed_with_the_same_one_and_asks_only_the_re
         server.requests.clear()
         assert run_cli(*RUN, "--reranker", SPEC, *written, "--resume").code == 0
         asked = queries(server)
+    with closing(Recording.open(tmp_path / "r.sqlite3")) as reader:
+        (run,) = reader.runs()
+        calls = [event.call for event in reader.events(run.id, "identity-01", ("model_called",))]
+    assert len(calls) == len(paid) + len(asked), "what was paid before is still on record"
+    assert {call.cost_usd for call in calls} == {0.002}
     assert len(asked) == 2 * len({*asked, *paid}) - len(paid)
     assert not any(row["error"] for row in json.loads((tmp_path / "r.json").read_text())["questions"])
 

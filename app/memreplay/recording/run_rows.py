@@ -38,6 +38,12 @@ from memreplay.timeline.event_store import changes
 _PAID_KINDS = (*ASK_KINDS, "agent_replied", "benchmark_model_asked")
 """Kinds of events that cost money: an interrupted run keeps them."""
 
+_UNPAID = (
+    f"kind not in {placeholders(_PAID_KINDS)}"
+    " and not (kind = 'model_called' and json_extract(body, '$.call.phase') in ('perceive', 'recall'))"
+)
+"""The other events. Calls of models that memory made to read cost money too, and scores are not asked for again."""
+
 PaidByTests = AgentReplied | BenchmarkModelAsked
 """Events of tests that cost money."""
 
@@ -91,7 +97,7 @@ class RunRows:
             return
         kept = set(chain.from_iterable(self._reads_of_asks(key).values()))
         rows = self._db.execute(
-            f"select key from events where conversation = ? and kind not in {placeholders(_PAID_KINDS)}"
+            f"select key from events where conversation = ? and {_UNPAID}"
             f" and (backend is null or backend in {placeholders(backends)})",
             [key, *_PAID_KINDS, *backends],
         )
@@ -103,7 +109,7 @@ class RunRows:
         """Delete all events of a conversation that cost nothing."""
         with self._atomically():
             self._db.execute(
-                f"delete from events where conversation = ? and kind not in {placeholders(_PAID_KINDS)}",
+                f"delete from events where conversation = ? and {_UNPAID}",
                 [self._keys[conversation_id], *_PAID_KINDS],
             )
 
