@@ -30,15 +30,19 @@ CONTROLS = frozenset({CLOSED_BOOK, ORACLE})
 """Backends that are not memories."""
 
 
-NO_EVIDENCE = "no_evidence"
-"""How the error of an oracle begins that has nothing to return: to ask again is no use."""
+_NO_EVIDENCE = "no_evidence: "
 
 
 class NoEvidenceError(BackendError):
     """A question has no gold evidence, so there is nothing to return."""
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"{NO_EVIDENCE}: {why}")
+        super().__init__(_NO_EVIDENCE + why)
+
+
+def can_be_retried(error: str) -> bool:
+    """Whether it is of use to ask again after an error: not where the oracle has no evidence to return."""
+    return not error.startswith(_NO_EVIDENCE)
 
 
 class ClosedBookBackend(MemoryBackend):

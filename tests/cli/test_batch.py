@@ -138,6 +138,7 @@ def test_a_question_that_ends_in_an_error_is_no_wrong_answer(run_cli: RunCli, tm
         "--recording", tmp_path / "r.sqlite3", "--output", output,
     )  # fmt: skip
     assert ran.code == 3, "an error weighs more than a low score"
+    assert "1 answer ended in an error; no retry can mend that" in ran.err and "--retry-errors" not in ran.err
     oracle = json.loads(output.read_text())["backends"]["oracle"]["recall"]
     assert (oracle["total"], oracle["graded"], oracle["correct"], oracle["errors"]) == (3, 2, 1, 1)
 

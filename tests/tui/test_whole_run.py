@@ -18,7 +18,7 @@ from memreplay.timeline.timeline import Timeline
 from memreplay.tui.launch import Launch
 from memreplay.tui.panels.answers import AnswersTable
 from memreplay.tui.panels.results import Matrix
-from memreplay.tui.panels.scores import tally
+from memreplay.tui.panels.scores import tally, title_of
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.run import RunScreen
 from memreplay.tui.screens.start import StartScreen
@@ -145,6 +145,7 @@ def test_scores_count_every_repeat_as_the_results_of_the_run_do() -> None:
         repeated.append(again)
     played = Timeline(known, repeated)
     matrix = Matrix(AnswersTable.until(played, played.reached))
+    assert title_of(matrix, None) == "scores by architecture, all repeats"
     by_id = {question.id: Answerable(question, known.turns_by_id) for question in known.questions}
     for system in matrix.table.systems:
         rows = [

@@ -32,7 +32,6 @@ def breakdowns_in(results: Results) -> list[By]:
 def breakdown_table(results: Results, by: By) -> Cells:
     """A row for each group with right answers of graded ones, and accuracy, for each backend."""
     names = names_of_groups(results, by)
-    heading = f"{by} (its other name)" if any(shown != name for name, shown in names.items()) else by
     rows = [
         [
             names.get(group, group),
@@ -40,12 +39,18 @@ def breakdown_table(results: Results, by: By) -> Cells:
         ]
         for group in _groups_in(results, by)
     ]
-    return [[heading, *results.backends], *rows]
+    return [[heading_of_groups(results, by), *results.backends], *rows]
 
 
 def names_of_groups(results: Results, by: By) -> Mapping[str, str]:
     """Both names of a type that has two; other groups are called by their own."""
     return {row.type: type_words(row.type, row.other_type) for row in results.questions} if by == "type" else {}
+
+
+def heading_of_groups(results: Results, by: By) -> str:
+    """What stands above the names of the groups."""
+    names = names_of_groups(results, by)
+    return f"{by} (its other name)" if any(shown != name for name, shown in names.items()) else by
 
 
 def confusion_tables(results: Results) -> list[tuple[str, Cells]]:

@@ -15,6 +15,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from memory_backends.controls import can_be_retried
 from memreplay.engine.events import (
     AgentReplied,
     AnswerJudged,
@@ -38,9 +39,9 @@ from memreplay.text import dollars
 class Tally:
     """The answers of one backend through one model.
 
-    ``resumed`` of the ``done`` answers were recorded before this process started. ``asked`` counts its model calls,
-    ``reused`` the replies that other runs paid for, ``unpriced`` paid replies with an unknown price. The cost of
-    this run alone is ``paid_usd``.
+    ``resumed`` of the ``done`` answers were recorded before this process started. No retry can mend
+    ``lasting_errors`` of the ``errors``. ``asked`` counts its model calls, ``reused`` the replies that other runs
+    paid for, ``unpriced`` paid replies with an unknown price. The cost of this run alone is ``paid_usd``.
     """
 
     total: int
@@ -48,6 +49,7 @@ class Tally:
     resumed: int = 0
     correct: int = 0
     errors: int = 0
+    lasting_errors: int = 0
     asked: int = 0
     reused: int = 0
     paid_usd: float = 0.0
@@ -56,6 +58,7 @@ class Tally:
     def add(self, outcome: Outcome, reply: Reply, *, resumed: bool) -> None:
         self.count_outcome(outcome, resumed=resumed)
         self.count_reply(reply, resumed=resumed)
+        self.lasting_errors += reply.error is not None and not can_be_retried(reply.error)
 
     def count_outcome(self, outcome: Outcome, *, resumed: bool) -> None:
         self.done += 1

@@ -204,7 +204,9 @@ async def _play(
         around.say("\n".join([*given_up.values(), f"{missing} not answered, or not graded"]))
     if (errors := progress.overall.errors) and not runner.stopping:
         options = f" with --recording {run.recording_path} {plan.to_retry}" if plan.to_retry else " again"
-        around.say(f"{counted(errors, 'answer')} ended in an error; to retry, run the same command{options}")
+        mendable = errors > progress.overall.lasting_errors
+        advice = f"to retry, run the same command{options}" if mendable else "no retry can mend that"
+        around.say(f"{counted(errors, 'answer')} ended in an error; {advice}")
     if interrupted:
         return "interrupted"
     return "stopped" if given_up or runner.stopping else "complete"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from memory_backends.controls import NO_EVIDENCE
+from memory_backends.controls import can_be_retried
 from memreplay.batch.cells import share, shortened
 from memreplay.batch.judge_tables import judge_sentences
 from memreplay.conversations.option_style import OptionStyle
 from memreplay.llm import EXTRACTIVE_MODEL
-from memreplay.scoring.comparisons import NEARLY_ALL
+from memreplay.scoring.comparisons import NEARLY_ALL, contestants_of
 from memreplay.scoring.repeats import key_of
 from memreplay.scoring.results import Results
 
@@ -34,6 +34,7 @@ def remarks(results: Results) -> list[str]:
         for name, backend in results.backends.items()
         if (read := backend.extraction) is not None and read.error is not None
     ]
+    sentences += _abstention_sentences(results)
     sentences += [_style_sentence(dataset, style) for dataset, style in results.option_style.items()]
     sentences += _evidence_sentences(results)
     if any(row.failure == "guessed" and row.closed_book_correct is None for row in results.questions):
@@ -122,11 +123,25 @@ def _error_sentences(results: Results) -> list[str]:
     listed = [f"{shortened(reason)} ({number})" for reason, number in reasons.most_common(_REASONS)]
     others = len(reasons) - _REASONS
     rest = f"; and {others} other reason{'s' * (others > 1)}" if others > 0 else ""
-    can_be_mended = any(not reason.startswith(NO_EVIDENCE) for reason in reasons)
-    advice = " To retry, run the same command with --resume --retry-errors." if can_be_mended else ""
+    retry = " To retry, run the same command with --resume --retry-errors."
+    advice = retry if any(map(can_be_retried, reasons)) else ""
     return [
         f"errors: {reasons.total()} of {len(results.questions)} answers ended in one, which is neither right nor"
         f" wrong: {'; '.join(listed)}{rest}.{advice}"
+    ]
+
+
+def _abstention_sentences(results: Results) -> list[str]:
+    """How many right answers only say that it was never said: so much can be earned without finding anything."""
+    if not any(row.abstain for row in results.questions):
+        return []
+    counts = []
+    for name, rows in contestants_of(results.questions).items():
+        right = [row for row in rows if row.outcome == "correct"]
+        counts.append(f"{name} {sum(row.abstain for row in right)} of {len(right)}")
+    return [
+        f"abstentions: of the right answers so many say that it was never said: {', '.join(counts)}. Without any"
+        " memory these can be had by always saying so; the column answerable leaves such questions out."
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
-from memreplay.batch.breakdowns import names_of_groups
+from memreplay.batch.breakdowns import heading_of_groups, names_of_groups
 from memreplay.conversations.models import InfoLocation, Salience
 from memreplay.pages.answers import Answers, Figure, percent
 from memreplay.scoring import By
@@ -114,7 +114,7 @@ def by_group(answers: Answers, by: By) -> Figure | None:
         about=f"Accuracy by {by} of question.",
         n=f"n = {graded:,} graded answers; each cell names its own",
         spec={"data": {"values": values}, **heat, "width": {"step": 92}, "height": {"step": 38}},
-        heading=(by, *groups),
+        heading=(heading_of_groups(answers.results, by), *groups),
         rows=[
             (
                 called[kind],

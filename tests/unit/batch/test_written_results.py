@@ -158,6 +158,14 @@ def test_missing_evidence_is_reported_with_how_to_join_it() -> None:
     assert not any("--evidence" in s for s in remarks(results_of(*rows[1:])))
 
 
+def test_it_is_said_how_many_right_answers_only_say_that_it_was_never_said() -> None:
+    unsaid = choice(id="n", expected="Not answerable", correct_index=8, abstain=True)
+    rows = [row(choice(), reply("3")), row(unsaid, reply("8")), row(unsaid, reply("8"), backend="closed_book")]
+    said = [sentence for sentence in remarks(results_of(*rows)) if sentence.startswith("abstentions: ")]
+    assert len(said) == 1 and "say that it was never said: rag 1 of 2, closed_book 1 of 1. Without any" in said[0]
+    assert not any(sentence.startswith("abstentions") for sentence in remarks(results_of(rows[0])))
+
+
 def test_a_turn_that_only_tempts_is_no_evidence_for_an_answer() -> None:
     tempted = choice(evidence=("t1",), evidence_role="tempting")
     (sentence,) = remarks(results_of(row(tempted, reply("0")).model_copy(update={"failure": "no_evidence"})))
