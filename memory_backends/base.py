@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from memory_backends.storable import StorableText
@@ -224,11 +224,25 @@ DATASET = "dataset"
 """The store label of the oracle's hits: they come from the dataset itself."""
 
 
+class Excerpt(NamedTuple):
+    """Where the words of one turn stand in the text of a hit that has several: ``text[start:end]``.
+
+    ``rank`` is the order in which memory took turns for all hits of the recall, from 1: a smaller budget would have
+    left out those that it took last.
+    """
+
+    turn: str
+    rank: int
+    start: int
+    end: int
+
+
 class Hit(Frozen):
     """Something that memory returned for a question or a message.
 
     ``store`` is a label, ``place`` the key or collection. ``turns`` are the turns whose verbatim text is in
     ``text``; ``sources`` those that a distilled text was made from. ``text`` is as it appears in the context.
+    A memory that fills its budget turn by turn, and not hit by hit, names the ``excerpts`` of a hit.
     ``in_prompt`` is False for what was retrieved and then cut because it did not fit.
     """
 
@@ -240,6 +254,7 @@ class Hit(Frozen):
     text: StorableText
     turns: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    excerpts: tuple[Excerpt, ...] = ()
     channels: Mapping[str, ChannelScore] = {}
     tokens: int = 0
     in_prompt: bool = True

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from memory_backends.base import Message, TokenCounter
+from memory_backends.base import Excerpt, Message, TokenCounter
 from memory_backends.hybrid.verbatim import RankedTurn
 from memory_backends.retrieval.rendering import BETWEEN_HITS, under_date
 from memory_backends.text import sentences_of
@@ -62,8 +62,9 @@ class Passage:
     """An excerpt of one session, found by its ``best`` turn.
 
     ``members``, ``taken`` and ``parts`` map places in the conversation to turns: all that belong to it, those of
-    them that there is room for, and for some of the others a line of their sentences. Where there was no
-    room for ``best``, nothing else is taken; ``has_room`` is False, and the passage is there to be seen as cut.
+    them that there is room for, and for some of the others a line of their sentences. ``ranks`` are the ranks of
+    all members, from 1. Where there was no room for ``best``, nothing else is taken; ``has_room`` is False, and
+    the passage is there to be seen as cut.
     """
 
     best: RankedTurn
@@ -71,6 +72,7 @@ class Passage:
     members: dict[int, Message] = field(default_factory=dict)
     taken: dict[int, Message] = field(default_factory=dict)
     parts: dict[int, str] = field(default_factory=dict)
+    ranks: dict[int, int] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -80,15 +82,21 @@ class Passage:
     @property
     def text(self) -> str:
         """The passage as it appears in a context."""
-        shown = {place: message.line for place, message in self._whole.items()} | self.parts
-        lines: list[str] = []
-        previous: int | None = None
-        for place in sorted(shown):
-            if previous is not None and place != previous + 1:
-                lines.append(GAP)
-            lines.append(shown[place])
-            previous = place
-        return under_date("\n".join(lines), self.best.message.said_at)
+        return under_date("\n".join(line for _, line in self._lines), self.best.message.said_at)
+
+    @property
+    def excerpts(self) -> tuple[Excerpt, ...]:
+        """Where its turns stand in the text, in order."""
+        found: list[Excerpt] = []
+        start = len(under_date("", self.best.message.said_at))
+        for place, line in self._lines:
+            end = start + len(line)
+            if place is not None:
+                found.append(
+                    Excerpt(turn=self.members[place].turn_id, rank=self.ranks[place], start=start, end=end)
+                )
+            start = end + len("\n")
+        return tuple(found)
 
     @property
     def turns(self) -> tuple[str, ...]:
@@ -115,6 +123,17 @@ class Passage:
     def is_empty(self) -> bool:
         """Whether it has no text."""
         return not (self.taken or self.parts)
+
+    @property
+    def _lines(self) -> list[tuple[int | None, str]]:
+        """Its lines with the place of their turn; a line that stands for a gap has none."""
+        shown = {place: message.line for place, message in self._whole.items()} | self.parts
+        lines: list[tuple[int | None, str]] = []
+        for place in sorted(shown):
+            if lines and place - 1 not in shown:
+                lines.append((None, GAP))
+            lines.append((place, shown[place]))
+        return lines
 
     @property
     def _whole(self) -> dict[int, Message]:
@@ -153,7 +172,7 @@ def passages_of(
     passages: list[Passage] = []
     left = context_tokens
     room = context_tokens // max(top_k * TURNS_AN_EXCHANGE, 1)
-    for rank, item in enumerate(ranked[: top_k * TURNS_PER_HIT]):
+    for rank, item in enumerate(ranked[: top_k * TURNS_PER_HIT], start=1):
         taking = [passage for passage in passages if passage.takes(item, passages)]
         passage = min(taking, key=lambda passage: passage.distance(item), default=None)
         if passage is None:
@@ -162,6 +181,7 @@ def passages_of(
             passage = Passage(best=item)
             passages.append(passage)
         passage.members[item.place] = item.message
+        passage.ranks[item.place] = rank
         cost_of = partial(_cost, passage, item, count_tokens=count_tokens)
         cost = cost_of(item.message.line)
         if not passage.has_room:
@@ -169,7 +189,7 @@ def passages_of(
         if cost <= left:
             passage.taken[item.place] = item.message
             left -= cost
-        elif rank < top_k * TURNS_AN_EXCHANGE and cost > room:
+        elif rank <= top_k * TURNS_AN_EXCHANGE and cost > room:
             left -= _take_part(passage, item, min(left, room), cost_of)
         passage.has_room = not passage.is_empty
     return passages

@@ -232,6 +232,7 @@ def _passage_hit(passage: Passage) -> Hit:
         text=passage.text,
         turns=passage.turns,
         sources=passage.turns_in_part,
+        excerpts=passage.excerpts,
         channels=passage.best.channels,
     )
 

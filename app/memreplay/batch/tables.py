@@ -232,9 +232,8 @@ _SCORES: Final[ColumnsByHeading] = {
     ),
     _EVIDENCE_AT: (
         _at_tokens("evidence", HEADLINE_TOKENS),
-        f"share of questions with evidence whose answer the first hits within {HEADLINE_TOKENS:,} tokens hold, word"
-        " for word or by its content, read off the recorded ranking (a memory that packs its hits for a budget may"
-        f" hold more under --context-tokens {HEADLINE_TOKENS}); – for a memory that ranks nothing",
+        f"share of questions with evidence whose answer a prompt of {HEADLINE_TOKENS:,} tokens would hold, word for"
+        " word or by its content, read off the recorded ranking; – for a memory that ranks nothing",
     ),
     "errors": (_errors, "answers that ended in an error, which are neither right nor wrong"),
     "repeats agree": (
@@ -297,15 +296,16 @@ _RETRIEVAL: Final[ColumnsByHeading] = {
     **{
         f"evidence {budget:,}": (
             _at_tokens("evidence", budget),
-            f"share of questions with evidence whose answer the first hits within {budget:,} tokens hold",
+            f"share of questions with evidence whose answer a prompt of {budget:,} tokens would hold, read off the"
+            " recorded ranking",
         )
         for budget in TOKEN_BUDGETS
     },
     **{
         f"recall {budget:,}": (
             _at_tokens("recall", budget),
-            f"share of a question's evidence turns that the first hits within {budget:,} tokens hold word for word,"
-            " on average",
+            f"share of a question's evidence turns that a prompt of {budget:,} tokens would hold word for word, on"
+            " average",
         )
         for budget in TOKEN_BUDGETS
     },

@@ -153,7 +153,7 @@ def _at_equal_tokens(answers: Answers) -> Figure | None:
                 "field": "budget",
                 "type": "ordinal",
                 "sort": budgets,
-                "axis": {"title": "first tokens of what was retrieved", "labelAngle": 0},
+                "axis": {"title": "tokens of the prompt", "labelAngle": 0},
             },
             "y": {"field": "evidence", **percent_axis("questions with their answer")},
             **series(answers.names, list(measured)),
@@ -162,9 +162,9 @@ def _at_equal_tokens(answers: Answers) -> Figure | None:
     return Figure(
         id="equal-tokens",
         title="Evidence at equal tokens",
-        about="The share of questions whose answer the first tokens that a memory retrieved hold, word for word or"
-        " by its content. Hits have different sizes, so memories are compared at equal tokens. Memories that rank"
-        " nothing are left out.",
+        about="The share of questions whose answer a prompt of so many tokens would hold, word for word or by its"
+        " content, read off what the memory retrieved. Hits have different sizes, so memories are compared at equal"
+        " tokens. Memories that rank nothing are left out.",
         n="; ".join(f"{name}: n = {found.questions}" for name, found in measured.items()),
         spec=spec,
         heading=("memory", "questions", *(f"{int(budget):,} tokens" for budget in budgets)),

@@ -21,7 +21,7 @@ PART = "part"
 _IN_COLUMNS = ("conversation", "turn", "backend", "kind")
 """Fields of every event that its row has in columns."""
 
-_OF_A_CANDIDATE = ("id", "store", "place", "text", "turns", "sources")
+_OF_A_CANDIDATE = ("id", "store", "place", "text", "turns", "sources", "excerpts")
 _OF_A_FOUND_POINT = ("id",)
 _OF_A_CUT = ("place", "turns")
 _OF_A_COMMAND = ("kind", "store", "command", "key", "phase", "actor")

@@ -1,14 +1,16 @@
 """What a memory's ranking holds within a number of tokens, so that hits of different size can be compared.
 
 A hit may be one message or a passage of twenty: at equally many hits, the memory with the larger ones has an
-advantage.
+advantage. Figures are read off the recorded ranking, as memories fill a prompt: the best first, nothing in part,
+and what does not fit is left out for smaller things after it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from memory_backends.base import Hit
+from memory_backends.base import Excerpt, Hit
 from memreplay.conversations.models import Frozen
 from memreplay.scoring.holding import Answerable, Piece
 
@@ -18,14 +20,26 @@ HEADLINE_TOKENS = 1024
 
 
 class HeldAt(Frozen):
-    """What the first hits of one question hold, as many as fit a budget.
+    """What a prompt of a number of tokens would hold of the hits of one question.
 
-    ``recall`` is the share of evidence turns that they hold word for word; ``evidence`` is whether they hold the
+    ``recall`` is the share of evidence turns that it holds word for word; ``evidence`` is whether it holds the
     answer: all evidence turns, or its content (see :mod:`memreplay.scoring.holding`).
     """
 
     recall: float
     evidence: bool
+
+
+class _Portion(NamedTuple):
+    """What is taken or left out as a whole: a hit, or one turn of a hit that memory filled turn by turn."""
+
+    hit: Hit
+    excerpt: Excerpt | None
+    tokens: float
+
+    @property
+    def order(self) -> tuple[bool, int]:
+        return (False, self.excerpt.rank) if self.excerpt else (True, self.hit.rank)
 
 
 def piece_of(hit: Hit) -> Piece:
@@ -34,26 +48,46 @@ def piece_of(hit: Hit) -> Piece:
 
 
 def held_at_tokens(answerable: Answerable, hits: Sequence[Hit]) -> dict[str, HeldAt]:
-    """What the hits hold, by budget, in order of rank. Of the first hit that does not fit, the beginning counts.
+    """What a prompt would hold of the hits, by budget. The question needs evidence.
 
-    The hits are those that memory returned, whether or not they reached the prompt. The question needs evidence.
+    The hits are those that memory returned, whether or not they reached the prompt. Turns that a memory took one by
+    one (``Hit.excerpts``) come in that order, then other hits by their rank.
     """
-    ranked = sorted(hits, key=lambda hit: hit.rank)
-    return {str(budget): _held(answerable, _cut(ranked, budget)) for budget in TOKEN_BUDGETS}
+    portions = sorted((portion for hit in hits for portion in _portions(hit)), key=lambda portion: portion.order)
+    return {str(budget): _held(answerable, _fitting(portions, budget)) for budget in TOKEN_BUDGETS}
 
 
-def _cut(ranked: Sequence[Hit], budget: int) -> list[Piece]:
-    """The hits up to a number of tokens; the last one is cut in proportion to its length."""
-    pieces: list[Piece] = []
-    left = budget
-    for hit in ranked:
-        if hit.tokens > left:
-            beginning = hit.text[: len(hit.text) * left // hit.tokens]
-            # Its words are compared with the turns: what the hit says of itself no longer holds.
-            return [*pieces, Piece(beginning, frozenset((*hit.turns, *hit.sources)))]
-        pieces.append(piece_of(hit))
-        left -= hit.tokens
-    return pieces
+def _portions(hit: Hit) -> Iterator[_Portion]:
+    """The turns of a hit, which share its tokens by their length; the whole hit if it names no excerpts."""
+    length = sum(excerpt.end - excerpt.start for excerpt in hit.excerpts)
+    if not length:
+        yield _Portion(hit, None, hit.tokens)
+    for excerpt in hit.excerpts:
+        yield _Portion(hit, excerpt, hit.tokens * (excerpt.end - excerpt.start) / max(length, 1))
+
+
+def _fitting(portions: Sequence[_Portion], budget: int) -> list[Piece]:
+    """The texts of the portions that fit, the best first; the turns of one hit are one text."""
+    whole: list[Piece] = []
+    taken: dict[str, list[Excerpt]] = {}
+    hits = {portion.hit.id: portion.hit for portion in portions}
+    left: float = budget
+    for hit, excerpt, tokens in portions:
+        if tokens > left:
+            continue
+        left -= tokens
+        if excerpt is None:
+            whole.append(piece_of(hit))
+        else:
+            taken.setdefault(hit.id, []).append(excerpt)
+    return [*(_joined(hits[id_], excerpts) for id_, excerpts in taken.items()), *whole]
+
+
+def _joined(hit: Hit, excerpts: Sequence[Excerpt]) -> Piece:
+    in_order = sorted(excerpts, key=lambda excerpt: excerpt.start)
+    turns = frozenset(excerpt.turn for excerpt in excerpts)
+    text = "\n".join(hit.text[excerpt.start : excerpt.end] for excerpt in in_order)
+    return Piece(text, turns, turns.intersection(hit.turns))
 
 
 def _held(answerable: Answerable, pieces: Sequence[Piece]) -> HeldAt:

@@ -42,6 +42,17 @@ def ranked(*places: int, session_length: int = 20) -> list[RankedTurn]:
     ]
 
 
+@given(places=st.permutations(range(30)), context_tokens=st.integers(20, 300), top_k=st.integers(1, 5))
+def test_a_passage_says_where_its_turns_stand_and_in_which_order_they_were_taken(places, context_tokens, top_k):
+    turns = ranked(*places)
+    ranks = {str(place): rank for rank, place in enumerate(places, start=1)}
+    for passage in passages_of(turns, top_k, context_tokens, count_words):
+        for excerpt in passage.excerpts:
+            assert passage.text[excerpt.start : excerpt.end] == f"Ada: saying number {excerpt.turn}"
+            assert excerpt.rank == ranks[excerpt.turn]
+        assert tuple(excerpt.turn for excerpt in passage.excerpts) == passage.turns
+
+
 def test_turns_near_each_other_make_one_passage_in_order_with_gaps_marked():
     (passage,) = passages_of(ranked(4, 2, 5), 3, 1000, count_words)
     assert passage.turns == ("2", "4", "5")

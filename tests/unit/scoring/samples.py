@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memory_backends.base import Hit
+from memory_backends.base import Excerpt, Hit
 from memreplay.conversations.models import Conversation, Question
 from memreplay.engine.answers import UNRANKED_BACKENDS, score_reply, score_retrieval
 from memreplay.engine.events import AnswerScored, QuestionAsked, ReplyReceived
@@ -55,6 +55,7 @@ def hit(
     sources: tuple[str, ...] = (),
     text: str = "text",
     tokens: int = 0,
+    excerpts: tuple[Excerpt, ...] = (),
 ) -> Hit:
     """A hit of these turns."""
     return Hit(
@@ -67,6 +68,7 @@ def hit(
         tokens=tokens,
         turns=turns,
         sources=sources,
+        excerpts=excerpts,
         in_prompt=in_prompt,
     )
 

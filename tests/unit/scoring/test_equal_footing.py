@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from memory_backends.base import Excerpt, Hit
+from memory_backends.retrieval.rendering import assemble
 from memory_backends.stores.trace import Extraction
 from memreplay.conversations.models import Turn
 from memreplay.engine.events import BackgroundWorkSettled, Observed
 from memreplay.scoring.aggregates import abstention_of, build_results
-from memreplay.scoring.equal_tokens import held_at_tokens
+from memreplay.scoring.equal_tokens import TOKEN_BUDGETS, held_at_tokens
 from memreplay.scoring.groups import breakdown_of
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.question_row import QuestionRow
@@ -43,7 +47,7 @@ def results_of(*rows: QuestionRow, top_k: int = 10) -> Results:
     return build_results(run, rows)
 
 
-def test_hits_count_in_order_of_rank_and_the_beginning_of_the_first_that_does_not_fit() -> None:
+def test_hits_count_whole_and_in_order_of_rank() -> None:
     hits = [
         hit(3, "2", text=SAID["2"], tokens=500),
         hit(1, "1", text=SAID["1"], tokens=200),
@@ -54,18 +58,67 @@ def test_hits_count_in_order_of_rank_and_the_beginning_of_the_first_that_does_no
     assert {budget: (one.recall, one.evidence) for budget, one in held.items()} == {
         "256": (0.5, False),
         "512": (0.5, False),
-        "1024": (0.5, True),
+        "1024": (0.5, False),
         "2048": (1.0, True),
     }
 
 
-def test_a_hit_beyond_one_that_does_not_fit_does_not_count() -> None:
+def test_a_hit_after_one_that_does_not_fit_still_counts() -> None:
     hits = [
-        hit(1, "9", text="A long story.", tokens=3000),
+        hit(1, "9", text="A long story.", tokens=300),
         hit(2, "1", "2", text=" ".join(SAID.values()), tokens=40),
     ]
     held = held_at_tokens(Answerable(BOAT, TURNS), hits)
-    assert {(one.recall, one.evidence) for one in held.values()} == {(0.0, False)}
+    assert {(one.recall, one.evidence) for one in held.values()} == {(1.0, True)}
+
+
+def passage(*turns: tuple[str, int], rank: int, tokens: int) -> Hit:
+    """A hit of these turns, each a line, with the rank at which memory took it."""
+    text, excerpts = "", list[Excerpt]()
+    for turn, taken in turns:
+        line = f"Ada: {SAID.get(turn, 'It rained again.' * 4)}\n"
+        excerpts.append(Excerpt(turn, taken, len(text), len(text) + len(line)))
+        text += line
+    return hit(rank, *(turn for turn, _ in turns), text=text, tokens=tokens, excerpts=tuple(excerpts))
+
+
+def test_of_a_memory_that_fills_its_prompt_turn_by_turn_the_best_turns_count() -> None:
+    hits = [passage(("8", 3), ("1", 1), rank=1, tokens=400), passage(("2", 2), ("9", 4), rank=2, tokens=400)]
+    held = held_at_tokens(Answerable(BOAT, TURNS), hits)
+    # The best turn costs about 170 tokens, both evidence turns about 350: no whole hit would fit.
+    assert (held["256"].recall, held["256"].evidence) == (0.5, False)
+    assert (held["512"].recall, held["512"].evidence) == (1.0, True)
+
+
+def test_turns_that_all_fit_hold_what_the_whole_passage_does() -> None:
+    turned = passage(("1", 1), ("2", 2), rank=1, tokens=200)
+    whole = turned.model_copy(update={"excerpts": ()})
+    assert held_at_tokens(Answerable(BOAT, TURNS), [turned]) == held_at_tokens(Answerable(BOAT, TURNS), [whole])
+
+
+@given(
+    tokens=st.lists(st.integers(1, 1500), min_size=1, max_size=6),
+    found=st.integers(0, 5),
+)
+def test_what_a_prompt_of_that_many_tokens_would_hold_is_what_a_memory_puts_into_it(
+    tokens: list[int], found: int
+) -> None:
+    texts = {f"h{rank}": count for rank, count in enumerate(tokens, start=1)}
+    hits = [
+        hit(rank, "1", "2", text=" ".join(SAID.values()), tokens=count)
+        if rank == found + 1
+        else hit(rank, "9", text="Something else.", tokens=count)
+        for rank, count in enumerate(tokens, start=1)
+    ]
+    held = held_at_tokens(Answerable(BOAT, TURNS), hits)
+    for budget in TOKEN_BUDGETS:
+        named = [each.model_copy(update={"text": each.id}) for each in hits]
+
+        def count(context: str) -> int:
+            return sum(texts[id_] for id_ in context.split())
+
+        put = assemble(named, dict.fromkeys(texts, 0), budget, count)
+        assert held[str(budget)].evidence == any(each.in_prompt and "1" in each.turns for each in put.hits)
 
 
 def test_a_distilled_memory_holds_the_evidence_by_content_and_recalls_no_turn_word_for_word() -> None:
