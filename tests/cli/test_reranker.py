@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from memreplay.recording.reader import Recording
+from memreplay.text import dollars
 from memreplay.tui.sources import recorded
 from tests.cli.conftest import RunCli
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, failure, rerankings
@@ -74,6 +75,8 @@ def test_each_question_is_paid_once_for_a_memory_and_never_again(run_cli: RunCli
         second = run_cli(*here, "--repeats", 2, "--recording", tmp_path / "two.sqlite3", "--output", "-")
     assert first.code == second.code == 0, first.err + second.err
     assert set(asked) == {row["question"] for row in rows_of(first.out)}
+    assert f"memories called models to read {len(asked)} times, paid {dollars(0.002 * len(asked))}" in first.err
+    assert "to read" not in second.err
     # Two memories search for it, and give it texts of their own.
     assert all(asked.count(query) == 2 for query in asked)
     assert queries(server) == asked

@@ -16,11 +16,13 @@ from rich.table import Table
 from rich.text import Text
 
 from memory_backends.controls import can_be_retried
+from memory_backends.stores.trace import ModelCall
 from memreplay.engine.events import (
     AgentReplied,
     AnswerJudged,
     AnswerScored,
     AskEvent,
+    ModelCalled,
     ReplayEvent,
     ReplyReceived,
     TestScored,
@@ -72,8 +74,17 @@ class Tally:
         if not resumed and not reply.reused:
             self.asked += 1
         if reply.was_billed and not reply.reused:
-            self.paid_usd += reply.cost_usd or 0.0
-            self.unpriced += reply.cost_usd is None
+            self._count_cost(reply.cost_usd)
+
+    def count_call(self, call: ModelCall) -> None:
+        """Count a call that a memory made, unless another run paid for it. A failed one costs what it says."""
+        if not call.reused:
+            self.asked += 1
+            self._count_cost(0.0 if call.error is not None and call.cost_usd is None else call.cost_usd)
+
+    def _count_cost(self, usd: float | None) -> None:
+        self.paid_usd += usd or 0.0
+        self.unpriced += usd is None
 
     @property
     def right(self) -> str:
@@ -124,6 +135,8 @@ class BatchProgress:
         self.tallies = {self._name(*key): Tally(total) for key, total in totals.items()}
         self.judging = Tally(0)
         """The calls of the judge by this process; without a verdict they count as errors."""
+        self.reading = Tally(0)
+        """The calls of models by memories that read in this process: a reranker's, for one."""
 
     def ingested(self, conversation: str, seconds: float, kept: Sequence[str] = ()) -> None:
         """All backends have ingested a conversation, ``kept`` of them in an earlier run."""
@@ -133,6 +146,8 @@ class BatchProgress:
             self._replies[_ask(event)] = event
         elif isinstance(event, AnswerScored):
             self._add(self._replies.pop(_ask(event)), event, resumed=False)
+        elif isinstance(event, ModelCalled):
+            self._observe_call(event.call)
         else:
             self.observe_judging(event)
 
@@ -143,6 +158,10 @@ class BatchProgress:
             self.judging.errors += event.judgement.verdict is None
             self.judging.count_reply(event.judgement.reply, resumed=False)
 
+    def _observe_call(self, call: ModelCall) -> None:
+        if call.phase in ("perceive", "recall"):
+            self.reading.count_call(call)
+
     def add_recorded(self, received: ReplyReceived, scored: AnswerScored) -> None:
         """Count an answer that is recorded already."""
         self._add(received, scored, resumed=True)
@@ -151,6 +170,8 @@ class BatchProgress:
         match event:
             case AgentReplied():
                 self.tallies[self._name(event.backend, event.model)].count_reply(event.reply, resumed=resumed)
+            case ModelCalled(call=call) if not resumed:
+                self._observe_call(call)
             case TestScored():
                 tally = self.tallies[self._name(event.backend, event.model)]
                 tally.count_outcome(outcome_of_test(event), resumed=resumed)

@@ -253,13 +253,15 @@ async def _finish(run: Run, ending: Ending, around: Surroundings) -> Ending:
 
 def _summary(progress: BatchProgress) -> str:
     whole, judge = progress.overall, progress.judging
-    judged = (
+    others = (
         f"; judge: {judge.asked} asked, {judge.reused} replies reused, {judge.errors} without a verdict,"
         f" paid {judge.cost}"
         if judge.done
         else ""
     )
+    if progress.reading.asked:
+        others += f"; memories called models to read {progress.reading.asked} times, paid {progress.reading.cost}"
     return (
         f"{whole.asked} asked, {whole.reused} replies reused from other runs,"
-        f" {whole.resumed} answers resumed; paid {whole.cost}{judged}"
+        f" {whole.resumed} answers resumed; paid {whole.cost}{others}"
     )
