@@ -122,7 +122,9 @@ def _of_both(backend: BackendResults, part: MultipleChoiceResults | RecallResult
 
 def _right(backend: BackendResults) -> str:
     parts = _parts(backend)
-    return f"{sum(part.correct for part in parts)}/{sum(part.graded for part in parts)}"
+    right = f"{sum(part.correct for part in parts)}/{sum(part.graded for part in parts)}"
+    uncertain = backend.headline.uncertain
+    return f"{right} ({uncertain})" if uncertain else right
 
 
 def _errors(backend: BackendResults) -> str:
@@ -203,7 +205,11 @@ def _gain_without_adversarial(backend: BackendResults) -> str:
 _EVIDENCE_AT = f"evidence in {HEADLINE_TOKENS:,} tokens"
 
 _SCORES: Final[ColumnsByHeading] = {
-    "right": (_right, "right answers of graded ones; an answer that ended in an error is not graded"),
+    "right": (
+        _right,
+        "right answers of graded ones; an answer that ended in an error is not graded. Uncertain are grades of"
+        " kinds that the rules often get wrong; the bounds count them all as wrong, and all as right",
+    ),
     "accuracy": (lambda backend: share(backend.headline.accuracy), "share of graded answers that are right"),
     "in words": (
         lambda backend: _of_both(backend, backend.recall),

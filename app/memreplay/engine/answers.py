@@ -134,10 +134,10 @@ def score_answer(
 def _judged(score: Score, judgement: Judgement) -> Score:
     """The score by the judge's verdict. Without one the answer is not graded, which is an error and not wrong."""
     by_rules = GradedByRules(outcome=score.outcome, decided_by=score.decided_by)
-    decided: dict[str, Any] = {"outcome": "error", "score": None, "decided_by": None}
+    decided: dict[str, Any] = {"outcome": "error", "score": None, "decided_by": None, "uncertain": False}
     if judgement.verdict is not None:
         is_right = judgement.verdict == "right"
-        decided = {
+        decided |= {
             "outcome": "correct" if is_right else "wrong",
             "score": float(is_right),
             "decided_by": "judge",

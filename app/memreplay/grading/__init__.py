@@ -59,6 +59,7 @@ class Score(Frozen):
 
     ``predicted`` is the option's text, or the reply; ``predicted_index`` is only set for a parsed choice.
     ``exact_match``, ``entity_recall`` (0..1, None without expected entities) and ``f1`` are only set for recall.
+    ``uncertain`` is set where the rules graded a reply in words that says much beside the answer.
     ``grader`` is set if a judge was asked; a judge without a verdict is an error of grading.
     """
 
@@ -70,6 +71,7 @@ class Score(Frozen):
     entity_recall: float | None = None
     f1: float | None = None
     decided_by: DecidedBy | None = None
+    uncertain: bool = False
     grader: GradedByRules | None = None
 
 

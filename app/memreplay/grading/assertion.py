@@ -131,6 +131,10 @@ _NO_ALTERNATIVE: Final = frozenset(
 )
 
 
+_PRONOUNS: Final = frozenset("i you he she it we they".split())
+"""They begin a clause: "water it, or it dries out"."""
+
+
 def _is_alternative(match: Match, given: Sequence[Token], reply: str, answer: str) -> bool:
     """ "X or Y", "either X or Y", "X/Y", "between X and Y"."""
     if any(token.text in ("or", "o", "u", "/") for token in tokens_of(answer)):
@@ -140,7 +144,7 @@ def _is_alternative(match: Match, given: Sequence[Token], reply: str, answer: st
     for place, token in enumerate(after):
         if token.text in ("or", "o", "u", "/") and place <= 2:
             follower = after[place + 1].text if place + 1 < len(after) else ""
-            is_same = follower in _NO_ALTERNATIVE or _SAYS_IT_OTHERWISE.search(plain, token.end)
+            is_same = follower in _NO_ALTERNATIVE | _PRONOUNS or _SAYS_IT_OTHERWISE.search(plain, token.end)
             return bool(follower) and not is_same and not _is_conversion(given[match.first], after[place + 1 :])
         if token.text not in (",", ")", "maybe", "possibly", "perhaps", "quizas") and token.kind != "word":
             break

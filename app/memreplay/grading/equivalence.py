@@ -226,6 +226,8 @@ class _ShortForm:
     is_answer: bool
 
 
+_CODE: Final = re.compile(r"(?=[A-Z0-9 -]*\d)[A-Z]{1,4}[\s-]?\d[A-Z0-9]*(?:[\s-][A-Z0-9]+)*")
+"""A name of capital letters and figures, which people write with and without spaces: "B17", "LS8 3QT"."""
 _LINKING: Final = r"(?:\s+(?:of|the|and|for|de|del|la|las|los|y|&))*"
 
 
@@ -238,6 +240,9 @@ def _short_form(answer: str) -> _ShortForm | None:
     if re.fullmatch(r"[A-Z]{2,6}", bare):
         words = (_LINKING + r"\s+").join(rf"{letter}[^\W\d_]+" for letter in bare)
         return _ShortForm(re.compile(rf"\b{words}\b"), is_answer=True)
+    if _CODE.fullmatch(bare):
+        signs = r"[\s-]?".join(re.findall(r"[^\W_]", bare))
+        return _ShortForm(re.compile(rf"\b{signs}\b", re.IGNORECASE), is_answer=False)
     words_of_it = re.findall(
         r"[^\W_]+", re.sub(r"\A(?:the|el|la|los|las|an?|una?)\s", "", bare, flags=re.IGNORECASE)
     )

@@ -97,7 +97,8 @@ _LEXER: Final = re.compile(
       (?P<letters>(?!v\d|(?:us|au|ca)\$)[^\W\d_][^\W_]*)
     | (?P<iso>\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b)
     | (?P<slashed>\b\d{1,2}[/.]\d{1,2}[/.](?:\d{4}|\d{2})\b | \b\d{1,2}-\d{1,2}-\d{4}\b
-                 | (?:(?<=\bon[ ])|(?<=\bel[ ])|(?<=\buntil[ ])|(?<=\bsince[ ]))\d{1,2}/\d{1,2}\b)
+                 | (?:(?<=\bon[ ])|(?<=\bel[ ])|(?<=\buntil[ ])|(?<=\bsince[ ]))\d{1,2}/\d{1,2}\b
+                 | (?<![\w/.,-])(?:\d{1,2}/0[1-9]|0[1-9]/\d{1,2})(?![\w/]|[.,]\d))
     | (?P<clock>\b\d{1,2}[:.h]\d{2}(?::\d{2})?\s*(?:[ap]\.?m\b\.?|h\b|hrs?\b)
                |\b\d{1,2}:\d{2}(?::\d{2})?(?![\d:])
                |\b\d{1,2}h\d{2}\b
@@ -148,6 +149,7 @@ def _same_stems() -> Mapping[str, str]:
 def _american(word: str) -> str:
     """One spelling for "colour" and "color", "organise" and "organize", "centre" and "center"."""
     word = re.sub(r"(?<=[a-z]{2})our", "or", word)
+    word = re.sub(r"(?<=[a-z]{2})ae(?=[a-z])", "e", word)
     word = re.sub(r"(?<=[a-z]{3})is(?=(?:e|es|ed|ing|ations?)$)", "iz", word)
     word = re.sub(r"(?<=[a-z]{2}t)re(?=s?$)", "er", word)
     return "gray" if word == "grey" else word

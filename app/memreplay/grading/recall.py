@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final
 
 from memory_backends.text import folded
 from memreplay.conversations.models import Question
 from memreplay.grading import DecidedBy, Outcome, Score
 from memreplay.grading.assertion import Rejection, asserted
-from memreplay.grading.clauses import NAME
+from memreplay.grading.clauses import NAME, is_form_of
 from memreplay.grading.denial import expected_polarity, polarity_of
 from memreplay.grading.equivalence import contains, enumeration, in_full
 from memreplay.grading.lexing import Token, json_values, shortened, without_reasoning
@@ -157,8 +157,24 @@ def score_recall(question: Question, text: str) -> Score:
             "exact_match": exact,
             "entity_recall": sum(ok for ok, _ in entities) / len(entities) if entities else None,
             "f1": token_f1(question.expected, answer),
+            "uncertain": _says_much_else(question, answer),
         }
     )
+
+
+_MOST_OTHER_WORDS: Final = 2
+"""In a reply that can be graded by its form. Whoever says more may say anything of the answer."""
+
+
+def _says_much_else(question: Question, answer: str) -> bool:
+    """Whether a reply has more words that are neither of the question nor of the answer than a rule can weigh."""
+    known = [*tokens_of(question.text), *tokens_of(" ; ".join((question.expected, *question.supersedes)))]
+    others = (
+        token
+        for _, token in content_of(tokens_of(answer))
+        if not any(same_token(one, token) or (one.kind == "word" and is_form_of(one, token)) for one in known)
+    )
+    return len(list(islice(others, _MOST_OTHER_WORDS + 1))) > _MOST_OTHER_WORDS
 
 
 def _decision(

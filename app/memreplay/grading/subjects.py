@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from memory_backends.text import folded as folded_with_apostrophes
@@ -195,9 +196,12 @@ def _is_another_side(match: Match, given: Sequence[Token], asked: Asked) -> bool
     )
 
 
-def _sides(token: Token) -> list[str]:
+def _sides(token: Token) -> tuple[str, ...]:
+    return _sides_of(token.text) if token.kind == "word" else ()
+
+
+@lru_cache(maxsize=4096)
+def _sides_of(word: str) -> tuple[str, ...]:
     """What a word says of which side of an axis it is on."""
-    if token.kind != "word":
-        return []
-    base = IRREGULAR_PASTS.get(token.text, token.text)
-    return [word for word in SIDES if word in (token.text, base) or stems_of(word)[0] == stems_of(base)[0]]
+    base = IRREGULAR_PASTS.get(word, word)
+    return tuple(side for side in SIDES if side in (word, base) or stems_of(side)[0] == stems_of(base)[0])

@@ -21,6 +21,7 @@ from memreplay.scoring.groups import (
     groups_of,
     interval_over_questions,
     mean_of,
+    uncertain_of,
     without_adversarial,
 )
 from memreplay.scoring.points import tests_of
@@ -218,6 +219,7 @@ def headline_of(rows: Rows) -> Headline:
         tokens_per_right=used / everything.correct if everything.correct and used is not None else None,
         cost_usd_per_right=cost / everything.correct if everything.correct and cost is not None else None,
         repeats_agree=_agreement(rows),
+        uncertain=uncertain_of((row.outcome, row.uncertain) for row in rows),
     )
 
 

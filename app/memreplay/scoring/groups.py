@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar, get_args
 
@@ -29,6 +30,16 @@ class Group(Frozen):
     ci95: Interval | None
 
 
+class UncertainGrades(Frozen):
+    """How many grades are uncertain, and the numbers of right answers if all of these were wrong or all right."""
+
+    answers: int
+    right: tuple[int, int]
+
+    def __str__(self) -> str:
+        return f"{self.answers} uncertain: {self.right[0]} to {self.right[1]}"
+
+
 def group_of(rows: Rows) -> Group:
     """Total, graded, correct, and the accuracy with its interval."""
     graded = len(rows) - count(rows, "error")
@@ -40,6 +51,16 @@ def group_of(rows: Rows) -> Group:
         accuracy=correct / graded if graded else None,
         ci95=interval_over_questions(rows),
     )
+
+
+def uncertain_of(graded: Iterable[tuple[Outcome, bool]]) -> UncertainGrades | None:
+    """What outcomes, each with whether it is uncertain, leave open; None where all are certain."""
+    counts = Counter(graded)
+    accepted, rejected = counts["correct", True], counts["wrong", True]
+    if not accepted and not rejected:
+        return None
+    certain = counts["correct", False]
+    return UncertainGrades(answers=accepted + rejected, right=(certain, certain + accepted + rejected))
 
 
 def interval_over_questions(rows: Rows) -> Interval | None:

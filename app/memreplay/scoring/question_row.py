@@ -74,9 +74,10 @@ class QuestionRow(Frozen):
     ``failure`` is the label of ``scoring.attribution``; ``failure_loss`` details ``not_written``,
     ``failure_detail`` is a description, and ``failure_ranks`` gives the rank of each missing evidence turn in each
     retrieval channel. ``closed_book_correct`` is whether the same model is correct without any memory.
-    ``decided_by`` is the rule that decided the outcome, null where none did. ``adjusted`` is the score by the
-    corrected answer key, null if that does not correct the question. If an agent could not be given a fresh
-    session, its memory contained ``earlier_questions`` and ``earlier_conversations``.
+    ``decided_by`` is the rule that decided the outcome, null where none did; ``uncertain`` is whether the rules
+    are often wrong on such replies. ``adjusted`` is the score by the corrected answer key, null if that does not
+    correct the question. If an agent could not be given a fresh session, its memory contained
+    ``earlier_questions`` and ``earlier_conversations``.
 
     ``grader`` is what the rules say where a judge was asked, ``judge`` what that said, ``label`` what somebody said
     by hand on the why screen. A label changes no score.
@@ -135,6 +136,7 @@ class QuestionRow(Frozen):
     entity_recall: float | None = None
     f1: float | None = None
     decided_by: DecidedBy | None = None
+    uncertain: bool = False
     recall_at_1: float | None = None
     recall_at_5: float | None = None
     reciprocal_rank: float | None = None

@@ -17,7 +17,7 @@ from memreplay.conversations.option_style import OptionStyle
 from memreplay.scoring import By
 from memreplay.scoring.agreement import Agreement, Disagreement, JudgeResults
 from memreplay.scoring.counterfactuals import WhatIfResults
-from memreplay.scoring.groups import Group
+from memreplay.scoring.groups import Group, UncertainGrades
 from memreplay.scoring.points import TestResults
 from memreplay.scoring.published import LocomoF1, LongMemEvalResults
 from memreplay.scoring.question_row import Interval, QuestionRow, Tokens
@@ -132,7 +132,7 @@ class Headline(Frozen):
     out the questions whose right answer is that it was never said. ``grounded_accuracy`` is the share of
     graded questions with evidence whose answers are ``grounded``: correct, with the evidence in the prompt,
     verbatim or distilled. ``repeats_agree`` is the share of pairs of repeats of a question with the same answer;
-    null without repeats.
+    null without repeats. ``uncertain`` is null where every grade is certain.
     """
 
     accuracy: float | None
@@ -151,6 +151,7 @@ class Headline(Frozen):
     tokens_per_right: float | None
     cost_usd_per_right: float | None
     repeats_agree: float | None
+    uncertain: UncertainGrades | None = None
 
 
 class Comparison(Frozen):

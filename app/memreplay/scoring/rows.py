@@ -101,6 +101,7 @@ def question_row(
         closed_book_correct=closed_book_correct,
         adjusted=adjusted,
         decided_by=score.decided_by,
+        uncertain=score.uncertain,
         earlier_questions=reply.earlier_questions,
         earlier_conversations=reply.earlier_conversations,
         at_tokens=held_at_tokens(answerable, hits) if has_ranking else None,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from memory_backends.controls import CONTROLS
 from memreplay.scoring import BREAKDOWNS, By, without
 from memreplay.scoring.attribution import LABELS, Label
+from memreplay.scoring.groups import UncertainGrades, uncertain_of
 from memreplay.text import UNKNOWN
 from memreplay.timeline.timeline import Answer
 from memreplay.tui.panels.answers import (
@@ -42,6 +43,7 @@ class Tally:
     errors: int
     correct: int
     unparsed: int
+    uncertain: UncertainGrades | None
     stages: Counter[Label]
     evidence_in_prompt: float | None
     recall: float | None
@@ -50,6 +52,11 @@ class Tally:
     @property
     def graded(self) -> int:
         return self.total - self.errors
+
+    @property
+    def right(self) -> str:
+        """``41/60 (9 uncertain: 36 to 45)``."""
+        return f"{self.correct}/{self.graded}" + (f" ({self.uncertain})" if self.uncertain else "")
 
     @property
     def accuracy(self) -> float | None:
@@ -75,6 +82,9 @@ def tally(matrix: Matrix, questions: Iterable[ListedQuestion], system: System) -
         errors=outcomes["error"],
         correct=outcomes["correct"],
         unparsed=outcomes["unparsed"],
+        uncertain=uncertain_of(
+            (one.scored.score.outcome, one.scored.score.uncertain) for one in scored if one.scored is not None
+        ),
         stages=Counter(label for label in labels if label is not None),
         evidence_in_prompt=_mean(one.evidence_in_prompt for one in found if one.evidence_in_prompt is not None),
         recall=_mean(one.recall_at[10] for one in found if one.recall_at),
@@ -161,12 +171,13 @@ def _by_system(matrix: Matrix, width: int) -> list[Line]:
     tallies = [(system, tally(matrix, table.questions, system)) for system in table.systems]
     used = [label for label in LABELS if label not in RIGHT and any(each.stages[label] for _, each in tallies)]
     names = max([len("architecture"), *(cells(table.name_of(system)) for system in table.systems)])
-    names = min(names, max(12, width - 34 - 6 * len(used)))
+    rights = max(8, *(len(each.right) for _, each in tallies))
+    names = min(names, max(12, width - 26 - rights - 6 * len(used)))
     unscored = any(each.unparsed for _, each in tallies) and not used
     # Hits differ in size: what a prompt holds and recall at k are read beside the tokens that they took.
     tokens = "  tokens" if width >= _ROOM_FOR_RECALL else ""
     recall = f"  recall@{table.cutoff}" if width >= _ROOM_FOR_RECALL else ""
-    head = f"   {pad('architecture', names)}   right       acc  evidence{tokens}{recall}"
+    head = f"   {pad('architecture', names)}   {'right':<{rights - 1}}     acc  evidence{tokens}{recall}"
     lines = [
         line(
             Span(head, "dim"),
@@ -187,7 +198,7 @@ def _by_system(matrix: Matrix, width: int) -> list[Line]:
             line(
                 Span(f"{number:>2} ", "dim"),
                 Span(pad(table.name_of(system), names), "strong"),
-                Span(f"  {f'{each.correct}/{each.graded}':>8}"),
+                Span(f"  {each.right:>{rights}}"),
                 Span(f"  {percent(each.accuracy):>6}", "value"),
                 Span(f"  {percent(each.evidence_in_prompt):>8}"),
                 Span(f"{_rounded(each.context_tokens):>{len(tokens)}}" if tokens else ""),

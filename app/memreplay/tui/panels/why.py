@@ -166,7 +166,10 @@ def _grading_lines(answer: Answer, label: Verdict | None) -> Iterator[Line]:
     rules = score.grader or GradedByRules(outcome=score.outcome, decided_by=score.decided_by)
     if rules.decided_by is not None or judgement is not None:
         rule = f" by {rules.decided_by.replace('_', ' ')}" if rules.decided_by is not None else ""
-        yield line(Span("the rules  ", "dim"), _verdict(rules.outcome == "correct"), Span(rule, "dim"), hang=11)
+        doubt = Span(", uncertain" if score.uncertain else "", "warn")
+        yield line(
+            Span("the rules  ", "dim"), _verdict(rules.outcome == "correct"), Span(rule, "dim"), doubt, hang=11
+        )
     if judgement is not None:
         said = _verdict(judgement.verdict == "right") if judgement.verdict else Span("no verdict", "warn")
         about = f"  {one_line(judgement.judge)}, rubric {judgement.rubric}"

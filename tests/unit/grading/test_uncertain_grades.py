@@ -1,0 +1,65 @@
+"""A grade says where it is uncertain, and the right answers get bounds."""
+
+from __future__ import annotations
+
+import pytest
+
+from memreplay.engine.answers import score_reply
+from memreplay.grading.recall import score_recall
+from memreplay.scoring.aggregates import headline_of
+from tests.unit.scoring.samples import choice, recall, reply, row
+
+
+@pytest.mark.parametrize("text", ["Ida and Bo", "Ida comes along, with Bo.", "Cy comes along.", "I don't know."])
+def test_a_grade_is_certain_where_a_reply_says_little_beside_question_and_answer(text: str) -> None:
+    assert not score_recall(recall(), text).uncertain
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ida and Bo were invited last summer, while the neighbours travelled this year.",
+        "They had talked about the cousins, whose parents would never have agreed.",
+    ],
+)
+def test_a_grade_is_uncertain_where_a_reply_says_much_else(text: str) -> None:
+    assert score_recall(recall(), text).uncertain
+
+
+def test_a_choice_and_an_error_are_never_uncertain() -> None:
+    assert not score_reply(choice(), reply("3")).uncertain
+    assert not score_reply(recall(), reply(None, error="timed out")).uncertain
+
+
+def test_right_answers_are_bounded_by_what_the_uncertain_ones_can_be() -> None:
+    rows = [
+        row(recall(), reply(text))
+        for text in (
+            "Ida and Bo",
+            "Cy",
+            "Ida and Bo were invited last summer, while the neighbours travelled.",
+            "They had talked about cousins, whose parents would never have agreed.",
+        )
+    ]
+    uncertain = headline_of(rows).uncertain
+    assert uncertain is not None and (uncertain.answers, uncertain.right) == (2, (1, 3))
+    assert str(uncertain) == "2 uncertain: 1 to 3"
+    assert headline_of(rows[:2]).uncertain is None
+
+
+@pytest.mark.parametrize(
+    ("expected", "text"),
+    [
+        ("B17", "Gate B 17"),
+        ("LS8 3QT", "ls83qt"),
+        ("30 September", "30/09"),
+        ("every 9 days", "every nine days or it dries"),
+    ],
+)
+def test_an_answer_is_read_with_other_spaces_signs_and_a_clause_behind(expected: str, text: str) -> None:
+    assert score_recall(recall(text="Which?", expected=expected, expected_entities=()), text).outcome == "correct"
+
+
+def test_a_fraction_is_no_date() -> None:
+    question = recall(text="When?", expected="3 April", expected_entities=())
+    assert score_recall(question, "3/4 of them").outcome == "wrong"
