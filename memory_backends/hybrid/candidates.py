@@ -99,7 +99,7 @@ class Candidate(Frozen):
     @property
     def is_instruction(self) -> bool:
         """Whether it says how to act from now on."""
-        return (self.slot or "").rpartition(".")[2] == "instructions"
+        return is_instruction(self.slot)
 
     @property
     def retracts(self) -> bool:
@@ -112,6 +112,11 @@ class Candidate(Frozen):
         if self.justification is None:
             return f"Rule “{self.rule}” read {self.value!r}{'' if self.news == 1 else ', which tells little new'}"
         return f"{self.rule} read {self.value!r} ({self.justification})"
+
+
+def is_instruction(slot: str | None) -> bool:
+    """Whether what stands in a slot says how to act."""
+    return (slot or "").rpartition(".")[2] == "instructions"
 
 
 class Heard:

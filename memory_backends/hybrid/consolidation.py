@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_backends.base import Clock, Namespace, TextEmbedder
-from memory_backends.hybrid.candidates import Candidate
+from memory_backends.hybrid.candidates import Candidate, is_instruction
 from memory_backends.hybrid.known_facts import KnownFacts
 from memory_backends.hybrid.planner import PlannerAgent, staged_candidates
 from memory_backends.hybrid.rules.matching import is_of_a_kind, same_value, says_no_more
@@ -191,6 +191,8 @@ class ConsolidationAgent:
         for fact in ended:
             await self._knowledge.change_payload(KNOWLEDGE_COLLECTION, fact.id, over)
             self._facts.end(fact.id)
+            if is_instruction(fact.slot):
+                await self._planner.withdraw(fact.value or "", fact.said_by)
         why = f"it {'corrects' if candidate.is_correction else 'takes the place of'} {replaced.value!r}"
         return _decision(candidate, factors, "UPDATE", why, knowledge_id=id_, superseded_id=replaced.id)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory_backends.hybrid.candidates import Candidate
-from memory_backends.hybrid.rules.figures import Figures, figures_in
+from memory_backends.hybrid.rules.figures import COUNTED, Figures, family_of, figures_in
 from memory_backends.hybrid.rules.pattern import LazyPattern
 from memory_backends.hybrid.rules.statements import EVENT
 from memory_backends.retrieval.keyword import terms_in, terms_of
@@ -116,6 +116,7 @@ class FactIndex:
         self._holds = np.zeros(FIRST_CAPACITY, dtype=bool)
         self._place_of: dict[str, int] = {}
         self._with_word: defaultdict[str, array[int]] = defaultdict(_no_places)
+        self._with_sort: defaultdict[str, array[int]] = defaultdict(_no_places)
         self._with_slot: defaultdict[str | None, array[int]] = defaultdict(_no_places)
         self._of_turn: defaultdict[str, array[int]] = defaultdict(_no_places)
         self._saying: defaultdict[str, array[int]] = defaultdict(_no_places)
@@ -134,6 +135,8 @@ class FactIndex:
         self._vectors[place], self._holds[place], self._place_of[fact.id] = fact.vector, True, place
         for word in fact.matter:
             self._with_word[word].append(place)
+        for sort in {*fact.figures, *map(family_of, fact.figures)}:
+            self._with_sort[sort].append(place)
         for turn in fact.turns:
             self._of_turn[turn].append(place)
         self._with_slot[fact.slot].append(place)
@@ -157,6 +160,15 @@ class FactIndex:
     def with_slot(self, slot: str | None) -> Places:
         """The places of facts that have ever had a slot, in order."""
         return _view(self._with_slot.get(slot))
+
+    def with_values_like(self, figures: Figures) -> Iterator[tuple[str, Places]]:
+        """Each sort of value of a statement, and the places of facts with a value that one of it may replace."""
+        for sort in figures:
+            yield sort, _view(self._with_sort.get(sort))
+            if family_of(sort) == COUNTED:
+                yield sort, _view(self._with_sort.get("number"))
+            elif sort == "number":
+                yield sort, _view(self._with_sort.get(COUNTED))
 
     def saying(self, said: str) -> Places:
         """The places of facts that were read in one sentence, in order."""

@@ -142,8 +142,9 @@ class KnownFacts:
         if known is None or self._last_to_end == (new.turn, new.said):
             return None
         is_earlier = known.earlier(new, candidate.slot if candidate.is_instruction else None)
-        same_slot = (known[place] for place in reversed(known.with_slot(candidate.slot)) if is_earlier[place])
-        ended = next((fact for fact in same_slot if _succeeds(candidate, new, fact)), None)
+        same_slot = known.with_slot(candidate.slot) if candidate.slot else ()
+        in_place = (known[place] for place in reversed(same_slot) if is_earlier[place])
+        ended = next((fact for fact in in_place if _succeeds(candidate, new, fact)), None)
         ended = ended or self._likeliest(candidate, new, known, is_earlier)
         if ended is None:
             return None
@@ -188,8 +189,12 @@ class KnownFacts:
         )
         like[~is_earlier] = -np.inf
         best, most, following = None, -1.0, LEAST_NEXT
-        # What a value may add decides between the facts that are within it of the next.
-        for place in _within(REPLACEABLE[-1] + (NAMED if candidate.taken_back else 0.0), like, known):
+        # What values may add decides only between facts that can reach the next likeliest with it.
+        most_added = np.full(len(like), NAMED if candidate.taken_back else 0.0)
+        for sort, places in known.with_values_like(new.figures):
+            added = REPLACEABLE[1] if sort == "name" else REPLACEABLE[-1]
+            most_added[places] = np.maximum(most_added[places], added + (NAMED if candidate.taken_back else 0.0))
+        for place in _reaching_the_next(like, most_added, known):
             fact = known[place]
             likeness = (
                 float(like[place])
@@ -216,7 +221,10 @@ class KnownFacts:
         is_named = _names(candidate, new, fact)
         if new.denies != fact.denies and shared >= DENIED * self._weight(fact.matter):
             sure += 1.0
-        if candidate.is_instruction and candidate.revises != "none":
+        if candidate.is_instruction:
+            if candidate.revises == "none":
+                # Another instruction stands beside the first, unless it says that something has changed.
+                return 0.0
             sure += 1.0
         if is_named:
             sure += NAMED_WEIGHT
@@ -234,13 +242,15 @@ class KnownFacts:
         return 1 / sqrt(1 + self._having[word])
 
 
-def _within(margin: float, like: NDArray[np.float64], known: FactIndex) -> NDArray[np.intp]:
-    """The places that are at most a margin less like a statement than the second likeliest sentence, in order."""
+def _reaching_the_next(
+    like: NDArray[np.float64], most_added: NDArray[np.float64], known: FactIndex
+) -> NDArray[np.intp]:
+    """The places whose facts may be as like a statement as the second likeliest sentence, in order."""
     likeliest = np.argpartition(-like, min(FELLOWS, len(like) - 1))[:FELLOWS]
     likeliest = likeliest[np.argsort(-like[likeliest])]
     first = known[likeliest[0]].said
     second = next((float(like[place]) for place in likeliest if known[place].said != first), LEAST_NEXT)
-    return np.flatnonzero(like + margin >= max(second, LEAST_NEXT))
+    return np.flatnonzero(like + most_added >= max(second, LEAST_NEXT))
 
 
 def _names(candidate: Candidate, new: KnownFact, fact: KnownFact) -> bool:

@@ -87,6 +87,20 @@ class PlannerAgent:
 
         await self._memory.update_state(self.key, PersonalMemoryState, without)
 
+    async def withdraw(self, instruction: str, said_by: str) -> None:
+        """Take an instruction that was ended off the standing ones."""
+
+        def without(state: PersonalMemoryState) -> PersonalMemoryState:
+            standing = [
+                each
+                for each in state.scratchpad.get("standing", [])
+                if each["said_by"] != said_by or not same_value(each["text"], instruction)
+            ]
+            scratchpad = {**state.scratchpad, "standing": standing}
+            return state.model_copy(update={"scratchpad": scratchpad, "last_updated": self._clock()})
+
+        await self._memory.update_state(self.key, PersonalMemoryState, without)
+
     async def _write(self, state: PersonalMemoryState, scratchpad: dict[str, Any]) -> None:
         updated = {"current_task_id": self._task, "scratchpad": scratchpad, "last_updated": self._clock()}
         await self._memory.write_state(self.key, state.model_copy(update=updated))

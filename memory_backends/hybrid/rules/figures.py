@@ -133,6 +133,15 @@ def _name(match: re.Match[str]) -> Value:
     return frozenset() if begins and len(words) == 1 else frozenset(words)
 
 
+COUNTED = "counted"
+"""The family of money and of numbers of something."""
+
+
+def family_of(sort: str) -> str:
+    """The sort, but one for all that is counted: a number of nobody knows what may stand in its place."""
+    return COUNTED if sort == "money" or sort.startswith("number of ") else sort
+
+
 def replaceable(new: Figures, old: Figures) -> int:
     """How surely a value of one statement may take the place of one of another: 0 (none may) to 3.
 
@@ -148,12 +157,7 @@ def replaceable(new: Figures, old: Figures) -> int:
 
 def _loosely(one: Figures, other: Figures) -> bool:
     """Whether a number of nobody knows what stands beside one of something."""
-    counted = [
-        value
-        for sort, values in other.items()
-        if sort.startswith("number of ") or sort == "money"
-        for value in values
-    ]
+    counted = [value for sort, values in other.items() if family_of(sort) == COUNTED for value in values]
     return _differ(one.get("number", frozenset()), frozenset(counted))
 
 

@@ -235,6 +235,18 @@ async def test_a_newer_statement_leaves_what_still_holds(hybrid, said):
     assert [fact.superseded_by for fact in (await knowledge(hybrid)).values()] == [None, None]
 
 
+async def test_an_instruction_that_is_ended_stands_no_longer(hybrid):
+    await tell(hybrid, "Always answer me in French.", "Never use emojis.")
+    first = (await hybrid.recall("Hello", 10, 2000)).context
+    assert "answer me in French" in first and "use emojis" in first
+    await tell(hybrid, "I changed my mind: from now on answer me in Dutch instead of French.", first=3)
+    states = (await hybrid.snapshot()).values["redis"]
+    standing = states[PersonalMemoryState.key(namespace("hybrid").agent_id("planner"))]["scratchpad"]["standing"]
+    said = " ".join(each["text"] for each in standing)
+    assert "Dutch" in said and "emojis" in said
+    assert "Always answer me in French" not in said
+
+
 async def test_another_speaker_ends_nothing(hybrid):
     await hybrid.observe(exchange(1, "The plumber charges £85 for the boiler.", "Noted."))
     await hybrid.observe(exchange(2, "And?", "The boiler plumber charged £110, not £85."))
