@@ -1,7 +1,8 @@
 """The standard RAG agent (DD-02): one Qdrant document an exchange, a search on the raw message, no state.
 
-The search of ``rag`` is dense, as DD-02 specifies. ``rag:keyword`` and ``rag:fused`` differ in nothing else. With a
-reranker the search returns more, of which that picks.
+The search of ``rag`` is dense, as DD-02 specifies. ``rag:keyword`` and ``rag:fused`` differ in nothing else, except
+that ``rag:keyword`` stores its documents with a vector that says nothing: no search compares it. With a reranker
+the search returns more, of which that picks.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memory_backends.base import (
     MISSED_DEPTH,
@@ -219,12 +221,16 @@ class RagBackend(MemoryBackend):
         return cls(
             name,
             resources.qdrant,
-            resources.embedder,
+            cls._embedder_of(resources),
             resources.count_tokens,
             resources.clock,
             retrievers[name],
             resources.reranker,
         )
+
+    @staticmethod
+    def _embedder_of(resources: Resources) -> TextEmbedder:
+        return resources.embedder
 
     async def open(self, namespace: Namespace) -> None:
         """An empty ``goodai_ltm_full_history`` for this namespace."""
@@ -350,6 +356,39 @@ class RagBackend(MemoryBackend):
         if self._store is None:
             raise BackendError(f"The {self.name} memory is not open")
         return self._store
+
+
+class KeywordRagBackend(RagBackend):
+    """``rag:keyword``. No search compares its vectors, so nothing is embedded."""
+
+    @staticmethod
+    def texts_to_embed(exchanges: Sequence[Exchange]) -> Sequence[str]:
+        """None."""
+        return ()
+
+    @staticmethod
+    def _embedder_of(resources: Resources) -> TextEmbedder:
+        return PlaceholderEmbedder(resources.embedder.dimension)
+
+
+class PlaceholderEmbedder(TextEmbedder):
+    """The same vector for every text: the collection, which other memories may share, wants one of each point."""
+
+    name = "placeholder"
+
+    def __init__(self, dimension: int) -> None:
+        self._dimension = dimension
+
+    @property
+    def dimension(self) -> int:
+        """That of the vectors of the collection."""
+        return self._dimension
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of unit length, shape ``(len(texts), dimension)``."""
+        vectors = np.zeros((len(texts), self._dimension), dtype=np.float32)
+        vectors[:, 0] = 1.0
+        return vectors
 
 
 async def _reranked(reranker: TextReranker, text: str, hits: Sequence[Hit]) -> list[Hit]:

@@ -21,7 +21,7 @@ Evidence = Mapping[str, tuple[str, ...]]
 _CLASSES: Mapping[str, str] = {
     "hybrid": "memory_backends.hybrid.backend:HybridBackend",
     "rag": "memory_backends.rag:RagBackend",
-    "rag:keyword": "memory_backends.rag:RagBackend",
+    "rag:keyword": "memory_backends.rag:KeywordRagBackend",
     "rag:fused": "memory_backends.rag:RagBackend",
     "full_context": "memory_backends.full_context:FullContextBackend",
     "closed_book": "memory_backends.controls:ClosedBookBackend",

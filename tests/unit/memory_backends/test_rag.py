@@ -8,7 +8,7 @@ import pytest
 
 from memory_backends.base import BackendError, MemoryBackend
 from memory_backends.records import RAG_COLLECTION
-from memory_backends.registry import create_backend
+from memory_backends.registry import create_backend, texts_to_embed
 from memory_backends.resources import Resources
 from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
@@ -109,6 +109,25 @@ async def test_words_that_nobody_said_find_nothing_above_the_threshold():
     await play(backend, TALK)
     recall = await backend.recall("zeppelin tickets", 5, 1000)
     assert (recall.hits, recall.missed, recall.why_empty) == ((), (), "below_threshold")
+
+
+class NeverEmbeds(WordEmbedder):
+    """Fails where a text is embedded."""
+
+    def embed(self, texts):
+        raise BackendError("a text was embedded")
+
+
+async def test_the_keyword_variant_embeds_nothing():
+    resources = Resources(
+        RedisConnection.embedded(), QdrantConnection.embedded(), NeverEmbeds(), count_words, TickingClock()
+    )
+    backend = create_backend("rag:keyword", resources, {})
+    await backend.open(namespace("rag:keyword"))
+    await play(backend, TALK)
+    recall = await backend.recall("the deadline moved to Monday", 1, 1000)
+    assert [hit.turns for hit in recall.hits] == [("5", "6")]
+    assert texts_to_embed(["rag:keyword"], TALK) == []
 
 
 async def test_a_variant_stores_what_rag_stores():
