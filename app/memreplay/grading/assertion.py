@@ -6,17 +6,16 @@ Everything works on the form of the reply, in English and Spanish. Nothing here 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, Literal
 
-from memreplay.grading.clauses import NAME
 from memreplay.grading.denial import is_denied, is_passed_over
-from memreplay.grading.equivalence import Match, enumeration, matches, quantity_in, spelled_out
+from memreplay.grading.equivalence import Match, enumeration, matches, spelled_out
 from memreplay.grading.lexing import Token, folded
 from memreplay.grading.subjects import is_said_of_another
 from memreplay.grading.superseding import CHANGES, CORRECTS_ITSELF, around, is_overruled, is_superseded
-from memreplay.grading.tokens import content_of, is_stop_word, same_token, tokens_of
-from memreplay.grading.vocabulary import MEASURES, STOP_WORDS
+from memreplay.grading.tokens import same_token, tokens_of
+from memreplay.grading.vocabulary import STOP_WORDS
 
 Rejection = Literal["denied", "hedged", "superseded", "candidates"]
 _DONT_KNOW: Final = re.compile(
@@ -40,7 +39,6 @@ def asserted(answer: str, reply: str, question: str = "", among: int = 1) -> tup
     """
     reply = spelled_out(answer, reply)
     found = [match for match in matches(answer, reply) if not _counts_others(match, answer, reply, question)]
-    found = found or list(_as_quantity(answer, reply, question))
     if not found:
         items = enumeration(answer)
         if len(items) < 2:
@@ -55,24 +53,6 @@ def asserted(answer: str, reply: str, question: str = "", among: int = 1) -> tup
         # A value that is given once and taken back elsewhere ("14, no wait, 15") is not the answer.
         return ("hedged" not in reasons, None if "hedged" not in reasons else "hedged")
     return False, reasons[0]
-
-
-def _as_quantity(answer: str, reply: str, question: str) -> Iterator[Match]:
-    """The number of "14 people", where the reply is the number alone or counts what the question asks for."""
-    given = tokens_of(reply)
-    content = content_of(given)
-    number = quantity_in(answer)
-    if number is None:
-        return
-    asked = tokens_of(question)
-    for place, (index, token) in enumerate(content):
-        noun = content[place + 1][1] if place + 1 < len(content) else None
-        is_named = noun is not None and (
-            (noun.kind == "word" and any(same_token(noun, one) for one in asked))
-            or (noun.text in _ANYBODY and _is_asked(answer, asked))
-        )
-        if same_token(number, token) and (len(content) == 1 or is_named):
-            yield Match(index, index)
 
 
 def _counts_others(match: Match, answer: str, reply: str, question: str) -> bool:
@@ -90,20 +70,13 @@ def _counts_others(match: Match, answer: str, reply: str, question: str) -> bool
 _ANYBODY: Final = frozenset("people persons person personas gente individuals".split())
 
 
-def _is_asked(answer: str, asked: Sequence[Token]) -> bool:
-    """Whether the question already names what the answer counts."""
-    nouns = [token for _, token in content_of(tokens_of(answer)) if token.kind == "word"]
-    return bool(nouns) and all(any(same_token(noun, one) for one in asked) for noun in nouns)
-
-
 _MOST_MENTIONS: Final = 10
 """Of an answer that a reply repeats without end, the first and last mentions decide."""
 
 
-def _gives_up(match: Match, given: Sequence[Token], reply: str, answer: str) -> bool:
+def _gives_up(match: Match, given: Sequence[Token], reply: str) -> bool:
     beside = " | ".join(around(match, given, folded(reply)))
-    is_guess = _DONT_KNOW.search(beside) or len(_MAYBE.findall(beside)) > 1
-    return bool(is_guess) and not _DONT_KNOW.search(folded(answer))
+    return _DONT_KNOW.search(beside) is not None or len(_MAYBE.findall(beside)) > 1
 
 
 def _rejected(
@@ -116,7 +89,7 @@ def _rejected(
     if is_passed_over(match, given, reply, question) or is_said_of_another(match, given, reply, question, among):
         return "denied"
     if (
-        _gives_up(match, given, reply, answer)
+        _gives_up(match, given, reply)
         or _is_alternative(match, given, reply, answer)
         or _is_range(match, given, reply)
     ):
@@ -137,18 +110,14 @@ _PRONOUNS: Final = frozenset("i you he she it we they".split())
 
 def _is_alternative(match: Match, given: Sequence[Token], reply: str, answer: str) -> bool:
     """ "X or Y", "either X or Y", "X/Y", "between X and Y"."""
-    if any(token.text in ("or", "o", "u", "/") for token in tokens_of(answer)):
-        return False
     plain = folded(reply)
     after = given[match.last + 1 : match.last + 6]
     for place, token in enumerate(after):
         if token.text in ("or", "o", "u", "/") and place <= 2:
             follower = after[place + 1].text if place + 1 < len(after) else ""
             is_same = follower in _NO_ALTERNATIVE | _PRONOUNS or _SAYS_IT_OTHERWISE.search(plain, token.end)
-            return bool(follower) and not is_same and not _is_conversion(given[match.first], after[place + 1 :])
-        if token.text not in (",", ")", "maybe", "possibly", "perhaps", "quizas") and token.kind != "word":
-            break
-        if token.kind == "word" and place >= 1:
+            return bool(follower) and not is_same
+        if token.kind == "word" if place else token.text not in (",", ")"):
             break
     if _leads_to_or(match.last + 1, given) or _ASKS_BACK.match(plain, given[match.last].end):
         return True
@@ -156,8 +125,7 @@ def _is_alternative(match: Match, given: Sequence[Token], reply: str, answer: st
     is_one_value = sum(token.kind in ("number", "time", "date") for token in tokens_of(answer)) < 2
     if is_one_value and ("between" in before or "entre" in before or "either" in before):
         return True
-    skipped = {",", "maybe", "possibly", "perhaps", "else", "even"}
-    tail = [word for word in before if word not in STOP_WORDS and word not in skipped]
+    tail = [word for word in before if word not in STOP_WORDS]
     is_same = _SAYS_IT_OTHERWISE.match(plain, given[match.last].end)
     return bool(tail) and tail[-1] in ("or", "/", "o", "u") and not is_same
 
@@ -169,28 +137,10 @@ _SAYS_IT_OTHERWISE: Final = re.compile(
 )
 
 
-def _is_conversion(mine: Token, after: Sequence[Token]) -> bool:
-    """Whether the same amount follows in a unit that is not converted: "24 kg, or roughly 53 lb"."""
-    number = next((token for token in after if not is_stop_word(token)), None)
-    if number is None or not (mine.kind == number.kind == "number" and mine.extra and number.extra):
-        return False
-    return MEASURES.get(mine.extra, "") != MEASURES.get(number.extra, "") and mine.extra != number.extra
-
-
 def _leads_to_or(place: int, given: Sequence[Token]) -> bool:
     """Whether the things of a list follow, and the last after an "or": "…, Girona or Lleida"."""
-    words = 0
-    commas = 0
-    for token in given[place : place + 20]:
-        if token.text in ("or", "o", "u"):
-            return commas > 0 and words > 0
-        if token.text == ",":
-            commas, words = commas + 1, 0
-        elif token.kind == "mark" or (commas == 0) or token.text in STOP_WORDS - {"the", "a"} or words >= 3:
-            return False
-        else:
-            words += 1
-    return False
+    texts = " ".join(token.text for token in given[place : place + 20])
+    return re.match(r"(?:, \w+(?: \w+){0,2} )+(?:, )?(?:or|o|u)\b", texts) is not None
 
 
 _MAYBE: Final = re.compile(r"\b(?:maybe|perhaps|possibly|might be|could be|may be|quizas?|tal vez|puede que)\b")
@@ -220,63 +170,41 @@ _OFFERS: Final = re.compile(
 _ONE_OF: Final = re.compile(
     r"\b(?:one|either|any|some) of(?: \w+){0,3}\W[^.;\n]*,[^.;\n]*\Z|\b(?:one|either) of \Z"
 )
-_ONE_OF_THOSE: Final = re.compile(r"[^.\n]{0,60}\b(?:one|either|any) of (?:those|these|them|the two)\b")
-_ARTICLE: Final = r"(?: (?:the|an?|el|la|los|las|una?))?"
-_BOTH: Final = re.compile(rf"\b(?:both|tanto){_ARTICLE} \Z")
-_AFTER_BOTH: Final = re.compile(rf"\b(?:both|tanto)(?: \w+){{1,3}} (?:and|como){_ARTICLE} \Z")
-_AND_ALSO: Final = re.compile(r" (?:and|como) \w")
+_BOTH: Final = re.compile(r"\b(?:both|tanto)(?:(?: \w+){1,3} (?:and|como))?(?: (?:the|an?|el|la|los|las|una?))? \Z")
 
 
 def _is_candidate(match: Match, given: Sequence[Token], reply: str, answer: str, among: int) -> bool:
     """The reply is a bare list of things, or offers several, and the answer is one of them."""
-    if len(enumeration(answer)) > 1 or any(token.text == "," for token in tokens_of(answer)):
-        return False
     plain = folded(reply)
     if CORRECTS_ITSELF.search(plain):
         return False
     first, last = given[match.first], given[match.last]
     offers = _OFFERS.search(plain, 0, first.start)
-    if _ONE_OF.search(plain, 0, first.start) or _ONE_OF_THOSE.match(plain, last.end):
+    if _ONE_OF.search(plain, 0, first.start):
         return True
-    if among == 1 and (
-        _AFTER_BOTH.search(plain[max(0, first.start - 60) : first.start])
-        or (_BOTH.search(plain[: first.start]) and _AND_ALSO.match(plain, last.end))
-    ):
+    if among == 1 and _BOTH.search(plain[max(0, first.start - 60) : first.start]):
         return True
     listed = [token for token in _without_list_numbers(given) if not offers or token.start >= offers.end()]
     segments: list[list[Token]] = [[]]
-    in_lines = False
     for token in listed:
         if (token.kind == "mark" and token.text in ",\n;") or token.text in ("and", "y", "or", "o"):
-            in_lines = in_lines or (token.text != "," and bool(segments[-1]))
             segments.append([])
         elif token.kind != "mark":
             segments[-1].append(token)
     filled = [segment for segment in segments if segment]
-    if len(filled) < (2 if offers else 3) or (among > 1 and len(filled) <= 2 * among):
-        return False
-    if any(len(segment) > 3 for segment in filled):
+    if len(filled) < (2 if offers else 3) or len(filled) <= 2 * (among - 1) or max(map(len, filled)) > 3:
         return False
     mine = next((segment for segment in filled if segment[0].start <= first.start <= segment[-1].start), [])
     is_tail = bool(mine) and re.fullmatch(r"\w+-", plain[mine[0].start : first.start]) is not None
     if not mine or (mine[0].start != first.start and not is_tail) or mine[-1].end != last.end:
         return False
-    alike = all(segment[0].kind == mine[0].kind for segment in filled)
-    is_place_name = mine is filled[0] and len(filled) == 3 and not offers and not in_lines
-    is_place_name = is_place_name and all(part[0].text in map(folded, NAME.findall(reply)) for part in filled[1:])
-    return alike and not is_place_name
+    return all(segment[0].kind == mine[0].kind for segment in filled)
 
 
 def _without_list_numbers(given: Sequence[Token]) -> list[Token]:
     """The tokens without the numbers that begin the lines of a list ("1. tea")."""
     return [
         token
-        for place, token in enumerate(given)
-        if not (
-            token.kind == "number"
-            and (place == 0 or given[place - 1].text == "\n")
-            and place + 1 < len(given)
-            and given[place + 1].text in (".", ")")
-            and given[place + 1].start == token.end
-        )
+        for before, token, after in zip((None, *given), given, (*given[1:], None), strict=False)
+        if not (token.kind == "number" and (not before or before.text == "\n") and after and after.text in ".)")
     ]

@@ -6,20 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from typing import Final
 
 from memreplay.grading.equivalence import Match
 from memreplay.grading.lexing import Token, folded, stems_of
 from memreplay.grading.superseding import CORRECTS_ITSELF
 from memreplay.grading.tokens import AT, content_of, same_token, tokens_of
-from memreplay.grading.vocabulary import (
-    DAY_NAMES,
-    IRREGULAR_PASTS,
-    MONTH_NAMES,
-    STOP_WORDS,
-    SUBUNITS,
-)
+from memreplay.grading.vocabulary import IRREGULAR_PASTS, STOP_WORDS
 
 NAME: Final = re.compile(r"(?<![\w'’])[^\W\d_a-zà-ÿ][^\W\d_]+")
 _SENTENCE_START: Final = re.compile(r"(?:\A|[.!?:\n]\s*)[\W_]*\Z")
@@ -39,19 +32,14 @@ class Asked:
     known_acts: bool
 
 
-WOMAN: Final = (
-    r"wife|mother|mum|mom|daughter|sister|aunt|niece|grandmother|grandma|girlfriend|mujer|madre|hija|hermana|tia|prima"
-    r"|abuela|amiga|jefa|vecina|suegra"
-)
-MAN: Final = (
-    r"husband|father|dad|son|brother|uncle|nephew|grandfather|grandpa|boyfriend|marido|padre|hijo|hermano|tio|primo"
-    r"|abuelo|amigo|jefe|vecino|suegro"
-)
 RELATIVE: Final = (
-    rf"(?:{WOMAN}|{MAN}|partner|parents|cousin|friend|boss|manager|colleague|coworker|neighbou?r|roommate|flatmate"
+    r"(?:wife|mother|mum|mom|daughter|sister|aunt|niece|grandmother|grandma|girlfriend|mujer|madre|hija|hermana|tia|prima"
+    r"|abuela|amiga|jefa|vecina|suegra"
+    r"|husband|father|dad|son|brother|uncle|nephew|grandfather|grandpa|boyfriend|marido|padre|hijo|hermano|tio|primo"
+    r"|abuelo|amigo|jefe|vecino|suegro"
+    r"|partner|parents|cousin|friend|boss|manager|colleague|coworker|neighbou?r|roommate|flatmate"
     r"|landlord|doctor|teacher|coach|kids?|children|twin)"
 )
-_RELATIVES: Final = frozenset(re.findall(r"\w{3,}", RELATIVE))
 OF_YOU: Final = re.compile(r"\b(?:you|yours|your own|tu|tuyo|tuya|te)\b")
 _FORMS_A_QUESTION: Final = frozenset(
     "what which who whom whose when where why how many much often long do does did have has had am can could will"
@@ -113,13 +101,13 @@ def asked_by(question: str) -> Asked:
     )
 
 
-def base_stems(token: Token) -> frozenset[tuple[int, str]]:
+def base_stems(word: str) -> frozenset[tuple[int, str]]:
     """The stems of a word, of an irregular past those of its verb."""
-    return frozenset(enumerate(stems_of(IRREGULAR_PASTS.get(token.text, token.text))))
+    return frozenset(enumerate(stems_of(IRREGULAR_PASTS.get(word, word))))
 
 
 def is_form_of(verb: Token, token: Token) -> bool:
-    return token.kind == "word" and not base_stems(verb).isdisjoint(base_stems(token))
+    return token.kind == "word" and not base_stems(verb.text).isdisjoint(base_stems(token.text))
 
 
 _CONTRAST: Final = frozenset("but however whereas while ; . ! ? \n pero mientras aunque".split(" "))
@@ -189,28 +177,21 @@ def another_clause_answers(match: Match, given: Sequence[Token], reply: str, ask
             continue
         clause, here = clauses[mine[0]], taken[mine[0]]
         own = [token for token in _said_by(clause, asked) if token not in matched]
-        is_you = clause[0].text == "you" and not asked.names.isdisjoint(_RELATIVES)
-        if not (own or is_you) or _NOW.search(_joined(clause)) or CORRECTS_ITSELF.search(folded(reply)):
+        if _NOW.search(_joined(clause)) or CORRECTS_ITSELF.search(folded(reply)):
             continue
         is_other_act = re.fullmatch(rf"\w+ed|{'|'.join(IRREGULAR_PASTS)}", clause[0].text) is not None
-        is_led = (
-            joints is _CONTRAST
-            or is_you
-            or is_other_act
-            or any(token.text in names and token.start < matched[0].start for token in own)
-        )
         for other, there in zip(clauses, taken, strict=True):
-            if other is clause or _ASIDE.search(_joined(other)) or other[0].text in _POINTS_BACK:
+            if _ASIDE.search(_joined(other)) or other[0].text in _POINTS_BACK:
                 continue
-            if here < there and matched[0].kind != "word" and _has_other_value(matched[0], other):
+            if here < there and _has_other_value(matched[0], other):
                 return True
             about = {token.text for token in there - here}
             is_answer = bool(about & asked.names) or (
                 (joints is _CONTRAST or is_other_act) and asked.verb is not None and asked.verb.text in about
             )
             if asked.asks_who and own:
-                is_led, is_answer = True, is_answer or any(token.text in names for token in other)
-            if here < there and matched[0].kind == "word" and is_led and is_answer and _said_by(other, asked):
+                is_answer = is_answer or any(token.text in names for token in other)
+            if here < there and matched[0].kind == "word" and is_answer:
                 return True
             if asked.about_me and _says_it_of_you(other, clause) and not OF_YOU.search(_joined(clause)):
                 return True
@@ -234,74 +215,33 @@ def _said_by(clause: Sequence[Token], asked: Asked) -> list[Token]:
 
 def _says_it_of_you(clause: Sequence[Token], other: Sequence[Token]) -> bool:
     """Whether a clause says of the user, with the same verb, what another says of somebody."""
-    texts = [token.text for token in clause if token.text not in ("and", "y")]
-    if texts[:1] not in (["you"], ["tu"], ["yours"]) or len(texts) < 2:
-        return False
-    verb = {"have": "has", "are": "is", "tienes": "tiene"}.get(texts[1], texts[1])
-    return texts[0] == "yours" or any(token.text == verb for token in other)
+    subject, verb, *_ = [*(token.text for token in clause if token.text not in ("and", "y")), "", ""]
+    verb = {"have": "has", "are": "is", "tienes": "tiene"}.get(verb, verb)
+    return subject in ("you", "tu") and any(token.text == verb for token in other)
 
 
 def _has_other_value(one: Token, clause: Sequence[Token]) -> bool:
     """Whether a clause has another figure of the same kind."""
-    if one.kind == "word":
-        return False
-    for before, token in pairwise([None, *clause]):
-        assert token is not None
-        if same_token(one, token):
-            continue
-        if one.kind == "number" == token.kind:
-            units = {(one.extra, token.extra), (token.extra, one.extra)}
-            if one.extra in ("", token.extra) or not units.isdisjoint(SUBUNITS):
-                return True
-        is_bare = token.kind == "number" and one.kind in ("date", "time")
-        is_hour = token.extra == AT and one.kind == "time"
-        is_day = before is not None and before.text in DAY_NAMES and one.kind == "date"
-        if (token.kind == one.kind != "number") or (is_bare and (is_hour or is_day)):
-            return True
-    return False
-
-
-def is_remark(match: Match, given: Sequence[Token], reply: str, asked: Asked) -> bool:
-    """The reply has answered, and says something else of the matched words: "300; the 450 was only a wish"."""
-    clauses = list(clauses_of(given, _CONTRAST))
-    matched = given[match.first : match.last + 1]
-    mine = next((place for place, clause in enumerate(clauses) if matched[0] in clause), 0)
-    clause, before = clauses[mine], clauses[:mine]
-    head = [token for token in clause if token.start < matched[0].start and token.text not in _OPENS_A_NAME]
-    predicate = [token for token in clause if token.start > matched[-1].start]
-    if not before or head or not predicate or predicate[0].kind != "word" or _NOW.search(_joined(clause)):
-        return False
-    if matched[0].kind != "word" and not _said_by(before[0], asked):
-        return bool(_said_by(predicate, asked)) and _has_other_value(matched[0], before[0])
-    if _taken_up([predicate], asked)[0] or len(_said_by(before[0], asked)) > _ELLIPTICAL:
-        return False
-    if matched[0].kind != "word":
-        return _has_other_value(matched[0], before[0])
-    inside = {folded(name[0]) for name in NAME.finditer(reply) if not _SENTENCE_START.search(reply[: name.start()])}
-    names = inside - asked.names - {token.text for token in matched} - set(MONTH_NAMES)
-    return all(token.text in names | _OPENS_A_NAME for token in _said_by(before[0][1:], asked)) and any(
-        token.text in names for token in before[0]
+    return one.kind != "word" and any(
+        not same_token(one, token)
+        and (
+            (token.kind == one.kind and (one.kind != "number" or one.extra in ("", token.extra)))
+            or (token.extra == AT and one.kind == "time")
+        )
+        for token in clause
     )
-
-
-_OPENS_A_NAME: Final = frozenset("the el la los las mr mrs ms dr doctor doctora sr sra".split())
 
 
 def somebody_else_does(match: Match, given: Sequence[Token], reply: str, asked: Asked) -> bool:
     """ "Gary does, with Shanice beside him": the verb of the question has another name for its subject."""
     names = frozenset(map(folded, NAME.findall(reply))) - _THIRD_PERSON - STOP_WORDS
     verb = asked.verb
-    if asked.known_acts and asked.asks_who:
-        return False
     matched = given[match.first : match.last + 1]
     for place, token in enumerate(given):
-        does = asked.asks_who and token.text in _STANDS_ALONE and given[place + 1 : place + 2] != []
-        does = does and given[place + 1].kind == "mark"
+        does = token.text in _STANDS_ALONE and any(one.kind == "mark" for one in given[place + 1 : place + 2])
         if not (does or (verb is not None and is_form_of(verb, token))):
             continue
-        before = place - 1
-        while before >= 0 and given[before].text in AUXILIARY:
-            before -= 1
+        before = subject_of(place, given)
         if before < 0 or given[before].text not in names - asked.names or given[before] in matched:
             continue
         if asked.asks_who:
@@ -310,6 +250,11 @@ def somebody_else_does(match: Match, given: Sequence[Token], reply: str, asked: 
         texts = {one.text for one in given}
         return before == 0 and bool(asked.names) and texts.isdisjoint(asked.names | _THIRD_PERSON)
     return False
+
+
+def subject_of(verb: int, given: Sequence[Token]) -> int:
+    """The place of the last word before a verb and its auxiliaries; -1 where there is none."""
+    return next((place for place in range(verb - 1, -1, -1) if given[place].text not in AUXILIARY), -1)
 
 
 def clause_of(match: Match, given: Sequence[Token]) -> list[Token]:
