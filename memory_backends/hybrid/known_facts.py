@@ -94,12 +94,16 @@ class KnownFacts:
         self._facts: dict[str, KnownFact] = {}
         self._of_speaker: dict[str, FactIndex] = {}
         self._having: Counter[str] = Counter()
+        self._last_counted: tuple[int, str] | None = None
         self._last_to_end: tuple[int, str] | None = None
 
     def add(self, id_: str, candidate: Candidate, vector: Vector) -> None:
         """Keep a fact that was written. Writing it again replaces it."""
         known = KnownFact.of(id_, candidate, vector)
-        self._having.update(known.matter)
+        if self._last_counted != (known.turn, known.said):
+            # The facts of one sentence are added one after another: its words count once.
+            self._having.update(known.matter)
+            self._last_counted = (known.turn, known.said)
         self._keep(known)
 
     def add_rest(self, id_: str, of: str, said: str, vector: Vector) -> None:
@@ -219,6 +223,8 @@ class KnownFacts:
             # A later change does not undo an event.
             return 0.0
         is_named = _names(candidate, new, fact)
+        if candidate.revises != "corrected" and not is_named and not _is_of_one_matter(candidate, new, fact, sure):
+            return 0.0
         if new.denies != fact.denies and shared >= DENIED * self._weight(fact.matter):
             sure += 1.0
         if candidate.is_instruction:
@@ -261,16 +267,31 @@ def _names(candidate: Candidate, new: KnownFact, fact: KnownFact) -> bool:
     return not wrong.isdigit() or not new.matter or not new.matter.isdisjoint(fact.matter)
 
 
+def _is_of_one_matter(candidate: Candidate, new: KnownFact, fact: KnownFact, sure: float) -> bool:
+    """Whether both are told of one thing: a day, or a number alone, is as like one thing as another.
+
+    A statement of a change may leave out what is counted in the same unit; of a statement that says nothing of
+    earlier ones the unit is not enough.
+    """
+    if candidate.revises == "none":
+        return not new.matter or any(f"number of {word}" not in new.figures for word in new.matter & fact.matter)
+    return sure == 3 or not new.matter or not new.words.isdisjoint(fact.words)
+
+
 _OWNER = LazyPattern(
     rf"\b(?:my|his|her|the|a|mi|su|el|la)\s(?:\w+\s)?(?P<owner>{PEOPLE})\b(?!['’]?s?\s{REPORTS})|\b(?P<whose>[^\W\d_]+)(?:['’]s|s['’])\s"
-    r"|\b(?P<other>another|others?|also|otr[oa]s?|también)\b",
+    r"|\b(?P<other>another|others?|(?<!^)also|otr[oa]s?|(?<!^)también)\b",
     re.IGNORECASE,
 )
 
 
 def _is_of_another(new: KnownFact, fact: KnownFact) -> bool:
-    """Whether a statement is about somebody or something else than the fact: "my friend pays £60"."""
-    owners = [match["owner"] or match["whose"] or match["other"] for match in _OWNER.finditer(new.said)]
+    """Whether the new value is told of somebody or something else than the fact: "my friend pays £60"."""
+    clauses = [match[0] for match in _CLAUSE.finditer(new.said)]
+    telling = [clause for clause in clauses if replaceable(figures_in(clause), fact.figures)] or clauses
+    owners = [
+        match["owner"] or match["whose"] or match["other"] for each in telling for match in _OWNER.finditer(each)
+    ]
     return any(fact.words.isdisjoint(terms_of(owner) or (owner.casefold(),)) for owner in owners)
 
 

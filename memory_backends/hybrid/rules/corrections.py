@@ -67,7 +67,9 @@ _CONTRASTED = (
         rf"(?<!\b[Ww]hy)(?:,|\sand|\send)?\snot\s{_OLD}(?!\s(?:yet|only|just))(?!{_WITHIN}\b(?:now|any\s?more)\b)"
     ),
     LazyPattern(rf"(?:,\sy?\s?no|\b[Nn]o\s(?:es|era|eran|son|fue|fueron|se\sllama)|n['’]t\scalled)\s{_OLD}"),
-    LazyPattern(rf"\b(?i:instead\sof|rather\sthan|en\svez\sde|en\slugar\sde)\s{_OLD_WORDS}"),
+    LazyPattern(
+        rf"\b(?i:instead\sof|in\splace\sof|rather\sthan|en\svez\sde|en\slugar\sde)\s(?!(?:that|this|it|them)\b){_OLD_WORDS}"
+    ),
     LazyPattern(rf"\b[Nn]o\s(?:se\s|me\s|nos\s)?(?P<verb>\w{{3,}})\s{_OLD}[^.!?\n]{{0,60}}?\b(?P=verb)\s"),
     LazyPattern(
         rf"(?:n['’]t|\bnot|\bnever)\s(?P<verb>\w{{3,}})\s{_OLD}[^.!?\n]{{0,30}}?(?:,|;|\sbut|\s[–—-])\s"
@@ -186,8 +188,9 @@ _CHANGE = LazyPattern(
     rf"|(?:from|since|desde)\s(?:{_WHEN}|{DATE}|{MONTH})|ahora|ya\sno|al\sfinal|a\spartir\sde|chang(?:ed?|es|ing)|mov(?:ed|es|ing)|switch(?:ed|es|ing)?|sw[ao]pp?(?:ed|ing)?"
     r"|replac(?:ed|es|ing)|becomes?|became|renam(?:ed|es|ing)|push(?:ed|es)|postponed|delayed|resched\w+|slip(?:s|ped)|(?:put|brought|bring|get|got|set|take|took)\s(?:\w+\s){0,4}?(?:forward|back|up|down)"
     r"|extend(?:ed|s)|shortened|cut|drop(?:s|ped)|rais(?:ed|es|ing)|rose|ris(?:es|en)|reduc(?:ed|es)|lower(?:ed|s)|increas(?:ed|es|ing)|f[ae]lls?|fallen|trimmed|shaved|bumped|upped|doubled|halved"
-    r"|upgrad(?:ed|ing)|migrat(?:ed|ing)|(?:went|gone|goes|go|is|are|['’]s|['’]re)\s(?:\w+\s){0,2}?(?:up|down|back)|took\sover|takes\sover|picks?\sup|step(?:s|ped)\s(?:down|up|in)|standing\sdown"
+    r"|upgrad(?:ed|ing)|migrat(?:ed|ing)|(?:went|gone|goes|go|is|are|['’]s|['’]re)\s(?:\w+\s){0,2}?(?:up|down|back)|t(?:ook|akes?|aking)\sover|picks\sup|step(?:s|ped)\s(?:down|up|in)|standing\sdown"
     r"|left|leav(?:es|ing)|retir(?:ed|es|ing)|resign(?:ed|s)?|quit|sold|depart(?:s|ed)|gone|scaled"
+    rf"|(?<!from\s)\w{{2,}}(?:ed|lt|nt|ght)\s(?:[\w'’]+\s){{0,3}}?to\s(?:the\s)?(?:{DATE}|{CLOCK}|{AMOUNT})"
     r"|cambi\w+|(?:se\s|nos\s)mud\w+|mudad\w+|traslad\w+|pas(?:a|ó|an|aron)\sal?|aplaz\w+|retras\w+|adelant\w+|sub(?:e|en|ido|ió|ieron)|baja(?:n|do|ron)?|bajó|vuelven?|vuelto|sustitu\w+|jubil\w+)\b",
     re.IGNORECASE,
 )

@@ -125,12 +125,12 @@ def _counted(of: str) -> str:
 
 
 def _name(match: re.Match[str]) -> Value:
-    """The words of a name; none of a single word that begins a sentence."""
+    """The words of a name; none of a single word that begins a sentence, unless a title stands before it."""
     words = [word for word in folded_words(match[0]).split() if len(word) > 1 and word not in _NO_NAME]
     begins = not match.string[: match.start()].rstrip().rstrip("\"'“‘(-").rstrip(" .!?…:")[-1:] or match.string[
         : match.start()
     ].rstrip()[-1:] in (".", "!", "?", ":")
-    return frozenset() if begins and len(words) == 1 else frozenset(words)
+    return frozenset() if begins and " " not in match[0] else frozenset(words)
 
 
 COUNTED = "counted"
