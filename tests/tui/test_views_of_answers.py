@@ -29,6 +29,13 @@ def test_answers_carry_a_sign_for_each_architecture_once_they_were_asked() -> No
     ]
 
 
+def test_scores_of_a_run_whose_answers_are_still_being_read_are_an_empty_table() -> None:
+    empty = Matrix(AnswersTable([], [], ["hybrid"]))
+    assert [row.split()[:2] for row in text_of(LinesDocument(scores_lines(empty, None, 80)), 80).splitlines()] == [
+        ["architecture", "right"]
+    ]
+
+
 def test_an_error_is_no_wrong_answer_and_nothing_divided_by_nothing_is_a_dash() -> None:
     table = AnswersTable.until(timeline(), 8)
     hybrid, rag, full = (tally(Matrix(table), table.questions, who) for who in table.systems)

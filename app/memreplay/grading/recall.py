@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from itertools import islice, pairwise
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Final
 
 from memory_backends.text import folded
@@ -157,7 +157,7 @@ def score_recall(question: Question, text: str) -> Score:
             "exact_match": exact,
             "entity_recall": sum(ok for ok, _ in entities) / len(entities) if entities else None,
             "f1": token_f1(question.expected, answer),
-            "uncertain": _says_much_else(question, answer),
+            "uncertain": _is_uncertain(question, answer, decided_by),
         }
     )
 
@@ -166,15 +166,24 @@ _MOST_OTHER_WORDS: Final = 2
 """In a reply that can be graded by its form. Whoever says more may say anything of the answer."""
 
 
-def _says_much_else(question: Question, answer: str) -> bool:
-    """Whether a reply has more words that are neither of the question nor of the answer than a rule can weigh."""
-    known = [*tokens_of(question.text), *tokens_of(" ; ".join((question.expected, *question.supersedes)))]
-    others = (
-        token
-        for _, token in content_of(tokens_of(answer))
-        if not any(same_token(one, token) or (one.kind == "word" and is_form_of(one, token)) for one in known)
+def _is_uncertain(question: Question, answer: str, decided_by: DecidedBy) -> bool:
+    """Whether a reply has more words that are neither of the question nor of the answer than a rule can weigh.
+
+    A reply without a word of the answer is certain not to match: most such replies say something else altogether.
+    """
+    asked = tokens_of(question.text)
+    wanted = tokens_of(" ; ".join((question.expected, *question.expected_entities, *question.supersedes)))
+    said = [token for _, token in content_of(tokens_of(answer))]
+    others = [token for token in said if not _is_among(token, [*asked, *wanted])]
+    if len(others) <= _MOST_OTHER_WORDS:
+        return False
+    return decided_by != "no_match" or any(
+        _is_among(token, wanted) and not _is_among(token, asked) for token in said
     )
-    return len(list(islice(others, _MOST_OTHER_WORDS + 1))) > _MOST_OTHER_WORDS
+
+
+def _is_among(token: Token, known: Iterable[Token]) -> bool:
+    return any(same_token(one, token) or (one.kind == "word" and is_form_of(one, token)) for one in known)
 
 
 def _decision(

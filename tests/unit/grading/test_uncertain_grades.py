@@ -19,11 +19,16 @@ def test_a_grade_is_certain_where_a_reply_says_little_beside_question_and_answer
     "text",
     [
         "Ida and Bo were invited last summer, while the neighbours travelled this year.",
-        "They had talked about the cousins, whose parents would never have agreed.",
+        "They had talked about cousins, and Ida was there, whose parents would never have agreed.",
     ],
 )
 def test_a_grade_is_uncertain_where_a_reply_says_much_else(text: str) -> None:
     assert score_recall(recall(), text).uncertain
+
+
+def test_a_reply_without_a_word_of_the_answer_is_certain_not_to_match() -> None:
+    score = score_recall(recall(), "They had talked about the cousins, whose parents would never have agreed.")
+    assert (score.decided_by, score.uncertain) == ("no_match", False)
 
 
 def test_a_choice_and_an_error_are_never_uncertain() -> None:
@@ -38,7 +43,7 @@ def test_right_answers_are_bounded_by_what_the_uncertain_ones_can_be() -> None:
             "Ida and Bo",
             "Cy",
             "Ida and Bo were invited last summer, while the neighbours travelled.",
-            "They had talked about cousins, whose parents would never have agreed.",
+            "They had talked about cousins, and Ida was there, whose parents would never have agreed.",
         )
     ]
     uncertain = headline_of(rows).uncertain

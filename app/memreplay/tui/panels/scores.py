@@ -56,7 +56,16 @@ class Tally:
     @property
     def right(self) -> str:
         """``41/60 (9 uncertain: 36 to 45)``."""
-        return f"{self.correct}/{self.graded}" + (f" ({self.uncertain})" if self.uncertain else "")
+        return self._right + (f" ({self.uncertain})" if self.uncertain else "")
+
+    @property
+    def right_in_short(self) -> str:
+        """``41/60 (36–45)``."""
+        return self._right + (f" ({self.uncertain.right[0]}–{self.uncertain.right[1]})" if self.uncertain else "")
+
+    @property
+    def _right(self) -> str:
+        return f"{self.correct}/{self.graded}"
 
     @property
     def accuracy(self) -> float | None:
@@ -171,13 +180,14 @@ def _by_system(matrix: Matrix, width: int) -> list[Line]:
     tallies = [(system, tally(matrix, table.questions, system)) for system in table.systems]
     used = [label for label in LABELS if label not in RIGHT and any(each.stages[label] for _, each in tallies)]
     names = max([len("architecture"), *(cells(table.name_of(system)) for system in table.systems)])
-    rights = max(8, *(len(each.right) for _, each in tallies))
+    right = [each.right if width >= _ROOM_FOR_RECALL else each.right_in_short for _, each in tallies]
+    rights = max([8, *map(len, right)])
     names = min(names, max(12, width - 26 - rights - 6 * len(used)))
     unscored = any(each.unparsed for _, each in tallies) and not used
     # Hits differ in size: what a prompt holds and recall at k are read beside the tokens that they took.
     tokens = "  tokens" if width >= _ROOM_FOR_RECALL else ""
     recall = f"  recall@{table.cutoff}" if width >= _ROOM_FOR_RECALL else ""
-    head = f"   {pad('architecture', names)}   {'right':<{rights - 1}}     acc  evidence{tokens}{recall}"
+    head = f"   {pad('architecture', names)}  {'right':>{rights}}     acc  evidence{tokens}{recall}"
     lines = [
         line(
             Span(head, "dim"),
@@ -186,7 +196,7 @@ def _by_system(matrix: Matrix, width: int) -> list[Line]:
             most=1,
         )
     ]
-    for number, (system, each) in enumerate(tallies, start=1):
+    for number, ((system, each), in_words) in enumerate(zip(tallies, right, strict=True), start=1):
         stages = [
             Span(f"  {each.stages[label] or '·':>4}", "bad" if each.stages[label] else "dim") for label in used
         ]
@@ -198,7 +208,7 @@ def _by_system(matrix: Matrix, width: int) -> list[Line]:
             line(
                 Span(f"{number:>2} ", "dim"),
                 Span(pad(table.name_of(system), names), "strong"),
-                Span(f"  {each.right:>{rights}}"),
+                Span(f"  {in_words:>{rights}}"),
                 Span(f"  {percent(each.accuracy):>6}", "value"),
                 Span(f"  {percent(each.evidence_in_prompt):>8}"),
                 Span(f"{_rounded(each.context_tokens):>{len(tokens)}}" if tokens else ""),
