@@ -34,7 +34,8 @@ _NEGATIVE_QUESTION: Final = re.compile(
     r"|forbade|ban|banned|quit|stop|stopped|skip|miss|missed|fail|failed|reject|rejected|decline|declined"
     r"|le(?:ave|ft) out|omit\w*|exclud\w*|missing|remov\w*|lack\w*|stay away|instead|rule out|ruled|nt|prohib\w+"
     r"|evita\w*|alergi\w+|nunca|jamas|sin|odia\w*|dej\w+ de|rechaz\w+|instruct\w*|told|tell|ask|asked|pid\w+"
-    r"|dijo)\b"
+    r"|dijo|cancel\w*|clos\w*|scrap\w*|sell\w*|sold|g[eo]t rid|g[ai]ve (?:away|up)|thr[eo]w\w* away|vend\w+"
+    r"|abandon\w*|drop\w*|discard\w*|dismiss\w*|turn\w* down|descart\w+)\b"
 )
 _DENIES_WHAT_FOLLOWS: Final = re.compile(
     r"\b(?:rather than|instead of|other than|en vez de|en lugar de|no longer|ya no)\b[^,]*$|\b(?:except|excepto"
@@ -62,10 +63,6 @@ _TURNED_DOWN: Final = re.compile(
 )
 _THROWN_OUT: Final = re.compile(r" (?:out|away|off|overboard|over)\b")
 _THREW: Final = re.compile(r"\b(?:threw|thrown?|chucked|cast|tossed|put|passed)(?: \w+)?\s\Z")
-_ASKS_WHAT_FAILED: Final = re.compile(
-    r"\b(?:cancel\w*|clos\w*|scrap\w*|stop\w*|sell\w*|sold|g[eo]t rid|g[ai]ve away|thr[eo]w\w* away|vend\w+"
-    r"|g[ai]ve up|abandon\w*|drop\w*|discard\w*|dismiss\w*|turn\w* down|descart\w+)\b"
-)
 _ASKS_WHAT_TO_AVOID: Final = re.compile(
     r"\b(?:avoid\w*|skip\w*|stay away|leave out|forbid\w*|forbidden|ban|banned|not allowed|unavailable|evita\w*"
     r"|prohib\w+)\b"
@@ -83,17 +80,17 @@ def is_denied(match: Match, given: Sequence[Token], reply: str, answer: str, que
         return True
     plain = folded(reply)
     start, end = given[match.first].start, given[match.last].end
-    asks_what_failed = _NEGATIVE_QUESTION.search(folded(question)) or _ASKS_WHAT_FAILED.search(folded(question))
+    asks_what_failed = _NEGATIVE_QUESTION.search(folded(question)) is not None
     if _ALL_BUT.search(plain, max(0, start - 40), start) or re.match(
         r"[^.?!\n]{0,20}\?\W*no(?:t|pe)?\b", plain[end : end + 40]
     ):
         return True
-    if _NEGATIVE_QUESTION.search(folded(question)) and _IS_FINE.match(plain, end):
+    if asks_what_failed and _IS_FINE.match(plain, end):
         return True
     before = _clause_before(match.first, given)
-    if _TURNED_DOWN.search(plain[max(0, start - 60) : start]) and not asks_what_failed:
-        return True
-    if _THREW.search(plain[max(0, start - 40) : start]) and _THROWN_OUT.match(plain, end) and not asks_what_failed:
+    said = plain[max(0, start - 60) : start]
+    is_gone = _TURNED_DOWN.search(said) or (_THREW.search(said) and _THROWN_OUT.match(plain, end))
+    if is_gone and not asks_what_failed:
         return True
     words = [token.text for token in before]
     joined = " ".join(words)
@@ -110,7 +107,7 @@ def is_denied(match: Match, given: Sequence[Token], reply: str, answer: str, que
         return bool(denied) and not asks_what_failed
     if near and near[-1] in _PLAIN_DENIALS and words[-1] != "no":
         return not _ASKS_WHAT_TO_AVOID.search(folded(question))
-    return not _NEGATIVE_QUESTION.search(folded(question))
+    return not asks_what_failed
 
 
 def _denies_a_part(matched: Sequence[Token]) -> bool:
@@ -151,9 +148,9 @@ _THEN_ELSE: Final = re.compile(
 _BUT_BEFORE: Final = re.compile(r"\b(?:although|though|but|whereas|having|aunque|pero)\b")
 _ASKS_WHAT_WAS_CONSIDERED: Final = re.compile(
     r"\b(?:th(?:ink|ought)\w*|suggest\w*|propos\w*|offer\w*|quot\w*|consider\w*|look\w* (?:at|into|for)"
-    r"|want\w*|wish\w*|hop(?:e|ed|ing)|dream\w*|plan\w*"
-    r"|intend\w*|idea|goal|aim|ambition|prefer\w*|expect\w*|like|first|original\w*|before|alternativ\w*|almost|nearly"
-    r"|interest\w*|pursu\w*|future|next|hope\w*|think\w*|career|pens\w*|quier\w*|queri\w*|sue[n]\w*|plane\w*|prefier\w*|casi|antes)\b"
+    r"|want\w*|wish\w*|hop(?:e|ing)\w*|dream\w*|plan\w*|intend\w*|idea|goal|aim|ambition|prefer\w*|expect\w*|like"
+    r"|first|original\w*|before|alternativ\w*|almost|nearly|interest\w*|pursu\w*|future|next|career|pens\w*|qu[ie]er\w*"
+    r"|suen\w*|prefier\w*|casi|antes)\b"
 )
 _CONDITION: Final = re.compile(r"\b(?:if|unless|si|a menos que|salvo que)\b")
 _WOULD: Final = re.compile(r"\b(?:would|could|podria\w*|[a-z]{3,}ria[ns]?)\b")
@@ -164,11 +161,10 @@ def is_passed_over(match: Match, given: Sequence[Token], reply: str, question: s
     """Whether the reply names the matched words without giving them as its answer."""
     plain, asked = folded(reply), folded(question)
     start, end = given[match.first].start, given[match.last].end
-    return (
-        (_was_only_considered(plain, start, end) and not _ASKS_WHAT_WAS_CONSIDERED.search(asked))
-        or (_is_supposed(plain, start, end) and not (_WOULD.search(asked) or _CONDITION.search(asked)))
-        or bool(_ASKED_WHETHER.search(plain[:start]) and not _ASKS_WHAT_WAS_ASKED.search(asked))
-    )
+    is_asked = _ASKS_WHAT_WAS_CONSIDERED.search(asked) or _WOULD.search(asked) or _CONDITION.search(asked)
+    if not is_asked and (_was_only_considered(plain, start, end) or _is_supposed(plain, start, end)):
+        return True
+    return bool(_ASKED_WHETHER.search(plain, 0, start)) and not _ASKS_WHAT_WAS_ASKED.search(asked)
 
 
 def _was_only_considered(plain: str, start: int, end: int) -> bool:
@@ -181,13 +177,9 @@ def _was_only_considered(plain: str, start: int, end: int) -> bool:
 
 
 def _is_supposed(plain: str, start: int, end: int) -> bool:
-    """The answer stands in a conditional sentence, and another sentence answers."""
-    breaks = [found.end() for found in _SENTENCE_END.finditer(plain, 0, start)]
-    begin = breaks[-1] if breaks else 0
-    close = _SENTENCE_END.search(plain, end)
-    sentence = plain[begin : close.start() if close else len(plain)]
-    has_more = bool(re.search(r"\w", plain[:begin]) or (close and re.search(r"\w", plain[close.end() :])))
-    return has_more and bool(_WOULD.search(sentence) and _CONDITION.search(sentence))
+    """The answer stands in a conditional sentence."""
+    sentence = _SENTENCE_END.split(plain[:start])[-1] + "|" + _SENTENCE_END.split(plain[end:], maxsplit=1)[0]
+    return bool(_WOULD.search(sentence) and _CONDITION.search(sentence))
 
 
 _ASKED_WHETHER: Final = re.compile(
@@ -219,23 +211,12 @@ _SHORT_YES: Final = re.compile(
     r"(?:he|she|it|they|you|we|i|that|those|these|there|[a-z]+) (?:is|are|was|were|do|does|did|has|have|had|can"
     r"|could|will|would|should)\W*\Z"
 )
-_YES_OR_NO: Final = re.compile(
-    r"\W*(?:[^?]*, )?(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|am|might|may"
-    r"|must)(?:nt)? "
-)
-_SPANISH_QUESTION: Final = re.compile(
-    r"\W*(?:que|cual|cuales|quien|quienes|donde|cuando|como|cuant\w+|por que|a que|en que|de que|con quien)\b"
-)
 _PRONOUNS: Final = frozenset("it that them there lo la los las alli".split())
-_OR: Final = re.compile(r"\bor (?!not\b)|\bo\b (?!no\b)")
 
 
-def expected_polarity(expected: str, question: str) -> tuple[Polarity | None, bool]:
+def expected_polarity(expected: str) -> tuple[Polarity | None, bool]:
     """What the expected answer of a yes-or-no question says, and whether it says nothing else."""
-    asked = folded(question)
-    is_spanish = "¿" in question and not _SPANISH_QUESTION.match(asked)
-    found = _EXPECTED.match(folded(expected))
-    if found is None or not (_YES_OR_NO.match(asked) or is_spanish) or _OR.search(asked):
+    if (found := _EXPECTED.match(folded(expected))) is None:
         return None, False
     return ("no" if found["says"] == "no" else "yes"), not re.search(r"\w", folded(expected)[found.end() :])
 
@@ -243,11 +224,10 @@ def expected_polarity(expected: str, question: str) -> tuple[Polarity | None, bo
 def polarity_of(reply: str, question: str) -> Polarity | None:
     """What a reply to a yes-or-no question says; None where its form does not show it."""
     plain = folded(reply)
-    corrections = list(CORRECTS_ITSELF.finditer(plain))
-    if corrections and re.search(r"\w", plain[corrections[-1].end() :]):
-        plain = plain[corrections[-1].end() :]
+    for correction in [*CORRECTS_ITSELF.finditer(plain)][-1:]:
+        plain = plain[correction.end() :]
     first = next((part for part in re.split(r"(?<=[.!?;])\s|\n", plain) if re.search(r"\w", part)), "")
-    said = first[lead.end() :] if (lead := _LEAD_IN.match(first)) else first
+    said = _LEAD_IN.sub("", first, count=1)
     if _NO.match(said) or _NO_LONGER.match(said):
         return "no"
     if _YES.match(said):

@@ -189,7 +189,7 @@ def _is_among(token: Token, known: Iterable[Token]) -> bool:
 def _decision(
     question: Question, answer: str, exact: bool, entities: Sequence[tuple[bool, Rejection | None]]
 ) -> tuple[bool, DecidedBy]:
-    wanted, says_only = expected_polarity(question.expected, question.text)
+    wanted, says_only = expected_polarity(question.expected)
     said = polarity_of(answer, question.text) if wanted else None
     if wanted and said and said != wanted:
         return False, "no_match"

@@ -31,17 +31,16 @@ _ONCE: Final = re.compile(
 _REPLACED: Final = re.compile(
     r"(?:, which)?[^.;,\n]{0,30}\b(?:replaced (?:by|with)|superseded by|(?:changed|updated|corrected|amended) to"
     r"|(?:reemplazad|sustituid|cambiad)[oa] por)\b"
+    r"|[^.\n]{0,60}\b(?:but|then|later|pero|luego|despues)\b[^.;\n]{0,20}\b(?:changed|switched|moved|corrected|updated"
+    r"|amended|revised|pushed|cambi\w+|correg\w+|corrig\w+) (?:it|that|this|them) (?:to|for|a|por)\b"
 )
 _WAS: Final = re.compile(
     r"\b(?:was|were|had been|lived|worked|played|owned|studied|rented|stayed|cost|era|eran|fue|vivia|tenia|estaba"
     r"|trabajaba|jugaba|tocaba|costaba|estudiaba)\b"
 )
-_THEN_REPLACED: Final = re.compile(
-    r"[^.\n]{0,60}\b(?:but|then|later|pero|luego|despues)\b[^.;\n]{0,20}\b(?:changed|switched|moved|corrected|updated"
-    r"|amended|revised|pushed|cambi\w+|correg\w+|corrig\w+) (?:it|that|this|them) (?:to|for|a|por)\b"
-)
 _ASKS_ABOUT_THE_PAST: Final = re.compile(
     r"\b(?:before|previous\w*|former\w*|original\w*|initial\w*|first|used to|old|earlier|until|once|prior|antes"
+    r"|(?:replac|supersed|succe|chang|swap|switch|sell|sold|took over|reemplaz|sustitu|cambi)\w*"
     r"|(?:in|en) (?:19|20)\d\d|back then|at the time|anterior\w*|primer\w*|inicial\w*|antigu\w*)\b"
 )
 CORRECTS_ITSELF: Final = re.compile(
@@ -55,7 +54,9 @@ CORRECTS_ITSELF: Final = re.compile(
 )
 _REPLACES: Final = re.compile(
     r"\b(?:replac\w+|t(?:ook|akes|aking|aken) over (?:\w+ ){0,3}?from|succeed\w+|reemplazo a|sustituyo a"
-    r"|stepp\w+ in for)(?: \w+){0,2}\s*\Z"
+    r"|stepp\w+ in for|(?:up|down) from)(?: \w+){0,2}\s*\Z"
+    r"|[(\[]\W*(?:it )?(?:was|were|previously|formerly|originally|before|earlier|old|ex|instead of|not|up from"
+    r"|down from|from|antes|era)\b[^()\[\]]*\Z"
 )
 _SWAPPED: Final = re.compile(
     r"\b(?:swapp|exchang|trad|replac|ditch|dropp|switch|sold|abandon|cambi|sustitu|reemplaz)\w*(?: \w+){0,2}\s*\Z"
@@ -66,14 +67,6 @@ _LEFT: Final = re.compile(
 )
 _SO_NOW: Final = re.compile(r"\b(?:so|now|these days|since then|ahora)\b")
 _WHEN: Final = re.compile(r"\b(?:when|after|because|since|once|cuando)(?: \w+){0,2}\s*\Z")
-_IN_BRACKETS: Final = re.compile(
-    r"[(\[]\W*(?:it )?(?:was|were|previously|formerly|originally|before|earlier|old|ex|instead of|not|up from"
-    r"|down from|from|antes|era)\b[^()\[\]]*\Z"
-)
-_UP_FROM: Final = re.compile(r"\b(?:up|down) from(?: \w+){0,2}\W*\Z")
-_ASKS_WHAT_WAS_REPLACED: Final = re.compile(
-    r"\b(?:replac|supersed|succe|chang|swap|switch|sell|sold|from|take over|took over|reemplaz|sustitu|cambi)\w*"
-)
 _BEFORE_AFTERWARDS: Final = re.compile(r"[^.;,\n]{0,30}\b(?:before|until|originally|at first|antes|hasta)\b")
 CHANGES: Final = re.compile(
     r"\b(?:chang|mov|switch|updat|upgrad|downgrad|correct|rais|increas|reduc|lower|went|gone|goes|rose|ris|dropp|fell"
@@ -81,23 +74,20 @@ CHANGES: Final = re.compile(
     r"|migrat|promot|adjust|revis|amend|cambi|paso|pasa|mud|traslad|aplaz|adelant|retras|subi|baj"
     r")\w*(?:[^.;\n]|\.(?=\d)){0,60}$"
 )
-_SHORT: Final = 300
 _NEAR: Final = 80
-"""Characters. In a longer text than ``_SHORT``, only what stands so near the answer speaks of it."""
+"""Characters. Only what stands so near the answer speaks of it."""
 
 
 def around(match: Match, given: Sequence[Token], plain: str) -> tuple[str, str]:
     """What stands before and after an answer and may speak of it."""
     start, end = given[match.first].start, given[match.last].end
-    near = len(plain) if len(plain) <= _SHORT else _NEAR
-    return plain[max(0, start - near) : start], plain[end : end + near]
+    return plain[max(0, start - _NEAR) : start], plain[end : end + _NEAR]
 
 
 _WITHIN: Final = r"(?:[^.;\n]|\.(?=\d))"
 """Any character of a clause; a decimal point ends none."""
 _FROM: Final = re.compile(rf"\b(?:from|de|del)\b{_WITHIN}{{0,60}}$")
 _TO: Final = re.compile(rf"{_WITHIN}{{0,20}}?\b(?:to|a|al)\b")
-_TO_BEFORE: Final = re.compile(rf"\bto\b{_WITHIN}{{0,30}}\bfrom(?: \w+){{0,2}}\s*$")
 
 
 def is_superseded(match: Match, given: Sequence[Token], reply: str, question: str) -> bool:
@@ -106,12 +96,7 @@ def is_superseded(match: Match, given: Sequence[Token], reply: str, question: st
     start, end = given[match.first].start, given[match.last].end
     before = plain[max(0, start - 200) : start]
     changed = _FROM.search(before[-80:])
-    if (
-        changed
-        and not _TO.search(changed[0])
-        and CHANGES.search(before)
-        and (_TO.match(plain, end) or _TO_BEFORE.search(before))
-    ):
+    if changed and not _TO.search(changed[0]) and CHANGES.search(before) and _TO.match(plain, end):
         return True
     after = around(match, given, plain)[1]
     if (took_back := CORRECTS_ITSELF.search(after)) and re.search(r"\w", after[took_back.end() :]):
@@ -119,23 +104,18 @@ def is_superseded(match: Match, given: Sequence[Token], reply: str, question: st
     asked = folded(question)
     if _ASKS_ABOUT_THE_PAST.search(asked):
         return False
-    if not _ASKS_WHAT_WAS_REPLACED.search(asked) and (
+    if (
         _REPLACED.match(plain, end)
         or _REPLACES.search(before)
         or (_SWAPPED.search(before) and _SWAPPED_FOR.match(plain, end))
         or (_LEFT.match(plain, end) and (_WHEN.search(before) or _SO_NOW.search(plain, end)))
     ):
         return True
-    if _UP_FROM.search(before) or _IN_BRACKETS.search(before):
-        return True
     clause = plain[_last_break(plain, start) : start]
-    if _NOW.search(clause) or _CHANGED.search(clause):
-        return False
     once = _ONCE.search(clause) or _BEFORE_AFTERWARDS.match(plain, end)
     rest = plain[: start - len(clause)] + " | " + plain[end:]
     return bool(
         (once and (_NOW.search(rest) or _CHANGED.search(rest) or _is_revised(match, given, plain[end:])))
-        or _THEN_REPLACED.match(plain, end)
         or (_WAS.search(clause) and _NOW.search(rest))
     )
 
@@ -145,14 +125,14 @@ def _is_revised(match: Match, given: Sequence[Token], after: str) -> bool:
     " now 4"."""
     one = given[match.first]
     if one.kind == "word":
-        return re.match(r"[^.;\n]{0,20}\b(?:but|pero)\b(?! (?:only|solo|just))", after) is not None
+        return _BUT.match(after) is not None
     alike = [
         token for token in given if (token.kind, token.extra) == (one.kind, one.extra) and token.value != one.value
     ]
     return any(token.start < one.start or _BUT.match(after) for token in alike)
 
 
-_BUT: Final = re.compile(r"[^.;\n]{0,20}\b(?:but|then|later|pero|luego|despues)\b")
+_BUT: Final = re.compile(r"[^.;\n]{0,20}\b(?:but|then|later|pero|luego|despues)\b(?! (?:only|solo|just))")
 _ANSWERS: Final = re.compile(
     r"\b(?:(?:the|my|final|correct|right) answer(?: is| would be|:)|answer:|(?:la )?respuesta(?: final)?(?: es|:))"
     r"(?! (?:given|found|stated|in|from|based|clear|correct|right)\b)"
