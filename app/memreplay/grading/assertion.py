@@ -6,15 +6,17 @@ Everything works on the form of the reply, in English and Spanish. Nothing here 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final, Literal
 
+from memreplay.grading.clauses import NAME
 from memreplay.grading.denial import is_denied, is_passed_over
-from memreplay.grading.equivalence import Match, enumeration, matches, spelled_out
+from memreplay.grading.equivalence import Match, enumeration, matches, quantity_in, spelled_out
 from memreplay.grading.lexing import Token, folded
 from memreplay.grading.subjects import is_said_of_another
 from memreplay.grading.superseding import CHANGES, CORRECTS_ITSELF, around, is_overruled, is_superseded
-from memreplay.grading.tokens import same_token, tokens_of
+from memreplay.grading.tokens import content_of, same_token, tokens_of
 from memreplay.grading.vocabulary import STOP_WORDS
 
 Rejection = Literal["denied", "hedged", "superseded", "candidates"]
@@ -39,6 +41,7 @@ def asserted(answer: str, reply: str, question: str = "", among: int = 1) -> tup
     """
     reply = spelled_out(answer, reply)
     found = [match for match in matches(answer, reply) if not _counts_others(match, answer, reply, question)]
+    found = found or list(_as_quantity(answer, reply, question))
     if not found:
         items = enumeration(answer)
         if len(items) < 2:
@@ -53,6 +56,14 @@ def asserted(answer: str, reply: str, question: str = "", among: int = 1) -> tup
         # A value that is given once and taken back elsewhere ("14, no wait, 15") is not the answer.
         return ("hedged" not in reasons, None if "hedged" not in reasons else "hedged")
     return False, reasons[0]
+
+
+def _as_quantity(answer: str, reply: str, question: str) -> Iterator[Match]:
+    """The number of "14 people", where the reply counts what the question asks for: "14 guests"."""
+    number, asked = quantity_in(answer), tokens_of(question)
+    for (index, token), (_, noun) in pairwise(content_of(tokens_of(reply))):
+        if number and same_token(number, token) and any(same_token(noun, one) for one in asked):
+            yield Match(index, index)
 
 
 def _counts_others(match: Match, answer: str, reply: str, question: str) -> bool:
@@ -116,7 +127,10 @@ def _is_alternative(match: Match, given: Sequence[Token], reply: str, answer: st
         if token.text in ("or", "o", "u", "/") and place <= 2:
             follower = after[place + 1].text if place + 1 < len(after) else ""
             is_same = follower in _NO_ALTERNATIVE | _PRONOUNS or _SAYS_IT_OTHERWISE.search(plain, token.end)
-            return bool(follower) and not is_same
+            # "24 kg, or roughly 53 lb" is one amount.
+            number = next((one for one in after[place + 1 :] if one.kind == "number"), None)
+            is_converted = number is not None and "" not in (number.extra, given[match.first].extra)
+            return bool(follower) and not is_same and not is_converted
         if token.kind == "word" if place else token.text not in (",", ")"):
             break
     if _leads_to_or(match.last + 1, given) or _ASKS_BACK.match(plain, given[match.last].end):
@@ -186,8 +200,10 @@ def _is_candidate(match: Match, given: Sequence[Token], reply: str, answer: str,
         return True
     listed = [token for token in _without_list_numbers(given) if not offers or token.start >= offers.end()]
     segments: list[list[Token]] = [[]]
+    in_lines = False
     for token in listed:
         if (token.kind == "mark" and token.text in ",\n;") or token.text in ("and", "y", "or", "o"):
+            in_lines = in_lines or (token.text != "," and bool(segments[-1]))
             segments.append([])
         elif token.kind != "mark":
             segments[-1].append(token)
@@ -198,7 +214,9 @@ def _is_candidate(match: Match, given: Sequence[Token], reply: str, answer: str,
     is_tail = bool(mine) and re.fullmatch(r"\w+-", plain[mine[0].start : first.start]) is not None
     if not mine or (mine[0].start != first.start and not is_tail) or mine[-1].end != last.end:
         return False
-    return all(segment[0].kind == mine[0].kind for segment in filled)
+    is_place_name = mine is filled[0] and len(filled) == 3 and not offers and not in_lines
+    is_place_name = is_place_name and all(part[0].text in map(folded, NAME.findall(reply)) for part in filled[1:])
+    return not is_place_name and all(segment[0].kind == mine[0].kind for segment in filled)
 
 
 def _without_list_numbers(given: Sequence[Token]) -> list[Token]:

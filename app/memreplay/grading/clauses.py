@@ -180,6 +180,11 @@ def another_clause_answers(match: Match, given: Sequence[Token], reply: str, ask
         if _NOW.search(_joined(clause)) or CORRECTS_ITSELF.search(folded(reply)):
             continue
         is_other_act = re.fullmatch(rf"\w+ed|{'|'.join(IRREGULAR_PASTS)}", clause[0].text) is not None
+        is_led = (
+            joints is _CONTRAST
+            or is_other_act
+            or any(token.text in names and token.start < matched[0].start for token in own)
+        )
         for other, there in zip(clauses, taken, strict=True):
             if _ASIDE.search(_joined(other)) or other[0].text in _POINTS_BACK:
                 continue
@@ -190,8 +195,8 @@ def another_clause_answers(match: Match, given: Sequence[Token], reply: str, ask
                 (joints is _CONTRAST or is_other_act) and asked.verb is not None and asked.verb.text in about
             )
             if asked.asks_who and own:
-                is_answer = is_answer or any(token.text in names for token in other)
-            if here < there and matched[0].kind == "word" and is_answer:
+                is_led, is_answer = True, is_answer or any(token.text in names for token in other)
+            if here < there and matched[0].kind == "word" and is_led and is_answer:
                 return True
             if asked.about_me and _says_it_of_you(other, clause) and not OF_YOU.search(_joined(clause)):
                 return True

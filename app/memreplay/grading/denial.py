@@ -177,9 +177,12 @@ def _was_only_considered(plain: str, start: int, end: int) -> bool:
 
 
 def _is_supposed(plain: str, start: int, end: int) -> bool:
-    """The answer stands in a conditional sentence."""
-    sentence = _SENTENCE_END.split(plain[:start])[-1] + "|" + _SENTENCE_END.split(plain[end:], maxsplit=1)[0]
-    return bool(_WOULD.search(sentence) and _CONDITION.search(sentence))
+    """The answer stands in a conditional sentence, and another sentence answers."""
+    *earlier, before = _SENTENCE_END.split(plain[:start])
+    after, *later = _SENTENCE_END.split(plain[end:])
+    has_more = re.search(r"\w", "".join(earlier + later)) is not None
+    sentence = f"{before}|{after}"
+    return has_more and bool(_WOULD.search(sentence) and _CONDITION.search(sentence))
 
 
 _ASKED_WHETHER: Final = re.compile(

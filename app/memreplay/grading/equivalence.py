@@ -145,6 +145,13 @@ def _covered(wanted: Sequence[Token], window: Sequence[tuple[int, Token]], ends:
     return 0
 
 
+def quantity_in(answer: str) -> Token | None:
+    """The number of an answer such as "14 people" or "nine days"; None for any other answer."""
+    wanted = [token for _, token in content_of(tokens_of(answer))]
+    numbers = [token for token in wanted if token.kind == "number"]
+    return numbers[0] if len(numbers) == 1 and 1 < len(wanted) <= 3 else None
+
+
 @lru_cache(maxsize=16384)
 def _keys(text: str) -> Mapping[object, Sequence[int]]:
     """What the tokens of a text can be equal to, each with the indexes of these tokens."""

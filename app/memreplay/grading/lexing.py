@@ -17,6 +17,7 @@ import Stemmer
 
 from memreplay.grading.vocabulary import CURRENCIES, SAME_WORDS, UNITS
 
+_Kind = Literal["word", "number", "date", "time", "mark", "unit"]
 Date = tuple[int | None, int | tuple[int, int] | None, int | None]
 """Year, month, day; None where it is not said. "7/5" is a month of (7, 5): either may be the day."""
 
@@ -28,7 +29,7 @@ class Token(NamedTuple):
     clause), or ``unit``. ``extra`` is a number's currency or unit, where one is written.
     """
 
-    kind: Literal["word", "number", "date", "time", "mark", "unit"]
+    kind: _Kind
     value: object
     text: str
     start: int
@@ -75,14 +76,10 @@ _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
 @lru_cache(maxsize=16384)
 def folded(text: str) -> str:
     """Lower case, without accents and apostrophes; typographic signs in their plain form."""
-    plain = text if text.isascii() else _NOT_ASCII.sub(_plain, text)
+    plain = text if text.isascii() else _NOT_ASCII.sub(lambda run: _without_accents(run[0]), text)
     if "'" in plain:
         plain = _SHORT_YEAR.sub(lambda year: ("19" if year[1] > "30" else "20") + year[1], plain)
     return _SHORTENED.sub("", re.sub(r"'s\b", "", plain.casefold()).replace("'", ""))
-
-
-def _plain(run: re.Match[str]) -> str:
-    return _without_accents(run[0])
 
 
 @lru_cache(maxsize=4096)
@@ -159,35 +156,12 @@ def lexed(plain: str) -> list[Token]:
     """The tokens of a folded text, each as it is written."""
     found: list[Token] = []
     for match in _LEXER.finditer(plain):
-        kind = match.lastgroup
-        assert kind is not None
-        written, at = match[kind], match.span(kind)
-        if kind == "letters":
-            found.append(Token("word", stems_of(written), written, *at))
-        elif kind == "v" or (written == "/" and not _parts_alternatives(plain, at[0])):
+        group = str(match.lastgroup)
+        written, at = match[group], match.span(group)
+        if group == "v" or (written == "/" and not _parts_alternatives(plain, at[0])):
             continue
-        elif kind == "iso":
-            year, month, day = map(int, re.split(r"[-/.]", written))
-            found.append(Token("date", (year, month, day), written, *at))
-        elif kind == "slashed":
-            found.append(Token("date", _slashed(written), written, *at))
-        elif kind == "clock":
-            found.append(Token("time", _time(written), written, *at))
-        elif kind == "phone":
-            digits = re.sub(r"\D", "", written)
-            found.append(Token("word", (digits, digits), written, *at))
-        elif kind == "number":
-            found.append(Token("number", _number(written), written, *at))
-        elif kind == "ordinal":
-            found.append(Token("number", float(re.sub(r"\D", "", written)), written, *at))
-        elif kind == "sign":
-            found.append(Token("unit", CURRENCIES.get(written) or UNITS.get(written, written), written, *at))
-        elif kind in ("version", "flag"):
-            found.append(Token("word", (written, written), written, *at))
-        elif kind == "mark":
-            found.append(Token("mark", written, written, *at))
-        else:
-            found.append(Token("word", stems_of(written), written, *at))
+        kind, read = _READ[group]
+        found.append(Token(kind, read(written), written, *at))
     return found
 
 
@@ -223,6 +197,23 @@ def _time(written: str) -> tuple[int, int]:
     if meridiem and hour <= 12:
         hour = hour % 12 + (12 if meridiem[1] == "p" else 0)
     return hour, minute
+
+
+_READ: Final[Mapping[str, tuple[_Kind, Callable[[str], object]]]] = {
+    "letters": ("word", stems_of),
+    "word": ("word", stems_of),
+    "flag": ("word", lambda written: (written, written)),
+    "version": ("word", lambda written: (written, written)),
+    "phone": ("word", lambda written: (re.sub(r"\D", "", written),) * 2),
+    "iso": ("date", lambda written: tuple(map(int, re.split(r"[-/.]", written)))),
+    "slashed": ("date", _slashed),
+    "clock": ("time", _time),
+    "number": ("number", _number),
+    "ordinal": ("number", lambda written: float(re.sub(r"\D", "", written))),
+    "sign": ("unit", lambda written: CURRENCIES.get(written) or UNITS.get(written, written)),
+    "mark": ("mark", str),
+}
+"""Group of ``_LEXER`` → the kind of token, and what reads its value."""
 
 
 def rewritten(found: list[Token], read: Callable[[Sequence[Token], int], tuple[list[Token], int]]) -> list[Token]:

@@ -89,6 +89,8 @@ _WITHIN: Final = r"(?:[^.;\n]|\.(?=\d))"
 _FROM: Final = re.compile(rf"\b(?:from|de|del)\b{_WITHIN}{{0,60}}$")
 _TO: Final = re.compile(rf"{_WITHIN}{{0,20}}?\b(?:to|a|al)\b")
 
+_TO_BEFORE: Final = re.compile(rf"\bto\b{_WITHIN}{{0,30}}\bfrom(?: \w+){{0,2}}\s*$")
+
 
 def is_superseded(match: Match, given: Sequence[Token], reply: str, question: str) -> bool:
     """The reply contrasts then and now, and the answer stands on the side of then."""
@@ -96,7 +98,8 @@ def is_superseded(match: Match, given: Sequence[Token], reply: str, question: st
     start, end = given[match.first].start, given[match.last].end
     before = plain[max(0, start - 200) : start]
     changed = _FROM.search(before[-80:])
-    if changed and not _TO.search(changed[0]) and CHANGES.search(before) and _TO.match(plain, end):
+    is_first = _TO.match(plain, end) or _TO_BEFORE.search(before)
+    if changed and not _TO.search(changed[0]) and CHANGES.search(before) and is_first:
         return True
     after = around(match, given, plain)[1]
     if (took_back := CORRECTS_ITSELF.search(after)) and re.search(r"\w", after[took_back.end() :]):
