@@ -12,7 +12,7 @@ from memreplay.grading.equivalence import Match
 from memreplay.grading.lexing import Token, folded, stems_of
 from memreplay.grading.superseding import CORRECTS_ITSELF
 from memreplay.grading.tokens import AT, content_of, same_token, tokens_of
-from memreplay.grading.vocabulary import IRREGULAR_PASTS, STOP_WORDS
+from memreplay.grading.vocabulary import IRREGULAR_PASTS, STOP_WORDS, SUBUNITS
 
 NAME: Final = re.compile(r"(?<![\w'’])[^\W\d_a-zà-ÿ][^\W\d_]+")
 _SENTENCE_START: Final = re.compile(r"(?:\A|[.!?:\n]\s*)[\W_]*\Z")
@@ -232,6 +232,7 @@ def _has_other_value(one: Token, clause: Sequence[Token]) -> bool:
         and (
             (token.kind == one.kind and (one.kind != "number" or one.extra in ("", token.extra)))
             or (token.extra == AT and one.kind == "time")
+            or bool({(one.extra, token.extra), (token.extra, one.extra)} & SUBUNITS.keys())
         )
         for token in clause
     )
