@@ -238,6 +238,25 @@ def _has_other_value(one: Token, clause: Sequence[Token]) -> bool:
     )
 
 
+def is_remark(match: Match, given: Sequence[Token], asked: Asked) -> bool:
+    """The reply answered with another figure, and says something of this one: "300; the 450 was only a wish"."""
+    matched = given[match.first]
+    before: list[Token] = []
+    for clause in clauses_of(given, _CONTRAST):
+        if matched in clause:
+            head = [token for token in clause if token.start < matched.start and token.text not in _ARTICLES]
+            remark = [token for token in clause if token.start > given[match.last].start]
+            if before[:1] and before[0].text in ("not", "no"):
+                return False
+            says_more = not head and bool(remark) and remark[0].kind == "word" and not _NOW.search(_joined(clause))
+            return says_more and not _taken_up([remark], asked)[0] and _has_other_value(matched, before)
+        before = before or [token for token in clause if token.text not in _ARTICLES]
+    return False
+
+
+_ARTICLES: Final = frozenset("the a an el la los las un una".split())
+
+
 def somebody_else_does(match: Match, given: Sequence[Token], reply: str, asked: Asked) -> bool:
     """ "Gary does, with Shanice beside him": the verb of the question has another name for its subject."""
     names = frozenset(map(folded, NAME.findall(reply))) - _THIRD_PERSON - STOP_WORDS

@@ -24,6 +24,7 @@ from memreplay.grading.clauses import (
     base_stems,
     clause_of,
     is_form_of,
+    is_remark,
     somebody_else_does,
     subject_of,
 )
@@ -43,6 +44,7 @@ def is_said_of_another(match: Match, given: Sequence[Token], reply: str, questio
         or _is_other_way_round(match, given, plain, asked)
         or _is_another_side(match, given, asked)
         or (among == 1 and another_clause_answers(match, given, reply, asked))
+        or is_remark(match, given, asked)
         or (among == 1 and somebody_else_does(match, given, reply, asked))
     )
 

@@ -68,3 +68,16 @@ def test_an_answer_is_read_with_other_spaces_signs_and_a_clause_behind(expected:
 def test_a_fraction_is_no_date() -> None:
     question = recall(text="When?", expected="3 April", expected_entities=())
     assert score_recall(question, "3/4 of them").outcome == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("expected", "text", "outcome"),
+    [
+        ("450", "300; the 450 was only a wish", "wrong"),
+        ("300", "300; the 450 was only a wish", "correct"),
+        ("9 June", "9 June; 2 June was the mock", "correct"),
+        ("84", "Not 80; 84 guests are coming", "correct"),
+    ],
+)
+def test_a_remark_on_another_figure_is_no_answer(expected: str, text: str, outcome: str) -> None:
+    assert score_recall(recall(text="Which one?", expected=expected, expected_entities=()), text).outcome == outcome
