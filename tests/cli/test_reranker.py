@@ -70,11 +70,18 @@ def test_hits_come_in_the_order_of_its_scores_and_the_run_names_it(
 def test_each_question_is_paid_once_for_a_memory_and_never_again(run_cli: RunCli, tmp_path: Path) -> None:
     with OpenAIServer(scrambled) as server:
         here = (*RUN, "--reranker", SPEC, "--api-base", server.url)
-        first = run_cli(*here, "--recording", tmp_path / "one.sqlite3", "--output", "-")
+        tables = tmp_path / "one.md"
+        first = run_cli(*here, "--recording", tmp_path / "one.sqlite3", "--output", "-", "--output", tables)
         asked = queries(server)
         second = run_cli(*here, "--repeats", 2, "--recording", tmp_path / "two.sqlite3", "--output", "-")
     assert first.code == second.code == 0, first.err + second.err
     assert set(asked) == {row["question"] for row in rows_of(first.out)}
+    for backend in json.loads(first.out)["backends"].values():
+        assert backend["reading"]["model_calls"] == len(asked) / 2
+        assert backend["reading"]["cost_usd"] == pytest.approx(0.002 * len(asked) / 2)
+        assert not backend["cost_usd"], "the answers' own"
+    assert "cost of reading" in tables.read_text("utf-8")
+    assert all(backend["reading"] is None for backend in json.loads(second.out)["backends"].values())
     assert f"memories called models to read {len(asked)} times, paid {dollars(0.002 * len(asked))}" in first.err
     assert "to read" not in second.err
     # Two memories search for it, and give it texts of their own.

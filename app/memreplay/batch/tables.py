@@ -53,6 +53,7 @@ def _tables(results: Results) -> list[tuple[str, ColumnsByHeading]]:
     tokens_are_known = any(backend.headline.prompt_tokens_per_question is not None for backend in backends)
     # Where anything was written, that its cost is unknown is worth a column of dashes.
     was_written = any(backend.writing is not None for backend in backends)
+    called_to_read = _READING if any(backend.reading is not None for backend in backends) else {}
     tables = [
         ("", _with_any(results, _SCORES)),
         ("What the scores rest on", _with_any(results, _SUPPORT)),
@@ -60,7 +61,7 @@ def _tables(results: Results) -> list[tuple[str, ColumnsByHeading]]:
         ("Recall at equally many hits", _measured(results, recall_at)),
         # The tokens of imported runs are unknown.
         ("Accuracy against tokens", _with_any(results, _AGAINST_TOKENS) if tokens_are_known else {}),
-        ("Writing and reading", _WORK if was_written else _with_any(results, _WORK)),
+        ("Writing and reading", {**(_WORK if was_written else _with_any(results, _WORK)), **called_to_read}),
         ("Abstention", _with_any(results, _ABSTENTION) if _is_about_abstention(results) else {}),
         ("Judge and grader", _with_any(results, JUDGING)),
         ("LoCoMo's own F1", _with_any(results, LOCOMO)),
@@ -350,6 +351,17 @@ _WORK: Final[ColumnsByHeading] = {
     "recall p50, ms": (lambda backend: number(backend.latency_ms.recall_p50, 1), "median time of a recall"),
     "recall p95, ms": (lambda backend: number(backend.latency_ms.recall_p95, 1), "95th percentile of the same"),
     "prompt tokens": (lambda backend: number(backend.tokens.prompt or None), "tokens of all prompts"),
+}
+
+_READING: Final[ColumnsByHeading] = {
+    "calls to read": (
+        lambda backend: number(backend.reading.model_calls if backend.reading else None),
+        "calls of models, such as a reranker, that memory made to read and that this run paid for",
+    ),
+    "cost of reading": (
+        lambda backend: dollars(backend.reading.cost_usd if backend.reading else None),
+        "US dollars for these calls; – if unknown",
+    ),
 }
 
 _ABSTENTION: Final[ColumnsByHeading] = {

@@ -44,7 +44,7 @@ from memreplay.scoring.results import (
 from memreplay.scoring.retrieval import fit_of, retrieval_of
 from memreplay.scoring.statistics import clustered_interval, mean, percentile
 from memreplay.scoring.what_if import what_if_of
-from memreplay.scoring.writing import Writing, extraction_of, writing_of
+from memreplay.scoring.writing import Writing, extraction_of, reading_of, writing_of
 from memreplay.text import normalised
 
 T = TypeVar("T")
@@ -333,4 +333,5 @@ def _backend(rows: Rows, writing: Writing | None, settings: Mapping[str, Any]) -
         what_if=what_if_of(rows),
         judge=judging_of(rows),
         agreement=agreements_of(rows),
+        reading=reading_of(writing),
     )

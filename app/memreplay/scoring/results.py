@@ -22,7 +22,7 @@ from memreplay.scoring.points import TestResults
 from memreplay.scoring.published import LocomoF1, LongMemEvalResults
 from memreplay.scoring.question_row import Interval, QuestionRow, Tokens
 from memreplay.scoring.retrieval import Fit, RetrievalResults
-from memreplay.scoring.writing import ExtractionResults, WritingResults
+from memreplay.scoring.writing import ExtractionResults, ReadingResults, WritingResults
 
 _DECIMALS = 6
 
@@ -232,6 +232,7 @@ class BackendResults(Frozen):
     what_if: WhatIfResults | None = None
     judge: JudgeResults | None = None
     agreement: tuple[Agreement, ...] = ()
+    reading: ReadingResults | None = None
 
 
 class KeyFacts(Frozen):

@@ -1,4 +1,4 @@
-"""What it took to write a conversation to memory: time, and the calls of models that memory made."""
+"""What it took to write a conversation to memory, and to read from it: time, and the calls of models."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from memreplay.scoring.question_row import Tokens
 _REMOTE_EMBEDDER = "litellm:"
 
 _WRITING: frozenset[Phase] = frozenset({"open", "observe", "consolidate"})
+_READING: frozenset[Phase] = frozenset({"perceive", "recall"})
 
 
 class WritingResults(Frozen):
@@ -39,6 +40,18 @@ class WritingResults(Frozen):
     reused_exchanges: int = 0
 
 
+class ReadingResults(Frozen):
+    """What this run paid for models that memory called to read, such as a reranker.
+
+    The answers' figures exclude it. Scores from the cache were paid for by another run, and are not counted.
+    ``cost_usd`` is null if a price is unknown.
+    """
+
+    model_calls: int
+    model_tokens: int
+    cost_usd: float | None
+
+
 class ExtractionResults(Frozen):
     """The calls of a model that extracts candidate facts, which the answers' figures exclude.
 
@@ -58,13 +71,14 @@ class ExtractionResults(Frozen):
 
 @dataclass
 class Writing:
-    """What one backend's write path took, over all conversations.
+    """What one backend's write path took, and the calls of models on its read path, over all conversations.
 
     An exchange that a resumed run wrote again counts once, with its last time.
     """
 
     extractions: list[Extraction] = field(default_factory=list)
     calls: list[ModelCall] = field(default_factory=list)
+    reads: list[ModelCall] = field(default_factory=list)
     _ms: dict[tuple[str, int, str], float] = field(default_factory=dict)
     _reused: set[tuple[str, int]] = field(default_factory=set)
 
@@ -75,14 +89,17 @@ class Writing:
             self._reused.add((event.conversation, event.turn))
 
     def add_call(self, call: ModelCall) -> None:
-        """Count a model call, unless memory made it to read."""
+        """Count a model call, to write or to read."""
         if call.phase in _WRITING:
             self.calls.append(call)
+        elif call.phase in _READING and not call.reused:
+            self.reads.append(call)
 
     def merge(self, other: Writing) -> None:
         """Add what another conversation took."""
         self.extractions += other.extractions
         self.calls += other.calls
+        self.reads += other.reads
         self._ms |= other._ms
         self._reused |= other._reused
 
@@ -123,6 +140,17 @@ def writing_of(backend: str, writing: Writing | None, settings: Mapping[str, Any
         failed_calls=sum(call.error is not None for call in calls),
         embedding_tokens=sum(call.prompt_tokens for call in embedding),
         reused_exchanges=writing.reused,
+    )
+
+
+def reading_of(writing: Writing | None) -> ReadingResults | None:
+    """Aggregate the calls of models on a backend's read path; None if there are none."""
+    if writing is None or not writing.reads:
+        return None
+    return ReadingResults(
+        model_calls=len(writing.reads),
+        model_tokens=sum(call.prompt_tokens + call.completion_tokens for call in writing.reads),
+        cost_usd=_cost_of(writing.reads),
     )
 
 
