@@ -58,7 +58,7 @@ def _as_measured(found: BackendResults, originals: dict[tuple[str, str], Backend
     """With what cannot be computed from rows alone: writing, extraction, and recall at the k of its run."""
     original = originals[found.backend, found.model]
     return found.model_copy(
-        update={name: getattr(original, name) for name in ("writing", "extraction", "retrieval")}
+        update={name: getattr(original, name) for name in ("writing", "reading", "extraction", "retrieval")}
     )
 
 
