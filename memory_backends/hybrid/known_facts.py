@@ -268,7 +268,7 @@ def _names(candidate: Candidate, new: KnownFact, fact: KnownFact) -> bool:
 
 
 def _is_of_one_matter(candidate: Candidate, new: KnownFact, fact: KnownFact, sure: float) -> bool:
-    """Whether both are told of one thing: a day, or a number alone, is as like one thing as another.
+    """Whether both are about the same thing: a day or a bare number could belong to anything.
 
     A statement of a change may leave out what is counted in the same unit; of a statement that says nothing of
     earlier ones the unit is not enough.
@@ -286,7 +286,7 @@ _OWNER = LazyPattern(
 
 
 def _is_of_another(new: KnownFact, fact: KnownFact) -> bool:
-    """Whether the new value is told of somebody or something else than the fact: "my friend pays £60"."""
+    """Whether the new value belongs to somebody or something else: "my friend pays £60"."""
     clauses = [match[0] for match in _CLAUSE.finditer(new.said)]
     telling = [clause for clause in clauses if replaceable(figures_in(clause), fact.figures)] or clauses
     owners = [

@@ -163,7 +163,7 @@ def score_recall(question: Question, text: str) -> Score:
 
 
 _MOST_OTHER_WORDS: Final = 2
-"""In a reply that can be graded by its form. Whoever says more may say anything of the answer."""
+"""A reply with more words of its own can qualify or deny the answer in ways that the rules do not read."""
 
 
 def _is_uncertain(question: Question, answer: str, decided_by: DecidedBy) -> bool:
