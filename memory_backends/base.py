@@ -8,13 +8,13 @@ To plug in a memory of your own, write a class with the methods of :class:`Memor
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from memory_backends.storable import StorableText
-from memory_backends.stores.trace import Extraction, Frozen, MemoryTrace
+from memory_backends.stores.trace import Frozen, MemoryTrace
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,37 +31,6 @@ class StoreUnavailableError(BackendError):
 
 class StoreAddressError(BackendError):
     """An invalid Redis or Qdrant address. The message does not repeat it, since it may hold a password."""
-
-
-def system_clock() -> datetime:
-    """Now, in UTC and timezone-aware."""
-    return datetime.now(UTC)
-
-
-class ExtractedFact(Frozen):
-    """A fact extracted by a model.
-
-    ``text`` is the fact in one sentence; ``slot`` is where its ``value`` belongs (``user.name``, ``deadline``), if
-    anywhere; ``certainty`` and ``impact`` lie in 0..1; ``turn_id`` is the message that says it.
-    """
-
-    turn_id: str
-    text: str
-    slot: str | None
-    value: str
-    certainty: float
-    impact: float
-    justification: str
-
-
-class FactExtractor(Protocol):
-    """Extracts facts from an exchange. ``name`` appears in every justification."""
-
-    name: str
-
-    async def extract(self, exchange: Exchange) -> tuple[tuple[ExtractedFact, ...], Extraction]:
-        """The facts, and what the call cost. A failure is an :class:`Extraction` with an error, and no facts."""
-        ...
 
 
 Role = Literal["user", "assistant"]
@@ -218,10 +187,6 @@ class ChannelScore(Frozen):
 
     rank: int
     score: float
-
-
-DATASET = "dataset"
-"""The store label of the oracle's hits: they come from the dataset itself."""
 
 
 class Excerpt(NamedTuple):

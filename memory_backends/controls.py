@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from memory_backends.base import (
-    DATASET,
     BackendError,
     Exchange,
     Hit,
@@ -29,6 +28,8 @@ ORACLE = "oracle"
 CONTROLS = frozenset({CLOSED_BOOK, ORACLE})
 """Backends that are not memories."""
 
+DATASET = "dataset"
+"""The store label of the oracle's hits: they come from the dataset itself."""
 
 _NO_EVIDENCE = "no_evidence: "
 

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
-from memory_backends.base import BackendError, Exchange, ExtractedFact, FactExtractor, TextEmbedder, TextReranker
+from memory_backends.base import BackendError, Exchange, TextEmbedder, TextReranker
 from memory_backends.stores.trace import Extraction, Frozen, MemoryTrace, ModelCall
 
 if TYPE_CHECKING:
@@ -101,6 +101,32 @@ class ChatModel(Protocol):
         self, messages: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any]
     ) -> tuple[ChatMessage | None, ModelCall]:
         """Messages and parameters are OpenAI's. A failed call has no message, and an error in its entry."""
+        ...
+
+
+class ExtractedFact(Frozen):
+    """A fact extracted by a model.
+
+    ``text`` is the fact in one sentence; ``slot`` is where its ``value`` belongs (``user.name``, ``deadline``), if
+    anywhere; ``certainty`` and ``impact`` lie in 0..1; ``turn_id`` is the message that says it.
+    """
+
+    turn_id: str
+    text: str
+    slot: str | None
+    value: str
+    certainty: float
+    impact: float
+    justification: str
+
+
+class FactExtractor(Protocol):
+    """Extracts facts from an exchange. ``name`` appears in every justification."""
+
+    name: str
+
+    async def extract(self, exchange: Exchange) -> tuple[tuple[ExtractedFact, ...], Extraction]:
+        """The facts, and what the call cost. A failure is an :class:`Extraction` with an error, and no facts."""
         ...
 
 

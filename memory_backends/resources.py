@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
-from memory_backends.base import Clock, FactExtractor, TextEmbedder, TextReranker, TokenCounter
-from memory_backends.metering import MeteredChat, MeteredEmbedder, MeteredExtractor, MeteredReranker
+from memory_backends.base import Clock, TextEmbedder, TextReranker, TokenCounter
+from memory_backends.metering import FactExtractor, MeteredChat, MeteredEmbedder, MeteredExtractor, MeteredReranker
 from memory_backends.options import MemoryOptions
 from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
 from memory_backends.stores.trace import MemoryTrace
+
+
+def system_clock() -> datetime:
+    """Now, in UTC and timezone-aware."""
+    return datetime.now(UTC)
 
 
 @dataclass(frozen=True)

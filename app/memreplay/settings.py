@@ -16,14 +16,14 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from annotated_types import Ge, Gt, Interval
 
 from memory_backends import ARCHITECTURES
 from memreplay.errors import UsageError
 from memreplay.llm import EXTRACTIVE_MODEL, RubricChoice
-from memreplay.llm.secrets import register_secret, register_url_secrets
+from memreplay.llm.secrets import register_secret, register_url_secrets, without_secrets
 from memreplay.paths import config_file
 from memreplay.project_file import project_file, read_toml, refuse_distrusted, settings_in
 
@@ -392,15 +392,6 @@ def _is_http_url(value: str) -> bool:
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
-
-
-def without_secrets(url: str | None) -> str | None:
-    """A URL without user, password, query and fragment."""
-    if url is None:
-        return None
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    return urlunsplit((parts.scheme, host, parts.path, "", ""))
 
 
 def config_path() -> Path:

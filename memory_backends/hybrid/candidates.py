@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import lru_cache
 
-from memory_backends.base import Exchange, ExtractedFact, Message
+from memory_backends.base import Exchange, Message
 from memory_backends.hybrid.rules.corrections import (
     REACH,
     Revision,
@@ -32,6 +32,7 @@ from memory_backends.hybrid.rules.matching import (
 )
 from memory_backends.hybrid.rules.pattern import clean_value
 from memory_backends.hybrid.rules.statements import CHANGE, CLAIMS, RETRACTION
+from memory_backends.metering import ExtractedFact
 from memory_backends.retrieval.keyword import terms_of
 from memory_backends.stores.trace import Frozen
 from memory_backends.text import numbers_in, sentences_of

@@ -10,7 +10,8 @@ import typer
 
 from memreplay.cli.options import GivenSettings, takes_settings
 from memreplay.errors import UsageError
-from memreplay.settings import Settings, flags, read_settings, without_secrets
+from memreplay.llm.secrets import without_secrets
+from memreplay.settings import Settings, flags, read_settings
 
 
 @pytest.fixture

@@ -34,11 +34,12 @@ from memreplay.dataset_interfaces.sources import TestSource, split_specs
 from memreplay.engine.remote.addresses import is_agent, refuse_unknown_backends
 from memreplay.errors import EXIT_STOPPED, MemreplayError, UsageError
 from memreplay.llm.catalogue import is_loopback
+from memreplay.llm.secrets import without_secrets
 from memreplay.paths import new_recording_path
 from memreplay.runtime.run_with_tests import RunWithTests
 from memreplay.runtime.test_streams import refuse_for_tests
 from memreplay.scoring.answer_key import AnswerKey, read_answer_key
-from memreplay.settings import Settings, read_settings, without_secrets
+from memreplay.settings import Settings, read_settings
 
 T = TypeVar("T")
 

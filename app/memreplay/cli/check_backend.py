@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from memory_backends.base import BackendError, Clock, MemoryBackend, system_clock
+from memory_backends.base import BackendError, Clock, MemoryBackend
 from memory_backends.contract import Finding, Subject, check_memory
 from memory_backends.contract.trial import WordEmbedder, count_words
 from memory_backends.registry import create_backend
-from memory_backends.resources import Resources
+from memory_backends.resources import Resources, system_clock
 from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
 from memreplay.cli.options import COMMAND_OPTIONS

@@ -24,6 +24,7 @@ from memreplay.errors import (
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.rate_limiter import ModelUnavailableError
+from memreplay.llm.secrets import without_secrets
 from memreplay.paths import cache_folder, datasets_folder, recordings_folder
 from memreplay.project_file import project_file
 from memreplay.runtime.embedders import (
@@ -34,7 +35,7 @@ from memreplay.runtime.embedders import (
     plain_reranker,
 )
 from memreplay.runtime.memories import agents_of, connections
-from memreplay.settings import Settings, config_path, read_settings, without_secrets
+from memreplay.settings import Settings, config_path, read_settings
 
 _NOT_REMOVED_YET = (
     "Nothing was removed. A run that is still in progress would lose its memory.\n"

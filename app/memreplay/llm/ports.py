@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from memory_backends.base import Exchange, ExtractedFact
-from memory_backends.metering import ChatMessage
+from memory_backends.base import Exchange
+from memory_backends.metering import ChatMessage, ExtractedFact
 from memory_backends.stores.trace import Extraction, ModelCall
 from memreplay.conversations.models import Question
 from memreplay.llm.catalogue import model_facts

@@ -7,7 +7,7 @@ import os
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 _SHORTEST_SECRET = 8
 _SHORTEST_NAMED = 4
@@ -50,6 +50,15 @@ def register_url_secrets(url: str | None) -> None:
     for name, value in parse_qsl(parts.query):
         if len(value) >= _SHORTEST_SECRET or _NAMES_A_SECRET.search(name):
             register_secret(value)
+
+
+def without_secrets(url: str | None) -> str | None:
+    """A URL without user, password, query and fragment."""
+    if url is None:
+        return None
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))
 
 
 def redact_secrets(text: str) -> str:

@@ -10,17 +10,15 @@ from typing import Any
 
 from memory_backends.base import (
     BackendError,
-    FactExtractor,
     MemoryBackend,
     Namespace,
     StoreAddressError,
     StoreUnavailableError,
-    system_clock,
 )
-from memory_backends.metering import ChatModel, MeteredChat
+from memory_backends.metering import ChatModel, FactExtractor, MeteredChat
 from memory_backends.options import MemoryOptionError, MemoryOptions, memory_options
 from memory_backends.registry import BACKEND_NAMES, Evidence, create_backend, settings_taken
-from memory_backends.resources import Resources
+from memory_backends.resources import Resources, system_clock
 from memory_backends.retrieval.embedding import CachedEmbedder
 from memory_backends.stores.cleanup import remove_namespace
 from memory_backends.stores.qdrant import QdrantConnection

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from memory_backends.base import FactExtractor
-from memory_backends.metering import ChatModel
+from memory_backends.metering import ChatModel, FactExtractor
 from memreplay.dataset_interfaces.language_model import LLMReply, LLMRequest
 from memreplay.errors import UsageError
 from memreplay.llm import EXTRACTIVE_MODEL

@@ -20,14 +20,15 @@ from typing import Any, TypeVar
 
 import memory_backends
 import memreplay
-from memory_backends.base import BackendError, Exchange, ExtractedFact, MemoryBackend, TokenCounter
-from memory_backends.metering import ChatMessage, MeteredChat
+from memory_backends.base import BackendError, Exchange, MemoryBackend, TokenCounter
+from memory_backends.metering import ChatMessage, ExtractedFact, MeteredChat
 from memory_backends.registry import BACKEND_NAMES, create_backend
 from memory_backends.stores.trace import Extraction, ModelCall, TraceEntry
 from memreplay.errors import MemreplayError
+from memreplay.llm.secrets import without_secrets
 from memreplay.runtime.kept_memories import identity
 from memreplay.runtime.memories import resources_of
-from memreplay.settings import Settings, read_settings, without_secrets
+from memreplay.settings import Settings, read_settings
 
 T = TypeVar("T")
 

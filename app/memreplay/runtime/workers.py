@@ -31,8 +31,9 @@ from memory_backends.stores.trace import MemoryTrace
 from memreplay.engine.remote.addresses import is_agent
 from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.llm.rate_limiter import StoppedError
+from memreplay.llm.secrets import without_secrets
 from memreplay.runtime.worker import Asks, Done, MemoryHost, Ports, packed_folder, unpack_folder, versions
-from memreplay.settings import Settings, without_secrets
+from memreplay.settings import Settings
 
 SECONDS_TO_CONNECT = 30
 _SECONDS_BETWEEN_LOOKS = 1.0

@@ -9,6 +9,8 @@ from typing import Final, Literal
 
 from textual.binding import Binding, BindingType
 
+from memreplay.tui.text import shown_key
+
 Place = Literal[
     "start", "replay", "panel", "results", "run", "tests", "why", "what_if", "biography", "browser",
     "compare", "regression", "two_whys", "duel", "ask", "beside", "help", "pick", "prompt", "review",
@@ -372,19 +374,6 @@ ACTIONS: Final[tuple[Action, ...]] = (
 )
 
 
-_SHOWN: Final = {
-    "escape": "esc",
-    "ctrl+s": "^s",
-    "ctrl+g": "^g",
-    "apostrophe": "'",
-    "backspace": "⌫",
-    "up": "↑",
-    "down": "↓",
-    "left": "←",
-    "right": "→",
-}
-
-
 def actions_of(place: Place) -> Iterator[Action]:
     """The actions of a screen, in the order of the table."""
     return (action for action in ACTIONS if action.place == place)
@@ -404,8 +393,3 @@ def bindings_of(place: Place) -> list[BindingType]:
         )
         for action in actions_of(place)
     ]
-
-
-def shown_key(key: str) -> str:
-    """A key as shown on the screen."""
-    return _SHOWN.get(key, key)

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +27,7 @@ from memreplay.tui.requests import (
 )
 from memreplay.tui.screens.dialogs import PickScreen
 from memreplay.tui.screens.start import StartScreen
-from memreplay.tui.terminal import TerminalApp
+from memreplay.tui.terminal import TerminalApp, loaded
 from memreplay.tui.tour import Tour
 
 if TYPE_CHECKING:
@@ -110,7 +109,7 @@ class MemreplayApp(TerminalApp):
                 self.notify("Leave the live run first (esc), then start the tour.", markup=False)
                 return
             self.pop_screen()
-        await _loaded(*_SCREENS)
+        await loaded(*_SCREENS)
         from memreplay.tui.sources import recorded, recorded_conversations
 
         with self._reporting_errors():
@@ -135,7 +134,7 @@ class MemreplayApp(TerminalApp):
 
     @work(group="opening", exclusive=True)
     async def _open_recording(self, path: Path) -> None:
-        await _loaded(*_SCREENS)
+        await loaded(*_SCREENS)
         from memreplay.tui.sources import recorded, recorded_conversations
 
         with self._reporting_errors():
@@ -151,7 +150,7 @@ class MemreplayApp(TerminalApp):
 
     @work(group="opening", exclusive=True)
     async def _open_compared(self, left: Path, right: Path) -> None:
-        await _loaded(*_SCREENS)
+        await loaded(*_SCREENS)
         from memreplay.tui.screens.regression import RegressionScreen
         from memreplay.tui.screens.tests import CompareScreen, Opened
         from memreplay.tui.sources import recorded_run
@@ -196,7 +195,7 @@ class MemreplayApp(TerminalApp):
     @on(WhatIfWanted)
     @work(group="opening", exclusive=True)
     async def _what_if_wanted(self, message: WhatIfWanted) -> None:
-        await _loaded("memreplay.runtime.one_answer", "memreplay.tui.screens.what_if")
+        await loaded("memreplay.runtime.one_answer", "memreplay.tui.screens.what_if")
         from memreplay.runtime.one_answer import OneAnswer
         from memreplay.runtime.recorded import settings_of_run
         from memreplay.tui.screens.what_if import WhatIfScreen
@@ -218,7 +217,7 @@ class MemreplayApp(TerminalApp):
     @work(group="forking", exclusive=True)
     async def _fork_wanted(self, message: ForkWanted) -> None:
         """Play a branch, then show it beside its trunk."""
-        await _loaded("memreplay.runtime.branching", *_SCREENS)
+        await loaded("memreplay.runtime.branching", *_SCREENS)
         from memreplay.tui.controllers.forking import play_branch
 
         source = message.source
@@ -242,7 +241,7 @@ class MemreplayApp(TerminalApp):
     @work(group="opening", exclusive=True)
     async def _open_branch(self, source: ReplaySource, run_id: str) -> None:
         """Compare a branch with the same conversation of the run that it departs from."""
-        await _loaded(*_SCREENS)
+        await loaded(*_SCREENS)
         from memreplay.recording.branches import file_of_branches
         from memreplay.tui.screens.regression import RegressionScreen
         from memreplay.tui.sources import recorded_run
@@ -271,7 +270,7 @@ class MemreplayApp(TerminalApp):
         assert source.path is not None
         if resume is None:
             return
-        await _loaded("memreplay.runtime.run", *_SCREENS)
+        await loaded("memreplay.runtime.run", *_SCREENS)
         from memreplay.tui.sources import ReplaySource
 
         with self._notifying_errors():
@@ -284,7 +283,7 @@ class MemreplayApp(TerminalApp):
     @on(RunWanted)
     @work(group="opening", exclusive=True)
     async def _run_wanted(self, message: RunWanted) -> None:
-        await _loaded(*_SCREENS, "memreplay.tui.screens.run")
+        await loaded(*_SCREENS, "memreplay.tui.screens.run")
         from memreplay.tui.screens.run import RunScreen
 
         self.push_screen(RunScreen(message.path, self._choice_for(message.path, None)))
@@ -318,7 +317,7 @@ class MemreplayApp(TerminalApp):
             if chosen is None:
                 return
             backends = [backends[chosen]]
-        await _loaded("memreplay.runtime.run", *_SCREENS)
+        await loaded("memreplay.runtime.run", *_SCREENS)
         from memreplay.tui.sources import ReplaySource
 
         with self._reporting_errors():
@@ -381,13 +380,15 @@ class MemreplayApp(TerminalApp):
     async def _save_run(self) -> None:
         run = await self._interrupt()
         self._start.read_lists()
-        if sentence := _where_saved(run):
-            self._start.say(sentence)
+        if run is not None and run.where_saved:
+            self._start.say(run.where_saved)
 
     async def close_work(self) -> str | None:
         """Record a live run as interrupted."""
-        sentence = _where_saved(await self._interrupt())
-        return sentence and f"{sentence}\nTo continue it, open it with memreplay and press L."
+        run = await self._interrupt()
+        if run is None or run.where_saved is None:
+            return None
+        return f"{run.where_saved}\nTo continue it, open it with memreplay and press L."
 
     async def _interrupt(self) -> LiveRun | None:
         """Interrupt the live run and return it, if there is one. Concurrent calls wait until this is done."""
@@ -397,15 +398,3 @@ class MemreplayApp(TerminalApp):
                 return None
             await run.abandon()
             return run
-
-
-def _where_saved(run: LiveRun | None) -> str | None:
-    if run is None or run.handle.recording_path is None:
-        return None
-    return f"The interrupted run is saved: {run.handle.recording_path}"
-
-
-async def _loaded(*modules: str) -> None:
-    """Import modules in a thread, after the first paint, so that the screen stays responsive."""
-    for name in modules:
-        await asyncio.to_thread(import_module, name)

@@ -55,6 +55,12 @@ class LiveRun:
         return sys.maxsize if self._conversation.conversing else len(self._conversation.turns)
 
     @property
+    def where_saved(self) -> str | None:
+        """Where the run is found after an interruption, in a sentence."""
+        path = self.handle.recording_path
+        return None if path is None else f"The interrupted run is saved: {path}"
+
+    @property
     def tests_are_over(self) -> bool:
         """Whether this is a run of tests and all of them are finished."""
         return self._conversation.conversing and self._session is not None and self._session.finished

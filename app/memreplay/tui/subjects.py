@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memory_backends.base import DATASET, Hit
+from memory_backends.base import Hit
+from memory_backends.controls import DATASET
 from memory_backends.stores.trace import PromotionDecision
 from memreplay.debugger.provenance import Origin, hit_written_by, point_written_by, value_written_by
 from memreplay.engine.events import StoreOperated

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from time import sleep
 from typing import Any, ClassVar, Final
@@ -27,9 +28,9 @@ from textual.theme import Theme
 
 from memreplay.errors import RecordingError
 from memreplay.printable import printable
-from memreplay.tui.actions import ACTIONS, Action, Place, actions_of, shown_key
+from memreplay.tui.actions import ACTIONS, Action, Place, actions_of
 from memreplay.tui.launch import FEW_COLOURS, ThemeChoice
-from memreplay.tui.text import TONES
+from memreplay.tui.text import TONES, shown_key
 
 INTERRUPTED = 130
 _FEW_COLOURS = ("standard", "windows")
@@ -198,6 +199,12 @@ class QuietGarbage:
             gc.set_threshold(*self._usual)
             gc.unfreeze()
             self._usual = None
+
+
+async def loaded(*modules: str) -> None:
+    """Import modules in a thread, after the first paint, so that the screen stays responsive."""
+    for name in modules:
+        await asyncio.to_thread(import_module, name)
 
 
 _POLL_MS: Final = 1000

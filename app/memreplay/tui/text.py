@@ -319,3 +319,21 @@ def _joined(spans: Iterable[Span]) -> Iterator[Span]:
         held = span
     if held is not None:
         yield held
+
+
+_SHOWN_KEYS: Final = {
+    "escape": "esc",
+    "ctrl+s": "^s",
+    "ctrl+g": "^g",
+    "apostrophe": "'",
+    "backspace": "⌫",
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+}
+
+
+def shown_key(key: str) -> str:
+    """A key as shown on the screen."""
+    return _SHOWN_KEYS.get(key, key)

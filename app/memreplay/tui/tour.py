@@ -10,8 +10,9 @@ from typing import Final
 from platformdirs import user_data_path
 
 from memreplay.paths import APPLICATION
-from memreplay.tui.actions import Place, shown_key
+from memreplay.tui.actions import Place
 from memreplay.tui.terminal import Rebound, keys_of
+from memreplay.tui.text import shown_key
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from memory_backends.base import Exchange, ExtractedFact
+from memory_backends.base import Exchange
 from memory_backends.hybrid.backend import HybridBackend
+from memory_backends.metering import ExtractedFact
 from memory_backends.records import KNOWLEDGE_COLLECTION, SharedWorkspaceState
 from memory_backends.stores.trace import Extraction, PromotionDecision
 from tests.stubs.memory import exchange, namespace, play
