@@ -1,6 +1,6 @@
 """The knowledge store: Qdrant, embedded or a real server, every command traced with what it changed.
 
-qdrant_client takes more than a second to import: it is imported when a collection is first opened. Its
+qdrant_client takes long to import: it is imported when a collection is first opened. Its
 synchronous client is used throughout, in a thread where a call may take long, since the asynchronous one of an
 embedded store never yields to the event loop.
 """
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_backends.base import BackendError, Namespace
-from memory_backends.stores.qdrant_connection import QdrantConnection
+from memory_backends.stores.qdrant_connection import QdrantConnection, is_conflict
 from memory_backends.stores.trace import (
     Change,
     FoundPoint,
@@ -223,7 +223,6 @@ class KnowledgeStore:
         self._client = None
 
     def _create(self, client: QdrantClient, name: str) -> None:
-        from qdrant_client.http.exceptions import UnexpectedResponse
         from qdrant_client.models import Distance, KeywordIndexParams, KeywordIndexType, VectorParams
 
         if not client.collection_exists(name):
@@ -231,8 +230,8 @@ class KnowledgeStore:
                 client.create_collection(
                     name, vectors_config=VectorParams(size=self._dimension, distance=Distance.COSINE)
                 )
-            except UnexpectedResponse as error:
-                if error.status_code != 409:  # another process created it in between
+            except Exception as error:
+                if not is_conflict(error):  # another process created it in between
                     raise
         vectors = client.get_collection(name).config.params.vectors
         if not isinstance(vectors, VectorParams) or vectors.size != self._dimension:

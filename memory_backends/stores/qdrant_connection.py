@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from urllib.parse import urlsplit
 
 from memory_backends.base import StoreAddressError, StoreUnavailableError
+from memory_backends.stores.qdrant_import import embedded_client
 from memory_backends.stores.retry import ATTEMPTS, ATTEMPTS_TO_REACH, with_retry
 
 if TYPE_CHECKING:
@@ -77,12 +78,8 @@ class QdrantConnection:
         return self._shared
 
     def bare_client(self) -> QdrantClient:
-        """The same without what :meth:`client` wraps an embedded store in: 30 ms, for inference."""
-        if self.is_shared:
-            return self.client()
-        from qdrant_client.local.qdrant_local import QdrantLocal
-
-        return cast("QdrantClient", QdrantLocal(":memory:"))
+        """The same without what :meth:`client` wraps an embedded store in, for servers and for inference."""
+        return self.client() if self.is_shared else cast("QdrantClient", embedded_client())
 
     async def check(self) -> None:
         """Raise :class:`StoreUnavailableError` unless the server answers and accepts the key."""
@@ -101,18 +98,20 @@ class QdrantConnection:
         return await self._run(call, self._attempts)
 
     async def _run(self, call: Callable[[], Awaitable[Answer]], attempts: int) -> Answer:
-        from qdrant_client.http.exceptions import ApiException, ResponseHandlingException
-
         try:
             return await with_retry(call, _may_pass, attempts)
-        except (ApiException, OSError) as error:
-            cause = error.source if isinstance(error, ResponseHandlingException) else error
-            reason = _NO_QDRANT if isinstance(cause, _UNREADABLE) else _reason(error)
-            raise StoreUnavailableError(f"Qdrant at {self.description} {reason}") from error
-        except _UNREADABLE as error:
-            if not self.is_shared:
+        except Exception as error:
+            reason = _reason(error)
+            if reason is None or (reason == _NO_QDRANT and not self.is_shared):
                 raise
-            raise StoreUnavailableError(f"Qdrant at {self.description} {_NO_QDRANT}") from error
+            raise StoreUnavailableError(f"Qdrant at {self.description} {reason}") from error
+
+
+def is_conflict(error: Exception) -> bool:
+    """Whether what was to be created exists."""
+    from qdrant_client.http.exceptions import UnexpectedResponse
+
+    return isinstance(error, UnexpectedResponse) and error.status_code == 409
 
 
 def _may_pass(error: BaseException) -> bool:
@@ -124,10 +123,15 @@ def _may_pass(error: BaseException) -> bool:
     return isinstance(error, ResponseHandlingException | OSError)
 
 
-def _reason(error: Exception) -> str:
-    """What is wrong, without what was sent."""
-    from qdrant_client.http.exceptions import UnexpectedResponse
+def _reason(error: Exception) -> str | None:
+    """What is wrong with the server, without what was sent; None for an error of our own."""
+    from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
+    cause = error.source if isinstance(error, ResponseHandlingException) else error
+    if isinstance(cause, _UNREADABLE):
+        return _NO_QDRANT
+    if not isinstance(error, ApiException | OSError):
+        return None
     if not isinstance(error, UnexpectedResponse):
         return "does not answer"
     if error.status_code in (401, 403):

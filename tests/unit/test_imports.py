@@ -12,6 +12,7 @@ SLOW = (
     "openai",
     "textual",
     "qdrant_client",
+    "grpc",
     "fakeredis",
     "redis",
     "scipy",
@@ -42,7 +43,7 @@ for backend in sys.argv[1:]:
 def test_a_run_imports_no_library_that_its_memory_does_not_need(tmp_path: Path) -> None:
     """Each memory in a fork of one process, which has imported what every run needs."""
     needed = {"closed_book": set[str](), "full_context": {"fakeredis", "redis"}, "rag": {"qdrant_client"}}
-    beside = {"rag": {"onnxruntime", "httpx"}}
+    beside = {"rag": {"onnxruntime"}}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(slow=SLOW), *needed], cwd=tmp_path, capture_output=True, text=True
     )
