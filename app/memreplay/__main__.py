@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import sys
 
@@ -15,6 +16,8 @@ def main() -> None:
     """Run the command line. An error that a user can fix is one sentence on standard error, never a traceback."""
     code: int | str | None
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 20)
+    # At its end Python looks for cycles among all that was imported: 0.2 s of CPU for memory that is freed anyway.
+    atexit.register(gc.freeze)
     try:
         # Everything is imported here, where a Ctrl-C is caught.
         code = _run()

@@ -52,7 +52,7 @@ def _shipped_recordings() -> Path:
 
 
 def cache_folder() -> Path:
-    """Caches of replies and vectors; follows ``XDG_CACHE_HOME``."""
+    """Caches of replies, vectors and token counts; follows ``XDG_CACHE_HOME``."""
     return user_cache_path(APPLICATION, appauthor=False)
 
 
