@@ -52,6 +52,38 @@ def test_a_run_imports_no_library_that_its_memory_does_not_need(tmp_path: Path) 
     assert {name: set(libraries) - beside.get(name, set()) for name, libraries in imported.items()} == needed
 
 
+COLD_ONLY = (
+    "onnxruntime",
+    "tokenizers",
+    "tiktoken",
+    "tenacity",
+    "memreplay.llm.extractive",
+)
+"""What vectors, token counts and replies are made with, which an earlier run kept."""
+
+WARM_RUN = """
+import json, sys
+from memreplay.__main__ import main
+written = ["--recording", sys.argv[1], "--output", "results.json"]
+sys.argv = ["memreplay", "--batch", "--dataset", "identity-01", *written]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+print(json.dumps([name for name in {names} if name in sys.modules]))
+"""
+
+
+def test_a_run_whose_vectors_counts_and_replies_are_kept_loads_nothing_that_makes_them(tmp_path: Path) -> None:
+    program = WARM_RUN.format(names=(*COLD_ONLY, "grpc", "httpx", "litellm", "scipy", "textual"))
+    for recording in ("cold.sqlite3", "warm.sqlite3"):
+        done = subprocess.run(
+            [sys.executable, "-c", program, recording], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == []
+
+
 def test_the_names_of_memories_are_checked_without_the_libraries_that_fill_them() -> None:
     program = (
         "import sys\n"

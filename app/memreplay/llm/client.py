@@ -16,9 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
-
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exponential
+from typing import TYPE_CHECKING, Any
 
 from memory_backends.metering import calls_noted_to
 from memory_backends.stores.retry import with_answer_kept
@@ -34,11 +32,13 @@ from memreplay.llm.errors import (
     retry_after,
     timed_out,
 )
-from memreplay.llm.extractive.reader import read
 from memreplay.llm.litellm_setup import chat_call, loaded_litellm
 from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage, Reply, TokenUsage
 from memreplay.llm.rate_limiter import ModelUnavailableError, RateLimiter, RateLimiters, StoppedError
 from memreplay.llm.secrets import redact_reply
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
 
 _TIER = re.compile(r"(?P<price>\w+_cost_per_token|cache_read_input_token_cost)_above_(?P<thousands>\d+)k_tokens")
 _OF_OTHER_THINGS = re.compile(
@@ -150,7 +150,6 @@ TIMEOUT = 120.0
 """Seconds for one attempt."""
 
 _LONGEST_BACK_OFF = 30.0
-_EXPONENTIAL = wait_exponential(multiplier=0.5, max=_LONGEST_BACK_OFF)
 _CHARACTERS_PER_TOKEN = 4
 
 
@@ -190,6 +189,9 @@ class LiteLLMModel:
             raise ModelUnavailableError(why) from None
 
     async def _with_retries(self, request: AnswerRequest) -> Reply:
+        # A run that finds all its replies on disk calls no model.
+        from tenacity import AsyncRetrying, retry_if_exception
+
         limiter = self._rate_limiters.of(request.model)
         attempts: Counter[str] = Counter()
 
@@ -228,6 +230,9 @@ class LiteLLMModel:
 
     async def _call(self, request: AnswerRequest) -> Reply:
         if request.model == EXTRACTIVE_MODEL:
+            # It takes 0.02 s to import; a run that finds all its replies on disk needs none.
+            from memreplay.llm.extractive.reader import read
+
             return await with_answer_kept(asyncio.wait_for(read(request), self._timeout))
         if self._litellm is None:
             self._litellm = await asyncio.to_thread(loaded_litellm)
@@ -288,7 +293,7 @@ def _error_of(state: RetryCallState) -> BaseException:
 
 def _back_off(state: RetryCallState) -> float:
     """Seconds before the next attempt: what the provider asks for, else doubled each time; with jitter."""
-    doubled, asked = _EXPONENTIAL(state), retry_after(_error_of(state))
+    doubled, asked = min(0.25 * 2**state.attempt_number, _LONGEST_BACK_OFF), retry_after(_error_of(state))
     return (doubled if asked is None else asked) + random.uniform(0, doubled / 2)
 
 

@@ -11,9 +11,7 @@ from memory_backends.retrieval.fastembed_models import FastembedEmbedder, Fastem
 from memory_backends.retrieval.reranking import StoredReranker
 from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.llm.catalogue import ensure_reachable
-from memreplay.llm.embeddings import LiteLLMEmbedder
 from memreplay.llm.rate_limiter import ModelUnavailableError
-from memreplay.llm.reranking import LiteLLMReranker
 from memreplay.paths import cache_folder
 
 EMBEDDED = "minilm"
@@ -30,13 +28,26 @@ _NAMED = "fastembed:NAME, litellm:NAME"
 Made = TypeVar("Made")
 Maker = Callable[[str, str | None], Made]
 
+
+def _litellm_embedder(name: str, api_base: str | None) -> TextEmbedder:
+    from memreplay.llm.embeddings import LiteLLMEmbedder
+
+    return LiteLLMEmbedder(name, api_base)
+
+
+def _litellm_reranker(name: str, api_base: str | None) -> TextReranker:
+    from memreplay.llm.reranking import LiteLLMReranker
+
+    return LiteLLMReranker(name, api_base)
+
+
 _EMBEDDERS: Mapping[str, Maker[TextEmbedder]] = {
     "fastembed": lambda name, api_base: FastembedEmbedder(name),
-    "litellm": LiteLLMEmbedder,
+    "litellm": _litellm_embedder,
 }
 _RERANKERS: Mapping[str, Maker[TextReranker]] = {
     "fastembed": lambda name, api_base: FastembedReranker(name),
-    "litellm": LiteLLMReranker,
+    "litellm": _litellm_reranker,
 }
 
 
