@@ -12,12 +12,12 @@ SLOW = (
     "openai",
     "textual",
     "qdrant_client",
-    "grpc",
     "fakeredis",
     "redis",
     "scipy",
     "onnxruntime",
     "httpx",
+    "urllib3",
     "aiohttp",
     "distributed",
 )
@@ -75,7 +75,7 @@ print(json.dumps([name for name in {names} if name in sys.modules]))
 
 
 def test_a_run_whose_vectors_counts_and_replies_are_kept_loads_nothing_that_makes_them(tmp_path: Path) -> None:
-    program = WARM_RUN.format(names=(*COLD_ONLY, "grpc", "httpx", "litellm", "scipy", "textual"))
+    program = WARM_RUN.format(names=(*COLD_ONLY, "httpx", "urllib3", "litellm", "scipy", "textual"))
     for recording in ("cold.sqlite3", "warm.sqlite3"):
         done = subprocess.run(
             [sys.executable, "-c", program, recording], cwd=tmp_path, capture_output=True, text=True

@@ -37,7 +37,7 @@ def run(program: str) -> Any:
 
 
 def test_an_embedded_store_loads_neither_the_clients_of_servers_nor_what_they_need() -> None:
-    slow = "grpc", "httpx", "urllib3", "qdrant_client.qdrant_remote", "qdrant_client.async_qdrant_client"
+    slow = "httpx", "urllib3", "qdrant_client.qdrant_remote", "qdrant_client.async_qdrant_client"
     assert run(f"{EMBEDDED}{USED}print(json.dumps([name for name in {slow} if name in sys.modules]))") == []
 
 
@@ -56,6 +56,31 @@ print(json.dumps(names))
     after_a_part, at_once = run(EMBEDDED + listed), run(listed)
     for package in PACKAGES:
         assert after_a_part[package].items() >= at_once[package].items()
+
+
+def test_threads_that_ask_at_once_all_get_the_complete_library() -> None:
+    program = f"""{EMBEDDED}
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+ready = Barrier(8)
+
+def ask(_):
+    ready.wait()
+    from qdrant_client import AsyncQdrantClient
+    from qdrant_client.http import AsyncApis
+    return AsyncQdrantClient.__name__ + AsyncApis.__name__
+
+print(json.dumps(list(ThreadPoolExecutor(8).map(ask, range(8)))))
+"""
+    assert run(program) == ["AsyncQdrantClientAsyncApis"] * 8
+
+
+def test_an_unknown_name_is_an_error_as_usual() -> None:
+    program = f"""{EMBEDDED}
+import qdrant_client
+print(json.dumps([hasattr(qdrant_client, "nothing"), hasattr(qdrant_client.http, "nothing")]))
+"""
+    assert run(program) == [False, False]
 
 
 def test_a_star_import_gets_every_name() -> None:
