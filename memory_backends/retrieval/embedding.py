@@ -215,13 +215,16 @@ def _load_model() -> InferenceSession:
     return session
 
 
+_WHAT, _STORED = "vector", "<f4"
+
+
 class StoredEmbedder(TextEmbedder):
     """An embedder whose vectors are kept in the file at ``path``; safe to share by threads."""
 
     def __init__(self, inner: TextEmbedder, path: Path) -> None:
         self.name = inner.name
         self._inner = inner
-        self._cache = DiskCache(path, "vector")
+        self._cache = DiskCache(path, _WHAT)
 
     @property
     def dimension(self) -> int:
@@ -232,15 +235,25 @@ class StoredEmbedder(TextEmbedder):
         """Vectors of shape ``(len(texts), dimension)``; errors are the inner embedder's."""
         keys = [text_key(text) for text in texts]
         held = self._cache.read(self.name, list(dict.fromkeys(keys)))
-        known: dict[bytes, Vector] = {key: np.frombuffer(blob, dtype="<f4") for key, blob in held.items()}
+        known: dict[bytes, Vector] = {key: np.frombuffer(blob, dtype=_STORED) for key, blob in held.items()}
         known = {key: vector for key, vector in known.items() if len(vector) == self.dimension}
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if missing:
             fresh = dict(zip(missing, self._inner.embed(list(missing.values())), strict=True))
-            self._cache.write(self.name, {key: vector.astype("<f4").tobytes() for key, vector in fresh.items()})
+            self._cache.write(self.name, {key: vector.astype(_STORED).tobytes() for key, vector in fresh.items()})
             known.update(fresh)
         return np.array([known[key] for key in keys], dtype=np.float32).reshape(len(keys), self.dimension)
 
     def close(self) -> None:
         """Close the file."""
         self._cache.close()
+
+
+def stored_dimension(path: Path, name: str, text: str) -> int | None:
+    """The length of the vector that the file of a :class:`StoredEmbedder` has of a text; None if it has none."""
+    cache = DiskCache(path, _WHAT)
+    try:
+        (vector,) = cache.read(name, [text_key(text)]).values() or (None,)
+    finally:
+        cache.close()
+    return None if vector is None else len(np.frombuffer(vector, dtype=_STORED))

@@ -92,3 +92,30 @@ def test_extraction_and_vectors_by_a_server_are_accounted_apart_and_paid_once(
     assert first["calls"] > 5 and first["reused"] == 0 and first["errors"] == 0
     assert first["tokens"]["prompt"] == 50 * first["calls"]
     assert second["reused"] == second["calls"] == first["calls"]
+
+
+def test_offline_an_embedder_of_a_provider_uses_only_the_vectors_it_returned_before(
+    run_cli: RunCli, tmp_path: Path
+) -> None:
+    def serve(received: Received) -> Answer:
+        return embeddings([[float(len(text)), 1.0, 2.0] for text in received.body["input"]])
+
+    def run(name: str, dataset: str, *options: str) -> tuple[int, str, int]:
+        before = len(server.requests)
+        ran = run_cli(
+            "--batch", "--dataset", dataset, "--limit", 2, "--backend", "rag", "--fresh", "--api-base", server.url,
+            "--embedder", f"litellm:{model}", *options, "--recording", tmp_path / name,
+        )  # fmt: skip
+        return ran.code, ran.err, len(server.requests) - before
+
+    model = "openai/vectors-on-record"
+    with OpenAIServer(serve) as server:
+        code, said, requests = run("unknown.sqlite3", "identity-01", "--offline")
+        assert (code, requests) == (4, 0)
+        assert f"no vector of litellm:{model} is in the cache" in said
+        code, said, requests = run("online.sqlite3", "identity-01")
+        assert code == 0 and requests > 0, said
+        code, said, requests = run("known.sqlite3", "identity-01", "--offline")
+        assert (code, requests) == (0, 0), said
+        code, said, requests = run("others.sqlite3", "identity-02", "--offline")
+        assert (code, requests) == (3, 0), said

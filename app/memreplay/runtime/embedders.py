@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
 from typing import TypeVar
 
 from memory_backends.base import BackendError, TextEmbedder, TextReranker
-from memory_backends.retrieval.embedding import MiniLMEmbedder, StoredEmbedder
+from memory_backends.retrieval.embedding import MiniLMEmbedder, StoredEmbedder, Vector, stored_dimension
 from memory_backends.retrieval.fastembed_models import FastembedEmbedder, FastembedReranker
 from memory_backends.retrieval.reranking import StoredReranker
 from memreplay.errors import MissingServerOrKeyError, UsageError
@@ -24,6 +26,9 @@ REMOTE = "litellm:"
 """What the name of a model begins with that a provider is called for."""
 
 _NAMED = "fastembed:NAME, litellm:NAME"
+
+_PROBE = "ready"
+"""The text that shows whether a model answers."""
 
 Made = TypeVar("Made")
 Maker = Callable[[str, str | None], Made]
@@ -77,9 +82,13 @@ def _made(kind: str, spec: str, api_base: str | None, makers: Mapping[str, Maker
         raise UsageError(str(error)) from None
 
 
-def stored_embedder(spec: str, api_base: str | None) -> StoredEmbedder:
-    """:func:`plain_embedder` with its vectors cached on disk."""
-    return StoredEmbedder(plain_embedder(spec, api_base), cache_folder() / VECTORS)
+def stored_embedder(spec: str, api_base: str | None, *, offline: bool) -> StoredEmbedder:
+    """:func:`plain_embedder` with its vectors cached on disk; offline no provider is asked for others."""
+    made = plain_embedder(spec, api_base)
+    path = cache_folder() / VECTORS
+    if offline and spec.startswith(REMOTE):
+        made = _OfflineEmbedder(made.name, path)
+    return StoredEmbedder(made, path)
 
 
 def stored_reranker(spec: str, api_base: str | None, *, offline: bool) -> StoredReranker:
@@ -88,6 +97,25 @@ def stored_reranker(spec: str, api_base: str | None, *, offline: bool) -> Stored
     if offline and spec.startswith(REMOTE):
         made = _OfflineReranker(made.name)
     return StoredReranker(made, cache_folder() / SCORES)
+
+
+class _OfflineEmbedder(TextEmbedder):
+    """Knows only how long the vectors are that a provider returned before."""
+
+    def __init__(self, name: str, cache: Path) -> None:
+        self.name = name
+        self._cache = cache
+
+    @cached_property
+    def dimension(self) -> int:
+        """Raises :class:`BackendError` if the provider was never asked."""
+        known = stored_dimension(self._cache, self.name, _PROBE)
+        if known is None:
+            raise BackendError(f"offline: no vector of {self.name} is in the cache")
+        return known
+
+    def embed(self, texts: Sequence[str]) -> Vector:
+        raise BackendError(f"offline: {self.name} has not embedded {len(texts)} of these texts before")
 
 
 class _OfflineReranker(TextReranker):
@@ -106,12 +134,20 @@ def ensure_embedder_answers(spec: str, embedder: TextEmbedder, api_base: str | N
         MissingServerOrKeyError: no key, no server, or the model cannot be loaded.
     """
     if spec != EMBEDDED:
-        _ensure_answers(spec, api_base, lambda: embedder.embed(["ready"]))
+        _ensure_answers(spec, api_base, lambda: embedder.embed([_PROBE]))
+
+
+def ensure_dimension_is_known(embedder: TextEmbedder) -> None:
+    """Raises MissingServerOrKeyError for an embedder that is offline and has no vector in the cache."""
+    try:
+        _ = embedder.dimension
+    except BackendError as error:
+        raise MissingServerOrKeyError(str(error)) from None
 
 
 def ensure_reranker_answers(spec: str, reranker: TextReranker, api_base: str | None) -> None:
     """Score a word. Raises what :func:`ensure_embedder_answers` does."""
-    _ensure_answers(spec, api_base, lambda: reranker.score("ready", ["ready"]))
+    _ensure_answers(spec, api_base, lambda: reranker.score(_PROBE, [_PROBE]))
 
 
 def _ensure_answers(spec: str, api_base: str | None, ask: Callable[[], object]) -> None:

@@ -35,6 +35,7 @@ from memreplay.llm.tokens import token_counter
 from memreplay.paths import cache_folder
 from memreplay.runtime.embedders import (
     REMOTE,
+    ensure_dimension_is_known,
     ensure_embedder_answers,
     ensure_reranker_answers,
     stored_embedder,
@@ -55,7 +56,7 @@ def resources_of(settings: Settings) -> tuple[Resources, ExitStack]:
     redis, qdrant = connections(settings)
     options = memory_options_of(settings)
     files = ExitStack()
-    vectors = stored_embedder(settings.embedder, settings.api_base)
+    vectors = stored_embedder(settings.embedder, settings.api_base, offline=settings.offline)
     files.callback(vectors.close)
     reranker = None
     if settings.reranker is not None:
@@ -75,15 +76,22 @@ def resources_of(settings: Settings) -> tuple[Resources, ExitStack]:
 
 
 def ensure_models_answer(settings: Settings, resources: Resources) -> None:
-    """Ask the embedder and the reranker for a word, but no reranker of a provider offline.
+    """Ask the embedder and the reranker for a word; offline, what a provider returned before must be in the cache.
 
     Raises:
         UsageError: unknown provider.
         MissingServerOrKeyError: no key, no server, or a model cannot be loaded.
     """
-    ensure_embedder_answers(settings.embedder, resources.embedder, settings.api_base)
+
+    def is_asked(spec: str) -> bool:
+        return not (settings.offline and spec.startswith(REMOTE))
+
+    if is_asked(settings.embedder):
+        ensure_embedder_answers(settings.embedder, resources.embedder, settings.api_base)
+    else:
+        ensure_dimension_is_known(resources.embedder)
     spec, reranker = settings.reranker, resources.reranker
-    if spec is not None and reranker is not None and not (settings.offline and spec.startswith(REMOTE)):
+    if spec is not None and reranker is not None and is_asked(spec):
         ensure_reranker_answers(spec, reranker, settings.api_base)
 
 
