@@ -31,9 +31,11 @@ def _run() -> int | str | None:
     import signal
 
     from memreplay.errors import EXIT_STOPPED
+    from memreplay.spared_imports import spare_imports
     from memreplay.terminal import StandardStream, protect_standard_streams
 
     protect_standard_streams()
+    spare_imports()
     code = _command()
     out: object = sys.stdout
     sys.stdout.flush()

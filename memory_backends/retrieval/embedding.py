@@ -1,4 +1,7 @@
-"""Vectors of texts by a model inside this process, kept on disk by model and text: no text is embedded twice."""
+"""Vectors of texts by a model inside this process, kept on disk by model and text: no text is embedded twice.
+
+numpy takes 13 MB, and is imported when a text is first embedded: a run without vectors does without it.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,16 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from memory_backends.base import BackendError, TextEmbedder
 from memory_backends.retrieval.disk_cache import DiskCache, text_key
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from onnxruntime.capi.onnxruntime_inference_collection import InferenceSession
     from tokenizers import Encoding, Tokenizer
 
-
-Vector = NDArray[np.float32]
+    Vector = NDArray[np.float32]
 
 TOKENIZER_PATH = Path(__file__).parent / "minilm" / "tokenizer.json"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
@@ -53,6 +54,8 @@ class MiniLMEmbedder(TextEmbedder):
 
     def embed(self, texts: Sequence[str]) -> Vector:
         """Vectors of shape ``(len(texts), 384)``. Raises :class:`BackendError` where the model cannot be loaded."""
+        import numpy as np
+
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         if not texts:
             return vectors
@@ -115,7 +118,7 @@ class CachedEmbedder(TextEmbedder):
                     self._under_way[key] = Future()
         known.update(self._embed_mine(mine))
         known.update((key, vector.result()) for key, vector in waited.items())
-        return np.array([known[key] for key in keys], dtype=np.float32).reshape(len(keys), self.dimension)
+        return _matrix([known[key] for key in keys], self.dimension)
 
     def at_hand(self, texts: Sequence[str]) -> Vector | None:
         """Their vectors, if all are remembered: then no thread is needed."""
@@ -126,7 +129,7 @@ class CachedEmbedder(TextEmbedder):
             for key in keys:
                 self._vectors.move_to_end(key)
             vectors = [self._vectors[key] for key in keys]
-        return np.array(vectors, dtype=np.float32).reshape(len(keys), self.dimension)
+        return _matrix(vectors, self.dimension)
 
     def _embed_mine(self, mine: dict[bytes, str]) -> dict[bytes, Vector]:
         """Embed the texts that this call has claimed, and let those who wait for them have the vectors."""
@@ -166,14 +169,25 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
         yield batch
 
 
+def _matrix(vectors: Sequence[Vector], dimension: int) -> Vector:
+    """Shape ``(len(vectors), dimension)``, also without vectors."""
+    import numpy as np
+
+    return np.array(vectors, dtype=np.float32).reshape(len(vectors), dimension)
+
+
 def unit_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Rows scaled to unit length; one without a direction stays as it is."""
+    import numpy as np
+
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit: NDArray[np.float32] = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
     return unit
 
 
 def _mean_vectors(session: InferenceSession, encodings: Sequence[Encoding]) -> Vector:
+    import numpy as np
+
     longest = max(len(encoding.ids) for encoding in encodings)
     ids = np.zeros((len(encodings), longest), dtype=np.int64)
     mask = np.zeros_like(ids)
@@ -233,6 +247,8 @@ class StoredEmbedder(TextEmbedder):
 
     def embed(self, texts: Sequence[str]) -> Vector:
         """Vectors of shape ``(len(texts), dimension)``; errors are the inner embedder's."""
+        import numpy as np
+
         keys = [text_key(text) for text in texts]
         held = self._cache.read(self.name, list(dict.fromkeys(keys)))
         known: dict[bytes, Vector] = {key: np.frombuffer(blob, dtype=_STORED) for key, blob in held.items()}
@@ -242,7 +258,7 @@ class StoredEmbedder(TextEmbedder):
             fresh = dict(zip(missing, self._inner.embed(list(missing.values())), strict=True))
             self._cache.write(self.name, {key: vector.astype(_STORED).tobytes() for key, vector in fresh.items()})
             known.update(fresh)
-        return np.array([known[key] for key in keys], dtype=np.float32).reshape(len(keys), self.dimension)
+        return _matrix([known[key] for key in keys], self.dimension)
 
     def close(self) -> None:
         """Close the file."""

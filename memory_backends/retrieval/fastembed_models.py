@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from memory_backends.base import BackendError, TextEmbedder, TextReranker
-from memory_backends.retrieval.embedding import Vector, unit_vectors
+from memory_backends.retrieval.embedding import unit_vectors
+
+if TYPE_CHECKING:
+    from memory_backends.retrieval.embedding import Vector
 
 PACKAGE = "fastembed"
 
@@ -64,6 +65,8 @@ class FastembedEmbedder(TextEmbedder):
 
     def embed(self, texts: Sequence[str]) -> Vector:
         """Vectors of unit length. Raises :class:`BackendError` where the model cannot be loaded."""
+        import numpy as np
+
         if not texts:
             return np.empty((0, self.dimension), dtype=np.float32)
         return unit_vectors(np.array(list(self._model.loaded().embed(list(texts))), dtype=np.float32))

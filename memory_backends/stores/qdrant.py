@@ -1,6 +1,6 @@
 """The knowledge store: Qdrant, embedded or a real server, every command traced with what it changed.
 
-qdrant_client takes long to import: it is imported when a collection is first opened. Its
+qdrant_client takes long to import, and numpy takes 13 MB: they are imported at the first use of a collection. The
 synchronous client is used throughout, in a thread where a call may take long, since the asynchronous one of an
 embedded store never yields to the event loop.
 """
@@ -14,9 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from memory_backends.base import BackendError, Namespace
 from memory_backends.stores.qdrant_connection import QdrantConnection, is_conflict
@@ -32,6 +29,8 @@ from memory_backends.stores.trace import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from qdrant_client import QdrantClient
     from qdrant_client.models import Filter, FilterSelector
 
@@ -212,6 +211,8 @@ class KnowledgeStore:
 
     async def vectors(self, collection: str) -> tuple[list[str], NDArray[np.float32]]:
         """Ids and vectors, of unit length, shape ``(n, dimension)``, of this namespace's points. Untraced."""
+        import numpy as np
+
         records = await self._sweep(lambda client: self._scroll(client, collection, with_vectors=True))
         matrix = np.array([record.vector for record in records], dtype=np.float32).reshape(-1, self._dimension)
         return [str(record.id) for record in records], matrix
@@ -326,6 +327,8 @@ class KnowledgeStore:
 
 def _cosines(one: NDArray[np.float32], others: Sequence[Any]) -> list[float]:
     """In double precision: the last bits of the store's own score depend on the alignment of its arrays."""
+    import numpy as np
+
     a = one.astype(np.float64)
     b = np.array(others, dtype=np.float64).reshape(-1, len(a))
     # einsum and not a matrix product, for which BLAS starts threads.

@@ -84,6 +84,24 @@ def test_a_run_whose_vectors_counts_and_replies_are_kept_loads_nothing_that_make
     assert json.loads(done.stdout.splitlines()[-1]) == []
 
 
+def test_numpy_is_left_alone_by_runs_without_vectors_and_there_for_whoever_wants_it(tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from memreplay.__main__ import main\n"
+        "sys.argv = ['memreplay', '--batch', '--dataset', 'identity-01', '--backend', 'full_context',\n"
+        "    '--recording', 'r.sqlite3', '--output', 'r.json']\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as end:\n"
+        "    assert not end.code, end.code\n"
+        "print([name for name in ('numpy', 'fakeredis', 'sqlite_utils') if name in sys.modules])\n"
+        "import numpy; numpy.array([1])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "['fakeredis', 'sqlite_utils']"
+
+
 def test_the_names_of_memories_are_checked_without_the_libraries_that_fill_them() -> None:
     program = (
         "import sys\n"
