@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import configparser
-import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +14,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
+
+import orjson
 
 from memreplay.conversations.models import Frozen
 from memreplay.errors import MissingServerOrKeyError, UsageError
@@ -177,23 +178,28 @@ def litellm_folder() -> Path | None:
     return Path(spec.origin).parent if spec and spec.origin else None
 
 
-@lru_cache(maxsize=1)
-def _table() -> dict[str, dict[str, Any]]:
+Entry = dict[str, Any]
+
+
+@lru_cache(maxsize=64)
+def _entries(model: str) -> tuple[Entry | None, Entry | None]:
+    """What LiteLLM's table says under the model's full name, and under its name without the provider.
+
+    Of the table, which takes 8 MB, nothing else is kept: a run asks for few models.
+    """
     folder = litellm_folder()
     path = folder / _TABLE if folder else None
     if path is None or not path.is_file():
-        return {}
-    table: dict[str, dict[str, Any]] = json.loads(path.read_bytes())
-    return table
+        return None, None
+    table: dict[str, Entry] = orjson.loads(path.read_bytes())
+    return table.get(model), table.get(model.partition("/")[2])
 
 
-def table_entry(model: str) -> dict[str, Any] | None:
+def table_entry(model: str) -> Entry | None:
     """What LiteLLM's table says of a model: under its full name, or under the name that its provider has for it."""
-    table = _table()
-    provider, _, name = model.partition("/")
-    entry = table.get(model)
-    if entry is None and name and table.get(name, {}).get("litellm_provider") == provider:
-        entry = table[name]
+    entry, bare = _entries(model)
+    if entry is None and bare is not None and bare.get("litellm_provider") == model.partition("/")[0]:
+        return bare
     return entry
 
 
@@ -203,8 +209,8 @@ def model_facts(model: str) -> ModelFacts:
     if model == EXTRACTIVE_MODEL:
         # It is not in the table, which takes 0.02 s to read.
         return ModelFacts()
-    table = _table()
-    entry = table.get(model) or table.get(model.partition("/")[2]) or {}
+    full, bare = _entries(model)
+    entry = full or bare or {}
     window = entry.get("max_input_tokens") or entry.get("max_tokens")
     return ModelFacts(
         context_window=window if isinstance(window, int) and window > 0 else None,
