@@ -45,8 +45,10 @@ def refuse_unusable_output(output: str, inputs: Iterable[Path] = ()) -> None:
         raise _unwritable(output, error) from None
 
 
-def write_whole(output: str, text: str) -> None:
-    """Write a file atomically. A symbolic link stays a link: its target is replaced.
+def write_whole(output: str, text: str | Iterable[str]) -> None:
+    """Write a text, or its parts one by one, to a file, atomically.
+
+    A symbolic link stays a link: its target is replaced.
 
     Raises:
         UsageError: it cannot be written.
@@ -55,9 +57,10 @@ def write_whole(output: str, text: str) -> None:
         path = _target(output)
         unfinished = _unfinished(path)
         try:
-            unfinished.write_text(text, encoding="utf-8", newline="")
+            with unfinished.open("w", encoding="utf-8", newline="") as file:
+                file.writelines((text,) if isinstance(text, str) else text)
             unfinished.replace(path)
-        except OSError:
+        except BaseException:
             unfinished.unlink(missing_ok=True)
             raise
     except OSError as error:

@@ -228,10 +228,10 @@ STANDARD_OUTPUT = "-"
 
 _WIDTH_WITHOUT_TERMINAL = 140
 
-Renderer = Callable[[Results], str]
+Renderer = Callable[[Results], str | Iterator[str]]
 
 RENDERERS: dict[str, Renderer] = {
-    ".json": Results.to_json,
+    ".json": Results.json_parts,
     ".breakdown.csv": as_breakdown_csv,
     ".csv": as_csv,
     ".md": as_markdown,
@@ -264,7 +264,7 @@ def write_results(results: Results, outputs: Sequence[str]) -> None:
     """Write results to each output, in the format of its extension; ``-`` is JSON on standard output."""
     for output in outputs:
         if output == STANDARD_OUTPUT:
-            sys.stdout.write(results.to_json())
+            sys.stdout.writelines(results.json_parts())
         else:
             write_whole(output, RENDERERS[ending_of(output, RENDERERS) or ".md"](results))
 

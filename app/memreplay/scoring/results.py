@@ -8,6 +8,7 @@ A breakdown takes a name in :data:`memreplay.scoring.By`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import orjson
@@ -266,16 +267,18 @@ class Results(Frozen):
     def to_json(self) -> str:
         """The text of the file: keys in the order of the models, numbers rounded to six decimals.
 
-        Below 1 it is six digits. Rows are written one by one: as plain data, all of them would take many times the
-        memory of the text.
+        Below 1 it is six digits.
         """
-        parts = [_indented(self.model_dump(mode="json", exclude={"questions"})).removesuffix("\n}")]
-        parts.append(',\n  "questions": [')
+        return "".join(self.json_parts())
+
+    def json_parts(self) -> Iterator[str]:
+        """The same in parts, row by row: as plain data, all rows would take many times the memory of the text."""
+        yield _indented(self.model_dump(mode="json", exclude={"questions"})).removesuffix("\n}")
+        yield ',\n  "questions": ['
         for number, row in enumerate(self.questions):
-            text = _indented(row.model_dump(mode="json")).replace("\n", "\n    ")
-            parts += ",\n    " if number else "\n    ", text
-        parts.append("\n  ]\n}\n" if self.questions else "]\n}\n")
-        return "".join(parts)
+            yield ",\n    " if number else "\n    "
+            yield _indented(row.model_dump(mode="json")).replace("\n", "\n    ")
+        yield "\n  ]\n}\n" if self.questions else "]\n}\n"
 
 
 def _indented(data: dict[str, Any]) -> str:

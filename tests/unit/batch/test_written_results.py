@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +14,10 @@ from memory_backends.stores.trace import Extraction
 from memreplay.batch.cells import Columns
 from memreplay.batch.remarks import remarks
 from memreplay.batch.tables import titled_tables
-from memreplay.batch.writers import as_breakdown_csv, as_csv, as_markdown, print_table
+from memreplay.batch.writers import as_breakdown_csv, as_csv, as_markdown, print_table, write_results
 from memreplay.conversations.option_style import option_style
 from memreplay.engine.events import Observed
+from memreplay.files import write_whole
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.model import Reply
 from memreplay.scoring.aggregates import build_results
@@ -45,6 +48,27 @@ def tables_of(*rows: QuestionRow) -> dict[str, Columns]:
 
 def cells(*rows: QuestionRow) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(as_csv(results_of(*rows)), newline="")))
+
+
+@pytest.mark.parametrize("rows", [(), (row(FOUND, reply("3")), row(FOUND, reply("0"), backend="hybrid"))])
+def test_json_is_written_row_by_row_and_is_the_same_as_in_one_piece(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], rows: tuple[QuestionRow, ...]
+) -> None:
+    results, file = results_of(*rows), tmp_path / "results.json"
+    write_results(results, [str(file), "-"])
+    assert file.read_text(encoding="utf-8") == capsys.readouterr().out == results.to_json()
+
+
+def test_results_that_cannot_be_rendered_leave_the_file_as_it_was(tmp_path: Path) -> None:
+    def breaks_off() -> Iterator[str]:
+        yield "the first row"
+        raise RuntimeError("no second row")
+
+    file = tmp_path / "results.json"
+    write_whole(str(file), "old")
+    with pytest.raises(RuntimeError):
+        write_whole(str(file), breaks_off())
+    assert {each.name: each.read_text(encoding="utf-8") for each in tmp_path.iterdir()} == {"results.json": "old"}
 
 
 def test_csv_has_a_row_for_each_answer_in_the_order_of_the_results() -> None:
