@@ -98,6 +98,7 @@ class FullContextBackend(MemoryBackend):
         self._stretches: list[_Stretch] = []
         self._ledgers: dict[TokenCounter, _Ledger] = {}
         self._observed: set[str] = set()
+        self._text = ""
         self._end = 0
         self._session: int | None = None
         self._turns_cut = 0
@@ -183,6 +184,8 @@ class FullContextBackend(MemoryBackend):
             return Recall(cut=(Cut(place=key, turns=tuple(turns), tokens=ledger.total),))
         kept = self._stretches[first]
         text, tokens = kept.heading + log[kept.start :].decode(), ledger.tokens_from(first, kept)
+        # Many questions are asked at once, and of long texts that are equal one is enough.
+        text = self._text = self._text if text == self._text else text
         cut = Cut(place=key, turns=tuple(turns[:first]), tokens=ledger.total - tokens)
         hit = Hit(
             id=key,

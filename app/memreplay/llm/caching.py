@@ -117,11 +117,9 @@ class SharedPrefixModel:
         self._prefixes: dict[bytes, _Prefix] = {}
 
     async def answer(self, request: AnswerRequest) -> Reply:
-        shared = "".join(segment for message in request.messages for segment in message.segments[:-1])
-        if len(shared) < SHORTEST_PREFIX or not self._caches(request.model):
+        prefix = self._prefix_of(request)
+        if prefix is None:
             return await self._inner.answer(request)
-        key = sha256(f"{request.model}\0{request.api_base}\0{shared}".encode("utf-8", "surrogatepass")).digest()
-        prefix = self._prefixes.setdefault(key, _Prefix())
         wanted = 2 if needs_cache_markers(request.model) else 1
         if prefix.sent_ahead < wanted:
             async with prefix.lock:
@@ -132,6 +130,16 @@ class SharedPrefixModel:
                         # Count failures too, or calls to a provider that is down would run one by one.
                         prefix.sent_ahead += 1
         return await self._inner.answer(self._marked(request, wanted))
+
+    def _prefix_of(self, request: AnswerRequest) -> _Prefix | None:
+        """None where the provider would cache none. The text is freed before the call, which may take minutes."""
+        if not self._caches(request.model):
+            return None
+        shared = "".join(segment for message in request.messages for segment in message.segments[:-1])
+        if len(shared) < SHORTEST_PREFIX:
+            return None
+        key = sha256(f"{request.model}\0{request.api_base}\0{shared}".encode("utf-8", "surrogatepass")).digest()
+        return self._prefixes.setdefault(key, _Prefix())
 
     @staticmethod
     def _marked(request: AnswerRequest, place: int) -> AnswerRequest:

@@ -71,6 +71,15 @@ async def test_the_whole_log_is_one_hit(backend):
     assert hit.turns == tuple("12345678")
 
 
+async def test_equal_contexts_of_many_questions_take_the_memory_of_one(backend):
+    await play(backend, DATED_TALK)
+    first, second = [await backend.recall(question, 10, 1000) for question in ("anything", "something")]
+    assert first.context is second.context is first.hits[0].text is second.hits[0].text
+    shorter = await backend.recall("anything", 10, 20)
+    assert shorter.context == "[25 May 2023, 09:05]\nUser: seven\nAI: eight\n"
+    assert (await backend.recall("anything", 10, 1000)).context == WHOLE_LOG
+
+
 async def test_the_oldest_turns_are_cut_and_the_first_kept_session_keeps_its_date(backend):
     await play(backend, DATED_TALK)
     expected = "[25 May 2023, 09:05]\nAI: six\nUser: seven\nAI: eight\n"
