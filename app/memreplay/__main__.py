@@ -8,7 +8,7 @@ import sys
 
 _INTERRUPTED = 130
 
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+_OBJECTS_BETWEEN_COLLECTIONS = 10_000
 """Python looks for cycles after every 700 new objects; importing alone makes hundreds of thousands that stay."""
 
 
