@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from memory_backends.base import Hit
 from memreplay.conversations.models import Conversation, Question, Session, Turn
@@ -160,7 +160,7 @@ class ManyAnswers:
             evidence=question.evidence,
             evidence_role="supports",
             hits=tuple(
-                HitRow(**hit.model_dump(include=set(HitRow.model_fields)))
+                HitRow(**hit.model_dump(include={each.name for each in fields(HitRow)}))
                 for hit in self.hits(conversation, question, backend)
             ),
             evidence_in_prompt=backend != "rag",
