@@ -138,13 +138,12 @@ class Settings:
     concurrency: Annotated[
         Positive | None, Flag("Parallel model calls.", "N", "starts at 20 and adapts to the provider")
     ] = None
-    workers: Annotated[
-        Positive, Flag("With --batch, hold memories in N processes, by Dask (memreplay[cluster]).", "N")
-    ] = 1
+    workers: Annotated[Positive, Flag("With --batch, hold memories in N processes of this machine.", "N")] = 1
     cluster: Annotated[
         str | None,
         Flag(
-            "With --batch, hold memories in the workers of a Dask scheduler: tcp://host:8786, or local:N.",
+            "With --batch, hold memories in the workers of a Dask scheduler (memreplay[cluster]): tcp://host:8786,"
+            " or local:N.",
             "ADDRESS",
             "none",
         ),

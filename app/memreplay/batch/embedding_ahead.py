@@ -88,5 +88,9 @@ class EmbeddingAhead:
 
 def texts_of(conversation: Conversation, backends: Sequence[str]) -> list[str]:
     """What memories will embed of a conversation, with its questions if they embed anything."""
-    texts = list(texts_to_embed(backends, exchanges_of(conversation)))
+    return with_questions(conversation, list(texts_to_embed(backends, exchanges_of(conversation))))
+
+
+def with_questions(conversation: Conversation, texts: Sequence[str]) -> list[str]:
+    """Texts of a conversation and its questions; none where there are no texts."""
     return [*texts, *(question.text for question in conversation.questions)] if texts else []

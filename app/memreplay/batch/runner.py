@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from time import monotonic
 
-from memreplay.batch.embedding_ahead import TEXTS_PER_CALL, EmbeddingAhead, texts_of
+from memreplay.batch.embedding_ahead import TEXTS_PER_CALL, EmbeddingAhead, with_questions
 from memreplay.batch.progress import BatchProgress
 from memreplay.batch.resume import RemainingWork, Ungraded, remaining_work
 from memreplay.batch.selection import AskPlan
@@ -148,7 +148,9 @@ class BatchRunner:
             assert self._ahead is not None
             await self._ahead.of(conversation)
             return
-        texts = texts_of(conversation, backends)
+        filled = self._filled_before(conversation)
+        empty = [name for name in backends if name not in filled]
+        texts = with_questions(conversation, await self._run.texts_on_worker(conversation, empty))
         for first in range(0, len(texts), TEXTS_PER_CALL):
             if not self.stopping:
                 await self._run.embed_on_worker(conversation, texts[first : first + TEXTS_PER_CALL])

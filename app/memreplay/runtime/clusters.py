@@ -6,13 +6,15 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
 from memory_backends.plugins import is_handed_over
 from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.runtime.embedders import REMOTE
+from memreplay.runtime.processes import Processes
 from memreplay.runtime.worker import Ports
 from memreplay.runtime.workers import SECONDS_TO_CONNECT, Port, Workers
 from memreplay.settings import Settings
@@ -31,7 +33,8 @@ def refuse_unusable_cluster(settings: Settings) -> None:
         return
     if settings.cluster is not None and settings.workers > 1:
         raise UsageError("--workers starts workers here, --cluster uses those of a scheduler; use one of them")
-    _number_of_local(settings)
+    if settings.cluster is not None:
+        _number_of_local(settings.cluster)
     for name in filter(is_handed_over, settings.backend):
         raise UsageError(
             f"{name} exists only in this process; workers need a memory that they can import: package.module:Class"
@@ -45,26 +48,22 @@ def refuse_unusable_cluster(settings: Settings) -> None:
                 f"{option} {name} calls a provider, and workers call none, so that keys and rate limits stay with"
                 f" the run; use {others}"
             )
-    try:
-        import distributed  # noqa: F401  # only whether it is there
-    except ImportError:
-        raise UsageError("--workers and --cluster need Dask: pip install 'memreplay[cluster]'") from None
+    if settings.cluster is not None and find_spec("distributed") is None:
+        raise UsageError("--cluster needs Dask: pip install 'memreplay[cluster]'")
 
 
-def _number_of_local(settings: Settings) -> int | None:
-    """How many workers to start here; None for those of a scheduler."""
-    if settings.cluster is None:
-        return settings.workers
-    scheme, _, rest = settings.cluster.partition(":")
+def _number_of_local(cluster: str) -> int | None:
+    """How many workers Dask starts here; None for those of a scheduler."""
+    scheme, _, rest = cluster.partition(":")
     if scheme == "local" and rest.isdecimal() and int(rest):
         return int(rest)
     try:
-        parts = urlsplit(settings.cluster)
+        parts = urlsplit(cluster)
         if parts.scheme in ("tcp", "tls") and parts.hostname and parts.port:
             return None
     except ValueError:
         pass
-    raise UsageError(f"--cluster {settings.cluster}: expected tcp://host:8786, tls://host:8786 or local:N")
+    raise UsageError(f"--cluster {cluster}: expected tcp://host:8786, tls://host:8786 or local:N")
 
 
 @asynccontextmanager
@@ -75,53 +74,71 @@ async def started_workers(settings: Settings, ports: Mapping[str, Port], names: 
         MissingServerOrKeyError: the scheduler does not answer, or has no worker.
         UsageError: a worker has other versions.
     """
+    where = "here" if settings.cluster is None else f"at {settings.cluster}"
+    async with _processes(settings) if settings.cluster is None else _dask(settings, settings.cluster) as client:
+        workers = Workers(client, settings, ports, names)
+        if not await workers.appear():
+            raise MissingServerOrKeyError(f"no worker has started {where}")
+        watching = asyncio.create_task(workers.watch())
+        try:
+            yield workers
+        finally:
+            watching.cancel()
+
+
+@asynccontextmanager
+async def _processes(settings: Settings) -> AsyncIterator[Processes]:
+    processes = Processes(settings.workers, _own_servers(settings))
+    try:
+        yield processes
+    finally:
+        await processes.close()
+
+
+@asynccontextmanager
+async def _dask(settings: Settings, cluster: str) -> AsyncIterator[Any]:
+    """Dask's client, of a scheduler that runs somewhere or of one that is started here."""
     from distributed import Client, LocalCluster
 
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    number = _number_of_local(settings)
-    with nullcontext() if number is None else _own_servers_in_environment(settings):
-        cluster: Any = None
+    number = _number_of_local(cluster)
+    async with AsyncExitStack() as stack:
+        address: Any = cluster
         if number is not None:
-            cluster = await LocalCluster(  # type: ignore[no-untyped-call]
-                n_workers=number,
-                threads_per_worker=1,
-                processes=True,
-                asynchronous=True,
-                dashboard_address=None,
-                # Its port for HTTP would be 8787 otherwise, which another program may have.
-                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-                silence_logs=logging.CRITICAL,
-                preload=["memreplay.runtime.worker"],
-            )
-        client: Any = None
-        try:
-            address = cluster or settings.cluster
-            try:
-                client = await Client(  # type: ignore[no-untyped-call]
-                    address, asynchronous=True, timeout=SECONDS_TO_CONNECT, direct_to_workers=number is not None
+            stack.enter_context(_own_servers_in_environment(settings))
+            address = await stack.enter_async_context(
+                LocalCluster(  # type: ignore[no-untyped-call]
+                    n_workers=number,
+                    threads_per_worker=1,
+                    processes=True,
+                    asynchronous=True,
+                    dashboard_address=None,
+                    # Its port for HTTP would be 8787 otherwise, which another program may have.
+                    scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+                    silence_logs=logging.CRITICAL,
+                    preload=["memreplay.runtime.worker"],
                 )
-            except (OSError, TimeoutError) as error:
-                raise MissingServerOrKeyError(f"no Dask scheduler answers at {settings.cluster}") from error
-            workers = Workers(client, settings, ports, names)
-            if not await workers.appear():
-                raise MissingServerOrKeyError(f"the Dask scheduler at {settings.cluster} has no workers")
-            watching = asyncio.create_task(workers.watch())
-            try:
-                yield workers
-            finally:
-                watching.cancel()
-        finally:
-            if client is not None:
-                await client.close()
-            if cluster is not None:
-                await cluster.close()
+            )
+        client = Client(  # type: ignore[no-untyped-call]
+            address, asynchronous=True, timeout=SECONDS_TO_CONNECT, direct_to_workers=number is not None
+        )
+        try:
+            await stack.enter_async_context(client)
+        except (OSError, TimeoutError) as error:
+            raise MissingServerOrKeyError(f"no Dask scheduler answers at {cluster}") from error
+        yield client
+
+
+def _own_servers(settings: Settings) -> dict[str, str]:
+    """Addresses and keys of servers, for the environment of a process."""
+    values = {f"MEMREPLAY_{name.upper()}": getattr(settings, name) for name in _SERVERS_OF_WORKERS}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 @contextmanager
 def _own_servers_in_environment(settings: Settings) -> Iterator[None]:
     """Processes that are started here inherit addresses and keys through the environment, not through Dask."""
-    values = {f"MEMREPLAY_{name.upper()}": getattr(settings, name) for name in _SERVERS_OF_WORKERS}
-    added = {name: value for name, value in values.items() if value is not None}
+    added = _own_servers(settings)
     before = {name: os.environ.get(name) for name in added}
     os.environ.update(added)
     try:

@@ -1,4 +1,4 @@
-"""What runs in a Dask worker: memories, their stores and embedder. It calls no model and writes no recording."""
+"""What runs in a worker: memories, their stores and embedder. It calls no model and writes no recording."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import platform
 import signal
 import tarfile
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -16,21 +16,19 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any
 
 import memory_backends
 import memreplay
 from memory_backends.base import BackendError, Exchange, MemoryBackend, TokenCounter
 from memory_backends.metering import ChatMessage, ExtractedFact, MeteredChat
-from memory_backends.registry import BACKEND_NAMES, create_backend
+from memory_backends.registry import BACKEND_NAMES, create_backend, texts_to_embed
 from memory_backends.stores.trace import Extraction, ModelCall, TraceEntry
 from memreplay.errors import MemreplayError
 from memreplay.llm.secrets import without_secrets
 from memreplay.runtime.kept_memories import identity
 from memreplay.runtime.memories import resources_of
 from memreplay.settings import Settings, read_settings
-
-T = TypeVar("T")
 
 _PACKAGES = ("pydantic", "numpy", "onnxruntime", "tokenizers", "bm25s", "PyStemmer", "qdrant-client", "fakeredis")
 """Packages whose version can change what a memory holds or returns."""
@@ -93,27 +91,40 @@ def dask_setup(worker: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-class MemoryHost:
-    """The memories in one worker, as a Dask actor.
+class MemoryActor:
+    """A host as a Dask actor, on an event loop of its own, so that slow work does not hold up Dask."""
 
-    They live on an event loop of their own, so that slow work does not hold up Dask.
-    """
+    def __init__(self, settings: Settings, ports: Ports) -> None:
+        self._host = MemoryHost(settings, ports)
+        self._loop = asyncio.new_event_loop()
+        Thread(target=self._loop.run_forever, daemon=True, name="memories").start()
+
+    async def ask(self, method: str, *arguments: Any) -> Any:
+        """What a method of the host returns."""
+        work = getattr(self._host, method)(*arguments)
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+
+class MemoryHost:
+    """The memories in one worker."""
 
     def __init__(self, settings: Settings, ports: Ports) -> None:
         self._ports = ports
         self._resources, self._files = resources_of(_with_own_servers(settings))
         self._units: dict[str, _Unit] = {}
-        self._loop = asyncio.new_event_loop()
-        Thread(target=self._loop.run_forever, daemon=True, name="memories").start()
 
     async def check(self) -> str | None:
         """Why the stores cannot be used from this worker, if they cannot."""
         try:
-            await self._here(self._resources.redis.check())
-            await self._here(self._resources.qdrant.check())
+            await self._resources.redis.check()
+            await self._resources.qdrant.check()
         except BackendError as error:
             return str(error)
         return None
+
+    async def texts(self, exchanges: Sequence[Exchange], backends: Sequence[str]) -> list[str]:
+        """What memories will embed of a conversation: found here, where the rules that find it are used again."""
+        return await asyncio.to_thread(lambda: list(texts_to_embed(backends, exchanges)))
 
     async def embed(self, texts: Sequence[str]) -> None:
         """Embed texts in one batch, so that memories find the vectors cached."""
@@ -123,7 +134,7 @@ class MemoryHost:
     async def create(self, unit: str, name: str) -> str | None:
         """A new memory under the id ``unit``; why it cannot be created, if it cannot."""
         try:
-            await self._here(self._create(unit, name))
+            self._units[unit] = self._created(name)
         except (BackendError, MemreplayError) as error:
             return str(error)
         return None
@@ -132,19 +143,19 @@ class MemoryHost:
         self, unit: str, method: str, arguments: Sequence[Any], count_tokens: TokenCounter | None
     ) -> Asks | Done:
         """Call a method of a memory; its end, or the first call of a model."""
-        return await self._here(self._units[unit].call(method, arguments, count_tokens))
+        return await self._units[unit].call(method, arguments, count_tokens)
 
     async def answer(self, unit: str, number: int, reply: Any) -> Asks | Done:
         """The reply of a model; then as :meth:`call`."""
-        return await self._here(self._units[unit].answer(number, reply))
+        return await self._units[unit].answer(number, reply)
 
     async def drop(self, unit: str) -> None:
         """Forget a memory, and end what it is doing."""
         held = self._units.pop(unit, None)
         if held is not None:
-            await self._here(held.end())
+            await held.end()
 
-    async def _create(self, unit: str, name: str) -> None:
+    def _created(self, name: str) -> _Unit:
         made = _Unit()
         extractor, chat = self._ports.extractor, self._ports.chat
         resources = replace(
@@ -153,11 +164,7 @@ class MemoryHost:
             chat=MeteredChat(_AskedChat(chat, made)) if chat else None,
         )
         made.memory = create_backend(name, resources, {})
-        self._units[unit] = made
-
-    async def _here(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run it on the loop of the memories."""
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+        return made
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""``--workers`` and ``--cluster``: memories live in Dask workers, and the run drives them.
+"""``--workers`` and ``--cluster``: memories live in other processes, and the run drives them.
 
 The run calls the models and is the only writer of the recording, so that resuming, caching, rate limits and exit
 codes are those of a run on one machine, and no key leaves it.
@@ -32,7 +32,7 @@ from memreplay.engine.remote.addresses import is_agent
 from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.llm.rate_limiter import StoppedError
 from memreplay.llm.secrets import without_secrets
-from memreplay.runtime.worker import Asks, Done, MemoryHost, Ports, packed_folder, unpack_folder, versions
+from memreplay.runtime.worker import Asks, Done, MemoryActor, Ports, packed_folder, unpack_folder, versions
 from memreplay.settings import Settings
 
 SECONDS_TO_CONNECT = 30
@@ -108,13 +108,21 @@ class Workers:
         """A memory in a worker that behaves like the one given, which is never opened."""
         return WorkerMemory(self, conversation_id, template)
 
+    async def texts_to_embed(
+        self, conversation_id: str, exchanges: Sequence[Exchange], backends: Sequence[str]
+    ) -> list[str]:
+        """What memories will embed of a conversation; nothing where they are spread: each embeds as it comes."""
+        return await self._asked_of_holder(conversation_id, "texts", exchanges, backends) or []
+
     async def embed_ahead(self, conversation_id: str, texts: Sequence[str]) -> None:
         """Embed texts on the worker that will hold the memories of a conversation."""
+        await self._asked_of_holder(conversation_id, "embed", texts)
+
+    async def _asked_of_holder(self, conversation_id: str, method: str, *arguments: Any) -> Any:
         if self._spread:
-            return
+            return None
         with suppress(WorkerLostError):
-            worker = await self._place(conversation_id)
-            await self.asked(worker, "embed", list(texts))
+            return await self.asked(await self._place(conversation_id), method, *arguments)
 
     @property
     def _spread(self) -> bool:
@@ -145,7 +153,7 @@ class Workers:
         Raises:
             WorkerLostError: the worker is gone.
         """
-        work = asyncio.create_task(_called(worker.host, method, arguments))
+        work = asyncio.create_task(_asked(worker.host, method, arguments))
         gone = asyncio.create_task(worker.gone.wait())
         try:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -232,19 +240,18 @@ class Workers:
                 f"the worker at {address} has other versions: {'; '.join(other)}. The rows of a run must not depend"
                 " on where they were computed: install the same versions"
             )
-        future = self._client.submit(
-            MemoryHost, _without_secrets(self._settings), self._names, actor=True, workers=[address], pure=False
+        host = await self._client.submit(
+            MemoryActor, _without_secrets(self._settings), self._names, actor=True, workers=[address], pure=False
         )
-        host = await future
-        problem = await host.check()
+        problem = await host.ask("check")
         if problem is not None:
             raise MissingServerOrKeyError(f"the worker at {address}: {problem}")
         self._workers[address] = _Worker(address, host)
 
 
-async def _called(host: Any, method: str, arguments: tuple[Any, ...]) -> Any:
+async def _asked(host: Any, method: str, arguments: tuple[Any, ...]) -> Any:
     # Of a lost actor, even looking up a method fails.
-    return await getattr(host, method)(*arguments)
+    return await host.ask(method, *arguments)
 
 
 class WorkerMemory(MemoryBackend):

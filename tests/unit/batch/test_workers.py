@@ -30,6 +30,10 @@ class Host:
 
     problem: str | None
 
+    async def ask(self, method: str, *arguments: object) -> object:
+        """What one of these methods returns."""
+        return await getattr(self, method)(*arguments)
+
     async def check(self) -> str | None:
         return self.problem
 
