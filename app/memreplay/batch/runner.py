@@ -158,6 +158,7 @@ class BatchRunner:
     async def _question(self, session: ReplaySession, asks: Sequence[Ask]) -> None:
         asked = 0
         if session.finished:
+            session.expect(asks)
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(self._ask(session, ask)) for ask in asks]
             asked = sum(task.result() for task in tasks)

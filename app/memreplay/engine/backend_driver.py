@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from time import perf_counter
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from memory_backends.base import BackendError, ClosingStatus, Exchange, MemoryBackend, Message, Namespace, Recall
 from memory_backends.editing import Editable, StoreEdit
@@ -37,6 +37,17 @@ class _Failure:
     why: str
 
 
+@runtime_checkable
+class Remote(Protocol):
+    """A memory in another process. ``ms`` is what its last call took there, in milliseconds."""
+
+    ms: float
+
+    def expect(self, calls: Sequence[tuple[str, tuple[Any, ...]]]) -> None:
+        """These methods will be called with these arguments, in this order: they may be carried out ahead."""
+        ...
+
+
 class BackendDriver:
     """Runs one memory under the name that its events carry.
 
@@ -59,6 +70,9 @@ class BackendDriver:
         self._kept: KeptIngestion | None = None
         self._ingested: list[ReplayEvent] = []
         self._ingested_until = 0
+        self._remote = backend if isinstance(backend, Remote) else None
+        self.ms = 0.0
+        """What the last call took, in milliseconds."""
         self.broken: str | None = None
         self.lock = asyncio.Lock()
 
@@ -83,6 +97,17 @@ class BackendDriver:
             )
         )
 
+    def expect_exchanges(self, exchanges: Sequence[Exchange]) -> None:
+        """Only these will be ingested from now on, and nothing perceived before their end."""
+        if self._remote is not None:
+            new = [exchange for exchange in exchanges if exchange.turn_number > self.kept_until]
+            self._remote.expect([call for each in new for call in (("observe", (each,)), ("settle", ()))])
+
+    def expect_questions(self, questions: Sequence[str], top_k: int, context_tokens: int) -> None:
+        """They will be asked from now on, in this order; others may be between them."""
+        if self._remote is not None:
+            self._remote.expect([("recall", (question, top_k, context_tokens)) for question in questions])
+
     @property
     def limited_by_top_k(self) -> bool:
         """Whether the number of hits limits what the memory returns."""
@@ -106,12 +131,10 @@ class BackendDriver:
                 self._tell(event)
             return
         at = {"conversation": self._conversation, "backend": self._name}
-        started = perf_counter()
         await self._guarded("observe", self._backend.observe(exchange), turn)
-        self._tell(Observed(**at, turn=turn, turns=exchange.turn_ids, ms=ms_since(started)))
-        started = perf_counter()
+        self._tell(Observed(**at, turn=turn, turns=exchange.turn_ids, ms=self.ms))
         await self._guarded("consolidate", self._backend.settle(), turn)
-        self._tell(BackgroundWorkSettled(**at, turn=turn, ms=ms_since(started)))
+        self._tell(BackgroundWorkSettled(**at, turn=turn, ms=self.ms))
         self._ingested_until = turn
 
     async def keep(self) -> None:
@@ -143,7 +166,6 @@ class BackendDriver:
         )
 
     async def _read(self, phase: Phase, work: Awaitable[Recall], turn: int) -> Recall | str:
-        started = perf_counter()
         recall = await self._guarded(phase, work, turn)
         if isinstance(recall, _Failure):
             return recall.why
@@ -157,7 +179,7 @@ class BackendDriver:
                 why_empty=recall.why_empty,
                 cut=recall.cut,
                 tokens=recall.tokens,
-                ms=ms_since(started),
+                ms=self.ms,
             )
         )
         return recall
@@ -171,8 +193,10 @@ class BackendDriver:
         """
         if self.broken is not None and phase != "close":
             _discard(work)
+            self.ms = 0.0
             return _Failure(self.broken)
         failure: str | None = None
+        started = perf_counter()
         try:
             result = await work
         except StoppedError as error:
@@ -183,6 +207,7 @@ class BackendDriver:
         except Exception as error:
             # A plug-in may raise anything; the run continues with the other memories.
             failure = f"{type(error).__name__}: {error}"
+        self.ms = ms_since(started) if self._remote is None else self._remote.ms
         for entry in self._backend.trace.drain():
             self._tell(event_of(entry, self._conversation, turn, self._name))
         if failure is None:

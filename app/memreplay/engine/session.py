@@ -8,14 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Protocol, runtime_checkable
 
 from memory_backends.base import ClosingStatus, MemoryBackend, Recall, TokenCounter
 from memory_backends.editing import KeyEdit, StoreEdit
 from memreplay.conversations.models import Conversation, Question, exchanges_of, message_of
 from memreplay.engine.answers import AnswerJudge, ask_fields, choice_order, grade, with_order
-from memreplay.engine.backend_driver import BackendDriver, ms_since
+from memreplay.engine.backend_driver import BackendDriver
 from memreplay.engine.events import AnswerScored, EventSink, QuestionAsked, ReplyReceived, TurnPlayed
 from memreplay.engine.keeping import Keeper
 from memreplay.errors import UsageError
@@ -138,6 +137,8 @@ class ReplaySession:
         """Open all backends: empty, or filled where the keeper has what an earlier run filled."""
         for memory in self._ingesting.values():
             await memory.open(self._plan.run_id)
+            if not self._plan.perceive:
+                memory.expect_exchanges([*self._exchange_ending_at.values()])
         await self._edit_by_hand()
 
     async def keep(self) -> None:
@@ -218,10 +219,9 @@ class ReplaySession:
         model = self._through(backend, model)
         answerer, memory = self._answerer_of(backend), self._drivers[backend]
         async with memory.lock:
-            started = perf_counter()
             context_tokens = self._context_tokens_for(backend, model)
             recall = await memory.recall(question.text, self._plan.top_k, context_tokens, self.position)
-            recall_ms = ms_since(started)
+            recall_ms = memory.ms
         recalled = recall if isinstance(recall, Recall) else Recall()
         order = choice_order(question, self._plan.shuffle_seed)
         request = answerer.request(with_order(question, order), recalled.context, model, repeat)
@@ -249,6 +249,14 @@ class ReplaySession:
             reply = Reply(text=None, error=recall)
         self._emit(ReplyReceived(**ask_fields(asked), reply=reply))
         return await self.grade(question, asked, reply)
+
+    def expect(self, asks: Sequence[Ask]) -> None:
+        """These will be asked: memories elsewhere may recall ahead for the first model."""
+        model = self._plan.models[0]
+        for name, memory in self._ingesting.items():
+            questions = [ask.question.text for ask in asks if (ask.backend, ask.model) == (name, model)]
+            if questions:
+                memory.expect_questions(questions, self._plan.top_k, self._context_tokens_for(name, model))
 
     async def grade(self, question: Question, asked: QuestionAsked, reply: Reply) -> AnswerScored:
         """Grade a reply that was received.

@@ -28,6 +28,7 @@ from memreplay.runtime.clusters import refuse_unusable_cluster, started_workers,
 from memreplay.runtime.memories import RunMemories
 from memreplay.runtime.models import RunModels
 from memreplay.runtime.worker import Ports
+from memreplay.runtime.worker_memory import WorkerMemory
 from memreplay.runtime.workers import Port, Workers, WorkerStatus
 from memreplay.settings import AS_GIVEN, CHANGE_NO_ANSWER, Settings
 from memreplay.timeline.annotations import Annotations, SessionAnnotations
@@ -225,7 +226,7 @@ class Run:
         if self._workers is not None:
             for name in memories.keys() - {*CONTROLS}:
                 if not is_agent(name):
-                    memories[name] = self._workers.memory(conversation.id, memories[name])
+                    memories[name] = WorkerMemory(self._workers, conversation.id, memories[name])
         return memories
 
     def recorded(self, emit: EventSink | None) -> EventSink:

@@ -16,6 +16,7 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
+from time import perf_counter
 from typing import Any
 
 import memory_backends
@@ -24,11 +25,15 @@ from memory_backends.base import BackendError, Exchange, MemoryBackend, TokenCou
 from memory_backends.metering import ChatMessage, ExtractedFact, MeteredChat
 from memory_backends.registry import BACKEND_NAMES, create_backend, texts_to_embed
 from memory_backends.stores.trace import Extraction, ModelCall, TraceEntry
+from memreplay.engine.backend_driver import ms_since
 from memreplay.errors import MemreplayError
 from memreplay.llm.secrets import without_secrets
 from memreplay.runtime.kept_memories import identity
 from memreplay.runtime.memories import resources_of
 from memreplay.settings import Settings, read_settings
+
+_SECONDS_TO_WAIT = 0.1
+"""How long calls that were sent together may take until what is done goes back."""
 
 _PACKAGES = ("pydantic", "numpy", "onnxruntime", "tokenizers", "bm25s", "PyStemmer", "qdrant-client", "fakeredis")
 """Packages whose version can change what a memory holds or returns."""
@@ -44,12 +49,22 @@ class Asks:
 
 
 @dataclass(frozen=True)
+class Call:
+    """A method of a memory, which then counts tokens like this."""
+
+    method: str
+    arguments: tuple[Any, ...] = ()
+    count_tokens: TokenCounter | None = None
+
+
+@dataclass(frozen=True)
 class Done:
-    """A method of a memory returned, or failed with ``error``; ``entries`` are its trace."""
+    """A method of a memory returned after ``ms``, or failed with ``error``; ``entries`` are its trace."""
 
     result: Any
     entries: tuple[TraceEntry, ...]
     error: str | None
+    ms: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -139,13 +154,14 @@ class MemoryHost:
             return str(error)
         return None
 
-    async def call(
-        self, unit: str, method: str, arguments: Sequence[Any], count_tokens: TokenCounter | None
-    ) -> Asks | Done:
-        """Call a method of a memory; its end, or the first call of a model."""
-        return await self._units[unit].call(method, arguments, count_tokens)
+    async def call(self, unit: str, calls: Sequence[Call]) -> Asks | list[Done]:
+        """Call methods of a memory, one after another: the first call of a model, or how the methods ended.
 
-    async def answer(self, unit: str, number: int, reply: Any) -> Asks | Done:
+        It stops after one that failed, and once they have taken long enough for the run to wait.
+        """
+        return await self._units[unit].call(calls)
+
+    async def answer(self, unit: str, number: int, reply: Any) -> Asks | list[Done]:
         """The reply of a model; then as :meth:`call`."""
         return await self._units[unit].answer(number, reply)
 
@@ -169,21 +185,19 @@ class MemoryHost:
 
 @dataclass
 class _Unit:
-    """One memory, used by one call at a time."""
+    """One memory, which does one thing at a time."""
 
     memory: MemoryBackend = field(init=False)
     asks: asyncio.Queue[Asks] = field(default_factory=asyncio.Queue)
     replies: dict[int, asyncio.Future[Any]] = field(default_factory=dict)
-    work: asyncio.Task[Done] | None = None
+    work: asyncio.Task[list[Done]] | None = None
     numbers: count[int] = field(default_factory=count)
 
-    async def call(self, method: str, arguments: Sequence[Any], count_tokens: TokenCounter | None) -> Asks | Done:
-        if count_tokens is not None:
-            self.memory.set_token_counter(count_tokens)
-        self.work = asyncio.create_task(self._done(method, arguments))
+    async def call(self, calls: Sequence[Call]) -> Asks | list[Done]:
+        self.work = asyncio.create_task(self._all_done(calls))
         return await self._next()
 
-    async def answer(self, number: int, reply: Any) -> Asks | Done:
+    async def answer(self, number: int, reply: Any) -> Asks | list[Done]:
         self.replies.pop(number).set_result(reply)
         return await self._next()
 
@@ -201,7 +215,7 @@ class _Unit:
             with suppress(asyncio.CancelledError):
                 await self.work
 
-    async def _next(self) -> Asks | Done:
+    async def _next(self) -> Asks | list[Done]:
         assert self.work is not None
         asking = asyncio.create_task(self.asks.get())
         await asyncio.wait({self.work, asking}, return_when=asyncio.FIRST_COMPLETED)
@@ -210,15 +224,27 @@ class _Unit:
         asking.cancel()
         return await self.work
 
-    async def _done(self, method: str, arguments: Sequence[Any]) -> Done:
-        result, error = None, None
+    async def _all_done(self, calls: Sequence[Call]) -> list[Done]:
+        done: list[Done] = []
+        until = perf_counter() + _SECONDS_TO_WAIT
+        for call in calls:
+            done.append(await self._done(call))
+            if done[-1].error is not None or perf_counter() > until:
+                break
+            await asyncio.sleep(0)  # embedded stores give way to no other memory
+        return done
+
+    async def _done(self, call: Call) -> Done:
+        if call.count_tokens is not None:
+            self.memory.set_token_counter(call.count_tokens)
+        result, error, started = None, None, perf_counter()
         try:
-            result = await self._result(method, arguments)
+            result = await self._result(call.method, call.arguments)
         except BackendError as failure:
             error = str(failure)
         except Exception as failure:
             error = f"{type(failure).__name__}: {failure}"
-        return Done(result, self.memory.trace.drain(), error)
+        return Done(result, self.memory.trace.drain(), error, ms_since(started))
 
     async def _result(self, method: str, arguments: Sequence[Any]) -> Any:
         """What a method returns. A memory is saved to bytes, and loaded from them: the run has another disk."""

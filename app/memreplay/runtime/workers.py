@@ -12,36 +12,23 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
-from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from memory_backends.base import (
-    BackendError,
-    ClosingStatus,
     Exchange,
-    MemoryBackend,
-    Message,
-    Namespace,
-    Recall,
-    Snapshot,
-    TokenCounter,
 )
-from memory_backends.stores.trace import MemoryTrace
 from memreplay.engine.remote.addresses import is_agent
 from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.llm.rate_limiter import StoppedError
 from memreplay.llm.secrets import without_secrets
-from memreplay.runtime.worker import Asks, Done, MemoryActor, Ports, packed_folder, unpack_folder, versions
+from memreplay.runtime.worker import MemoryActor, Ports, versions
 from memreplay.settings import Settings
 
 SECONDS_TO_CONNECT = 30
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_WITHOUT_WORKERS = 120
 """How long a run waits for a worker when all are lost."""
-
-_MOST_LOSSES = 3
-"""A memory that loses its worker more often is given up: it may be what ends them."""
 
 Port = Callable[..., Awaitable[Any]]
 
@@ -51,7 +38,9 @@ class WorkerLostError(Exception):
 
 
 @dataclass
-class _Worker:
+class Worker:
+    """A worker with its host of memories. ``gone`` is set once it is lost."""
+
     address: str
     host: Any
     memories: int = 0
@@ -76,8 +65,8 @@ class Workers:
     def __init__(self, client: Any, settings: Settings, ports: Mapping[str, Port], names: Ports) -> None:
         self._client, self._settings = client, settings
         self.ports, self._names = ports, names
-        self._workers: dict[str, _Worker] = {}
-        self._places: dict[str, _Worker] = {}
+        self._workers: dict[str, Worker] = {}
+        self._places: dict[str, Worker] = {}
         self._held: defaultdict[str, int] = defaultdict(int)
         self._at_work: dict[str, tuple[str, str, float]] = {}
         self._numbers = count()
@@ -104,10 +93,6 @@ class Workers:
             for address in sorted(self._workers)
         ]
 
-    def memory(self, conversation_id: str, template: MemoryBackend) -> WorkerMemory:
-        """A memory in a worker that behaves like the one given, which is never opened."""
-        return WorkerMemory(self, conversation_id, template)
-
     async def texts_to_embed(
         self, conversation_id: str, exchanges: Sequence[Exchange], backends: Sequence[str]
     ) -> list[str]:
@@ -128,7 +113,7 @@ class Workers:
     def _spread(self) -> bool:
         return self.conversations < len(self._workers)
 
-    async def hold(self, conversation_id: str, backend: str) -> tuple[_Worker, str, str]:
+    async def hold(self, conversation_id: str, backend: str) -> tuple[Worker, str, str]:
         """A worker for a memory, the key of its place, and a new id for the memory there."""
         key = f"{conversation_id}/{backend}" if self._spread else conversation_id
         worker = await self._place(key)
@@ -138,7 +123,7 @@ class Workers:
         self._at_work[unit] = worker.address, f"{conversation_id} {backend}", monotonic()
         return worker, key, unit
 
-    def release(self, worker: _Worker, key: str, unit: str) -> None:
+    def release(self, worker: Worker, key: str, unit: str) -> None:
         """A memory is closed or lost."""
         worker.memories -= 1
         self._held[key] -= 1
@@ -147,7 +132,7 @@ class Workers:
             del self._held[key]
             self._places.pop(key, None)
 
-    async def asked(self, worker: _Worker, method: str, *arguments: Any) -> Any:
+    async def asked(self, worker: Worker, method: str, *arguments: Any) -> Any:
         """What a method of a worker's host returns.
 
         Raises:
@@ -167,12 +152,12 @@ class Workers:
             gone.cancel()
             work.cancel()
 
-    def _lose(self, worker: _Worker) -> None:
+    def _lose(self, worker: Worker) -> None:
         worker.gone.set()
         if self._workers.get(worker.address) is worker:
             del self._workers[worker.address]
 
-    async def _place(self, key: str) -> _Worker:
+    async def _place(self, key: str) -> Worker:
         placed = self._places.get(key)
         if placed is None or placed.gone.is_set():
             await self._wait_for_workers()
@@ -246,133 +231,12 @@ class Workers:
         problem = await host.ask("check")
         if problem is not None:
             raise MissingServerOrKeyError(f"the worker at {address}: {problem}")
-        self._workers[address] = _Worker(address, host)
+        self._workers[address] = Worker(address, host)
 
 
 async def _asked(host: Any, method: str, arguments: tuple[Any, ...]) -> Any:
     # Of a lost actor, even looking up a method fails.
     return await host.ask(method, *arguments)
-
-
-class WorkerMemory(MemoryBackend):
-    """A memory in a worker. It remembers what it was told, and when its worker is lost, tells another."""
-
-    def __init__(self, workers: Workers, conversation_id: str, template: MemoryBackend) -> None:
-        self.name = template.name
-        self.trace = MemoryTrace()
-        self.perceive_changes_recall = template.perceive_changes_recall
-        self.limited_by_top_k = template.limited_by_top_k
-        self.can_be_kept = template.can_be_kept
-        self.description = template.description
-        self._workers = workers
-        self._conversation_id = conversation_id
-        self._count_tokens: TokenCounter | None = None
-        self._told: list[tuple[str, tuple[Any, ...]]] = []
-        self._replies: list[tuple[Asks, Any]] = []
-        self._replies_to_come: list[tuple[Asks, Any]] = []
-        self._held: tuple[_Worker, str, str] | None = None
-        self._losses = 0
-
-    async def open(self, namespace: Namespace) -> None:
-        await self._tell("open", namespace)
-
-    async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
-        call = self._tell if self.perceive_changes_recall else self._call
-        recall: Recall = await call("perceive", message, top_k, context_tokens)
-        return recall
-
-    async def observe(self, exchange: Exchange) -> None:
-        await self._tell("observe", exchange)
-
-    async def settle(self) -> None:
-        await self._tell("settle")
-
-    def set_token_counter(self, count_tokens: TokenCounter) -> None:
-        self._count_tokens = count_tokens
-
-    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
-        recall: Recall = await self._call("recall", question, top_k, context_tokens)
-        return recall
-
-    async def snapshot(self) -> Snapshot:
-        snapshot: Snapshot = await self._call("snapshot")
-        return snapshot
-
-    async def save(self, path: Path) -> None:
-        packed: bytes = await self._call("save")
-        await asyncio.to_thread(unpack_folder, packed, path)
-
-    async def load(self, path: Path) -> None:
-        await self._tell("load", await asyncio.to_thread(packed_folder, path))
-
-    async def close(self, status: ClosingStatus) -> None:
-        await self._call("close", status)
-        if self._held is not None:
-            worker, key, unit = self._held
-            self._held = None
-            self._workers.release(worker, key, unit)
-            with suppress(WorkerLostError):
-                await self._workers.asked(worker, "drop", unit)
-
-    async def _tell(self, method: str, *arguments: Any) -> Any:
-        """A call that writes: a second worker needs it too."""
-        try:
-            return await self._call(method, *arguments)
-        finally:
-            self._told.append((method, arguments))
-
-    async def _call(self, method: str, *arguments: Any) -> Any:
-        """The result; what the memory did is in the trace, once, however many workers were lost on the way."""
-        while True:
-            try:
-                if self._held is None:
-                    await self._settle_in()
-                done = await self._done(method, arguments)
-                break
-            except WorkerLostError:
-                self._on_loss()
-        self.trace.extend(done.entries)
-        if done.error is not None:
-            raise BackendError(done.error)
-        return done.result
-
-    async def _settle_in(self) -> None:
-        """Find a worker, and tell it what the last one was told."""
-        self._held = await self._workers.hold(self._conversation_id, self.name)
-        worker, _, unit = self._held
-        problem = await self._workers.asked(worker, "create", unit, self.name)
-        if problem is not None:
-            raise BackendError(f"{self.name} cannot be created on the worker at {worker.address}: {problem}")
-        self._replies_to_come = list(self._replies)
-        for method, arguments in self._told:
-            await self._done(method, arguments)
-
-    async def _done(self, method: str, arguments: tuple[Any, ...]) -> Done:
-        assert self._held is not None
-        worker, _, unit = self._held
-        step: Asks | Done = await self._workers.asked(worker, "call", unit, method, arguments, self._count_tokens)
-        while isinstance(step, Asks):
-            reply = await self._reply(step)
-            step = await self._workers.asked(worker, "answer", unit, step.number, reply)
-        return step
-
-    async def _reply(self, asks: Asks) -> Any:
-        """A model's reply. What was replied to a worker that is lost is not asked again, and not paid again."""
-        for place, (asked, reply) in enumerate(self._replies_to_come):
-            if (asked.port, asked.arguments) == (asks.port, asks.arguments):
-                del self._replies_to_come[place]
-                return reply
-        reply = await self._workers.ports[asks.port](*asks.arguments)
-        self._replies.append((asks, reply))
-        return reply
-
-    def _on_loss(self) -> None:
-        if self._held is not None:
-            self._workers.release(*self._held)
-            self._held = None
-        self._losses += 1
-        if self._losses >= _MOST_LOSSES:
-            raise BackendError(f"{self._losses} workers were lost while they held this memory")
 
 
 def _without_secrets(settings: Settings) -> Settings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 
 from memory_backends.base import Exchange, MemoryBackend, Message, Namespace
 from memreplay.errors import MissingServerOrKeyError, UsageError
-from memreplay.runtime.worker import Asks, Done, Ports, versions
+from memreplay.runtime.worker import Asks, Call, Done, Ports, versions
+from memreplay.runtime.worker_memory import WorkerMemory
 from memreplay.runtime.workers import Workers
 from memreplay.settings import Settings
 
@@ -116,13 +118,13 @@ class AskingHost(Host):
     async def create(self, unit: str, name: str) -> None:
         """It is there."""
 
-    async def call(self, unit: str, method: str, arguments: object, count_tokens: object) -> Asks | Done:
-        return Asks(0, "chat", ("hello",)) if method == "observe" else Done(None, (), None)
+    async def call(self, unit: str, calls: Sequence[Call]) -> Asks | list[Done]:
+        return Asks(0, "chat", ("hello",)) if calls[0].method == "observe" else [Done(None, (), None)]
 
-    async def answer(self, unit: str, number: int, reply: object) -> Done:
+    async def answer(self, unit: str, number: int, reply: object) -> list[Done]:
         if self.dies:
             raise OSError("connection lost")
-        return Done(reply, (), None)
+        return [Done(reply, (), None)]
 
 
 @dataclass
@@ -143,7 +145,7 @@ async def test_a_reply_that_a_lost_worker_had_is_not_asked_for_again() -> None:
 
     workers = Workers(DyingWorkers(), SETTINGS, {"chat": chat}, Ports(chat="stub"))
     await workers.look()
-    memory = workers.memory("a", Template())
+    memory = WorkerMemory(workers, "a", Template())
     said = Message(turn_id="1", turn_number=1, session=1, role="user", label="User", text="hello")
     await memory.open(Namespace(run_id="r", conversation_id="a", backend="x"))
     await memory.observe(Exchange(messages=(said,)))
