@@ -138,12 +138,14 @@ class Settings:
     concurrency: Annotated[
         Positive | None, Flag("Parallel model calls.", "N", "starts at 20 and adapts to the provider")
     ] = None
-    workers: Annotated[Positive, Flag("With --batch, hold memories in N processes of this machine.", "N")] = 1
+    workers: Annotated[
+        Positive | None, Flag("With --batch, hold memories in N processes.", "N", "1; 2 to 4 for long runs")
+    ] = None
+    """The default follows cores and turns: see ``number_of_workers``."""
     cluster: Annotated[
         str | None,
         Flag(
-            "With --batch, hold memories in the workers of a Dask scheduler (memreplay[cluster]): tcp://host:8786,"
-            " or local:N.",
+            "With --batch, hold memories in Dask workers (memreplay[cluster]): tcp://host:8786, or local:N.",
             "ADDRESS",
             "none",
         ),

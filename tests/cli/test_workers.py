@@ -10,10 +10,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from signal import SIGKILL
+from signal import SIGINT, SIGKILL
 from typing import Any
 
 import pytest
+from redis import Redis
 
 import memreplay
 from tests.cli.conftest import RunCli
@@ -23,6 +24,7 @@ from tests.stubs.conversing import without_times_and_ids
 from tests.stubs.launcher import TIMEOUT_S, Launcher
 from tests.stubs.noting_memory import Noting, noted
 from tests.stubs.openai_server import Answer, OpenAIServer, Received
+from tests.stubs.valkey import started_valkey
 
 pytest.importorskip("distributed")
 
@@ -100,11 +102,94 @@ def test_a_run_that_loses_a_worker_asks_nothing_twice_and_has_the_rows_of_one_ma
     assert without_where(results(spread)) == without_where(results(alone))
 
 
+NOTING = "tests.stubs.noting_memory:Noting"
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_killed_process_is_replaced_and_asks_nothing_twice(
+    tmp_path: Path, run_cli: RunCli, launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-this-test")
+    notes, log = tmp_path / "notes", tmp_path / "log"
+    monkeypatch.setenv(noting_memory.FILE, str(notes))
+    killed: set[int] = set()
+
+    def killing_all(received: Received) -> Answer:
+        if len(server.requests) == ASKED_BEFORE_THE_LOSS:
+            wait_for(lambda: log.read_text().count(": ingested in ") >= 2)
+            killed.update(noted(notes)["observe"])
+            for pid in killed:
+                os.kill(pid, SIGKILL)
+        return reply_to(received)
+
+    (tmp_path / "alone").mkdir()
+    with OpenAIServer(reply_to) as server:
+        assert run_cli(*options(server, tmp_path / "alone", "--backend", NOTING)).code == 0
+        asked_alone = sorted(request.prompt for request in server.requests)
+    notes.unlink()
+    with OpenAIServer(killing_all) as server:
+        code = launcher.run(log, *options(server, tmp_path, "--backend", NOTING, "--workers", 2))
+        assert code == 0, log.read_text()
+        assert sorted(request.prompt for request in server.requests) == asked_alone
+    processes = noted(notes)
+    assert len(killed) == 2 and processes["observe"] and not processes["observe"] & killed
+    assert without_where(results(tmp_path)) == without_where(results(tmp_path / "alone"))
+    assert not any(map(is_alive, processes["observe"]))
+
+
+def test_an_interrupted_run_with_workers_is_resumed_without_asking_twice(
+    tmp_path: Path, run_cli: RunCli, launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-this-test")
+    (tmp_path / "alone").mkdir()
+    with OpenAIServer(reply_to) as server:
+        assert run_cli(*options(server, tmp_path / "alone")).code == 0
+    with OpenAIServer(reply_to) as server:
+        run = launcher.start(tmp_path / "log", *options(server, tmp_path, "--workers", 2))
+        run.wait_until(lambda: len(server.requests) >= ASKED_BEFORE_THE_LOSS)
+        run.signal(SIGINT)
+        assert run.wait() == 130, run.said
+        before = len(server.requests)
+        assert before < 2 * QUESTIONS
+        code = launcher.run(tmp_path / "log", *options(server, tmp_path, "--workers", 3, "--resume"))
+        assert code == 0, run.said
+        assert len(server.requests) == 2 * QUESTIONS
+    assert without_where(results(tmp_path)) == without_where(results(tmp_path / "alone"))
+
+
+def test_two_workers_keep_their_namespaces_apart_on_one_server(tmp_path: Path, run_cli: RunCli) -> None:
+    rows, keys = [], []
+    with started_valkey() as server:
+        for number in (1, 2):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            asked = ("--dataset", "identity-01", "--dataset", "technical-01", "--backend", "hybrid", "--fresh")
+            written = ("--recording", folder / "r.sqlite3", "--output", folder / "r.json")
+            ran = run_cli("--batch", *asked, *written, "--redis-url", server.connection_url, "--workers", number)
+            assert ran.code == 0, ran.err
+            run_id = json.loads((folder / "r.json").read_text())["run"]["id"]
+            rows.append(without_where(results(folder)))
+            with Redis.from_url(server.connection_url, decode_responses=True) as plain:
+                keys.append({key: plain.strlen(key) for key in sorted(plain.keys(f"*{run_id}/*"))})
+    assert rows[1] == rows[0]
+    # Times of day that were written have one length.
+    alone, spread = ([(key.rpartition("/")[0][-12:], size) for key, size in each.items()] for each in keys)
+    assert len(alone) == 6 and spread == alone
+
+
 def without_where(data: dict[str, object]) -> dict[str, object]:
     """Results without the setting that says where memories were."""
     run = data["run"]
     assert isinstance(run, dict)
-    del run["settings"]["cluster"], run["settings"]["api_base"]
+    for name in ("cluster", "api_base", "workers", "given"):
+        del run["settings"][name]
     return data
 
 
@@ -121,7 +206,8 @@ def test_ones_own_memory_and_tests_are_held_in_workers_and_filled_memories_are_k
         ran = run_cli("--batch", *asked, "--backend", "tests.stubs.noting_memory:Noting", *written, *more)
         assert ran.code in (0, 3), ran.err
         found = json.loads((tmp_path / folder / "r.json").read_text())
-        found["run"]["settings"]["workers"] = found["run"]["settings"]["fresh"] = None
+        for name in ("workers", "given", "fresh"):
+            del found["run"]["settings"][name]
         for row in found["questions"]:
             del row["recall_ms"]
         return without_times_and_ids(found), noted(notes)

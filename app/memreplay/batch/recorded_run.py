@@ -110,7 +110,7 @@ async def run_recorded(
         await run.check()
         tests = TestsRunner(run, sources, retry_errors=plan.retry_errors)
         await _prepare(tests, around)
-        async with run.with_workers(len(conversations) + tests.conversations):
+        async with run.with_workers(conversations, tests.conversations):
             _begin(run, conversations, tests, plan, around)
             ending = await _play(run, conversations, tests, plan, around)
     finally:

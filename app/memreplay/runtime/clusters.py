@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
 from memory_backends.plugins import is_handed_over
+from memory_backends.registry import BACKEND_NAMES, backend_class
+from memreplay.conversations.models import Conversation
+from memreplay.engine.remote.addresses import is_agent
 from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.runtime.embedders import REMOTE
 from memreplay.runtime.processes import Processes
@@ -22,19 +25,54 @@ from memreplay.settings import Settings
 _SERVERS_OF_WORKERS = ("redis_url", "qdrant_url", "qdrant_api_key", "api_base")
 
 
-def workers_wanted(settings: Settings) -> bool:
-    """Whether a run uses workers."""
-    return settings.cluster is not None or settings.workers > 1
+_TURNS_PER_WORKER = 2000
+"""Turns, times memories that search, for which a process more is worth its start: some 5 s of work for 1.5 s."""
+
+_MOST_WORKERS = 4
+"""Of five conversations of LoCoMo the run's own process took 20 s of CPU, two workers 38 s together, and 68 s more
+where texts were embedded first: beyond four, workers wait for the run."""
+
+
+def number_of_workers(settings: Settings, conversations: Sequence[Conversation]) -> int:
+    """The processes that hold the memories of a run on this machine; 1: its own.
+
+    A given number counts. By default there are as many as a run of these conversations can use: on up to two cores
+    none besides the run's own process, which with its embedder keeps both busy, and for few turns none, since each
+    takes a second to start. Nor where workers cannot hold a memory, or it is not ours and may count on one process.
+    """
+    if settings.workers is not None:
+        return settings.workers
+    memories = [name for name in settings.backend if not is_agent(name)]
+    try:
+        _refuse_what_workers_cannot_hold(settings)
+    except UsageError:
+        return 1
+    if not all(name in BACKEND_NAMES for name in memories):
+        return 1
+    searching = sum(bool(backend_class(name).limited_by_top_k) for name in memories)
+    turns = searching * sum(len(conversation.turns) for conversation in conversations)
+    return max(1, min(_cores() - 1, len(conversations), turns // _TURNS_PER_WORKER, _MOST_WORKERS))
+
+
+def _cores() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def refuse_unusable_cluster(settings: Settings) -> None:
     """Raise UsageError for an address of another form, a memory that workers cannot have, or without Dask."""
-    if not workers_wanted(settings):
-        return
-    if settings.cluster is not None and settings.workers > 1:
-        raise UsageError("--workers starts workers here, --cluster uses those of a scheduler; use one of them")
+    several = settings.workers is not None and settings.workers > 1
     if settings.cluster is not None:
+        if several:
+            raise UsageError("--workers starts workers here, --cluster uses those of a scheduler; use one of them")
         _number_of_local(settings.cluster)
+        if find_spec("distributed") is None:
+            raise UsageError("--cluster needs Dask: pip install 'memreplay[cluster]'")
+    if several or settings.cluster is not None:
+        _refuse_what_workers_cannot_hold(settings)
+
+
+def _refuse_what_workers_cannot_hold(settings: Settings) -> None:
     for name in filter(is_handed_over, settings.backend):
         raise UsageError(
             f"{name} exists only in this process; workers need a memory that they can import: package.module:Class"
@@ -48,8 +86,6 @@ def refuse_unusable_cluster(settings: Settings) -> None:
                 f"{option} {name} calls a provider, and workers call none, so that keys and rate limits stay with"
                 f" the run; use {others}"
             )
-    if settings.cluster is not None and find_spec("distributed") is None:
-        raise UsageError("--cluster needs Dask: pip install 'memreplay[cluster]'")
 
 
 def _number_of_local(cluster: str) -> int | None:
@@ -67,15 +103,18 @@ def _number_of_local(cluster: str) -> int | None:
 
 
 @asynccontextmanager
-async def started_workers(settings: Settings, ports: Mapping[str, Port], names: Ports) -> AsyncIterator[Workers]:
-    """Workers of a scheduler, or processes here that end with the block.
+async def started_workers(
+    settings: Settings, number: int, ports: Mapping[str, Port], names: Ports
+) -> AsyncIterator[Workers]:
+    """Workers of a scheduler, or a number of processes here, which end with the block.
 
     Raises:
         MissingServerOrKeyError: the scheduler does not answer, or has no worker.
         UsageError: a worker has other versions.
     """
-    where = "here" if settings.cluster is None else f"at {settings.cluster}"
-    async with _processes(settings) if settings.cluster is None else _dask(settings, settings.cluster) as client:
+    cluster = settings.cluster
+    where = "here" if cluster is None else f"at {cluster}"
+    async with _processes(settings, number) if cluster is None else _dask(settings, cluster) as client:
         workers = Workers(client, settings, ports, names)
         if not await workers.appear():
             raise MissingServerOrKeyError(f"no worker has started {where}")
@@ -87,8 +126,8 @@ async def started_workers(settings: Settings, ports: Mapping[str, Port], names: 
 
 
 @asynccontextmanager
-async def _processes(settings: Settings) -> AsyncIterator[Processes]:
-    processes = Processes(settings.workers, _own_servers(settings))
+async def _processes(settings: Settings, number: int) -> AsyncIterator[Processes]:
+    processes = Processes(number, _own_servers(settings))
     try:
         yield processes
     finally:

@@ -24,7 +24,7 @@ from memreplay.recording.annotations import annotations_of
 from memreplay.recording.bodies import text_hash, to_json
 from memreplay.recording.reader import UNFINISHED, RunStatus
 from memreplay.recording.writer import RunRecorder, fingerprint
-from memreplay.runtime.clusters import refuse_unusable_cluster, started_workers, workers_wanted
+from memreplay.runtime.clusters import number_of_workers, refuse_unusable_cluster, started_workers
 from memreplay.runtime.memories import RunMemories
 from memreplay.runtime.models import RunModels
 from memreplay.runtime.worker import Ports
@@ -63,6 +63,7 @@ class Run:
         self._kept: dict[str, Sequence[ReplayEvent]] = {}
         self._over = False
         self._workers: Workers | None = None
+        self._processes = 1
         self._memories = RunMemories(settings, warn)
         self._models = RunModels(settings, lambda: self._run_id, warn)
         self._memories.use_models(self._models.extractor, self._models.chat)
@@ -114,14 +115,17 @@ class Run:
         await asyncio.gather(self._models.warm_up(), self._memories.warm_up())
 
     @asynccontextmanager
-    async def with_workers(self, conversations: int) -> AsyncIterator[None]:
-        """Inside, sessions keep their memories in the workers that the settings name, if any.
+    async def with_workers(self, conversations: Sequence[Conversation], streams: int = 0) -> AsyncIterator[None]:
+        """Inside, sessions keep their memories in the workers that the settings name or these conversations need.
+
+        ``streams`` of tests each make a conversation more; with them only named workers are used.
 
         Raises:
             MissingServerOrKeyError: the scheduler does not answer, or has no worker.
             UsageError: a worker has other versions.
         """
-        if not workers_wanted(self.settings):
+        self._processes = number_of_workers(self.settings, () if streams else conversations)
+        if self._processes == 1 and self.settings.cluster is None:
             yield
             return
         extractor, chat = self._models.extractor, self._models.chat
@@ -131,8 +135,8 @@ class Run:
         if chat is not None:
             ports["chat"] = chat.complete
         names = Ports(extractor.name if extractor else None, chat.name if chat else None)
-        async with started_workers(self.settings, ports, names) as self._workers:
-            self._workers.conversations = conversations
+        async with started_workers(self.settings, self._processes, ports, names) as self._workers:
+            self._workers.conversations = len(conversations) + streams
             yield
 
     @property
@@ -188,6 +192,8 @@ class Run:
     def _recorded_settings(self) -> dict[str, Any]:
         baseline = {"closed_book_asked_along": CLOSED_BOOK in self.implicit_baselines}
         public, described = self.settings.public(), self._memories.described()
+        if self.settings.cluster is None:
+            described["workers"] = self._processes
         given = {name: public[name] for name in described if name in public}
         return public | described | baseline | {AS_GIVEN: given}
 

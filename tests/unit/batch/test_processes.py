@@ -1,0 +1,89 @@
+"""Processes that hold memories: how many by default, and what they do with what they are asked."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from memreplay.conversations.models import Conversation
+from memreplay.conversations.registry import load
+from memreplay.runtime.clusters import number_of_workers
+from memreplay.runtime.processes import Processes
+from memreplay.settings import Settings
+
+
+@pytest.fixture
+def cores(monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(8), raising=False)
+    return 8
+
+
+@pytest.fixture
+def long_ones() -> list[Conversation]:
+    """Five conversations of 1,000 turns."""
+    (made,) = load(["identity-01"])
+    turns = (made.turns * (1000 // len(made.turns) + 1))[:1000]
+    return [made.model_copy(update={"id": str(number), "turns": turns}) for number in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("change", "number"),
+    [
+        ({}, 4),
+        ({"backend": ("rag",)}, 2),
+        ({"backend": ("full_context",)}, 1),
+        ({"workers": 7}, 7),
+        ({"workers": 1}, 1),
+        ({"embedder": "litellm:openai/text-embedding-3-small"}, 1),
+        ({"reranker": "litellm:cohere/rerank-v3"}, 1),
+        ({"backend": ("rag", "tests.stubs.noting_memory:Noting")}, 1),
+    ],
+)
+def test_by_default_there_are_as_many_workers_as_memories_keep_busy(
+    cores: int, long_ones: list[Conversation], change: dict[str, object], number: int
+) -> None:
+    assert number_of_workers(replace(Settings(), **change), long_ones) == number  # type: ignore[arg-type]
+
+
+def test_by_default_short_runs_and_few_cores_need_no_workers(
+    cores: int, long_ones: list[Conversation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert number_of_workers(Settings(), long_ones[:1]) == 1
+    assert number_of_workers(Settings(), list(load(["identity-*"]))) == 1
+    assert number_of_workers(Settings(), ()) == 1
+    for few, number in ((1, 1), (2, 1), (3, 2)):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda process, few=few: range(few))
+        assert number_of_workers(Settings(), long_ones) == number
+
+
+async def test_a_process_that_ended_is_replaced_and_says_so_to_those_who_wait() -> None:
+    processes = Processes(2, {"MARK": "of this test"})
+    try:
+        first, second = await processes.ncores()
+        pids = await processes.run(os.getpid, workers=[first, second])
+        assert len({os.getpid(), *pids.values()}) == 3
+        assert (await processes.run(os.getenv, "MARK", workers=[first]))[first] == "of this test"
+        with pytest.raises(OSError, match="the process has ended"):
+            await processes.run(partial(os.kill, pids[first], signal.SIGKILL), workers=[first])
+        replaced = await processes.ncores()
+        assert second in replaced and first not in replaced and len(replaced) == 2
+    finally:
+        await processes.close()
+
+
+async def test_what_is_printed_or_raised_in_a_process_disturbs_no_reply(capfd: pytest.CaptureFixture[str]) -> None:
+    processes = Processes(1, {})
+    try:
+        (name,) = await processes.ncores()
+        await processes.run(print, "printed there", workers=[name])
+        with pytest.raises(ValueError, match="invalid literal"):
+            await processes.run(int, "no number", workers=[name])
+        assert (await processes.run(len, "x" * 3_000_000, workers=[name]))[name] == 3_000_000
+    finally:
+        await processes.close()
+    printed = capfd.readouterr()
+    assert "printed there" in printed.err and not printed.out
