@@ -40,7 +40,8 @@ class Processes:
 
     async def ncores(self) -> dict[str, int]:
         """The processes that run, by name, with one core each."""
-        self._running = {name: worker for name, worker in self._running.items() if not worker.ended}
+        for name in [name for name, worker in self._running.items() if worker.ended]:
+            await self._running.pop(name).end()
         while len(self._running) < self._number:
             self._running[f"process {next(self._names)}"] = await _Worker.started(self._environment)
         return dict.fromkeys(self._running, 1)
@@ -100,21 +101,24 @@ class _Worker:
         with suppress(ProcessLookupError):
             self._process.kill()
         await self._process.wait()
-        await self._listening
+        await asyncio.wait([self._listening])
 
     async def _listen(self) -> None:
-        async for number, result, error in _frames(self._out):
-            asked = self._asked.get(number)
-            if asked is None or asked.done():
-                continue
-            if error is None:
-                asked.set_result(result)
-            else:
-                asked.set_exception(error)
-        self.ended = True
-        for asked in self._asked.values():
-            if not asked.done():
-                asked.set_exception(OSError("the process has ended"))
+        try:
+            async for number, result, error in _frames(self._out):
+                asked = self._asked.get(number)
+                if asked is None or asked.done():
+                    continue
+                if error is None:
+                    asked.set_result(result)
+                else:
+                    asked.set_exception(error)
+        finally:
+            # Also after a reply that cannot be read here.
+            self.ended = True
+            for asked in self._asked.values():
+                if not asked.done():
+                    asked.set_exception(OSError("the process has ended"))
 
 
 def work() -> None:
@@ -150,11 +154,17 @@ async def _work(given: BinaryIO, answers: BinaryIO) -> None:
             result = await done(what, arguments)
         except Exception as failure:
             error = failure
-        out.write(_frame((number, result, error)))
+        try:
+            out.write(_frame((number, result, error)))
+        except Exception as failure:
+            # Of a memory that is not ours anything may come.
+            out.write(_frame((number, None, TypeError(f"no other process can have the result: {failure}"))))
 
-    async with asyncio.TaskGroup() as group:
-        async for asked in _frames(reader):
-            group.create_task(answer(*asked))
+    under_way: set[asyncio.Task[None]] = set()
+    async for asked in _frames(reader):
+        task = asyncio.create_task(answer(*asked))
+        under_way.add(task)
+        task.add_done_callback(under_way.discard)
 
 
 def _frame(value: object) -> bytes:

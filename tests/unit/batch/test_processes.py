@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from dataclasses import replace
 from functools import partial
 
@@ -82,6 +83,8 @@ async def test_what_is_printed_or_raised_in_a_process_disturbs_no_reply(capfd: p
         await processes.run(print, "printed there", workers=[name])
         with pytest.raises(ValueError, match="invalid literal"):
             await processes.run(int, "no number", workers=[name])
+        with pytest.raises(TypeError, match="no other process can have the result"):
+            await processes.run(threading.Lock, workers=[name])
         assert (await processes.run(len, "x" * 3_000_000, workers=[name]))[name] == 3_000_000
     finally:
         await processes.close()
