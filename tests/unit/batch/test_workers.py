@@ -155,6 +155,47 @@ async def test_a_reply_that_a_lost_worker_had_is_not_asked_for_again() -> None:
     assert asked == ["hello", "hello"]
 
 
+@dataclass
+class CountingHost(Host):
+    """Its memory takes no time. ``requests`` are the calls that came together."""
+
+    requests: list[list[str]]
+
+    async def create(self, unit: str, name: str) -> None:
+        """It is there."""
+
+    async def call(self, unit: str, calls: Sequence[Call]) -> list[Done]:
+        self.requests.append([call.method for call in calls])
+        return [Done(call.arguments, (), None, ms=2.0) for call in calls]
+
+
+@dataclass
+class CountingWorker(Scheduler):
+    """One worker with such a host."""
+
+    requests: list[list[str]] = field(default_factory=list)
+
+    async def submit(self, made: type, *arguments: object, **_: object) -> Host:
+        return CountingHost(None, self.requests)
+
+
+async def test_calls_that_are_expected_travel_together_and_each_is_made_once() -> None:
+    worker = CountingWorker()
+    workers = Workers(worker, SETTINGS, {}, Ports())
+    await workers.look()
+    memory = WorkerMemory(workers, "a", Template())
+    await memory.open(Namespace(run_id="r", conversation_id="a", backend="x"))
+    questions = [f"question {number}" for number in range(100)]
+    memory.expect([("recall", (question, 10, 500)) for question in questions])
+    for number, question in enumerate(questions):
+        assert await memory.recall(question, 10, 500) == (question, 10, 500)
+        assert memory.ms == 2.0
+        if number == 50:
+            assert await memory.recall("another", 10, 500) == ("another", 10, 500)
+    assert sum(map(len, worker.requests)) == 1 + len(questions) + 1
+    assert len(worker.requests) <= 7
+
+
 async def test_no_key_and_no_password_is_sent_to_a_worker() -> None:
     scheduler = Scheduler()
     workers = Workers(scheduler, SETTINGS, {}, Ports())
