@@ -107,7 +107,9 @@ class Workers:
         if self._spread:
             return None
         with suppress(WorkerLostError):
-            return await self.asked(await self._place(conversation_id), method, *arguments)
+            worker = await self._place(conversation_id)
+            self._at_work.setdefault(conversation_id, (worker.address, f"{conversation_id} embedding", monotonic()))
+            return await self.asked(worker, method, *arguments)
 
     @property
     def _spread(self) -> bool:
@@ -117,6 +119,7 @@ class Workers:
         """A worker for a memory, the key of its place, and a new id for the memory there."""
         key = f"{conversation_id}/{backend}" if self._spread else conversation_id
         worker = await self._place(key)
+        self._at_work.pop(conversation_id, None)
         worker.memories += 1
         self._held[key] += 1
         unit = f"{conversation_id}/{backend}/{next(self._numbers)}"

@@ -91,8 +91,12 @@ async def test_conversations_are_spread_from_the_first_text_on() -> None:
     workers.conversations = 4
     for conversation in ("a", "b"):
         await workers.embed_ahead(conversation, ["text"])
+    at_work = [name for worker in workers.status() for name, _ in worker.memories]
+    assert at_work == ["a embedding", "b embedding"]
     held = [(await workers.hold(conversation, "rag"))[0].address for conversation in ("a", "b", "a")]
     assert held == ["tcp://worker:1", "tcp://worker:2", "tcp://worker:1"]
+    at_work = sorted(name for worker in workers.status() for name, _ in worker.memories)
+    assert at_work == ["a rag", "a rag", "b rag"]
 
 
 async def test_a_worker_with_another_version_of_ones_own_memory_is_refused() -> None:
