@@ -60,6 +60,8 @@ class StoredMemory:
         """Whether it was recorded what this memory heard; an imported run has only questions and answers."""
         self._dropped: list[PromotionDecision] = []
         self._points: dict[tuple[str, str], Item] = {}
+        self._places: dict[str, dict[tuple[str, str], None]] = defaultdict(dict)
+        """Where there are points of an id."""
         self._values: dict[tuple[str, str], str] = {}
         self._pieces: dict[str, list[Item]] = defaultdict(list)
         self._removed: dict[str, int] = {}
@@ -159,14 +161,14 @@ class StoredMemory:
     def _decide(self, decision: PromotionDecision, at: int) -> None:
         if decision.decision == "DROP":
             self._dropped.append(decision)
-        for place, item in list(self._points.items()) if decision.superseded_id else ():
-            if place[1] == decision.superseded_id:
-                self._points[place] = replace(
-                    item, superseded=True, ended_at=at, successor=decision.knowledge_id or item.successor
-                )
-                if value := self._values.get(place):
-                    new = frozenset(decision.sources) - item.turns
-                    self.supersessions.append(Supersession((value,), item.turns, new))
+        for place in self._places.get(decision.superseded_id or "", ()):
+            item = self._points[place]
+            self._points[place] = replace(
+                item, superseded=True, ended_at=at, successor=decision.knowledge_id or item.successor
+            )
+            if value := self._values.get(place):
+                new = frozenset(decision.sources) - item.turns
+                self.supersessions.append(Supersession((value,), item.turns, new))
 
     def _operate(self, operation: MemoryOperation, at: int) -> None:
         key = operation.key
@@ -231,6 +233,7 @@ class StoredMemory:
         value = payload.get("value")
         if isinstance(value, str):
             self._values[place] = value
+        self._places[point.id][place] = None
         text = text_of(payload)
         if before is not None and not before.removed:
             self._rewritten(before, text, since, at)
@@ -255,8 +258,10 @@ class StoredMemory:
             self.supersessions += replaced(was, text, before.since, since)
 
     def _remove(self, key: str, ids: Sequence[str], at: int) -> None:
-        for place, item in list(self._points.items()):
-            if place[0] == key and not item.removed and (not ids or place[1] in ids):
+        places = [(key, id_) for id_ in ids] if ids else [place for place in self._points if place[0] == key]
+        for place in places:
+            item = self._points.get(place)
+            if item is not None and not item.removed:
                 self._points[place] = replace(item, removed=True, ended_at=at)
         if not ids:
             self._removed[key] = at
