@@ -57,6 +57,9 @@ HEDGED = 0.7
 LEAST_TOLD = 1.5
 """New words that a statement without a precise value has to tell."""
 
+_OF_FACTS = tuple(rule for rule in RULES if rule.kind != "instruction")
+"""The rules for what somebody says who does not speak to an assistant."""
+
 MOST_ADVICE = 3
 """Most candidates of one message of an assistant."""
 
@@ -187,7 +190,7 @@ def _of_message(message: Message, present: frozenset[str], asked: str) -> Iterat
     heading: str | None = None
     is_advice, who = _is_advice(message), speaker_slot(message)
     to_assistant = message.role == "user" and message.label == "User"
-    rules, most = (ADVICE, MOST_ADVICE) if is_advice else (RULES, MOST_A_MESSAGE)
+    rules, most = (ADVICE, MOST_ADVICE) if is_advice else (RULES if to_assistant else _OF_FACTS, MOST_A_MESSAGE)
     sentences = [whole[:LONGEST_SENTENCE] for whole in sentences_of(message.text)]
     for place, sentence in enumerate(sentences):
         taken_back = value_taken_back(sentence) or value_put_right(said_before)
@@ -213,7 +216,7 @@ def _of_message(message: Message, present: frozenset[str], asked: str) -> Iterat
                 continue
             if rule.name == CHANGE and revision_in(sentence) in ("none", "hinted"):
                 continue
-            if rule.kind == "instruction" and (not to_assistant or instructs):
+            if rule.kind == "instruction" and instructs:
                 continue
             instructs = instructs or rule.kind == "instruction"
             if rule.name in NAMING and _is_address(value, present):
