@@ -134,10 +134,14 @@ class LazyPattern:
     not hold. A text without figures is searched without the long forms, which match nothing in it.
 
     ``value`` stands in no other group and no alternative, so that what precedes it is a pattern by itself.
+
+    ``needs`` is a part of every match: a text without it is not searched. Where a pattern begins with a stretch of
+    anything, trying it at each place takes longer than all other patterns together.
     """
 
-    def __init__(self, text: str, flags: int = 0) -> None:
+    def __init__(self, text: str, flags: int = 0, needs: str = "") -> None:
         self._text, self._flags = text, flags
+        self._needs = re.compile(needs, flags) if needs else None
         self._is_long = any(form in text for form in _LONG_FORMS)
         self._whole: re.Pattern[str] | None = None
 
@@ -155,6 +159,8 @@ class LazyPattern:
 
     def _for(self, text: str) -> re.Pattern[str]:
         """A pattern that finds in ``text`` what the whole one finds."""
+        if self._needs is not None and not self._needs.search(text):
+            return _NOTHING
         if self._whole is None:
             if not self._opening.search(text):
                 return _NOTHING
@@ -198,6 +204,6 @@ class Rule:
         return IMPACTS[self.kind]
 
 
-def patterns(*texts: str) -> tuple[LazyPattern, ...]:
+def patterns(*texts: str | LazyPattern) -> tuple[LazyPattern, ...]:
     """A rule's patterns: case matters except inside ``(?i:…)``."""
-    return tuple(map(LazyPattern, texts))
+    return tuple(text if isinstance(text, LazyPattern) else LazyPattern(text) for text in texts)

@@ -11,6 +11,7 @@ from memory_backends.hybrid.rules.pattern import (
     QUOTED,
     SPECIFIC,
     VALUE,
+    LazyPattern,
     Rule,
     patterns,
 )
@@ -117,7 +118,10 @@ RULES: tuple[Rule, ...] = (
             rf"(?P<value>(?i:{_BEGIN}use\s(?:[\w-]+\s){{0,3}}?{_OF_WORDING}\b)[^\n]{{0,140}})",
             r"(?P<value>(?i:(?:^|[,;:–—]\s|\bplease\s)be\s(?:\w+ly\s)?(?:blunt|brief|honest|concise|direct|frank|formal|informal|precise|specific|strict|short|critical|polite"
             r"|succinct|terse|gentle|patient|careful\swith)\b)[^\n]{0,140})",
-            rf"(?P<value>(?i:(?:[^.!?\n]{{0,80}}\b)?(?:when(?:ever)?|if|every\stime|each\stime|any\stime|(?:in|for)\s(?:anything|everything)|(?:any|every|each|all)\s(?:[\w-]+\s){{1,2}}?)\s?you\s(?:ever\s)?{_PRODUCE}\b)[^\n]{{0,140}})",
+            LazyPattern(
+                rf"(?P<value>(?i:(?:[^.!?\n]{{0,80}}\b)?(?:when(?:ever)?|if|every\stime|each\stime|any\stime|(?:in|for)\s(?:anything|everything)|(?:any|every|each|all)\s(?:[\w-]+\s){{1,2}}?)\s?you\s(?:ever\s)?{_PRODUCE}\b)[^\n]{{0,140}})",
+                needs=r"(?i:you\s)",
+            ),
             r"(?P<value>(?i:\b(?:I(?:['’]d|\swould)\s(?:be\s\w+|appreciate\sit|prefer\sit|like\sit)\sif\syou|it\s(?:helps|is\seasier|works\sbetter)\s(?:me\s|for\sme\s)?(?:if|when)\syou"
             r"|I(?:['’]d|\swould)\s(?:ask|rather|sooner|prefer|like|want|need)\s(?:that\s)?you(?!\sto\s(?:help|make|write|draft|give|find|look|check|show|tell)\b)|(?:le|te)\s(?:agradec\w+|ruego|rogaría|pediría)\sque)\b)[^\n]{3,140})",
             rf"(?P<value>(?i:{_BEGIN}(?:spare\sme|keep\s(?:[\w'’-]+\s){{1,5}}?out\sof|cut\s(?:out\s)?the|drop\sthe|lose\sthe|hold\sthe|go\seasy\son|leave\sout|enough\s(?:with|of)|no\sneed\s(?:to|for)"
@@ -125,9 +129,15 @@ RULES: tuple[Rule, ...] = (
             rf"(?P<value>(?i:{_BEGIN}(?:only|just)\s(?:{_ACT}|the\s(?:facts|answer|code|numbers?|result)|facts|lines|code|numbers?|answers)\b)[^\n]{{0,140}})",
             rf"(?P<value>(?i:^(?:and\s|so\s|but\s|also\s|oh,?\s)*(?:when(?:ever)?|if|every\stime|each\stime|any\stime|anytime)\s[^,.!?\n]{{3,80}},?\s(?:please\s|just\s|then\s|always\s|never\s)*(?:do\snot|don['’]?t|{_ACT})\b)[^\n]{{2,140}})",
             r"(?P<value>(?i:\byou\s(?:should|must|can|have\sto|need\sto)\s(?:always|never|only|just|not)\b)[^\n]{3,140})",
-            r"(?P<value>(?i:[^.!?\n]{3,60}\s(?:is|are)\s(?:enough|plenty|fine|too\s(?:long|much|many|short))\sfor\sme\b)[^\n]{0,60})",
+            LazyPattern(
+                r"(?P<value>(?i:[^.!?\n]{3,60}\s(?:is|are)\s(?:enough|plenty|fine|too\s(?:long|much|many|short))\sfor\sme\b)[^\n]{0,60})",
+                needs=r"(?i:\sfor\sme\b)",
+            ),
             rf"(?P<value>(?i:^(?!{_ACT}\b|(?:can|could|would|will|help|yes|no|some|one|two|three|more|another|thanks?)\b)(?:[\w'’-]+\s){{1,6}}(?:only|everywhere|throughout|each\stime|always|every\stime)?,?\splease(?=[.!]?$)))",
-            r"(?P<value>(?i:(?:[^.!?\n]{0,60}\b)?cuando\sme\s(?:des|hables|escribas|mandes|digas|expliques|contestes|respondas|pongas|hagas|pases|propongas|recomiendes|sugieras)\b)[^\n]{3,140})",
+            LazyPattern(
+                r"(?P<value>(?i:(?:[^.!?\n]{0,60}\b)?cuando\sme\s(?:des|hables|escribas|mandes|digas|expliques|contestes|respondas|pongas|hagas|pases|propongas|recomiendes|sugieras)\b)[^\n]{3,140})",
+                needs=r"(?i:cuando\sme\s)",
+            ),
             r"(?P<value>(?i:\b(?:te\spido\sque|procura|evita|usa\s(?:siempre|solo|sólo)|ponl[oa]s?\s(?:siempre|en|con)|prefiero\sque\sme)\b)[^\n]{3,140})",
             r"(?i:\b(?:rule|norma|regla)\b[^:.!?\n]{0,50}:\s)(?P<value>[^\n]{8,140})",
             r"(?P<value>(?i:\b(?:ll[aá]mame|tr[aá]tame|h[aá]blame|cont[eé]stame|resp[oó]ndeme|escr[ií]beme|d[ií]melas?|d[ií]melos?"

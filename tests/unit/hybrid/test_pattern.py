@@ -7,6 +7,7 @@ import re
 import pytest
 
 from memory_backends.hybrid.rules.pattern import SPECIFIC, LazyPattern
+from memory_backends.hybrid.rules.statements import RULES
 
 PATTERN = rf"\b(?:instead\sof|not)\s(?:the\s)?(?P<value>{SPECIFIC}|\w+)"
 TEXTS = (
@@ -36,3 +37,14 @@ def test_a_pattern_without_a_value_is_searched_as_it_stands() -> None:
     assert pattern.search("It is on now.")
     assert pattern.match("ahora sí")
     assert not pattern.match("It is on now.")
+
+
+def test_what_a_pattern_needs_is_a_part_of_all_that_it_finds() -> None:
+    """Otherwise a text would not be searched that holds a match."""
+    needing = [pattern for rule in RULES for pattern in rule.patterns if pattern._needs is not None]
+    texts = ("Short is plenty for me.", "If you write code, add types.", "Cuando me escribas, sé breve.", *TEXTS)
+    assert len(needing) == 3
+    for pattern in needing:
+        found = [re.search(pattern._text, text) for text in texts]
+        assert [bool(match) for match in found] == [bool(pattern.search(text)) for text in texts]
+        assert any(found)
