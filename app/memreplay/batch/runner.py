@@ -8,7 +8,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from time import monotonic
 
-from memreplay.batch.embedding_ahead import TEXTS_PER_CALL, EmbeddingAhead, with_questions
+from memory_backends.base import Exchange
+from memreplay.batch.embedding_ahead import (
+    TEXTS_PER_CALL,
+    TURNS_PER_STRETCH,
+    EmbeddingAhead,
+    stretches_of,
+    with_questions,
+)
 from memreplay.batch.progress import BatchProgress
 from memreplay.batch.resume import RemainingWork, Ungraded, remaining_work
 from memreplay.batch.selection import AskPlan
@@ -129,7 +136,10 @@ class BatchRunner:
 
     async def _ingest(self, conversation: Conversation, session: ReplaySession, backends: Sequence[str]) -> None:
         started = monotonic()
-        await self._embed_ahead(conversation, backends)
+        filled = self._filled_before(conversation)
+        empty = [name for name in backends if name not in filled]
+        stretches = stretches_of(conversation)
+        await self._embed_ahead(conversation, 0, stretches, empty)
         if self.stopping:
             return
         await session.open()
@@ -138,19 +148,24 @@ class BatchRunner:
             if not await session.step():
                 break
             await _process_replies(monotonic() - began)
+            if session.position % TURNS_PER_STRETCH == 0 and not session.finished:
+                number = session.position // TURNS_PER_STRETCH
+                await self._embed_ahead(conversation, number, stretches, empty)
         await session.keep()
         if session.finished:
             self._progress.ingested(conversation.id, monotonic() - started, session.kept)
 
-    async def _embed_ahead(self, conversation: Conversation, backends: Sequence[str]) -> None:
-        """Embed the texts of a conversation, on the worker that will hold its memories if there are workers."""
+    async def _embed_ahead(
+        self, conversation: Conversation, number: int, stretches: Sequence[Sequence[Exchange]], empty: Sequence[str]
+    ) -> None:
+        """Embed the texts of a stretch, on the worker that will hold the memories if there are workers."""
         if not self._run.has_workers:
             assert self._ahead is not None
-            await self._ahead.of(conversation)
+            await self._ahead.of(conversation, number)
             return
-        filled = self._filled_before(conversation)
-        empty = [name for name in backends if name not in filled]
-        texts = with_questions(conversation, await self._run.texts_on_worker(conversation, empty))
+        texts: Sequence[str] = await self._run.texts_on_worker(conversation, stretches[number], empty)
+        if number == len(stretches) - 1:
+            texts = with_questions(conversation, texts)
         for first in range(0, len(texts), TEXTS_PER_CALL):
             if not self.stopping:
                 await self._run.embed_on_worker(conversation, texts[first : first + TEXTS_PER_CALL])

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from memory_backends.base import MemoryBackend
+from memory_backends.base import Exchange, MemoryBackend
 from memory_backends.controls import CLOSED_BOOK, CONTROLS
-from memreplay.conversations.models import Conversation, exchanges_of
+from memreplay.conversations.models import Conversation
 from memreplay.engine.events import EventSink, ReplayEvent
 from memreplay.engine.probes import Probe
 from memreplay.engine.remote.addresses import is_agent, models_asked_of
@@ -157,10 +157,12 @@ class Run:
         """Embed many texts in one call, so that memories here find the vectors cached."""
         await self._memories.embed_ahead(texts)
 
-    async def texts_on_worker(self, conversation: Conversation, backends: Sequence[str]) -> list[str]:
-        """What the memories of a conversation will embed, found by the worker that will hold them."""
+    async def texts_on_worker(
+        self, conversation: Conversation, exchanges: Sequence[Exchange], backends: Sequence[str]
+    ) -> list[str]:
+        """What memories will embed of exchanges of a conversation, found by the worker that will hold them."""
         assert self._workers is not None
-        return await self._workers.texts_to_embed(conversation.id, exchanges_of(conversation), backends)
+        return await self._workers.texts_to_embed(conversation.id, exchanges, backends)
 
     async def embed_on_worker(self, conversation: Conversation, texts: Sequence[str]) -> None:
         """Embed texts there."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import chain
 
 import pytest
 
-from memreplay.batch.embedding_ahead import TEXTS_PER_CALL, EmbeddingAhead, texts_of
+from memory_backends.registry import texts_to_embed
+from memreplay.batch.embedding_ahead import TURNS_PER_STRETCH, EmbeddingAhead, stretches_of
 from memreplay.conversations.models import Conversation, Question, Session, Turn
 
 BACKENDS = ("hybrid", "rag")
@@ -31,6 +33,11 @@ def conversation(name: str, turns: int = 4, said: str = "") -> Conversation:
         ),
         questions=(Question(id=f"{name}-q", kind="recall", type="t", text=f"What of {name}?", expected="x"),),
     )
+
+
+def texts_of(conversation: Conversation) -> list[str]:
+    said = (texts_to_embed(BACKENDS, stretch) for stretch in stretches_of(conversation))
+    return [*chain.from_iterable(said), *(question.text for question in conversation.questions)]
 
 
 class Embedder:
@@ -57,10 +64,10 @@ async def test_the_next_conversations_are_embedded_while_the_first_is_used() -> 
     embedder = Embedder()
     ahead = EmbeddingAhead(known, BACKENDS, embedder.embed)
     await ahead.of(known[0])
-    assert sorted(embedder.texts) == sorted(texts_of(known[0], BACKENDS)), "the first waits for nothing else"
+    assert sorted(embedder.texts) == sorted(texts_of(known[0])), "the first waits for nothing else"
     for _ in range(10):
         await asyncio.sleep(0)
-    assert {*embedder.texts} == {text for each in known for text in texts_of(each, BACKENDS)}
+    assert {*embedder.texts} == {text for each in known for text in texts_of(each)}
     before = len(embedder.calls)
     await ahead.of(known[1])
     await ahead.of(known[2])
@@ -100,7 +107,7 @@ async def test_what_an_earlier_run_filled_is_not_embedded_again() -> None:
 
 
 async def test_no_call_begins_once_the_run_stops() -> None:
-    known = [conversation("ana", 6 * TEXTS_PER_CALL)]
+    known = [conversation("ana", TURNS_PER_STRETCH)]
     embedder = Embedder()
     embedder.may_go_on.clear()
     ahead = EmbeddingAhead(known, BACKENDS, embedder.embed)
@@ -123,3 +130,16 @@ async def test_an_error_of_the_embedder_is_raised_to_whoever_needs_the_texts() -
         with pytest.raises(ValueError, match="refused"):
             await ahead.of(each)
     await ahead.end()
+
+
+async def test_of_a_long_conversation_one_stretch_is_embedded_ahead_of_the_one_that_is_used() -> None:
+    known = [conversation("ana", 3 * TURNS_PER_STRETCH), conversation("ben")]
+    embedder = Embedder()
+    ahead = EmbeddingAhead(known, BACKENDS, embedder.embed)
+    await ahead.of(known[0])
+    assert not any(f"says {2 * TURNS_PER_STRETCH + 1}." in text for text in embedder.texts)
+    for number in range(1, 3):
+        await ahead.of(known[0], number)
+        assert any(f"says {(number + 1) * TURNS_PER_STRETCH}." in text for text in embedder.texts)
+    await ahead.of(known[1])
+    assert {*embedder.texts} == {text for each in known for text in texts_of(each)}
