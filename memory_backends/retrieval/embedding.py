@@ -229,7 +229,7 @@ def _load_model() -> InferenceSession:
     return session
 
 
-_WHAT, _STORED = "vector", "<f4"
+_WHAT, _STORED, _BYTES = "vector", "<f4", 4
 
 
 class StoredEmbedder(TextEmbedder):
@@ -272,4 +272,4 @@ def stored_dimension(path: Path, name: str, text: str) -> int | None:
         (vector,) = cache.read(name, [text_key(text)]).values() or (None,)
     finally:
         cache.close()
-    return None if vector is None else len(np.frombuffer(vector, dtype=_STORED))
+    return None if vector is None else len(vector) // _BYTES

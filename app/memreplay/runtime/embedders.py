@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from memory_backends.base import BackendError, TextEmbedder, TextReranker
-from memory_backends.retrieval.embedding import MiniLMEmbedder, StoredEmbedder, Vector, stored_dimension
+from memory_backends.retrieval.embedding import MiniLMEmbedder, StoredEmbedder, stored_dimension
 from memory_backends.retrieval.fastembed_models import FastembedEmbedder, FastembedReranker
 from memory_backends.retrieval.reranking import StoredReranker
 from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.rate_limiter import ModelUnavailableError
 from memreplay.paths import cache_folder
+
+if TYPE_CHECKING:
+    from memory_backends.retrieval.embedding import Vector
 
 EMBEDDED = "minilm"
 """The bundled embedder."""
