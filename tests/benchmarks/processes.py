@@ -62,6 +62,24 @@ def memreplay(folder: Path, *options: str) -> list[str]:
     return [sys.executable, "-m", "memreplay", "--batch", *options, *outputs]
 
 
+_BY_WORDS = """
+import sys
+from memory_backends.contract.trial import WordEmbedder
+from memory_backends.retrieval import embedding
+WordEmbedder.dimension = embedding.MiniLMEmbedder.dimension
+embedding.MiniLMEmbedder = WordEmbedder
+from memreplay.__main__ import main
+sys.argv[0] = "memreplay"
+main()
+"""
+
+
+def embedding_by_words(command: Sequence[str]) -> list[str]:
+    """The same command with vectors that are made of a text's words, which takes no time beside the model."""
+    python, _, _, *options = command
+    return [python, "-c", _BY_WORDS, *options]
+
+
 def own_folders(folder: Path) -> dict[str, str]:
     """An environment with caches and settings of its own, kept from one run to the next; compiled code is kept."""
     names = ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
