@@ -139,7 +139,8 @@ class Settings:
         Positive | None, Flag("Parallel model calls.", "N", "starts at 20 and adapts to the provider")
     ] = None
     workers: Annotated[
-        Positive | None, Flag("With --batch, hold memories in N processes.", "N", "1; 2 to 4 for long runs")
+        Positive | None,
+        Flag("With --batch, hold memories in N processes.", "N", "one a core, 1 for short runs, at most 4"),
     ] = None
     """The default follows cores and turns: see ``number_of_workers``."""
     cluster: Annotated[

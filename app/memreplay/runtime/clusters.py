@@ -25,8 +25,12 @@ from memreplay.settings import Settings
 _SERVERS_OF_WORKERS = ("redis_url", "qdrant_url", "qdrant_api_key", "api_base")
 
 
-_TURNS_PER_WORKER = 2000
-"""Turns, times memories that search, for which a process more is worth its start: some 5 s of work for 1.5 s."""
+_TURNS_PER_WORKER = 400
+"""Turns, times memories that search, for which a process more is worth its start, which takes a second of CPU.
+
+Measured on two cores, one process and two, in seconds: 324 such turns 10.0 and 10.3 without vectors, 4.3 and 3.9
+with them; 952 turns 24.5 and 24.3, 9.7 and 7.6; 5,630 turns 75.5 and 72.9, 54 and 36.
+"""
 
 _MOST_WORKERS = 4
 """Of five conversations of LoCoMo the run's own process took 20 s of CPU, two workers 38 s together, and 68 s more
@@ -36,9 +40,9 @@ where texts were embedded first: beyond four, workers wait for the run."""
 def number_of_workers(settings: Settings, conversations: Sequence[Conversation]) -> int:
     """The processes that hold the memories of a run on this machine; 1: its own.
 
-    A given number counts. By default there are as many as a run of these conversations can use: on up to two cores
-    none besides the run's own process, which with its embedder keeps both busy, and for few turns none, since each
-    takes a second to start. Nor where workers cannot hold a memory, or it is not ours and may count on one process.
+    A given number counts. By default there are as many as there are cores, where these conversations have enough
+    turns for them. There are none where workers cannot hold a memory, or where it is not ours and may count on one
+    process.
     """
     if settings.workers is not None:
         return settings.workers
@@ -51,7 +55,7 @@ def number_of_workers(settings: Settings, conversations: Sequence[Conversation])
         return 1
     searching = sum(bool(backend_class(name).limited_by_top_k) for name in memories)
     turns = searching * sum(len(conversation.turns) for conversation in conversations)
-    return max(1, min(_cores() - 1, len(conversations), turns // _TURNS_PER_WORKER, _MOST_WORKERS))
+    return max(1, min(_cores(), len(conversations), turns // _TURNS_PER_WORKER, _MOST_WORKERS))
 
 
 def _cores() -> int:

@@ -35,7 +35,7 @@ def long_ones() -> list[Conversation]:
     ("change", "number"),
     [
         ({}, 4),
-        ({"backend": ("rag",)}, 2),
+        ({"backend": ("rag",)}, 4),
         ({"backend": ("full_context",)}, 1),
         ({"workers": 7}, 7),
         ({"workers": 1}, 1),
@@ -50,13 +50,16 @@ def test_by_default_there_are_as_many_workers_as_memories_keep_busy(
     assert number_of_workers(replace(Settings(), **change), long_ones) == number  # type: ignore[arg-type]
 
 
-def test_by_default_short_runs_and_few_cores_need_no_workers(
+def test_by_default_there_are_no_more_workers_than_turns_and_cores_need(
     cores: int, long_ones: list[Conversation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert number_of_workers(Settings(), long_ones[:1]) == 1
     assert number_of_workers(Settings(), list(load(["identity-*"]))) == 1
     assert number_of_workers(Settings(), ()) == 1
-    for few, number in ((1, 1), (2, 1), (3, 2)):
+    thirty = list(load(["identity-*", "technical-*", "multi-*"]))
+    assert number_of_workers(Settings(), thirty) == 2
+    assert number_of_workers(replace(Settings(), backend=("rag",)), thirty) == 1
+    for few, number in ((1, 1), (2, 2), (3, 3)):
         monkeypatch.setattr(os, "sched_getaffinity", lambda process, few=few: range(few))
         assert number_of_workers(Settings(), long_ones) == number
 
