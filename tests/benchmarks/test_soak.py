@@ -85,7 +85,13 @@ def test_memory_does_not_grow_with_the_number_of_conversations(
     monkeypatch.setattr(run_rows, "_MOST_REMEMBERED", 500)
     monkeypatch.setattr(CachedEmbedder.__init__, "__defaults__", (1000,))
     settings = read_settings(
-        backend=BACKENDS, model=("openai/stub",), api_base="http://127.0.0.1:1/v1", fresh=True, cache=False
+        backend=BACKENDS,
+        model=("openai/stub",),
+        api_base="http://127.0.0.1:1/v1",
+        fresh=True,
+        cache=False,
+        # The memories are in the process that is measured.
+        workers=1,
     )
     options = BatchOptions(
         datasets=(str(many(tmp_path)),),

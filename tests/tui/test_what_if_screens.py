@@ -97,7 +97,8 @@ async def test_a_live_run_is_forked_and_goes_on(launch: Launch, tmp_path: Path) 
     async with open_replay(live) as pilot:
         replay = replay_of(pilot)
         await pilot.press("9", "space")
-        await until(pilot, lambda: replay.cursor == 9)
+        # While it plays, the cursor follows.
+        await until(pilot, lambda: replay.cursor == 9 and replay.player is not None and not replay.player.busy)
         replay.move_to(8)
         await fork_without(pilot, "shared_data/user.city")
         await until(pilot, lambda: isinstance(pilot.app.screen, RegressionScreen))

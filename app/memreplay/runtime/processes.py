@@ -21,7 +21,7 @@ _BYTES_AT_ONCE = 2**20
 """How much a pipe's reader takes in before it is asked for it."""
 
 _SECONDS_TO_END = 2.0
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+_OBJECTS_BETWEEN_COLLECTIONS = 10_000
 """As in the run: what a memory makes stays, so that looking for cycles finds little."""
 
 _PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from memreplay.runtime.processes import work; work()"
