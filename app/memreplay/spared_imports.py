@@ -43,6 +43,6 @@ class _Spared(MetaPathFinder):
 
 def _importer(frame: FrameType | None) -> str:
     """The module whose import led to this frame of Python's import system."""
-    while frame is not None and frame.f_globals["__name__"].partition(".")[0] == "importlib":
+    while frame is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == "importlib":
         frame = frame.f_back
-    return "" if frame is None else str(frame.f_globals["__name__"])
+    return "" if frame is None else str(frame.f_globals.get("__name__", ""))

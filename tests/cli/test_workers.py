@@ -1,4 +1,4 @@
-"""Memories in the workers of a Dask scheduler: rows, requests and exit codes are those of one machine."""
+"""Memories in other processes, or in Dask workers: rows, requests and exit codes are those of one process."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from signal import SIGINT, SIGKILL
 from typing import Any
@@ -25,8 +26,6 @@ from tests.stubs.launcher import TIMEOUT_S, Launcher
 from tests.stubs.noting_memory import Noting, noted
 from tests.stubs.openai_server import Answer, OpenAIServer, Received
 from tests.stubs.valkey import started_valkey
-
-pytest.importorskip("distributed")
 
 QUESTIONS = 15
 """Five of each of three conversations, put to one memory and to closed book."""
@@ -60,6 +59,7 @@ def options(server: OpenAIServer, folder: Path, *more: object) -> tuple[object, 
     return ("--batch", *asked, *written, "--concurrency", 1, "--no-cache", *more)
 
 
+@pytest.mark.skipif(find_spec("distributed") is None, reason="needs Dask")
 def test_a_run_that_loses_a_worker_asks_nothing_twice_and_has_the_rows_of_one_machine(
     tmp_path: Path, run_cli: RunCli, launcher: Launcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,6 +223,22 @@ def test_ones_own_memory_and_tests_are_held_in_workers_and_filled_memories_are_k
         reused, processes = rows(folder, *more)
         assert processes["load"] and "observe" not in processes
         assert reused["questions"] == [row for row in spread["questions"] if row["kind"] != "test"]
+
+
+_WITHOUT_DASK = """
+import sys
+sys.modules["distributed"] = sys.modules["dask"] = None
+from memreplay.__main__ import main
+main()
+"""
+
+
+def test_processes_of_this_machine_need_no_dask(tmp_path: Path) -> None:
+    datasets = ("--dataset", "identity-01", "--dataset", "technical-01")
+    options = ("--batch", *datasets, "--backend", "rag", "--workers", "2", "--recording", tmp_path / "r.sqlite3")
+    call = [sys.executable, "-c", _WITHOUT_DASK, *map(str, options)]
+    done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_memory_that_only_this_process_has_is_refused(tmp_path: Path) -> None:

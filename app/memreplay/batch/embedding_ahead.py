@@ -79,8 +79,9 @@ class EmbeddingAhead:
             stretches = stretches_of(conversation)
             for number, exchanges in enumerate(stretches):
                 texts = texts_to_embed(empty, exchanges)
-                is_last = number == len(stretches) - 1
-                yield (conversation.id, number), with_questions(conversation, texts) if is_last else texts
+                if number == len(stretches) - 1:
+                    texts += questions_to_embed(conversation, empty)
+                yield (conversation.id, number), texts
 
     def _begin_pool(self) -> bool:
         """Whether there was another one."""
@@ -114,6 +115,8 @@ def stretches_of(conversation: Conversation) -> list[list[Exchange]]:
     return stretches
 
 
-def with_questions(conversation: Conversation, texts: Sequence[str]) -> list[str]:
-    """The texts of the last stretch and the questions, which are embedded only beside other texts."""
-    return [*texts, *(question.text for question in conversation.questions)] if texts else []
+def questions_to_embed(conversation: Conversation, backends: Sequence[str]) -> list[str]:
+    """The questions, if these memories embed anything of the conversation."""
+    if not texts_to_embed(backends, exchanges_of(conversation)[:1]):
+        return []
+    return [question.text for question in conversation.questions]

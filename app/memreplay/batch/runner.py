@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from time import monotonic
 
-from memory_backends.base import Exchange
 from memreplay.batch.embedding_ahead import (
     TEXTS_PER_CALL,
     TURNS_PER_STRETCH,
     EmbeddingAhead,
+    questions_to_embed,
     stretches_of,
-    with_questions,
 )
 from memreplay.batch.progress import BatchProgress
 from memreplay.batch.resume import RemainingWork, Ungraded, remaining_work
@@ -25,6 +25,9 @@ from memreplay.engine.session import Ask, ReplaySession
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.rate_limiter import Gate, ModelUnavailableError, StoppedError
 from memreplay.runtime.run import Run
+
+EmbedAhead = Callable[[int], Awaitable[None]]
+"""Embeds the texts of a stretch of a conversation, by its 0-based number."""
 
 _ASKS_PER_CALL = 2
 """Asks started per parallel call: while one waits for the model, memory is read for the next."""
@@ -136,10 +139,8 @@ class BatchRunner:
 
     async def _ingest(self, conversation: Conversation, session: ReplaySession, backends: Sequence[str]) -> None:
         started = monotonic()
-        filled = self._filled_before(conversation)
-        empty = [name for name in backends if name not in filled]
-        stretches = stretches_of(conversation)
-        await self._embed_ahead(conversation, 0, stretches, empty)
+        embed_ahead = self._on_worker(conversation, backends) if self._run.has_workers else self._here(conversation)
+        await embed_ahead(0)
         if self.stopping:
             return
         await session.open()
@@ -149,26 +150,29 @@ class BatchRunner:
                 break
             await _process_replies(monotonic() - began)
             if session.position % TURNS_PER_STRETCH == 0 and not session.finished:
-                number = session.position // TURNS_PER_STRETCH
-                await self._embed_ahead(conversation, number, stretches, empty)
+                await embed_ahead(session.position // TURNS_PER_STRETCH)
         await session.keep()
         if session.finished:
             self._progress.ingested(conversation.id, monotonic() - started, session.kept)
 
-    async def _embed_ahead(
-        self, conversation: Conversation, number: int, stretches: Sequence[Sequence[Exchange]], empty: Sequence[str]
-    ) -> None:
-        """Embed the texts of a stretch, on the worker that will hold the memories if there are workers."""
-        if not self._run.has_workers:
-            assert self._ahead is not None
-            await self._ahead.of(conversation, number)
-            return
-        texts: Sequence[str] = await self._run.texts_on_worker(conversation, stretches[number], empty)
-        if number == len(stretches) - 1:
-            texts = with_questions(conversation, texts)
-        for first in range(0, len(texts), TEXTS_PER_CALL):
-            if not self.stopping:
-                await self._run.embed_on_worker(conversation, texts[first : first + TEXTS_PER_CALL])
+    def _here(self, conversation: Conversation) -> EmbedAhead:
+        assert self._ahead is not None
+        return partial(self._ahead.of, conversation)
+
+    def _on_worker(self, conversation: Conversation, backends: Sequence[str]) -> EmbedAhead:
+        filled = self._filled_before(conversation)
+        empty = [name for name in backends if name not in filled]
+        stretches = stretches_of(conversation)
+
+        async def embed_ahead(number: int) -> None:
+            texts = await self._run.texts_on_worker(conversation, stretches[number], empty)
+            if number == len(stretches) - 1:
+                texts += questions_to_embed(conversation, empty)
+            for first in range(0, len(texts), TEXTS_PER_CALL):
+                if not self.stopping:
+                    await self._run.embed_on_worker(conversation, texts[first : first + TEXTS_PER_CALL])
+
+        return embed_ahead
 
     async def _question(self, session: ReplaySession, asks: Sequence[Ask]) -> None:
         asked = 0

@@ -51,7 +51,7 @@ def number_of_workers(settings: Settings, conversations: Sequence[Conversation])
         _refuse_what_workers_cannot_hold(settings)
     except UsageError:
         return 1
-    if not all(name in BACKEND_NAMES for name in memories):
+    if not all(name in BACKEND_NAMES and hasattr(backend_class(name), "create") for name in memories):
         return 1
     searching = sum(bool(backend_class(name).limited_by_top_k) for name in memories)
     turns = searching * sum(len(conversation.turns) for conversation in conversations)
@@ -127,12 +127,17 @@ async def started_workers(
             yield workers
         finally:
             watching.cancel()
+            await asyncio.wait([watching])
 
 
 @asynccontextmanager
 async def _processes(settings: Settings, number: int) -> AsyncIterator[Processes]:
     processes = Processes(number, _own_servers(settings))
     try:
+        try:
+            await processes.ncores()
+        except OSError as error:
+            raise MissingServerOrKeyError(f"no process can be started for --workers: {error}") from None
         yield processes
     finally:
         await processes.close()

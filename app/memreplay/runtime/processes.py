@@ -6,7 +6,6 @@ import asyncio
 import gc
 import os
 import pickle
-import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -24,7 +23,14 @@ _SECONDS_TO_END = 2.0
 _OBJECTS_BETWEEN_COLLECTIONS = 10_000
 """As in the run: what a memory makes stays, so that looking for cycles finds little."""
 
-_PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from memreplay.runtime.processes import work; work()"
+_PROGRAM = """\
+import signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+sys.path[:] = sys.argv[1:]
+from memreplay.runtime.processes import work
+work()
+"""
+"""Ctrl-C in the terminal is for the run, also while a worker still imports."""
 
 
 class Processes:
@@ -91,7 +97,10 @@ class _Worker:
             await self._in.drain()
             return await self._asked[number]
         finally:
-            del self._asked[number]
+            answer = self._asked.pop(number)
+            if answer.done() and not answer.cancelled():
+                # Read, or asyncio reports an error that nobody waits for after a failed write.
+                answer.exception()
 
     async def end(self) -> None:
         """At the end of its input it ends by itself, unless it is busy."""
@@ -122,8 +131,7 @@ class _Worker:
 
 
 def work() -> None:
-    """A worker's whole life: do what is asked until the input ends. Ctrl-C in the terminal is for the run."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """A worker's whole life: do what is asked until the input ends."""
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 20)
     # A memory may print or read: what it prints goes to standard error.
     given, answers = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb", 0)
@@ -155,16 +163,23 @@ async def _work(given: BinaryIO, answers: BinaryIO) -> None:
         except Exception as failure:
             error = failure
         try:
-            out.write(_frame((number, result, error)))
+            frame = _frame((number, result, error))
+            if error is not None:
+                pickle.loads(frame[_BYTES_OF_LENGTH:])
         except Exception as failure:
-            # Of a memory that is not ours anything may come.
-            out.write(_frame((number, None, TypeError(f"no other process can have the result: {failure}"))))
+            # Of a memory that is not ours anything may come, also errors that can be written and not read.
+            said = failure if error is None else error
+            frame = _frame((number, None, TypeError(f"no other process can have the result: {said}")))
+        out.write(frame)
 
     under_way: set[asyncio.Task[None]] = set()
     async for asked in _frames(reader):
         task = asyncio.create_task(answer(*asked))
         under_way.add(task)
         task.add_done_callback(under_way.discard)
+    # The run has ended. A thread that waits for a server would hold this process for as long.
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _frame(value: object) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from memreplay.engine.events import EventSink, ReplayEvent
 from memreplay.engine.probes import Probe
 from memreplay.engine.remote.addresses import is_agent, models_asked_of
 from memreplay.engine.session import ReplayPlan, ReplaySession
+from memreplay.errors import MissingServerOrKeyError
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.model import AnswerModel
@@ -64,6 +65,7 @@ class Run:
         self._over = False
         self._workers: Workers | None = None
         self._processes = 1
+        self._warn = warn
         self._memories = RunMemories(settings, warn)
         self._models = RunModels(settings, lambda: self._run_id, warn)
         self._memories.use_models(self._models.extractor, self._models.chat)
@@ -135,8 +137,17 @@ class Run:
         if chat is not None:
             ports["chat"] = chat.complete
         names = Ports(extractor.name if extractor else None, chat.name if chat else None)
-        async with started_workers(self.settings, self._processes, ports, names) as self._workers:
-            self._workers.conversations = len(conversations) + streams
+        async with AsyncExitStack() as stack:
+            try:
+                self._workers = await stack.enter_async_context(
+                    started_workers(self.settings, self._processes, ports, names)
+                )
+                self._workers.conversations = len(conversations) + streams
+            except MissingServerOrKeyError as error:
+                if self.settings.workers is not None or self.settings.cluster is not None:
+                    raise
+                self._processes = 1
+                self._warn(f"memories are held in this process: {error}")
             yield
 
     @property

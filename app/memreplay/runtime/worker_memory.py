@@ -31,7 +31,7 @@ _MOST_LOSSES = 3
 """A memory that loses its worker more often is given up: it may be what ends them."""
 
 _CALLS_AHEAD = 32
-"""Most calls of a memory that are sent together, and most whose results wait here."""
+"""Most calls of a memory that are sent together; the next are sent while no more results than that wait here."""
 
 _WRITES = frozenset({"open", "load", "observe", "settle"})
 
@@ -84,6 +84,11 @@ class WorkerMemory(MemoryBackend):
         return snapshot
 
     async def save(self, path: Path) -> None:
+        """Raises BackendError for one that was told more than the run has recorded, as when it is interrupted."""
+        if self._under_way is not None:
+            await asyncio.wait([self._under_way])
+        if self._under_way is not None or any(self._writes(call) for call, _ in self._ahead):
+            raise BackendError("it has ingested more than the run has recorded")
         packed: bytes = await self._call("save")
         await asyncio.to_thread(unpack_folder, packed, path)
 
@@ -91,13 +96,16 @@ class WorkerMemory(MemoryBackend):
         await self._call("load", await asyncio.to_thread(packed_folder, path))
 
     async def close(self, status: ClosingStatus) -> None:
-        await self._call("close", status)
-        if self._held is not None:
-            worker, key, unit = self._held
-            self._held = None
-            self._workers.release(worker, key, unit)
-            with suppress(WorkerLostError):
-                await self._workers.asked(worker, "drop", unit)
+        self._expected = []
+        try:
+            await self._call("close", status)
+        finally:
+            if self._held is not None:
+                worker, key, unit = self._held
+                self._held = None
+                self._workers.release(worker, key, unit)
+                with suppress(WorkerLostError):
+                    await self._workers.asked(worker, "drop", unit)
 
     def expect(self, calls: Sequence[tuple[str, tuple[Any, ...]]]) -> None:
         """Calls that will come, in this order, instead of those that were expected before."""
@@ -106,6 +114,7 @@ class WorkerMemory(MemoryBackend):
 
     async def _call(self, method: str, *arguments: Any) -> Any:
         """The result; what the memory did is in the trace, once, however many workers were lost on the way."""
+        self.ms = 0.0
         done = await self._done(Call(method, arguments, self._count_tokens))
         self.ms = done.ms
         self.trace.extend(done.entries)
@@ -153,8 +162,9 @@ class WorkerMemory(MemoryBackend):
         self._told += [call for call in made if self._writes(call)]
         if done[-1].error is not None and self._writes(made[-1]):
             self._expected = []
-        elif self._expected[: len(made)] == made:
-            del self._expected[: len(made)]
+        for call in made:
+            if call in self._expected:
+                self._expected.remove(call)
         return list(zip(made, done, strict=True))
 
     def _writes(self, call: Call) -> bool:

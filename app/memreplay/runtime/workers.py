@@ -108,7 +108,9 @@ class Workers:
             return None
         with suppress(WorkerLostError):
             worker = await self._place(conversation_id)
-            self._at_work.setdefault(conversation_id, (worker.address, f"{conversation_id} embedding", monotonic()))
+            if not self._held.get(conversation_id):
+                embedding = worker.address, f"{conversation_id} embedding", monotonic()
+                self._at_work.setdefault(conversation_id, embedding)
             return await self.asked(worker, method, *arguments)
 
     @property

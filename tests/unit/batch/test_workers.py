@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memory_backends.base import Exchange, MemoryBackend, Message, Namespace
+from memory_backends.base import BackendError, Exchange, MemoryBackend, Message, Namespace
 from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.runtime.worker import Asks, Call, Done, Ports, versions
 from memreplay.runtime.worker_memory import WorkerMemory
@@ -99,6 +101,16 @@ async def test_conversations_are_spread_from_the_first_text_on() -> None:
     assert at_work == ["a rag", "a rag", "b rag"]
 
 
+async def test_a_later_stretch_that_is_embedded_is_no_work_that_stays() -> None:
+    workers = Workers(TwoWorkers(), SETTINGS, {}, Ports())
+    await workers.look()
+    workers.conversations = 4
+    worker, key, unit = await workers.hold("a", "rag")
+    await workers.embed_ahead("a", ["text"])
+    workers.release(worker, key, unit)
+    assert [worker.memories for worker in workers.status()] == [(), ()]
+
+
 async def test_a_worker_with_another_version_of_ones_own_memory_is_refused() -> None:
     settings = replace(SETTINGS, backend=("tests.stubs.noting_memory:Noting", "rag"))
     name, _ = settings.backend
@@ -164,13 +176,21 @@ class CountingHost(Host):
     """Its memory takes no time. ``requests`` are the calls that came together."""
 
     requests: list[list[str]]
+    at_once: int = 100
+    fails_at: str | None = None
 
     async def create(self, unit: str, name: str) -> None:
         """It is there."""
 
+    async def drop(self, unit: str) -> None:
+        """It is gone."""
+
     async def call(self, unit: str, calls: Sequence[Call]) -> list[Done]:
-        self.requests.append([call.method for call in calls])
-        return [Done(call.arguments, (), None, ms=2.0) for call in calls]
+        made = calls[: self.at_once]
+        self.requests.append([call.method for call in made])
+        return [
+            Done(call.arguments, (), "broken" if call.method == self.fails_at else None, ms=2.0) for call in made
+        ]
 
 
 @dataclass
@@ -178,9 +198,11 @@ class CountingWorker(Scheduler):
     """One worker with such a host."""
 
     requests: list[list[str]] = field(default_factory=list)
+    at_once: int = 100
+    fails_at: str | None = None
 
     async def submit(self, made: type, *arguments: object, **_: object) -> Host:
-        return CountingHost(None, self.requests)
+        return CountingHost(None, self.requests, self.at_once, self.fails_at)
 
 
 async def test_calls_that_are_expected_travel_together_and_each_is_made_once() -> None:
@@ -198,6 +220,46 @@ async def test_calls_that_are_expected_travel_together_and_each_is_made_once() -
             assert await memory.recall("another", 10, 500) == ("another", 10, 500)
     assert sum(map(len, worker.requests)) == 1 + len(questions) + 1
     assert len(worker.requests) <= 7
+
+
+async def opened(worker: CountingWorker) -> tuple[WorkerMemory, Workers]:
+    """A memory in this worker, with the first of fifty exchanges that are expected observed."""
+    workers = Workers(worker, SETTINGS, {}, Ports())
+    await workers.look()
+    memory = WorkerMemory(workers, "a", Template())
+    await memory.open(Namespace(run_id="r", conversation_id="a", backend="x"))
+    said = Message(turn_id="1", turn_number=1, session=1, role="user", label="User", text="hello")
+    exchanges = [
+        Exchange(messages=(said.model_copy(update={"turn_id": str(number), "turn_number": number}),))
+        for number in range(1, 51)
+    ]
+    memory.expect([("observe", (exchange,)) for exchange in exchanges])
+    await memory.observe(exchanges[0])
+    return memory, workers
+
+
+async def test_nothing_follows_the_close_of_a_memory_that_was_told_ahead() -> None:
+    worker = CountingWorker(at_once=2)
+    memory, workers = await opened(worker)
+    await memory.close("cancelled")
+    told = len(worker.requests)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert worker.requests[-1] == ["close"] and len(worker.requests) == told
+    assert [worker.memories for worker in workers.status()] == [()]
+
+
+async def test_a_memory_that_was_told_more_than_the_run_has_recorded_is_not_kept(tmp_path: Path) -> None:
+    memory, _ = await opened(CountingWorker())
+    with pytest.raises(BackendError, match="more than the run has recorded"):
+        await memory.save(tmp_path)
+
+
+async def test_a_memory_that_fails_to_close_gives_up_its_place() -> None:
+    memory, workers = await opened(CountingWorker(fails_at="close"))
+    with pytest.raises(BackendError, match="broken"):
+        await memory.close("resolved")
+    assert [worker.memories for worker in workers.status()] == [()]
 
 
 async def test_no_key_and_no_password_is_sent_to_a_worker() -> None:
