@@ -1,8 +1,8 @@
 """The models that a memory calls, metered: every call is an entry of its trace, with tokens, price and time.
 
 A library gets the run's own model (``Resources.chat``) and embedder in place of its own clients, so that they
-follow the run's settings. Calls that a memory makes past these ports are reported to :func:`note_call` by whoever
-sees them.
+follow the run's settings. Calls that a memory makes past these ports are reported to :func:`note_call` by the
+code that sees them.
 """
 
 from __future__ import annotations

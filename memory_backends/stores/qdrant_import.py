@@ -1,4 +1,4 @@
-"""Imports of qdrant_client what an embedded store uses, and leaves the rest to whoever asks for it.
+"""Imports of qdrant_client what an embedded store uses, and postpones the rest to its first use.
 
 ``import qdrant_client`` takes 0.58 s of CPU: it loads the clients of servers, and builds validators for 340
 models, of which an embedded store uses a dozen. :func:`embedded_client` takes 0.21 s. What it postpones
