@@ -66,6 +66,11 @@ def theme_file() -> Path:
     return user_data_path(APPLICATION, appauthor=False) / "theme.json"
 
 
+def trusted_projects_file() -> Path:
+    """The settings of projects that the user has allowed when asked."""
+    return user_data_path(APPLICATION, appauthor=False) / "trusted_projects.json"
+
+
 def recording_files() -> list[Path]:
     """The shipped demos, then the user's recordings, newest first."""
     folder = recordings_folder()

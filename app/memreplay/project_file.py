@@ -1,33 +1,25 @@
 """The settings of a project: ``memreplay.toml``, or ``[tool.memreplay]`` in ``pyproject.toml``.
 
-The nearest file above the working directory counts, so it may come with a repository that somebody else wrote. It
-may choose among what memreplay ships. What sends prompts and keys to another machine, or runs code, needs the
-user's trust in the project.
+The nearest file above the working directory counts, so it may come with a repository that somebody else wrote.
+:mod:`memreplay.trust` says what it may choose by itself; the rest needs the user's trust in the project.
 """
 
 from __future__ import annotations
 
-import re
+import json
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from memreplay.errors import UsageError
+from memreplay.files import write_whole
+from memreplay.paths import trusted_projects_file
+from memreplay.terminal import confirm, has_terminal
+from memreplay.trust import Reach, in_words, reaches
 
 _PROJECT_FILE, _PYPROJECT, _TABLE = "memreplay.toml", "pyproject.toml", "memreplay"
-_SENT_TO = {
-    "api_base": "prompts and the provider's key",
-    "redis_url": "conversations",
-    "qdrant_url": "conversations and Qdrant's key",
-    "cluster": "conversations",
-}
-"""Settings that are addresses, and what goes there."""
-
-_AGENTS = ("http://", "https://", "openai:")
-_URL = re.compile(r"https?://.*", re.IGNORECASE | re.DOTALL)
 
 
 def project_file() -> Path | None:
@@ -67,52 +59,44 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: not a usable config file: {error}") from None
 
 
-def refuse_distrusted(path: Path, values: Mapping[str, Any], trusted: Sequence[str], user_file: Path) -> None:
+def refuse_distrusted(
+    path: Path, values: Mapping[str, Any], own: Mapping[str, Any], trusted: Sequence[str], user_file: Path
+) -> None:
     """Raise UsageError if the settings that count from a project file need a trust that the user has not given.
 
-    ``trusted`` are folders, which stand for all projects in them.
+    ``own`` are the values without the project. ``trusted`` are folders, which stand for all projects in them. On a
+    terminal the user is asked, and a yes is remembered for just these settings of this project.
     """
     folder = path.parent.resolve()
     if any(folder.is_relative_to(Path(each).expanduser().resolve()) for each in trusted):
         return
-    for reach in _reaches(values):
-        raise UsageError(
-            f"{path}: {reach}; if you trust this project, add trusted_projects = ['{folder}'] to {user_file} or set"
-            f" MEMREPLAY_TRUSTED_PROJECTS={folder}"
-        )
+    found = reaches(values, own)
+    if not found or set(map(str, found)) <= set(_remembered().get(str(folder), ())):
+        return
+    if has_terminal():
+        facts = [f"{path} is a file of the project that you are in. It asks for:", *(f"  {each}" for each in found)]
+        if confirm(facts, "Trust this project with these settings, now and later?"):
+            _remember(folder, found)
+            return
+    raise UsageError(
+        f"{path}: {in_words(found)}; if you trust this project, add trusted_projects = ['{folder}'] to {user_file}"
+        f" or set MEMREPLAY_TRUSTED_PROJECTS={folder}"
+    )
 
 
-def _reaches(values: Mapping[str, Any]) -> Iterator[str]:
-    """What these settings would do beyond choosing among what is shipped."""
-    for name, what in _SENT_TO.items():
-        value = values.get(name)
-        if value and not _stays_here(str(value)):
-            yield f"{name} sends {what} to {_host(str(value))}"
-    backends = values.get("backend") or ()
-    for backend in [backends] if isinstance(backends, str) else backends:
-        reach = _reach_of_backend(str(backend))
-        if reach:
-            yield f"backend {backend} {reach}"
+def _remember(folder: Path, found: Sequence[Reach]) -> None:
+    """Save what a project was trusted with. If that fails, the user is asked again next time."""
+    file = trusted_projects_file()
+    known = {**_remembered(), str(folder): [str(each) for each in found]}
+    with suppress(OSError, UsageError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(str(file), json.dumps(known, indent=1))
 
 
-def _reach_of_backend(name: str) -> str | None:
-    from memory_backends.registry import known_backends
-
-    if name in known_backends():
-        return None
-    if not name.lower().startswith(_AGENTS):
-        return "runs a command" if name.startswith("mcp") else "runs its code"
-    url = _URL.search(name)
-    address = url[0] if url else name
-    return None if _stays_here(address) else f"sends conversations and the agent's token to {_host(address)}"
-
-
-def _stays_here(address: str) -> bool:
-    """Whether an address is of this machine."""
-    from memreplay.llm.catalogue import is_loopback
-
-    return address.partition(":")[0] == "local" or (urlsplit(address).hostname is not None and is_loopback(address))
-
-
-def _host(address: str) -> str:
-    return urlsplit(address).hostname or "another machine"
+def _remembered() -> dict[str, list[str]]:
+    """The settings that each project was trusted with; a file that is missing or damaged trusts none."""
+    try:
+        known = json.loads(trusted_projects_file().read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}

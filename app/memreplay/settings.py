@@ -10,17 +10,17 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
-from urllib.parse import urlsplit
 
 from annotated_types import Ge, Gt, Interval
 
 from memory_backends import ARCHITECTURES
+from memory_backends.addresses import parse_address
 from memreplay.errors import UsageError
 from memreplay.llm import EXTRACTIVE_MODEL, RubricChoice
 from memreplay.llm.secrets import register_secret, register_url_secrets, without_secrets
@@ -31,7 +31,9 @@ _CONFIG_VARIABLE = "MEMREPLAY_CONFIG"
 _PREFIX = "MEMREPLAY_"
 _VARIABLES_BESIDE_SETTINGS = (_CONFIG_VARIABLE, "MEMREPLAY_SERVE_TOKEN")
 
-_ADDRESSES = ("redis_url", "qdrant_url", "api_base")
+ADDRESSES = ("redis_url", "qdrant_url", "api_base")
+_PRIVATE = ("qdrant_api_key", "agent_token", "keys", "theme", "trusted_projects")
+"""Settings that no recording holds: secrets, those of the screen, and whom the user trusts."""
 CHANGE_NO_ANSWER = frozenset(
     {"fresh", "concurrency", "rpm", "tpm", "timeout", "cache", "offline", "redis_ttl", "workers", "cluster"}
 )
@@ -209,27 +211,23 @@ class Settings:
         values: dict[str, Any] = {
             name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
         }
-        for name in ("qdrant_api_key", "agent_token", "keys", "theme", "trusted_projects"):
+        for name in _PRIVATE:
             del values[name]
-        for name in _ADDRESSES:
+        for name in ADDRESSES:
             values[name] = without_secrets(values[name])
         return values
 
 
-def as_recorded(current: Settings, recorded: Mapping[str, Any]) -> Settings:
-    """The settings of a recorded run. What no recording holds, as keys and passwords, comes from the current ones.
+def recorded_values(recorded: Mapping[str, Any], file: Path) -> dict[str, Any]:
+    """Return the settings of a recorded run, as it was given them, checked. ``file`` is named in errors.
 
     Raises:
         UsageError: a recorded value is unusable.
     """
-    known = {each.name for each in fields(Settings)}
-    given = {**recorded, **recorded.get(AS_GIVEN, {})}
-    values: dict[str, Any] = {
-        name: value if value is None else _validated(name, value)
-        for name, value in given.items()
-        if name in known and not (name in _ADDRESSES and without_secrets(getattr(current, name)) == value)
-    }
-    return replace(current, **values)
+    as_given = recorded.get(AS_GIVEN, {})
+    values = {**recorded, **(as_given if isinstance(as_given, dict) else {})}
+    public = [each.name for each in fields(Settings) if each.name not in _PRIVATE]
+    return {name: _validated(name, values[name], f"recorded in {file}") for name in public if name in values}
 
 
 def command_line(values: Mapping[str, Any]) -> list[str]:
@@ -277,11 +275,17 @@ def read_settings(**flags: Any) -> Settings:
     for source, _ in sources:
         given |= source
     given |= {name: value for name, value in flags.items() if value not in (None, (), [])}
-    settings = Settings(**{name: _validated(name, value, origin.get(name)) for name, value in given.items()})
+    settings = Settings(
+        **{
+            name: _validated(name, value, f"flag, {_PREFIX}{name.upper()} or {origin.get(name) or config_path()}")
+            for name, value in given.items()
+        }
+    )
     of_project, project = sources[1]
     if project is not None:
-        counts = {name: value for name, value in of_project.items() if given[name] is value}
-        refuse_distrusted(project, counts, settings.trusted_projects, config_path())
+        counts = {name: getattr(settings, name) for name, value in of_project.items() if given[name] is value}
+        own = {each.name: each.default for each in fields(Settings)} | sources[0][0]
+        refuse_distrusted(project, counts, own, settings.trusted_projects, config_path())
     for url in (settings.api_base, settings.redis_url, settings.qdrant_url):
         register_url_secrets(url)
     for secret in (settings.qdrant_api_key, settings.agent_token):
@@ -332,7 +336,8 @@ def _suggestion(name: str, known: list[str]) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
-def _validated(name: str, value: Any, file: Path | None = None) -> Any:
+def _validated(name: str, value: Any, source: str) -> Any:
+    """Return the value as the setting's type. Raises UsageError, which names the ``source``."""
     from pydantic import ConfigDict, TypeAdapter, ValidationError
 
     place = name
@@ -344,8 +349,7 @@ def _validated(name: str, value: Any, file: Path | None = None) -> Any:
         place, problem = ".".join(map(str, (name, *first["loc"]))), first["msg"]
     except ValueError as error:
         problem = str(error)
-    source = file or config_path()
-    raise UsageError(f"setting {place} (flag, {_PREFIX}{name.upper()} or {source}): {problem}") from None
+    raise UsageError(f"setting {place} ({source}): {problem}") from None
 
 
 def _parsed(name: str, value: Any) -> Any:
@@ -375,25 +379,20 @@ def _checked(name: str, value: Any) -> Any:
             if value is not None and not re.fullmatch(r"[A-Za-z0-9-]+", value):
                 raise ValueError("not the name of a header; expected one such as X-Session-Id")
         case "redis_url" | "qdrant_url":
-            try:
-                _ = urlsplit(value or "").port
-            except ValueError:
-                raise ValueError("not a URL; percent-encode special characters of a password, [ as %5B") from None
+            return _address(value, "scheme://host[:port]", ())
         case "api_base":
-            if not _is_http_url(value or "http://none"):
-                raise ValueError("not a URL; expected http://host[:port]/path or https://…")
-            return value or None
+            return _address(value, "http://host[:port]/path or https://…", ("http", "https"))
     if isinstance(value, int) and not -_LARGEST_NUMBER <= value <= _LARGEST_NUMBER:
         raise ValueError(f"the number is too large; the largest is {_LARGEST_NUMBER}")
     return value
 
 
-def _is_http_url(value: str) -> bool:
+def _address(value: str | None, expected: str, schemes: Sequence[str]) -> str | None:
+    """Return the URL that clients get, written as it was understood."""
     try:
-        parts = urlsplit(value)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
+        return parse_address(value, schemes).url if value else None
+    except ValueError as error:
+        raise ValueError(f"not a URL; expected {expected}: {error}") from None
 
 
 def config_path() -> Path:

@@ -108,3 +108,17 @@ def say(sentence: str) -> None:
     """Print progress or a problem on standard error, printable; a sentence may have several lines."""
     sys.stderr.write(printable(sentence, keep="\n") + "\n")
     sys.stderr.flush()
+
+
+def has_terminal() -> bool:
+    """Return whether a person can be asked: standard input and standard error are a terminal."""
+    return bool(sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty())
+
+
+def confirm(facts: Iterable[str], question: str) -> bool:
+    """Print the facts, ask a yes-or-no question on the terminal, and return the answer; no is the default."""
+    for fact in facts:
+        say(fact)
+    sys.stderr.write(f"{printable(question)} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -6,8 +6,8 @@ import asyncio
 import warnings
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar, cast
-from urllib.parse import urlsplit
 
+from memory_backends.addresses import parse_address
 from memory_backends.base import StoreAddressError, StoreUnavailableError
 from memory_backends.stores.qdrant_import import embedded_client
 from memory_backends.stores.retry import ATTEMPTS, ATTEMPTS_TO_REACH, with_retry
@@ -49,13 +49,10 @@ class QdrantConnection:
         """A server at ``http://host[:port]``, or ``https://`` for TLS."""
         expected = "expected http://host[:port] or https://…"
         try:
-            parts = urlsplit(url)
-            port = parts.port or 6333
+            address = parse_address(url, ("http", "https"))
         except ValueError as error:
-            raise StoreAddressError(f"The Qdrant address cannot be read; {expected}") from error
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise StoreAddressError(f"The Qdrant address is not a URL; {expected}")
-        return cls(url, api_key, f"{parts.hostname}:{port}", attempts)
+            raise StoreAddressError(f"The Qdrant address cannot be read: {error}; {expected}") from error
+        return cls(address.url, api_key, f"{address.host}:{address.port or 6333}", attempts)
 
     @property
     def is_shared(self) -> bool:

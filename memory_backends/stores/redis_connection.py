@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import urlsplit
 
+from memory_backends.addresses import parse_address
 from memory_backends.base import BackendError, StoreAddressError, StoreUnavailableError
 from memory_backends.stores.retry import ATTEMPTS, ATTEMPTS_TO_REACH, respecting_cancellation, with_retry
 
@@ -53,13 +53,11 @@ class RedisConnection:
 
         expected = "expected redis://[user:password@]host[:port][/db] or rediss://…"
         try:
-            parts = urlsplit(url)
-            if parts.scheme not in ("redis", "rediss") or not parts.hostname:
-                raise StoreAddressError(f"The Redis address is not a Redis URL; {expected}")
-            database = parts.path.strip("/") or "0"
-            description = f"{parts.hostname}:{parts.port or 6379}/{int(database)}"
+            address = parse_address(url, ("redis", "rediss"))
+            database = address.rest.partition("?")[0].strip("/") or "0"
+            description = f"{address.host}:{address.port or 6379}/{int(database)}"
             client = Redis.from_url(
-                url,
+                address.url,
                 socket_connect_timeout=CONNECT_SECONDS,
                 socket_timeout=REPLY_SECONDS,
                 # If the client repeated an APPEND whose reply was lost, the text would be in the log twice: only
@@ -67,7 +65,7 @@ class RedisConnection:
                 retry=Retry(NoBackoff(), 0),
             )
         except ValueError as error:
-            raise StoreAddressError(f"The Redis address cannot be read; {expected}") from error
+            raise StoreAddressError(f"The Redis address cannot be read: {error}; {expected}") from error
         return cls(lambda: client, description, attempts)
 
     async def check(self) -> None:

@@ -174,8 +174,7 @@ def test_an_interrupted_branch_continues_with_the_same_command_and_asks_nothing_
             8,
             "--set",
             "message:9=I saved nothing at all.",
-            "--api-base",
-            server.url,
+            *model,
         )
         fork += ("--no-cache", "--concurrency", 1)
         server.requests.clear()
@@ -210,7 +209,7 @@ def test_what_ended_in_an_error_is_asked_again_by_the_same_command(run_cli: RunC
         model = ("--model", "openai/stub", "--api-base", server.url)
         asked = ("--dataset", "identity-02", "--backend", "full_context", *model, "--recording", recording)
         assert run_cli("--batch", *asked).code == 0
-        fork = ("fork", recording, "--at", 8, "--delete", "message:9", "--api-base", server.url, "--no-cache")
+        fork = ("fork", recording, "--at", 8, "--delete", "message:9", *model, "--no-cache")
         server.behaviour = [failure(400, "too long")]
         broken = run_cli(*fork)
         assert broken.code == 3 and "run the same command again" in broken.err
@@ -239,10 +238,16 @@ def test_a_run_without_settings_or_with_a_memory_that_is_gone_gets_a_sentence(ru
         for column in ("backend", "body"):
             db.execute(f"update events set {column} = replace({column}, '\"rag\"', '\"gone.module:Memory\"')")
         db.execute("update events set backend = 'gone.module:Memory' where backend = 'rag'")
-    by_prompt = run_cli("bisect", trunk, "--question", "q3", "--by", "prompt")
+    for command in (
+        ("bisect", trunk, "--question", "q3", "--by", "prompt"),
+        ("fork", trunk, "--at", 8, "--set", "top-k=2"),
+    ):
+        refused = run_cli(*command)
+        assert refused.code == 2 and "gone.module:Memory runs its code" in refused.err
+    by_prompt = run_cli("bisect", trunk, "--question", "q3", "--by", "prompt", "--allow-from-recording")
     assert by_prompt.code == 0 and "there is no module 'gone'" in by_prompt.out
     assert re.search(r"hybrid +······█+  learnt at turn 6", by_prompt.out)
-    gone = run_cli("fork", trunk, "--at", 8, "--set", "top-k=2")
+    gone = run_cli("fork", trunk, "--at", 8, "--set", "top-k=2", "--allow-from-recording")
     assert gone.code == 2 and "there is no module 'gone'" in gone.err
     with sqlite3.connect(trunk) as db:
         db.execute("update runs set settings = '{}'")

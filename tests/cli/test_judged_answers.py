@@ -37,10 +37,13 @@ def lenient(received: Received) -> Answer:
     return answer("No." if wrong else "Yes.", prompt_tokens=50, completion_tokens=2)
 
 
+def models_of(server: OpenAIServer) -> tuple[str, ...]:
+    return ("--model", "openai/stub", "--judge", JUDGE, "--api-base", server.url)
+
+
 def options(server: OpenAIServer, folder: Path, *more: object) -> tuple[object, ...]:
-    asked = ("--dataset", "identity-01", "--backend", "full_context", "--model", "openai/stub")
-    judged = ("--judge", JUDGE, "--api-base", server.url, "--concurrency", 2)
-    return ("--batch", *asked, *judged, "--recording", folder / "r.sqlite3", "--output", folder / "r.json", *more)
+    asked = ("--dataset", "identity-01", "--backend", "full_context", *models_of(server), "--concurrency", 2)
+    return ("--batch", *asked, "--recording", folder / "r.sqlite3", "--output", folder / "r.json", *more)
 
 
 def test_the_judge_decides_and_the_figure_of_the_rules_stands_beside(run_cli: RunCli, tmp_path: Path) -> None:
@@ -153,7 +156,7 @@ def test_an_estimate_counts_the_judging_of_what_is_asked_again(run_cli: RunCli, 
         plain = judge_calls(run_cli(*asked, "--estimate").out)
         both = judge_calls(run_cli(*asked, "--estimate", "--why").out)
         assert run_cli(*asked).code == 0
-        why = ("why", recording, "--api-base", server.url, "--no-cache")
+        why = ("why", recording, *models_of(server), "--no-cache")
         expected = judge_calls(run_cli(*why, "--estimate").out)
         server.requests.clear()
         ran = run_cli(*why)
@@ -166,7 +169,7 @@ def test_an_estimate_counts_the_judging_of_what_is_asked_again(run_cli: RunCli, 
 def test_bisecting_by_answer_takes_the_word_of_the_judge(run_cli: RunCli, tmp_path: Path) -> None:
     with OpenAIServer(lenient) as server:
         assert run_cli(*options(server, tmp_path)).code == 0
-        bisect = ("bisect", tmp_path / "r.sqlite3", "--by", "answer", "--api-base", server.url, "--question")
+        bisect = ("bisect", tmp_path / "r.sqlite3", "--by", "answer", *models_of(server), "--question")
         found = run_cli(*bisect, "q1")
     assert found.code == 0, found.err
     # By the rules, no reply of this reader is right; the judge accepts them from the first turn on.

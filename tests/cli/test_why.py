@@ -107,7 +107,7 @@ def test_a_reader_of_the_end_alone_is_found_out_by_the_position_of_the_evidence(
     with OpenAIServer(reader(last_fifth)) as server:
         asked = ("--model", "openai/stub", "--api-base", server.url, "--recording", recording)
         assert run_cli(*whole, *asked).code == 0
-        ran = run_cli("why", recording, "--api-base", server.url)
+        ran = run_cli("why", recording, "--model", "openai/stub", "--api-base", server.url)
     assert ran.code == 0, ran.err
     rows = [row for row in rows_of(tmp_path / "r.results.json") if row["failure"] in ("misread", "abstained")]
     assert len(rows) >= 3
@@ -125,14 +125,14 @@ def test_a_reader_that_always_fails_is_its_own_limit_and_an_error_decides_nothin
         model = ("--model", "openai/stub", "--api-base", server.url)
         assert run_cli("--batch", *asked, *model, "--recording", recording).code == 0
         server.behaviour = [failure(400, "too long")]
-        broken = run_cli("why", recording, "--api-base", server.url)
+        broken = run_cli("why", recording, "--model", "openai/stub", "--api-base", server.url)
         assert broken.code == 3, broken.err
         rows = rows_of(tmp_path / "r.results.json")
         assert all(each["outcome"] == "error" for row in rows for each in row["counterfactuals"] if each["error"])
         assert {row["cure"] for row in rows} == {None}
         assert {repaired(row, "unchanged") for row in rows} == {None}
         server.behaviour = [answer("A walrus, perhaps.")]
-        assert run_cli("why", recording, "--api-base", server.url).code == 0
+        assert run_cli("why", recording, "--model", "openai/stub", "--api-base", server.url).code == 0
     rows = rows_of(tmp_path / "r.results.json")
     assert {row["cure"] for row in rows} == {"reader_limit"}
 
@@ -144,7 +144,17 @@ def test_killed_it_continues_with_the_same_command_and_asks_nothing_twice(
     with OpenAIServer(lambda received: answer("A walrus, perhaps.")) as server:
         ran = run_cli(*options(server, recording))
         assert ran.code == 0, ran.err
-        why = ("why", recording, "--api-base", server.url, "--no-cache", "--concurrency", 1)
+        why = (
+            "why",
+            recording,
+            "--model",
+            "openai/stub",
+            "--api-base",
+            server.url,
+            "--no-cache",
+            "--concurrency",
+            1,
+        )
         for killed_after in (1, 7):
             server.requests.clear()
             run = launcher.start(tmp_path / "log", *why)

@@ -269,7 +269,7 @@ async def test_a_key_that_reaches_a_screen_before_it_is_laid_out_does_nothing(re
     async with open_replay(recorded) as pilot:
         source = replay_of(pilot).source
 
-        def assemble() -> RunHandle:
+        async def assemble() -> RunHandle:
             raise AssertionError("nothing is asked by hand")
 
         opening = ReplayScreen(source, 1.0, assemble)

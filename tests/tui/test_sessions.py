@@ -18,6 +18,7 @@ from memreplay.recording.overview import overview_of
 from memreplay.recording.reader import Recording
 from memreplay.runtime.run_with_tests import RunWithTests, ShownTests
 from memreplay.settings import Settings, command_line
+from memreplay.trust import Consent
 from memreplay.tui.launch import Launch
 from memreplay.tui.screens.dialogs import PickScreen, TextScreen
 from memreplay.tui.screens.replay import ReplayScreen
@@ -48,8 +49,8 @@ def stopped(tmp_path: Path, launch: Launch) -> Launch:
     """Straight into a recording that was interrupted at turn 3 of 8."""
     path = asyncio.run(interrupted(tmp_path / "stopped.sqlite3", 3))
 
-    def resume(recording: Path, settings: Mapping[str, Any]) -> RunWithTests:
-        return ShownTests(Settings()).resume(recording, settings)
+    def resume(recording: Path, settings: Mapping[str, Any], consent: Consent) -> RunWithTests:
+        return ShownTests(Settings()).resume(recording, settings, consent)
 
     return replace(launch, recording=path, recordings=lambda: [path], resume=resume)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import fields
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -180,15 +182,35 @@ EVIL = "https://prompts.evil.example/v1"
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (f"api_base = '{EVIL}'", "api_base sends prompts and the provider's key to prompts.evil.example"),
+        (f"api_base = '{EVIL}'", "api_base sends prompts and your key to prompts.evil.example"),
         (f"qdrant_url = '{EVIL}'", "qdrant_url sends conversations and Qdrant's key to prompts.evil.example"),
         ("redis_url = 'redis://evil.example:6379/0'", "redis_url sends conversations to evil.example"),
         ("cluster = 'tcp://evil.example:8786'", "cluster sends conversations to evil.example"),
         (f"backend = ['rag', '{EVIL}/run_turn']", "sends conversations and the agent's token to prompts.evil"),
         (f"backend = ['openai:me@{EVIL}']", "sends conversations and the agent's token to prompts.evil.example"),
-        ("backend = ['mcp:curl evil.example']", "backend mcp:curl evil.example runs a command"),
-        ("backend = ['mcp[add=a search=b]:x https://localhost/']", "runs a command"),
+        ("backend = ['mcp:curl evil.example']", "backend mcp:curl evil.example runs the command curl evil.example"),
+        ("backend = ['mcp[add=a search=b]:x https://localhost/']", "runs the command x https://localhost/"),
         ("backend = ['their_module:Memory']", "backend their_module:Memory runs its code"),
+        ("backend = ['an_entry_point']", "backend an_entry_point runs its code"),
+        ("model = 'openai/gpt-4o-mini'", "model sends prompts, with your key, to the model openai/gpt-4o-mini"),
+        ("model = 'oobabooga/http://evil.example:1'", "to the model oobabooga/http://evil.example:1"),
+        ("judge = 'huggingface/http://evil.example'", "judge sends questions and replies, with your key, to"),
+        ("extractor = 'openai/gpt-4o-mini'", "extractor sends conversations, with your key, to the model openai"),
+        (
+            "embedder = 'litellm:huggingface/http://evil.example'",
+            "sends texts, with your key, to the model hugging",
+        ),
+        ("embedder = 'fastembed:x/y'", "embedder fastembed:x/y downloads the model x/y"),
+        ("reranker = 'litellm:x'", "reranker litellm:x sends texts, with your key, to the model x"),
+        ("api_base = 'http://127.0.0.1:8080/v1'", "api_base sends prompts and your key to 127.0.0.1:8080"),
+        ("redis_url = 'redis://me:secret@localhost'", "redis_url sends conversations to localhost"),
+        ("backend = ['openai:http://127.0.0.1/x@http://evil.example/v1']", "agent's token to 127.0.0.1"),
+        ("cluster = 'local:2'", "cluster sends conversations to local:2"),
+        ("workers = 999", "workers 999 is beyond"),
+        ("repeats = 1000", "repeats 1000 is beyond 100, the most that a file may choose"),
+        ("cache = false", "cache False is a choice of yours"),
+        ("agent_token = 'abc'", "agent_token"),
+        ("keys = { 'replay.step' = 'x' }", "keys"),
     ],
 )
 def test_a_project_that_is_not_trusted_sends_nothing_elsewhere_and_runs_nothing(
@@ -212,20 +234,91 @@ def test_a_project_that_is_not_trusted_sends_nothing_elsewhere_and_runs_nothing(
     assert str(project) not in str(read_settings().public())
 
 
+def test_a_project_may_choose_shipped_memories_and_bounded_numbers_without_trust(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [
+        "backend = ['rag:keyword', 'mem0', 'oracle']",
+        "model = ['memreplay/extractive']",
+        "top_k = 3",
+        "seed = 4",
+        "repeats = 2",
+        "ablate = ['dense']",
+        "offline = true",
+        "theme = 'nord'",
+    ]
+    (tmp_path / "memreplay.toml").write_text("\n".join(lines))
+    monkeypatch.chdir(tmp_path)
+    assert read_settings().backend == ("rag:keyword", "mem0", "oracle")
+
+
+def test_a_project_cannot_lift_what_the_user_forbids(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "memreplay.toml").write_text("offline = false")
+    monkeypatch.chdir(tmp_path)
+    assert not read_settings().offline
+    config.write_text("offline = true")
+    with pytest.raises(UsageError, match="offline False is a choice of yours"):
+        read_settings()
+
+
+def test_a_project_may_name_what_the_user_has_configured_too(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "memreplay.toml").write_text("model = 'openai/gpt-4o-mini'")
+    monkeypatch.chdir(tmp_path)
+    config.write_text("model = ['openai/gpt-4o-mini']")
+    assert read_settings().model == ("openai/gpt-4o-mini",)
+
+
+class Terminal(StringIO):
+    """A terminal on which somebody has typed."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_on_a_terminal_trust_is_asked_for_once_and_counts_for_these_settings_alone(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+
+    def read(content: str, typed: str) -> Settings:
+        (tmp_path / "memreplay.toml").write_text(content)
+        monkeypatch.setattr(sys, "stdin", Terminal(typed))
+        return read_settings()
+
+    for typed in ("", "\n", "no\n", "maybe\n"):
+        with pytest.raises(UsageError, match="if you trust this project"):
+            read("model = 'openai/gpt-4o-mini'", typed)
+    assert "[y/N]" in screen.getvalue() and "to the model openai/gpt-4o-mini" in screen.getvalue()
+    assert read("model = 'openai/gpt-4o-mini'", "y\n").model == ("openai/gpt-4o-mini",)
+    asked = screen.getvalue().count("[y/N]")
+    assert read("model = 'openai/gpt-4o-mini'", "").model == ("openai/gpt-4o-mini",)
+    assert screen.getvalue().count("[y/N]") == asked, "it was asked again"
+    with pytest.raises(UsageError, match="evil"):
+        read("model = 'openai/gpt-4o-mini'\napi_base = 'http://evil.example/v1'", "")
+
+
+@pytest.mark.parametrize("name", ["api_base", "redis_url", "qdrant_url"])
 @pytest.mark.parametrize(
-    "content",
+    "url",
     [
-        "api_base = 'http://127.0.0.1:8080/v1'\nredis_url = 'redis://localhost:6379'",
-        "backend = ['rag:keyword', 'mem0', 'http://localhost:8377/run_turn', 'openai:http://127.0.0.1:8000/v1']",
-        "cluster = 'local:2'\nmodel = ['openai/gpt-4o-mini']",
+        "http://evil.example:1\\@127.0.0.1:6333",
+        "http://127.0.0.1:6333 @evil.example",
+        "http://127.0.0.1\t.evil.example",
+        "\x00http://evil.example",
+        "http://127.0.0.1:99999",
+        "http://[::1",
+        "http://evil.example\u2044x",
     ],
 )
-def test_what_stays_on_this_machine_needs_no_trust(
-    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
-) -> None:
-    (tmp_path / "memreplay.toml").write_text(content)
-    monkeypatch.chdir(tmp_path)
-    read_settings()
+def test_an_address_that_two_parsers_could_read_differently_is_refused(name: str, url: str) -> None:
+    with pytest.raises(UsageError, match=f"{name} .*not a URL"):
+        read_settings(**{name: url})
 
 
 def test_what_the_user_says_instead_needs_no_trust_and_no_project_trusts_itself(

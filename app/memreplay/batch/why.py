@@ -29,11 +29,14 @@ from memreplay.runtime.recorded import lineage_of, settings_of_run
 from memreplay.settings import Settings
 from memreplay.terminal import say
 from memreplay.text import counted, dollars
+from memreplay.trust import Consent, refuse
 
 _SECONDS_BETWEEN_LINES = 10.0
 
 
-async def reask(path: Path, run_id: str | None, given: Settings, selection: Selection) -> Ending:
+async def reask(
+    path: Path, run_id: str | None, given: Settings, selection: Selection, consent: Consent = refuse
+) -> Ending:
     """Ask the wrong answers of a run again, and record the replies. What was not asked can be asked later.
 
     Raises:
@@ -42,11 +45,14 @@ async def reask(path: Path, run_id: str | None, given: Settings, selection: Sele
     with ReaskStore.open(path) as store:
         run = _finished(store.recording, run_id)
         reasking = Reasking(
-            settings_of_run(run.settings, given), run.id, _say_warning, lineage_of(store.recording, run)
+            settings_of_run(run.settings, given, path, consent),
+            run.id,
+            _say_warning,
+            lineage_of(store.recording, run),
         )
         try:
             progress = Progress(wrong=_count_wrong(store.recording, run, selection))
-            await reasking.check(run.settings["model"] if progress.wrong else ())
+            await reasking.check(reasking.settings.model if progress.wrong else ())
             for sentence in _left_out(store.recording, run):
                 say(sentence)
             say(
@@ -161,7 +167,9 @@ def _summary(progress: Progress) -> str:
 # ---- estimates -------------------------------------------------------------------------------------------------
 
 
-async def estimate_reasking(path: Path, run_id: str | None, given: Settings, selection: Selection) -> Estimates:
+async def estimate_reasking(
+    path: Path, run_id: str | None, given: Settings, selection: Selection, consent: Consent = refuse
+) -> Estimates:
     """The calls that asking a finished run's wrong answers again would take, without those already recorded.
 
     Those of the run's judge come last.
@@ -171,7 +179,8 @@ async def estimate_reasking(path: Path, run_id: str | None, given: Settings, sel
     """
     recording = Recording.open(path)
     run = _finished(recording, run_id)
-    reasking = Reasking(settings_of_run(run.settings, given), run.id, _say_warning, lineage_of(recording, run))
+    settings = settings_of_run(run.settings, given, path, consent)
+    reasking = Reasking(settings, run.id, _say_warning, lineage_of(recording, run))
     model, judge = EstimatingModel(reasking.reply_cache), reasking.settings.judge
     judging = EstimatedJudging(judge, reasking.reply_cache, reasking.settings) if judge else None
     estimates: Estimates = {}

@@ -12,7 +12,14 @@ from typing import Annotated
 
 import typer
 
-from memreplay.cli.options import COMMAND_OPTIONS, GivenSettings, takes_settings
+from memreplay.cli.options import (
+    COMMAND_OPTIONS,
+    SET_BY_A_RUN,
+    AllowFromRecording,
+    GivenSettings,
+    consent_to,
+    takes_settings,
+)
 from memreplay.conversations.models import Question
 from memreplay.debugger.lifetime import Lifetime
 from memreplay.errors import EXIT_QUESTION_ERRORS, UsageError
@@ -25,6 +32,7 @@ from memreplay.runtime.recorded import Lineage, lineage_of, settings_of_run
 from memreplay.settings import Settings, read_settings
 from memreplay.terminal import say
 from memreplay.timeline.timeline import Timeline
+from memreplay.trust import Consent
 
 command = typer.Typer(**COMMAND_OPTIONS)
 
@@ -37,7 +45,7 @@ _MEANINGS: Mapping[By, str] = {
 
 
 @command.command()
-@takes_settings("api_base", "timeout", "offline")
+@takes_settings(*SET_BY_A_RUN, "api_base", "timeout", "offline")
 def bisect(
     file: Annotated[Path, typer.Argument(help="A recording.")],
     question: Annotated[str, typer.Option(metavar="ID", help="The question's id, or its end if that is unique.")],
@@ -50,12 +58,15 @@ def bisect(
         ),
     ] = "stored",
     run: Annotated[str | None, typer.Option(metavar="ID", help="Run or branch. [default: the newest run]")] = None,
+    allow_from_recording: AllowFromRecording = False,
     *,
     given: GivenSettings,
 ) -> None:
     """Show from which turn on each memory knew the answer of a question, and until when.
 
-    It looks at a number of turns that grows with the logarithm of the conversation's length.
+    It looks at a number of turns that grows with the logarithm of the conversation's length. With --by prompt or
+    answer, a memory or model of the recording that runs code, or contacts a provider or an address, is used only if
+    your own settings name it too.
     """
     known = next((each for each in BY if each == by), None)
     if known is None:
@@ -65,7 +76,8 @@ def bisect(
         info = recording.run(run)
         timeline, found = _question(recording, info, question)
         lineage = lineage_of(recording, info)
-        result = asyncio.run(_bisect(timeline, found, known, info, settings, lineage))
+        consent = consent_to(file, allow_from_recording)
+        result = asyncio.run(_bisect(timeline, found, known, info, settings, lineage, file, consent))
     print(f"{found.id}: {printable(found.text)}")
     print(f"known: {_MEANINGS[known]}{_asked(info) if known == 'answer' else ''}")
     width = max(map(len, result))
@@ -90,7 +102,14 @@ def _asked(run: RunInfo) -> str:
 
 
 async def _bisect(
-    timeline: Timeline, question: Question, by: By, run: RunInfo, given: Settings, lineage: Lineage
+    timeline: Timeline,
+    question: Question,
+    by: By,
+    run: RunInfo,
+    given: Settings,
+    lineage: Lineage,
+    file: Path,
+    consent: Consent,
 ) -> Mapping[str, Lifetime | str]:
     backends = memories_in(timeline)
     if not backends:
@@ -103,10 +122,10 @@ async def _bisect(
         raise UsageError(
             f"--by {by}: run {run.id} does not say how its memories were set up; --by stored needs no memory"
         )
-    settings = settings_of_run(run.settings, given)
+    settings = settings_of_run(run.settings, given, file, consent)
     reasking = Reasking(settings, run.id, lambda sentence: say(f"warning: {sentence}"), lineage)
     try:
-        await reasking.check(run.settings["model"] if by == "answer" else ())
+        await reasking.check(settings.model if by == "answer" else ())
         return await lifetimes(timeline, question, backends, by, reasking)
     finally:
         await reasking.close()

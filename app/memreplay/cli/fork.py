@@ -15,7 +15,14 @@ from memory_backends.controls import CONTROLS
 from memreplay.batch.recorded_run import RunPlan, run_recorded
 from memreplay.batch.report import results_of_run
 from memreplay.cli.compare import as_text
-from memreplay.cli.options import COMMAND_OPTIONS, GivenSettings, takes_settings
+from memreplay.cli.options import (
+    COMMAND_OPTIONS,
+    SET_BY_A_RUN,
+    AllowFromRecording,
+    GivenSettings,
+    consent_to,
+    takes_settings,
+)
 from memreplay.cli.why import exit_code_of
 from memreplay.debugger.alignment import diverges_at
 from memreplay.errors import EXIT_QUESTION_ERRORS, UsageError
@@ -35,7 +42,7 @@ command = typer.Typer(**COMMAND_OPTIONS)
 
 
 @command.command()
-@takes_settings("api_base", "concurrency", "rpm", "tpm", "timeout", "cache", "offline")
+@takes_settings(*SET_BY_A_RUN, "api_base", "concurrency", "rpm", "tpm", "timeout", "cache", "offline")
 def fork(
     file: Annotated[Path, typer.Argument(help="A recording.")],
     at: Annotated[int, typer.Option(metavar="TURN", help="Depart after this turn; 0 is before the first.")],
@@ -64,6 +71,7 @@ def fork(
     conversation: Annotated[
         str | None, typer.Option(metavar="ID", help="Conversation of the run, if it has several.")
     ] = None,
+    allow_from_recording: AllowFromRecording = False,
     *,
     given: GivenSettings,
 ) -> None:
@@ -71,7 +79,9 @@ def fork(
 
     The branch is saved in the same recording; the run that it departs from is not changed. Memory is rebuilt up to
     the turn on embedded stores. Replies to prompts that did not change are taken from the recording. Run the same
-    command again to continue after an interruption, or to ask again what ended in an error.
+    command again to continue after an interruption, or to ask again what ended in an error. Memories and models are
+    those of the recording. One that runs code, or contacts a provider or an address, is used only if your own
+    settings name it too.
     """
     settings = read_settings(**given)
     with closing(Recording.open(file)) as recording:
@@ -80,7 +90,7 @@ def fork(
         parent = recording.run(run)
         edits = Edits(set_ or (), delete or (), insert or ())
         branch = edits.branch(parent.id, _conversation(recording, parent, conversation), at)
-        made = prepared(recording, branch, settings)
+        made = prepared(recording, branch, settings, consent_to(file, allow_from_recording))
         before = existing_branch(recording, made)
         complete = is_complete(recording, before)
     if own != file:

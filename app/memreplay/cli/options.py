@@ -13,6 +13,8 @@ import typer
 from memreplay.errors import UsageError
 from memreplay.scoring import SHOWN, Shown
 from memreplay.settings import Names, Settings, flags, types
+from memreplay.terminal import confirm, has_terminal
+from memreplay.trust import Consent, Reach, allow, refuse
 
 GivenSettings = dict[str, Any]
 """The settings that were given as flags, for :func:`memreplay.settings.read_settings`; None for the others."""
@@ -129,3 +131,26 @@ AnswerKeyFile = Annotated[
         metavar="FILE", help="Corrections of published answers: report adjusted scores beside the raw ones."
     ),
 ]
+
+AllowFromRecording = Annotated[
+    bool,
+    typer.Option(
+        "--allow-from-recording",
+        help="Let this recording run the code and commands, and contact the models and addresses, that it names.",
+    ),
+]
+
+SET_BY_A_RUN = ("backend", "model", "embedder", "reranker", "extractor", "judge")
+"""Settings of a recorded run that run code or contact a provider, unless they name what memreplay ships."""
+
+
+def consent_to(file: Path, allowed: bool) -> Consent:
+    """Return who decides what a recording may run and contact: the flag, else the user, if there is a terminal."""
+
+    def ask(reaches: Sequence[Reach]) -> bool:
+        facts = [f"{file} asks for what you have not set up:", *(f"  {reach}" for reach in reaches)]
+        return confirm(facts, "Allow this now?")
+
+    if allowed:
+        return allow
+    return ask if has_terminal() else refuse

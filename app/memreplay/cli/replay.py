@@ -13,6 +13,7 @@ import typer
 
 from memreplay import __version__
 from memreplay.cli.options import (
+    AllowFromRecording,
     AnswerKeyFile,
     Breakdowns,
     GivenSettings,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from memreplay.conversations.models import Conversation
     from memreplay.runtime.run_with_tests import RunWithTests, ShownTests
     from memreplay.settings import Settings
+    from memreplay.trust import Consent
     from memreplay.tui.launch import ListedDataset
 
 _ONLY_WITH_BATCH = (
@@ -69,6 +71,7 @@ def replay(
         ),
     ] = None,
     given: GivenSettings,
+    allow_from_recording: AllowFromRecording = False,
     against: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="On the screen: compare --recording with this recording."),
@@ -115,9 +118,10 @@ def replay(
     settings, datasets = read_settings(**given), tuple(dataset or ())
     if not batch:
         _refuse({name: context.params[name] for name in _ONLY_WITH_BATCH}, "needs --batch")
-        open_screen(settings, datasets, evidence, recording, against)
+        open_screen(settings, datasets, evidence, recording, against, allow_from_recording=allow_from_recording)
         return
-    _refuse({"against": against}, "is for the screen, not for --batch")
+    not_for_batch = {"against": against, "allow_from_recording": allow_from_recording}
+    _refuse(not_for_batch, "is for the screen, not for --batch")
     from memreplay.batch.recorded_run import RunPlan
     from memreplay.cli.batch import BatchOptions, run_batch
 
@@ -158,6 +162,8 @@ def open_screen(
     evidence: Path | None,
     recording: Path | None,
     against: Path | None = None,
+    *,
+    allow_from_recording: bool = False,
 ) -> None:
     """Open the start screen; given a dataset, its replay; given only a recording, that recording.
 
@@ -210,6 +216,7 @@ def open_screen(
             keys=settings.keys,
             settings=settings,
             theme=ThemeChoice(settings.theme, theme_file()),
+            allows_recordings=allow_from_recording,
         )
     )
 
@@ -233,8 +240,8 @@ class _Offered:
 
         return [*shipped_datasets(), *listed_tests()]
 
-    def resume(self, path: Path, recorded: Mapping[str, Any]) -> RunWithTests:
-        return self.tests.resume(path, recorded)
+    def resume(self, path: Path, recorded: Mapping[str, Any], consent: Consent) -> RunWithTests:
+        return self.tests.resume(path, recorded, consent)
 
     def load(self, specs: Sequence[str]) -> list[Conversation]:
         return self.tests.load(specs, self._evidence)

@@ -13,7 +13,15 @@ from memreplay.api.outputs import check_report_outputs
 from memreplay.batch.estimate import print_estimate
 from memreplay.batch.recorded_run import Ending
 from memreplay.batch.why import estimate_reasking, reask
-from memreplay.cli.options import COMMAND_OPTIONS, GivenSettings, Outputs, takes_settings
+from memreplay.cli.options import (
+    COMMAND_OPTIONS,
+    SET_BY_A_RUN,
+    AllowFromRecording,
+    GivenSettings,
+    Outputs,
+    consent_to,
+    takes_settings,
+)
 from memreplay.cli.report import default_output, write_report
 from memreplay.errors import EXIT_DONE, EXIT_INTERRUPTED, EXIT_QUESTION_ERRORS, EXIT_STOPPED, UsageError
 from memreplay.runtime.changes import Selection
@@ -26,7 +34,7 @@ command = typer.Typer(**COMMAND_OPTIONS)
 
 
 @command.command()
-@takes_settings("api_base", "concurrency", "rpm", "tpm", "timeout", "cache", "offline")
+@takes_settings(*SET_BY_A_RUN, "api_base", "concurrency", "rpm", "tpm", "timeout", "cache", "offline")
 def why(
     file: Annotated[Path, typer.Argument(help="A recording.")],
     run: Annotated[str | None, typer.Option(metavar="ID", help="Run to ask again. [default: the newest]")] = None,
@@ -42,21 +50,25 @@ def why(
         bool, typer.Option("--estimate", help="Count calls, tokens and cost; call no model.")
     ] = False,
     output: Outputs = None,
+    allow_from_recording: AllowFromRecording = False,
     *,
     given: GivenSettings,
 ) -> None:
     """Ask each wrong answer again under one change at a time, and report what repairs it.
 
+    Memories and models are those of the recording. One that runs code, or contacts a provider or an address, is
+    used only if your own settings name it too.
     Every reply is recorded. Run the same command again to continue after an interruption.
     """
     settings = read_settings(**given)
     selection = Selection(interventions=chosen_changes(change), limit=limit)
+    consent = consent_to(file, allow_from_recording)
     if estimate:
-        print_estimate(asyncio.run(estimate_reasking(file, run, settings, selection)), "wrong answers")
+        print_estimate(asyncio.run(estimate_reasking(file, run, settings, selection, consent)), "wrong answers")
         return
     outputs = tuple(dict.fromkeys(output or ())) or (default_output(file),)
     check_report_outputs(outputs, inputs=(file,))
-    ending = asyncio.run(reask(file, run, settings, selection))
+    ending = asyncio.run(reask(file, run, settings, selection, consent))
     results = write_report(file, run, outputs, None)
     if ending != "complete":
         say(f"{ending}; every reply so far is recorded. To continue, run the same command again")

@@ -28,6 +28,7 @@ from memreplay.runtime.recorded import Lineage, lineage_of, settings_of_run
 from memreplay.runtime.run_with_tests import RunWithTests
 from memreplay.settings import Settings
 from memreplay.timeline.timeline import Timeline
+from memreplay.trust import Consent
 
 BRANCH_SETTINGS = ("top_k", "context_tokens", "embedder", "reranker", "extractor", "ablate", "tier_share")
 """Settings that a branch may change. All but the first two make its memory, and hold from its first turn."""
@@ -54,10 +55,11 @@ class Fork:
         return fingerprint({"branch": self.branch.model_dump(mode="json"), "model": list(self.settings.model)})
 
 
-def fork(recording: Recording, branch: Branch, given: Settings) -> Fork:
+def fork(recording: Recording, branch: Branch, given: Settings, consent: Consent) -> Fork:
     """Prepare a branch. Nothing is written.
 
     Raises:
+        NotAllowedError: the recording asks for what neither the user's settings nor ``consent`` allow.
         UsageError: the edits do not fit, or there are none.
         RecordingError: the recording has no such run or conversation.
     """
@@ -72,7 +74,7 @@ def fork(recording: Recording, branch: Branch, given: Settings) -> Fork:
     if not 0 <= branch.turn <= len(before.turns):
         raise UsageError(f"--at {branch.turn}: expected a turn from 0 to {len(before.turns)}")
     _refuse_before(parent, branch)
-    settings = settings_of_run(parent.settings, given)
+    settings = settings_of_run(parent.settings, given, recording.path, consent)
     timeline = recording.timeline(parent.id, branch.conversation)
     if 0 < timeline.played < branch.turn:
         raise UsageError(f"--at {branch.turn}: run {parent.id} was played up to turn {timeline.played} only")

@@ -140,6 +140,8 @@ class Reasking:
         made: dict[str, RebuiltMemory | MissingMemory] = {}
 
         def of(name: str) -> AskableMemory:
+            if name not in made and name not in self.settings.backend:
+                made[name] = MissingMemory(f"{name} is not among the memories of the run's settings")
             if name not in made:
                 try:
                     made[name] = RebuiltMemory(
@@ -156,7 +158,12 @@ class Reasking:
                 await memory.close()
 
     async def reply(self, request: AnswerRequest) -> Reply:
-        """The reply of the model, once there is a place among its parallel calls."""
+        """Return the reply of the model, once there is a place among its parallel calls.
+
+        An answer may name any model; only those of the run's settings are asked.
+        """
+        if request.model not in self.settings.model:
+            return Reply(text=None, error=f"{request.model} is not among the models of the run's settings")
         pace = self.rate_limiters.of(request.model)
         lane = self._lanes.setdefault(request.model, Gate(lambda: 2 * pace.concurrency))
         async with lane:

@@ -1,10 +1,11 @@
-"""A finished run taken up again: its settings, and its memories rebuilt to any turn."""
+"""A finished run taken up again: its settings, as far as its file may decide them, and its memories rebuilt."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from memory_backends.base import MemoryBackend, Recall
@@ -15,18 +16,21 @@ from memreplay.conversations.models import Conversation, exchanges_of
 from memreplay.engine.backend_driver import BackendDriver
 from memreplay.engine.events import BackendFailed, ReplayEvent
 from memreplay.engine.session import Answerer, EarlierLimits, ReplayPlan, ReplaySession
+from memreplay.llm.secrets import without_secrets
 from memreplay.llm.tokens import context_budget, token_counter
 from memreplay.recording.branches import Branch
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.runtime.embedders import EMBEDDED
 from memreplay.runtime.memories import RunMemories
-from memreplay.settings import Settings
+from memreplay.settings import ADDRESSES, AS_GIVEN, CHANGE_NO_ANSWER, Settings, recorded_values
+from memreplay.trust import Consent, NotAllowedError, reaches
 
 _DECISIVE = (
     "backend",
     "model",
     "top_k",
     "context_tokens",
+    "embedder",
     "reranker",
     "extractor",
     "ablate",
@@ -40,29 +44,60 @@ _DECISIVE = (
 """Settings that decide what a memory holds, what is asked, and how it is graded."""
 
 
-def settings_of_run(recorded: Mapping[str, Any], given: Settings) -> Settings:
-    """The settings of a recorded run; keys, addresses and pace are those of today.
+def settings_of_run(recorded: Mapping[str, Any], given: Settings, file: Path, consent: Consent) -> Settings:
+    """Return the settings of a recorded run for asking it again; keys, addresses and pace are those of today.
 
-    Memories of it are rebuilt on embedded stores, so that the servers of the run stay as they are.
+    Memories are rebuilt on embedded stores, so that the servers of the run stay as they are. ``file`` is the
+    recording, and ``consent`` is asked about what it may not decide by itself.
+
+    Raises:
+        NotAllowedError: the recording asks for code, a process, an address or a provider that is not allowed.
+        UsageError: a recorded value is unusable.
     """
-    kept = {name: _as_setting(recorded[name]) for name in _DECISIVE if name in recorded}
-    if "hybrid" not in kept.get("backend", ()):
-        # A run records the shares in use, which no other memory takes.
-        kept.pop("tier_share", None)
-    embedder = recorded.get("embedder", EMBEDDED)
-    return replace(
-        given,
-        **kept,
-        embedder=EMBEDDED if embedder == MiniLMEmbedder.name else embedder,
-        api_base=given.api_base or recorded.get("api_base"),
-        redis_url=None,
-        qdrant_url=None,
-        redis_ttl=None,
-    )
+    known = _values(recorded, file)
+    kept = {name: known[name] for name in _DECISIVE if name in known}
+    if given.api_base is None and "api_base" in known:
+        kept["api_base"] = known["api_base"]
+    _check(kept, given, file, consent)
+    return replace(given, **kept, redis_url=None, qdrant_url=None, redis_ttl=None)
 
 
-def _as_setting(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def settings_to_continue(recorded: Mapping[str, Any], given: Settings, file: Path, consent: Consent) -> Settings:
+    """Return the settings with which an interrupted run goes on: its own; keys and pace are those of today.
+
+    Raises what :func:`settings_of_run` does.
+    """
+    known = _values(recorded, file)
+    kept = {name: value for name, value in known.items() if name not in CHANGE_NO_ANSWER}
+    for name in ADDRESSES:
+        if name in kept and without_secrets(getattr(given, name)) == kept[name]:
+            # Only the user's own address has the password.
+            kept[name] = getattr(given, name)
+    _check(kept, given, file, consent)
+    return replace(given, **kept)
+
+
+def refuse_memories(backends: Sequence[str], given: Settings, file: Path, consent: Consent) -> None:
+    """Raise NotAllowedError if the memories that a recording names run or contact what is not allowed."""
+    _check({"backend": tuple(backends)}, given, file, consent)
+
+
+def _values(recorded: Mapping[str, Any], file: Path) -> dict[str, Any]:
+    """Return the recorded settings, as the run was given them."""
+    values = recorded_values(recorded, file)
+    if AS_GIVEN not in recorded:
+        # An older run recorded what was in use: the full name of its embedder, and shares that only hybrid takes.
+        if values.get("embedder") == MiniLMEmbedder.name:
+            values["embedder"] = EMBEDDED
+        if "hybrid" not in values.get("backend", ()):
+            values.pop("tier_share", None)
+    return values
+
+
+def _check(values: Mapping[str, Any], given: Settings, file: Path, consent: Consent) -> None:
+    found = reaches(values, asdict(given))
+    if found and not consent(found):
+        raise NotAllowedError(file, found)
 
 
 @dataclass(frozen=True)
@@ -90,7 +125,10 @@ def lineage_of(recording: Recording, run: RunInfo, branch: Branch | None = None)
     return Lineage(
         root=branches[0].parent,
         edits=tuple((each.turn, edit) for each in branches for edit in each.stores),
-        earlier=tuple(_earlier(each.turn, recording.run(each.parent).settings) for each in branches),
+        earlier=tuple(
+            _earlier(each.turn, recorded_values(recording.run(each.parent).settings, recording.path))
+            for each in branches
+        ),
         ends_of_exchanges=frozenset(each.turn for each in branches if _ends_an_exchange(recording, each)),
     )
 
@@ -106,7 +144,9 @@ def _ends_an_exchange(recording: Recording, branch: Branch) -> bool:
 
 def _earlier(until: int, settings: Mapping[str, Any]) -> EarlierLimits:
     tokens = settings.get("context_tokens")
-    return EarlierLimits(until, settings["top_k"], lambda model, limited: context_budget(model, tokens, limited))
+    return EarlierLimits(
+        until, settings.get("top_k", Settings.top_k), lambda model, limited: context_budget(model, tokens, limited)
+    )
 
 
 class RebuiltMemory:

@@ -28,9 +28,11 @@ from memreplay.llm.model import AnswerModel
 from memreplay.llm.ports import ModelAgent
 from memreplay.llm.tokens import token_counter
 from memreplay.runtime.models import Judge, refuse_extractive_judge
+from memreplay.runtime.recorded import settings_to_continue
 from memreplay.runtime.run import Run
 from memreplay.runtime.test_streams import TestStream, empty_conversation, refuse_agents, test_options_of
-from memreplay.settings import Settings, as_recorded
+from memreplay.settings import Settings
+from memreplay.trust import Consent
 
 
 class RunWithTests(Run):
@@ -188,10 +190,11 @@ class ShownTests:
             for name in ids
         ]
 
-    def resume(self, recording: Path, recorded: Mapping[str, Any]) -> RunWithTests:
-        """The run that goes on with the unfinished run of a recording, with its settings.
+    def resume(self, recording: Path, recorded: Mapping[str, Any], consent: Consent) -> RunWithTests:
+        """Return the run that goes on with the unfinished run of a recording, with its settings.
 
         Raises:
+            NotAllowedError: they ask for what neither the user's settings nor ``consent`` allow.
             UsageError: the run was started without a screen, and asks what the screen does not.
         """
         if recorded.get("closed_book_asked_along"):
@@ -199,7 +202,8 @@ class ShownTests:
                 f"{recording}: this run was started with --batch; repeat that command with --recording {recording}"
                 " --resume"
             )
-        return RunWithTests(as_recorded(self._settings, recorded), recording, resumes=True)
+        settings = settings_to_continue(recorded, self._settings, recording, consent)
+        return RunWithTests(settings, recording, resumes=True)
 
     def assemble(self, backends: Sequence[str], model: str, recording: Path) -> RunWithTests:
         settings = replace(self._settings, backend=tuple(backends), model=(model,))

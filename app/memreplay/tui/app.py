@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from textual import on, work
 from textual.actions import ActionParseResult
@@ -28,14 +28,18 @@ from memreplay.tui.requests import (
 from memreplay.tui.screens.dialogs import PickScreen
 from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.terminal import TerminalApp, loaded
+from memreplay.tui.text import one_line
 from memreplay.tui.tour import Tour
 
 if TYPE_CHECKING:
     from memreplay.conversations.models import Conversation
+    from memreplay.trust import Consent
     from memreplay.tui.live import LiveRun
     from memreplay.tui.panels.results import ResultsChoice
     from memreplay.tui.screens.replay import ReplayScreen
     from memreplay.tui.sources import ReplaySource
+
+T = TypeVar("T")
 
 _SECONDS_PER_TURN = 0.8
 _SECONDS_OF_A_STEP = 3600.0
@@ -54,6 +58,8 @@ class MemreplayApp(TerminalApp):
         self._leaving = asyncio.Lock()
         self._tour = Tour()
         self._by_hand: tuple[ReplaySource, RunHandle] | None = None
+        self._allowed: set[Path] = set()
+        """Recordings that may run and contact what they name."""
         self._choices: dict[tuple[Path, str | None], ResultsChoice] = {}
 
     def on_mount(self) -> None:
@@ -205,22 +211,29 @@ class MemreplayApp(TerminalApp):
         source = message.source or next(open_ones, None)
         if source is None:
             return
-        live = source.handle is not None
+        path = None if source.handle is not None else source.path
 
-        def opened() -> OneAnswer:
-            settings = settings_of_run(source.settings, self._launch.settings)
-            return OneAnswer(settings, source.run_id or "live", None if live else source.path, timeline, answer)
+        given = self._launch.settings
+        with self._notifying_errors():
+            settings = await self._agreed(
+                source, lambda consent: settings_of_run(source.settings, given, source.path or Path(), consent)
+            )
 
-        self.push_screen(WhatIfScreen(timeline, message.question, answer, opened))
+            def opened() -> OneAnswer:
+                return OneAnswer(settings, source.run_id or "live", path, timeline, answer)
+
+            self.push_screen(WhatIfScreen(timeline, message.question, answer, opened))
 
     @on(ForkWanted)
     @work(group="forking", exclusive=True)
     async def _fork_wanted(self, message: ForkWanted) -> None:
         """Play a branch, then show it beside its trunk."""
         await loaded("memreplay.runtime.branching", *_SCREENS)
+        from memreplay.runtime.recorded import settings_of_run
+        from memreplay.trust import allow
         from memreplay.tui.controllers.forking import play_branch
 
-        source = message.source
+        source, given = message.source, self._launch.settings
 
         def progress(words: str) -> None:
             for host in self._open_replays():
@@ -228,8 +241,11 @@ class MemreplayApp(TerminalApp):
                     host.announce(words)
 
         with self._notifying_errors():
+            await self._agreed(
+                source, lambda consent: settings_of_run(source.settings, given, source.path or Path(), consent)
+            )
             try:
-                run_id = await play_branch(message, self._launch.settings, progress)
+                run_id = await play_branch(message, given, allow, progress)
             finally:
                 progress("")
             self._open_branch(source, run_id)
@@ -270,11 +286,12 @@ class MemreplayApp(TerminalApp):
         assert source.path is not None
         if resume is None:
             return
-        await loaded("memreplay.runtime.run", *_SCREENS)
+        await loaded("memreplay.runtime.run_with_tests", *_SCREENS)
         from memreplay.tui.sources import ReplaySource
 
         with self._notifying_errors():
-            handle = resume(source.path, source.settings)
+            path = source.path
+            handle = await self._agreed(source, lambda consent: resume(path, source.settings, consent))
             await handle.check()
             live = ReplaySource.live(source.timeline.conversation, handle)
             self.pop_screen()
@@ -363,13 +380,40 @@ class MemreplayApp(TerminalApp):
 
         return self._choices.setdefault((path, conversation), ResultsChoice())
 
-    def _handle_for(self, source: ReplaySource) -> RunHandle:
-        """The run that answers a question asked by hand: the live run while it lasts, else a fresh one."""
+    async def _handle_for(self, source: ReplaySource) -> RunHandle:
+        """Return the run that answers a question asked by hand: the live run while it lasts, else a fresh one."""
+        from memreplay.runtime.recorded import refuse_memories
+
         if source.handle is not None and self._run is not None and not self._run.over:
             return source.handle
         if self._by_hand is None or self._by_hand[0] is not source:
-            self._by_hand = source, self._launch.assemble(source.backends, self._launch.model)
+            backends, given, path = source.backends, self._launch.settings, source.path or Path()
+            await self._agreed(source, lambda consent: refuse_memories(backends, given, path, consent))
+            self._by_hand = source, self._launch.assemble(backends, self._launch.model)
         return self._by_hand[1]
+
+    async def _agreed(self, source: ReplaySource, made: Callable[[Consent], T]) -> T:
+        """Make something of a recording, asking the user about what its file may not decide by itself.
+
+        What is live was chosen by the user. A file that was allowed once is allowed until the app closes.
+
+        Raises:
+            NotAllowedError: the user does not allow it.
+        """
+        from memreplay.trust import NotAllowedError, allow, in_words, refuse
+
+        if source.handle is not None or self._launch.allows_recordings or source.path in self._allowed:
+            return made(allow)
+        try:
+            return made(refuse)
+        except NotAllowedError as error:
+            assert source.path is not None
+            yes = f"Yes, until memreplay closes. {in_words(error.reaches)}"
+            title = f"{one_line(source.path.name)} asks for what you have not set up; allow it?"
+            if await self.push_screen_wait(PickScreen(title, ["No.", yes])) != 1:
+                raise
+            self._allowed.add(source.path)
+            return made(allow)
 
     # ---- leaving -------------------------------------------------------------------------------------------
 

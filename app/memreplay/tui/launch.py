@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from memreplay.settings import Settings
+from memreplay.trust import Consent
 
 if TYPE_CHECKING:
     from memreplay.conversations.models import Conversation
@@ -137,7 +138,8 @@ class Launch:
     ``demo`` is the recording of the guided tour. ``datasets``, ``recordings`` (the shipped demos first) and
     ``load`` are called in a thread after the first paint.
     ``assemble`` takes backend names and a model, ``resume`` a recording and the settings of its unfinished run.
-    ``settings`` are those of today, for runs taken up again.
+    ``settings`` are those of today, for runs taken up again. ``allows_recordings``: recordings may run and contact
+    what they name, without asking.
     """
 
     datasets: Callable[[], Sequence[ListedDataset]]
@@ -147,7 +149,7 @@ class Launch:
     backends: tuple[str, ...]
     all_backends: tuple[str, ...]
     model: str
-    resume: Callable[[Path, Mapping[str, Any]], RunHandle] | None = None
+    resume: Callable[[Path, Mapping[str, Any], Consent], RunHandle] | None = None
     demo: Path | None = None
     conversation: Conversation | None = None
     one_of: tuple[Conversation, ...] = ()
@@ -156,3 +158,4 @@ class Launch:
     keys: Mapping[str, str] = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings)
     theme: ThemeChoice = field(default_factory=ThemeChoice)
+    allows_recordings: bool = False

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
+from memory_backends.addresses import parse_address
 from memory_backends.base import BackendError
 from memory_backends.registry import check_backend_name
 from memreplay.errors import UsageError
@@ -15,7 +16,7 @@ from memreplay.llm import AGENT_MODEL
 EXPECTED = "expected http://host[:port]/run_turn"
 EXPECTED_OF_OPENAI = "expected openai:[MODEL@]http://host[:port]/v1"
 
-_OPENAI = re.compile(r"openai:(?:(?P<model>[^@\s]+)@)?(?P<url>.*)", re.IGNORECASE | re.DOTALL)
+_OPENAI = re.compile(r"openai:(?:(?P<model>(?:(?!://)[^@\s])+)@)?(?P<url>.*)", re.IGNORECASE | re.DOTALL)
 
 
 def is_agent(name: str) -> bool:
@@ -48,26 +49,25 @@ class AgentAddress:
         spelled = _OPENAI.fullmatch(name)
         url, expected = (spelled["url"], EXPECTED_OF_OPENAI) if spelled else (name, EXPECTED)
         try:
-            parts = urlsplit(url)
-            _ = parts.port
-        except ValueError:
-            raise UsageError(f"the agent's address is no valid URL; {expected}") from None
-        if parts.scheme not in ("http", "https") or not parts.hostname or not parts.path.strip("/"):
-            raise UsageError(f"{parts.scheme}://{parts.hostname or ''} is no agent's address; {expected}")
-        if parts.username or parts.password or parts.query or parts.fragment:
+            address = parse_address(url, ("http", "https"))
+        except ValueError as error:
+            raise UsageError(f"the agent's address is no valid URL: {error}; {expected}") from None
+        if not address.rest.strip("/"):
+            raise UsageError(f"{address.scheme}://{address.netloc} is no agent's address; {expected}")
+        if address.user or address.password or "?" in address.rest or "#" in address.rest:
             raise UsageError(
                 f"an agent's address is recorded, so it must contain no secret: {expected}, without user, password,"
                 " query or fragment; put a token into MEMREPLAY_AGENT_TOKEN"
             )
         if spelled is None:
-            return cls(name)
-        completions = url.rstrip("/").removesuffix("/chat/completions") + "/chat/completions"
+            return cls(address.url)
+        completions = address.url.rstrip("/").removesuffix("/chat/completions") + "/chat/completions"
         return cls(completions, spelled["model"] or DEFAULT_CHAT_MODEL)
 
     @property
     def host(self) -> str:
         """``host:port``, as in the URL."""
-        return urlsplit(self.run_turn).netloc
+        return parse_address(self.run_turn).netloc
 
     def beside(self, name: str) -> str:
         """The URL of another resource of the agent, such as ``memory_state``."""

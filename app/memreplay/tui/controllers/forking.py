@@ -16,6 +16,7 @@ from memreplay.recording.branches import file_of_branches, opened_for_branches
 from memreplay.recording.reader import Recording
 from memreplay.settings import Settings
 from memreplay.timeline.timeline import Timeline
+from memreplay.trust import Consent
 from memreplay.tui.controllers import ReplayHost
 from memreplay.tui.live import LiveRun
 from memreplay.tui.requests import BranchWanted, ForkWanted
@@ -198,7 +199,9 @@ def branches_of(source: ReplaySource) -> list[KnownBranch]:
         ]
 
 
-async def play_branch(wanted: ForkWanted, given: Settings, progress: Callable[[str], None]) -> str:
+async def play_branch(
+    wanted: ForkWanted, given: Settings, consent: Consent, progress: Callable[[str], None]
+) -> str:
     """Play a branch and ask all questions; the id of its run. A finished one is not played again.
 
     Raises:
@@ -216,7 +219,7 @@ async def play_branch(wanted: ForkWanted, given: Settings, progress: Callable[[s
     with closing(Recording.open(own if own.exists() else path) if trunk is None else trunk.reader()) as recording:
         edits = Edits(wanted.changed, wanted.deleted, wanted.inserted)
         branch = edits.branch(run_id, source.timeline.conversation.id, wanted.turn)
-        made = await asyncio.to_thread(fork, recording, branch, given)
+        made = await asyncio.to_thread(fork, recording, branch, given, consent)
         before = existing_branch(recording, made)
         complete = is_complete(recording, before)
     if before is not None and complete:

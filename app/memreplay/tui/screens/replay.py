@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import ClassVar, Concatenate, ParamSpec
 
 from textual import on
@@ -69,7 +69,7 @@ class ReplayScreen(PlaceScreen[None]):
         self,
         source: ReplaySource,
         seconds_per_turn: float,
-        assemble: Callable[[], RunHandle],
+        assemble: Callable[[], Awaitable[RunHandle]],
         *,
         play_to: int = 0,
     ) -> None:

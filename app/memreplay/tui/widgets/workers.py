@@ -6,7 +6,7 @@ Both are invisible widgets, and do nothing but post messages about what happened
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -174,7 +174,7 @@ class HandAsker(Widget):
     def __init__(
         self,
         conversation: Conversation,
-        assemble: Callable[[], RunHandle],
+        assemble: Callable[[], Awaitable[RunHandle]],
         emit: Callable[[ReplayEvent], None] | None = None,
     ) -> None:
         """``emit`` receives the events instead, where those of a live run must stay in the same order."""
@@ -191,7 +191,7 @@ class HandAsker(Widget):
         try:
             # This module is slow to import, and the screen must stay responsive.
             await asyncio.to_thread(import_module, "memreplay.runtime.run")
-            handle = self._assemble()
+            handle = await self._assemble()
             handle.try_again()
             probe = await self._probe_of(handle)
             await probe.ask_at(position, question, backends, progress=self._progress)

@@ -1,0 +1,171 @@
+"""What a file from elsewhere may decide: a recording, or the settings of a project.
+
+It may choose among the memories that memreplay ships, and set numbers within bounds. Whatever runs code, starts a
+process, names an address or a provider, or costs money counts only if the user says the same, or allows it.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memory_backends.addresses import parse_address
+from memreplay.errors import UsageError
+from memreplay.llm import AGENT_MODEL, EXTRACTIVE_MODEL
+
+MOST: Mapping[str, int] = {
+    "top_k": 1_000,
+    "context_tokens": 1_000_000,
+    "redis_ttl": 2**31 - 1,
+    "concurrency": 64,
+    "workers": os.cpu_count() or 1,
+    "rpm": 100_000,
+    "tpm": 100_000_000,
+    "timeout": 3_600,
+    "limit": 2**31 - 1,
+    "sample": 2**31 - 1,
+    "repeats": 100,
+    "seed": 2**53 - 1,
+    "examples": 1_000,
+    "memory_span": 1_000_000,
+}
+"""The largest number that a file may choose for each setting; beyond it the user chooses."""
+
+_NAMES = frozenset({"ablate", "tier_share", "judge_rubric", "theme", "shuffle_choices", "isolated", "fresh"})
+"""Settings whose values only name parts of what memreplay ships, or order its work."""
+
+_ONLY_STRICTER: Mapping[str, bool] = {"offline": True, "cache": True}
+"""Switches that a file may turn only one way: it cannot lift the user's ban on the network, nor pay twice."""
+
+_EMBEDDER = "minilm"
+_MODELS = {EXTRACTIVE_MODEL, AGENT_MODEL}
+_SENT = {
+    "model": "sends prompts, with your key, to the model {}",
+    "judge": "sends questions and replies, with your key, to the model {}",
+    "extractor": "sends conversations, with your key, to the model {}",
+    "api_base": "sends prompts and your key to {}",
+    "redis_url": "sends conversations to {}",
+    "qdrant_url": "sends conversations and Qdrant's key to {}",
+    "cluster": "sends conversations to {}",
+}
+"""Settings that name a provider or an address, and what goes there."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """A value in a file that would run, contact or cost something. ``effect`` says what, beginning with a verb."""
+
+    setting: str
+    value: Any
+    effect: str
+
+    def __str__(self) -> str:
+        # An address may hold a password, and the effect of a model names it.
+        return f"{self.setting} {'' if self.setting in _SENT else f'{self.value} '}{self.effect}"
+
+    @property
+    def flag(self) -> str:
+        """The flag that says the same, quoted for a shell."""
+        return f"--{self.setting.replace('_', '-')} {shlex.quote(str(self.value))}"
+
+
+Consent = Callable[[Sequence[Reach]], bool]
+"""Whether the user allows a file all of this."""
+
+
+def refuse(reaches: Sequence[Reach]) -> bool:
+    """Allow nothing."""
+    return False
+
+
+def allow(reaches: Sequence[Reach]) -> bool:
+    """Allow everything."""
+    return True
+
+
+class NotAllowedError(UsageError):
+    """A recording asks for what its user has not given. ``reaches`` says for what."""
+
+    def __init__(self, file: object, reaches: Sequence[Reach]) -> None:
+        self.reaches = tuple(reaches)
+        flags = " ".join(dict.fromkeys(each.flag for each in reaches))
+        super().__init__(
+            f"{file} is from a run that you have not set up, so nothing was started: {in_words(reaches)};"
+            f" if you want this, add {flags}, or --allow-from-recording"
+        )
+
+
+def in_words(reaches: Sequence[Reach]) -> str:
+    """What a file asks for, in one line."""
+    return "; ".join(map(str, reaches))
+
+
+def reaches(values: Mapping[str, Any], own: Mapping[str, Any]) -> list[Reach]:
+    """Return what the values of a file would do beyond what the user's ``own`` values do."""
+    return [
+        Reach(name, each, effect)
+        for name, value in values.items()
+        for each in _each(value)
+        if each not in _each(own.get(name)) and (effect := _effect(name, each)) is not None
+    ]
+
+
+def _each(value: Any) -> Iterable[Any]:
+    if value is None:
+        return ()
+    return value if isinstance(value, list | tuple) else (value,)
+
+
+def _effect(name: str, value: Any) -> str | None:
+    """What a value does beyond choosing among what is shipped; None if nothing."""
+    if name in MOST:
+        return None if value <= MOST[name] else f"is beyond {MOST[name]:,}, the most that a file may choose"
+    if name in _ONLY_STRICTER:
+        return None if value is _ONLY_STRICTER[name] else "is a choice of yours"
+    match name:
+        case _ if name in _NAMES:
+            return None
+        case "backend":
+            return _effect_of_backend(str(value))
+        case "embedder" | "reranker":
+            return _effect_of_model_of_texts(str(value))
+        case "model" | "judge" | "extractor" if value in _MODELS:
+            return None
+        case _ if name in _SENT:
+            return _SENT[name].format(_shown(str(value)))
+    return "is a choice of yours"
+
+
+def _effect_of_backend(name: str) -> str | None:
+    # These load pydantic, which --help does without.
+    from memory_backends.registry import BACKEND_NAMES
+    from memreplay.engine.remote.addresses import AgentAddress, is_agent
+
+    if name in BACKEND_NAMES:
+        return None
+    first, _, rest = name.partition(":")
+    if first.lower().partition("[")[0] == "mcp":
+        return f"runs the command {rest}"
+    if is_agent(name):
+        return f"sends conversations and the agent's token to {AgentAddress.read(name).host}"
+    return "runs its code"
+
+
+def _effect_of_model_of_texts(name: str) -> str | None:
+    if name == _EMBEDDER:
+        return None
+    maker, _, model = name.partition(":")
+    if maker == "fastembed":
+        return f"downloads the model {model}"
+    return f"sends texts, with your key, to the model {model or name}"
+
+
+def _shown(named: str) -> str:
+    """Return the host of an address, without its password; any other name as it is."""
+    try:
+        return parse_address(named).netloc
+    except ValueError:
+        return named
