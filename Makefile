@@ -39,7 +39,7 @@ $(VENV)/.dev: pyproject.toml requirements-dev.txt | $(BIN)/python
 lock:
 	@command -v uv >/dev/null || { echo "make lock needs uv"; exit 2; }
 	$(COMPILE) --extra report --output-file requirements.txt
-	$(COMPILE) --extra dev --output-file requirements-dev.txt
+	$(COMPILE) --group dev $(addprefix --extra ,cluster report mem0 chroma langgraph mcp) --output-file requirements-dev.txt
 
 run: $(VENV)/.run
 	@$(BIN)/memreplay

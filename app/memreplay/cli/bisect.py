@@ -45,7 +45,7 @@ _MEANINGS: Mapping[By, str] = {
 
 
 @command.command()
-@takes_settings(*SET_BY_A_RUN, "api_base", "timeout", "offline")
+@takes_settings("api_base", "timeout", "offline", of_recording=SET_BY_A_RUN)
 def bisect(
     file: Annotated[Path, typer.Argument(help="A recording.")],
     question: Annotated[str, typer.Option(metavar="ID", help="The question's id, or its end if that is unique.")],

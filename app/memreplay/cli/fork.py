@@ -42,7 +42,7 @@ command = typer.Typer(**COMMAND_OPTIONS)
 
 
 @command.command()
-@takes_settings(*SET_BY_A_RUN, "api_base", "concurrency", "rpm", "tpm", "timeout", "cache", "offline")
+@takes_settings("api_base", "concurrency", "rpm", "tpm", "timeout", "cache", "offline", of_recording=SET_BY_A_RUN)
 def fork(
     file: Annotated[Path, typer.Argument(help="A recording.")],
     at: Annotated[int, typer.Option(metavar="TURN", help="Depart after this turn; 0 is before the first.")],

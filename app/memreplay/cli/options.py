@@ -25,9 +25,14 @@ COMMAND_OPTIONS: dict[str, Any] = {"rich_markup_mode": None, "add_completion": F
 """What every command's ``typer.Typer`` is made with."""
 
 
-def takes_settings(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Replace the parameter ``given`` of a command by the flags of these settings, of all where none is named."""
-    chosen = names or tuple(flags())
+def takes_settings(
+    *names: str, of_recording: Sequence[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Replace the parameter ``given`` of a command by the flags of these settings, of all where none is named.
+
+    Those ``of_recording`` allow what the run of a recording was set up with.
+    """
+    chosen = (*of_recording, *names) or tuple(flags())
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         def flat(**arguments: Any) -> None:
@@ -37,7 +42,10 @@ def takes_settings(*names: str) -> Callable[[Callable[..., None]], Callable[...,
 
         parameters: list[Parameter] = []
         for parameter in signature(command, eval_str=True).parameters.values():
-            parameters += [_parameter(name) for name in chosen] if parameter.name == "given" else [parameter]
+            if parameter.name == "given":
+                parameters += [_parameter(name, of_recording=name in of_recording) for name in chosen]
+            else:
+                parameters.append(parameter)
         flat.__doc__ = command.__doc__
         flat.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what inspect.signature() reads
         return flat
@@ -45,11 +53,12 @@ def takes_settings(*names: str) -> Callable[[Callable[..., None]], Callable[...,
     return decorate
 
 
-def setting_option(name: str, **options: Any) -> Any:
-    """The typer option of a setting, for a command that reads no settings."""
+def setting_option(name: str, *, of_recording: bool = False, **options: Any) -> Any:
+    """Return the typer option of a setting, for a command that reads no settings."""
     flag, default = flags()[name], _DEFAULTS[name]
-    words = flag.default or _shown(default)
-    text = flag.help + (" Repeatable." if isinstance(default, tuple) else "")
+    words = "what memreplay ships" if of_recording else flag.default or _shown(default)
+    text = f"Allow this {name} of the recording." if of_recording else flag.help
+    text += " Repeatable." if isinstance(default, tuple) else ""
     spelling = [f"--{_parameter_name(name).replace('_', '-')}"] if flag.metavar is None else []
     return typer.Option(*spelling, metavar=flag.metavar, help=with_default(text, words), **options)
 
@@ -69,7 +78,7 @@ def _shown(default: object) -> str:
     return str(default)
 
 
-def _parameter(name: str) -> Parameter:
+def _parameter(name: str, *, of_recording: bool) -> Parameter:
     kind: Any = types()[name]
     default: Any = None
     if kind is bool:
@@ -80,7 +89,7 @@ def _parameter(name: str) -> Parameter:
         kind = str | None
     else:
         kind |= None
-    annotation = Annotated[kind, setting_option(name)]
+    annotation = Annotated[kind, setting_option(name, of_recording=of_recording)]
     return Parameter(_parameter_name(name), Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 

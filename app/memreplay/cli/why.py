@@ -34,7 +34,7 @@ command = typer.Typer(**COMMAND_OPTIONS)
 
 
 @command.command()
-@takes_settings(*SET_BY_A_RUN, "api_base", "concurrency", "rpm", "tpm", "timeout", "cache", "offline")
+@takes_settings("api_base", "concurrency", "rpm", "tpm", "timeout", "cache", "offline", of_recording=SET_BY_A_RUN)
 def why(
     file: Annotated[Path, typer.Argument(help="A recording.")],
     run: Annotated[str | None, typer.Option(metavar="ID", help="Run to ask again. [default: the newest]")] = None,
