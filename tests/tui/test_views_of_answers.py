@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from memreplay.scoring.verdicts import VERDICTS
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.document import LinesDocument
-from memreplay.tui.panels.answers import LABEL_LETTERS, AnswersTable, ListedQuestion, answers_view, reader_label
+from memreplay.tui.panels.answers import AnswersTable, ListedQuestion, answers_view, reader_label
 from memreplay.tui.panels.results import Matrix, MatrixDocument, ResultsChoice, labels_of
 from memreplay.tui.panels.scores import breakdowns, question_details, scores_lines, tally, title_of
 from memreplay.tui.panels.why import waiting_lines
@@ -90,7 +91,7 @@ def test_a_failure_stands_out_without_colour_and_every_letter_means_one_stage() 
     document = MatrixDocument(known, known.table.questions)
     spans = {span.text.strip(): span.tone for row in rows_of(document, 118) for span in row.spans}
     assert (spans["R"], spans["!"], spans["?"]) == ("lost", "lost", "doubt")
-    failures = [letter for letter in LABEL_LETTERS.values() if letter != "✓"]
+    failures = [verdict.letter for verdict in VERDICTS.values() if verdict.standing != "sound"]
     assert len(set(failures)) == len(failures)
 
 

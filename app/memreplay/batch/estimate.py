@@ -41,7 +41,7 @@ from memreplay.runtime.models import Judge
 from memreplay.runtime.run import Run
 from memreplay.runtime.run_with_tests import RunWithTests
 from memreplay.runtime.test_streams import streams_of
-from memreplay.scoring.counterfactuals import INTERVENTIONS
+from memreplay.scoring.verdicts import INTERVENTIONS
 from memreplay.settings import Settings
 from memreplay.text import dollars
 from memreplay.timeline.timeline import Answer, Timeline

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Final, Literal
 
 from memreplay.batch.cells import NOTHING, Column, Columns, ColumnsByHeading, number, share, share_of
 from memreplay.batch.judge_tables import JUDGING
 from memreplay.batch.published_tables import LOCOMO, LONGMEMEVAL
-from memreplay.scoring.attribution import LABELS, Label
 from memreplay.scoring.equal_tokens import HEADLINE_TOKENS, TOKEN_BUDGETS
 from memreplay.scoring.points import TestResults
 from memreplay.scoring.question_row import Interval
 from memreplay.scoring.results import BackendResults, MultipleChoiceResults, RecallResults, Results
+from memreplay.scoring.verdicts import LABELS, VERDICTS, Label
 from memreplay.text import dollars
 
 LOST: Final = "Where each fact was lost"
@@ -94,7 +94,7 @@ def _lost(results: Results) -> ColumnsByHeading:
         def cell(backend: BackendResults) -> str:
             return str(backend.failures.get(label, 0)) if backend.failures else NOTHING
 
-        return cell, _LABELS[label]
+        return cell, VERDICTS[label].sentence
 
     present = [label for label in LABELS if any(label in each.failures for each in results.backends.values())]
     return {label.replace("_", " "): column(label) for label in present}
@@ -369,24 +369,4 @@ _ABSTENTION: Final[ColumnsByHeading] = {
     "abstained": (_abstention("abstained"), "replies that say so"),
     "precision": (_abstention_share("precision"), "share of these replies that are right to say so"),
     "recall": (_abstention_share("recall"), "share of these questions that are answered so"),
-}
-
-_LABELS: Final[Mapping[Label, str]] = {
-    "error": "the answer ended in an error",
-    "unparsed": "the reply has no readable answer",
-    "refused": "the provider refused",
-    "key_suspect": "wrong by a published answer that the answer key corrects",
-    "not_visible": "wrong, and what memory stored or gave to the model was not recorded",
-    "no_evidence": "wrong, and the dataset names no turns that hold the answer",
-    "not_written": "wrong: memory never held the fact, or no longer does",
-    "not_retrieved": "wrong: memory held the fact but did not retrieve it",
-    "cut": "wrong: retrieved, then cut from the prompt by the budget",
-    "stale": "wrong: the answer is a superseded value",
-    "false_attribution": "wrong: it was never said, but the model answered",
-    "abstained": "wrong: the prompt held the answer, and the model said that it was not there",
-    "misread": "wrong: the prompt held the answer, and the model gave another",
-    "grounded": "right, with the answer in the prompt",
-    "correct_abstention": "right: it was never said, and the model says so",
-    "guessed": "right without the answer in the prompt; without memory the model is right too, or was not asked",
-    "lucky": "right without the answer in the prompt; without memory the model is wrong",
 }

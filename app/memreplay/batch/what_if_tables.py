@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from memreplay.scoring.counterfactuals import (
-    CURE_MEANINGS,
-    INTERVENTIONS,
-    STEP_MEANINGS,
-    Ceiling,
-    Intervention,
-    Repairs,
-    WhatIfResults,
-)
+from memreplay.scoring.counterfactuals import CURE_MEANINGS, STEP_MEANINGS, Ceiling, Repairs, WhatIfResults
 from memreplay.scoring.results import Results
+from memreplay.scoring.verdicts import INTERVENTIONS, Intervention
 from memreplay.text import UNKNOWN
 
 Cells = list[list[str]]

@@ -25,8 +25,8 @@ from memreplay.cli.options import (
 from memreplay.cli.report import default_output, write_report
 from memreplay.errors import EXIT_DONE, EXIT_INTERRUPTED, EXIT_QUESTION_ERRORS, EXIT_STOPPED, UsageError
 from memreplay.runtime.changes import Selection
-from memreplay.scoring.counterfactuals import INTERVENTIONS, Intervention
 from memreplay.scoring.results import Results
+from memreplay.scoring.verdicts import INTERVENTIONS, Intervention
 from memreplay.settings import read_settings
 from memreplay.terminal import say
 

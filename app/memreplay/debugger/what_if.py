@@ -16,8 +16,8 @@ from memreplay.engine.events import QuestionAsked
 from memreplay.grading.equivalence import contains
 from memreplay.llm.model import PromptMessage
 from memreplay.llm.prompts import context_of, with_context
-from memreplay.scoring.counterfactuals import FROM_MEMORY, Intervention
 from memreplay.scoring.holding import Answerable, Piece
+from memreplay.scoring.verdicts import FROM_MEMORY, Intervention
 
 
 @dataclass(frozen=True)

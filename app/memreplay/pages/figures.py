@@ -8,15 +8,13 @@ from collections.abc import Callable, Iterator
 from memreplay.pages.answers import Answers, Figure, interval_words, percent, row_key
 from memreplay.pages.heat_maps import by_group, confusion, position_by_salience
 from memreplay.pages.plots import PATTERNS, WIDTH, percent_axis, series
-from memreplay.scoring.attribution import LABELS, Label
 from memreplay.scoring.equal_tokens import TOKEN_BUDGETS
 from memreplay.scoring.groups import Group, group_of
 from memreplay.scoring.question_row import Interval, QuestionRow
 from memreplay.scoring.repeats import by_conversation, shares_right
 from memreplay.scoring.statistics import clustered_interval
+from memreplay.scoring.verdicts import LABELS, VERDICTS
 from memreplay.text import UNKNOWN, dollars
-
-RIGHT_LABELS: frozenset[Label] = frozenset(("grounded", "correct_abstention", "guessed", "lucky"))
 
 _DISTANCE_BINS = 5
 
@@ -253,7 +251,7 @@ def _scatter(
 def _stages(answers: Answers) -> Figure | None:
     counts = {name: found.failures for name, found in answers.results.backends.items() if found.failures}
     present = [label for label in LABELS if any(label in found for found in counts.values())]
-    lost = [label for label in present if label not in RIGHT_LABELS]
+    lost = [label for label in present if not VERDICTS[label].is_right]
     if not lost:
         return None
     words = {label: label.replace("_", " ") for label in present}

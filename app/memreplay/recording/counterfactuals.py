@@ -19,7 +19,8 @@ from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.connection import leave_wal, open_exclusively
 from memreplay.recording.reader import Recording
 from memreplay.recording.run_rows import reporting_write_errors
-from memreplay.scoring.counterfactuals import Counterfactual, Intervention
+from memreplay.scoring.counterfactuals import Counterfactual
+from memreplay.scoring.verdicts import Intervention
 
 AskId = tuple[str, str, str, int]
 """Backend, model, question id and repeat."""

@@ -19,7 +19,7 @@ from memreplay.llm.prompts import build_request
 from memreplay.llm.tokens import context_budget, token_counter
 from memreplay.recording.counterfactuals import Reask, ask_of
 from memreplay.scoring.attribution import Attributor
-from memreplay.scoring.counterfactuals import FROM_MEMORY, INTERVENTIONS, Intervention
+from memreplay.scoring.verdicts import FROM_MEMORY, INTERVENTIONS, Intervention
 from memreplay.settings import Settings
 from memreplay.timeline.timeline import Answer, Timeline
 

@@ -28,7 +28,8 @@ from memreplay.runtime.changes import (
 )
 from memreplay.runtime.reasking import Reasking
 from memreplay.runtime.recorded import Lineage, lineage_of
-from memreplay.scoring.counterfactuals import FROM_MEMORY, INTERVENTIONS, Counterfactual, Intervention
+from memreplay.scoring.counterfactuals import Counterfactual
+from memreplay.scoring.verdicts import FROM_MEMORY, INTERVENTIONS, Intervention
 from memreplay.scoring.what_if import Given, GivenAnswers, given_answer
 from memreplay.settings import Settings
 from memreplay.timeline.timeline import Answer, Timeline

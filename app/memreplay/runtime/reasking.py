@@ -25,7 +25,7 @@ from memreplay.runtime.changes import AskableMemory, Change, Selection, WrongAns
 from memreplay.runtime.memories import RunMemories
 from memreplay.runtime.models import RunModels
 from memreplay.runtime.recorded import Lineage, MissingMemory, RebuiltMemory
-from memreplay.scoring.counterfactuals import Intervention
+from memreplay.scoring.verdicts import Intervention
 from memreplay.settings import Settings
 from memreplay.timeline.timeline import Answer
 

@@ -11,7 +11,6 @@ from memreplay.conversations.models import InfoLocation, Salience
 from memreplay.conversations.option_style import OptionStyle
 from memreplay.scoring.agreement import agreements_of, disagreements_of, judging_of
 from memreplay.scoring.answer_key import Adjusted
-from memreplay.scoring.attribution import LABELS
 from memreplay.scoring.comparisons import compare_pairs, contestants_of, pairs_within
 from memreplay.scoring.groups import (
     Rows,
@@ -43,6 +42,7 @@ from memreplay.scoring.results import (
 )
 from memreplay.scoring.retrieval import fit_of, retrieval_of
 from memreplay.scoring.statistics import clustered_interval, mean, percentile
+from memreplay.scoring.verdicts import LABELS
 from memreplay.scoring.what_if import what_if_of
 from memreplay.scoring.writing import Writing, extraction_of, reading_of, writing_of
 from memreplay.text import normalised

@@ -5,9 +5,9 @@ was stored, retrieved and put in the prompt *holds the answer* (:mod:`memreplay.
 predicate serves right and wrong answers. Where several evidence turns are missing, the earliest stage that lost
 one decides.
 
-The verdict of a wrong answer is the first label of :data:`WRONG` that applies. A right answer is ``grounded`` where
-the prompt held the answer; else it is ``guessed`` where the same model is right without any memory (the closed_book
-control), and ``lucky`` where it is not.
+The verdict of a wrong answer is the first label of :data:`~memreplay.scoring.verdicts.WRONG` that applies. A right
+answer is ``grounded`` where the prompt held the answer; else it is ``guessed`` where the same model is right
+without any memory (the closed_book control), and ``lucky`` where it is not.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import islice
-from typing import Literal, get_args
 
 from memory_backends.controls import CLOSED_BOOK
 from memreplay.conversations.models import Frozen, Question
@@ -27,29 +26,8 @@ from memreplay.grading.recall import is_abstention
 from memreplay.scoring.evidence_trail import STAGES, Loss, Stages, Trail, lost_as_a_whole, trails_of
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.stored import MemoryHistory, StoredMemory
+from memreplay.scoring.verdicts import Label
 from memreplay.timeline.timeline import Answer
-
-WrongLabel = Literal[
-    "error",
-    "unparsed",
-    "refused",
-    "key_suspect",
-    "not_visible",
-    "no_evidence",
-    "not_written",
-    "not_retrieved",
-    "cut",
-    "stale",
-    "false_attribution",
-    "abstained",
-    "misread",
-]
-RightLabel = Literal["grounded", "correct_abstention", "guessed", "lucky"]
-Label = WrongLabel | RightLabel
-
-WRONG: tuple[WrongLabel, ...] = get_args(WrongLabel)
-"""Verdicts on wrong answers, in the order in which they are tried."""
-LABELS: tuple[Label, ...] = (*WRONG, *get_args(RightLabel))
 
 _NOT_RECORDED = "What this memory heard, stored and gave to the model was not recorded."
 

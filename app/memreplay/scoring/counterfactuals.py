@@ -1,6 +1,6 @@
 """What a wrong answer's re-asks show: what repaired it, and what that says of the diagnosis.
 
-A wrong answer is asked again under one change at a time (an :data:`Intervention`). ``unchanged`` is the control: if
+A wrong answer is asked again under one change at a time, an Intervention. ``unchanged`` is the control: if
 the same prompt gets a right answer the second time, no change can be credited with it. The verdict, a :data:`Cure`,
 follows from the failure label and from which changes repaired the answer; no model is asked for it.
 """
@@ -12,25 +12,7 @@ from typing import Final, Literal, get_args
 
 from memreplay.conversations.models import Frozen
 from memreplay.grading import Outcome
-from memreplay.scoring.attribution import Label
-
-Intervention = Literal[
-    "unchanged",
-    "evidence_only",
-    "evidence_added",
-    "evidence_replacing",
-    "evidence_first",
-    "evidence_last",
-    "double_budget",
-    "double_top_k",
-    "current_value_only",
-    "distractors_removed",
-    "closed_book",
-]
-INTERVENTIONS: Final[tuple[Intervention, ...]] = get_args(Intervention)
-
-FROM_MEMORY: Final[frozenset[Intervention]] = frozenset({"double_budget", "double_top_k"})
-"""Interventions for which the memory is rebuilt; all others change the recorded prompt."""
+from memreplay.scoring.verdicts import VERDICTS, Intervention, Label
 
 MEANINGS: Final[Mapping[Intervention, str]] = {
     "unchanged": "the same prompt again: the control against which the others are read",
@@ -56,27 +38,6 @@ CURE_MEANINGS: Final[Mapping[Cure, str]] = {
     "noise": "the same prompt, asked again, gets a right answer",
     "key_in_doubt": "nothing repairs it, and others who did not read the same words agree on another answer",
 }
-
-_ADDED: Final[frozenset[Intervention]] = frozenset({"evidence_added", "evidence_replacing"})
-_READING: Final[frozenset[Intervention]] = frozenset(
-    {"evidence_first", "evidence_last", "distractors_removed", "evidence_only"}
-)
-
-_MENDS: Final[Mapping[Label, frozenset[Intervention]]] = {
-    "not_written": _ADDED,
-    "not_visible": _ADDED | FROM_MEMORY,
-    "not_retrieved": _ADDED | FROM_MEMORY,
-    "cut": _ADDED | FROM_MEMORY,
-    "no_evidence": FROM_MEMORY,
-    "stale": frozenset({"current_value_only"}),
-    "misread": _READING,
-    "abstained": _READING,
-    "unparsed": _READING,
-    "false_attribution": frozenset({"distractors_removed"}),
-}
-"""The changes that mend the stage which a label blames, and no other stage."""
-
-LOST_BY_MEMORY: Final[frozenset[Label]] = frozenset({"not_written", "not_visible", "not_retrieved", "cut"})
 
 _LEAST_FIRST: Final[tuple[Intervention, ...]] = (
     "unchanged",
@@ -123,7 +84,7 @@ def cure_of(
         return "noise"
     alone: Intervention = "closed_book" if abstain else "evidence_only"
     repairs = {name for name, right in repaired.items() if right and (abstain or name != "closed_book")}
-    if label is not None and repairs & _MENDS.get(label, frozenset()):
+    if label is not None and repairs & VERDICTS[label].mended_by:
         return "confirmed"
     if repairs:
         return "compound"

@@ -17,10 +17,10 @@ from memreplay.conversations.models import EvidenceRole, Frozen, InfoLocation, Q
 from memreplay.grading import DecidedBy, GradedByRules, Outcome
 from memreplay.llm.judging import Verdict
 from memreplay.scoring.answer_key import Adjusted
-from memreplay.scoring.attribution import Label
-from memreplay.scoring.counterfactuals import Counterfactual, Cure, Intervention
+from memreplay.scoring.counterfactuals import Counterfactual, Cure
 from memreplay.scoring.equal_tokens import HeldAt
 from memreplay.scoring.evidence_trail import Loss
+from memreplay.scoring.verdicts import Intervention, Label
 
 RowKind = QuestionKind | Literal["test"]
 Interval = tuple[float, float]

@@ -12,16 +12,12 @@ from memory_backends.controls import CLOSED_BOOK, CONTROLS, ORACLE
 from memreplay.conversations.models import Question
 from memreplay.grading import Score
 from memreplay.grading.recall import is_abstention
-from memreplay.scoring.attribution import LABELS
 from memreplay.scoring.counterfactuals import (
     CURES,
-    INTERVENTIONS,
-    LOST_BY_MEMORY,
     STEP_MEANINGS,
     Ceiling,
     Counterfactual,
     Cure,
-    Intervention,
     Repairs,
     Step,
     WaterfallStep,
@@ -31,6 +27,7 @@ from memreplay.scoring.counterfactuals import (
 )
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.statistics import paired_interval, wilson_interval
+from memreplay.scoring.verdicts import INTERVENTIONS, LABELS, VERDICTS, Fault, Intervention
 from memreplay.text import normalised
 
 Rows = Sequence[QuestionRow]
@@ -228,7 +225,7 @@ def _counted_cures(rows: Rows) -> dict[Cure, int]:
 
 def _perfect_retrieval(graded: Rows) -> Ceiling | None:
     """If everything that memory lost had been in the prompt. What was in the prompt and misread stays wrong."""
-    lost = [row for row in graded if row.outcome in _WRONG and row.failure in LOST_BY_MEMORY]
+    lost = [row for row in graded if row.outcome in _WRONG and _fault_of(row) == "memory"]
     added = [_repaired(row).get("evidence_added") for row in lost]
     return _ceiling(graded, added.count(True), added.count(None))
 
@@ -240,7 +237,11 @@ def _perfect_reader(graded: Rows) -> Ceiling | None:
 
 
 def _is_misled(row: QuestionRow) -> bool:
-    return row.failure in ("misread", "abstained", "stale", "false_attribution")
+    return _fault_of(row) == "reader"
+
+
+def _fault_of(row: QuestionRow) -> Fault | None:
+    return None if row.failure is None else VERDICTS[row.failure].fault
 
 
 def _ceiling(graded: Rows, repaired: int, undetermined: int) -> Ceiling | None:
@@ -265,7 +266,7 @@ def _step(row: QuestionRow) -> Step:
         case _ if row.outcome == "correct":
             return "right"
         case "confirmed":
-            return "memory" if row.failure in LOST_BY_MEMORY else "reading"
+            return "memory" if _fault_of(row) == "memory" else "reading"
         case None:
             return "undetermined"
         case cure:

@@ -19,8 +19,8 @@ from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.branches import Branch
 from memreplay.recording.overview import Progress, RecordingOverview, is_being_written, overview_of
 from memreplay.recording.reader import AnswerKey, Recording, RunStatus
-from memreplay.scoring.attribution import LABELS, Label
 from memreplay.scoring.run_comparison import AnswerRow, JudgedBy
+from memreplay.scoring.verdicts import LABELS, Label
 from memreplay.timeline.annotations import Annotations
 from memreplay.timeline.event_store import EventArchive, EventSummary, OverlayArchive
 from memreplay.timeline.timeline import Answer, AskKey, Timeline

@@ -21,9 +21,9 @@ from memreplay.files import write_whole
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.model import Reply
 from memreplay.scoring.aggregates import build_results
-from memreplay.scoring.attribution import LABELS
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.results import KeyFacts, Results, RunFacts
+from memreplay.scoring.verdicts import LABELS
 from memreplay.scoring.writing import Writing
 from tests.unit.scoring.samples import choice, hit, recall, reply, row
 

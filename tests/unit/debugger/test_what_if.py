@@ -13,7 +13,7 @@ from memreplay.conversations.models import Conversation, Question, Session, Turn
 from memreplay.debugger.what_if import Case, changed_prompt, joined, units_of
 from memreplay.engine.events import QuestionAsked
 from memreplay.llm.prompts import NO_HISTORY, build_request, context_of
-from memreplay.scoring.counterfactuals import FROM_MEMORY, INTERVENTIONS, Intervention
+from memreplay.scoring.verdicts import FROM_MEMORY, INTERVENTIONS, Intervention
 from tests.stubs.memory import count_words, namespace
 
 SAID = (

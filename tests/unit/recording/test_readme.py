@@ -12,11 +12,11 @@ import pytest
 from pydantic import BaseModel
 
 from memreplay.paths import demo_recording
-from memreplay.scoring.attribution import LABELS
 from memreplay.scoring.comparisons import Comparison
 from memreplay.scoring.evidence_trail import Loss
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.results import BackendResults, Headline, Results
+from memreplay.scoring.verdicts import LABELS
 from tests.conftest import REPOSITORY
 
 README = (REPOSITORY / "recordings" / "README.md").read_text(encoding="utf-8")

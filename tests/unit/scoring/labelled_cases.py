@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from memreplay.scoring.attribution import Label
+from memreplay.scoring.verdicts import Label
 from tests.stubs.rewriting_memory import Script, Write
 
 HOME = (

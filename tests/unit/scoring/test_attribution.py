@@ -6,7 +6,8 @@ import pytest
 
 from memory_backends.base import BackendError, Exchange
 from memreplay.llm.model import Reply
-from memreplay.scoring.attribution import LABELS, Attribution, Attributor
+from memreplay.scoring.attribution import Attribution, Attributor
+from memreplay.scoring.verdicts import LABELS
 from memreplay.timeline.timeline import Timeline
 from tests.stubs.facts_memory import FactsMemory, Fate
 from tests.unit.scoring.planted import (

@@ -10,8 +10,9 @@ from memreplay.debugger.biography import answerable_from, biographies, memory_at
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.engine.events import BackendEvent, ConversationOpened, QuestionAsked, ReplayEvent
 from memreplay.llm.model import Reply
-from memreplay.scoring.attribution import Attributor, Label
+from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.rows import question_row
+from memreplay.scoring.verdicts import Label
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.screens.biography import biography_lines
 from tests.stubs.rewriting_memory import Links, Shape, Write, rewriting

@@ -14,10 +14,11 @@ from memreplay.conversations.models import Question
 from memreplay.engine.events import AnswerScored, QuestionAsked, ReplyReceived
 from memreplay.llm.model import Reply
 from memreplay.scoring.aggregates import build_results
-from memreplay.scoring.attribution import WRONG, Attribution, Attributor
+from memreplay.scoring.attribution import Attribution, Attributor
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.results import RunFacts
 from memreplay.scoring.rows import question_row
+from memreplay.scoring.verdicts import WRONG
 from memreplay.timeline.timeline import Timeline
 from tests.stubs.rewriting_memory import Links, Shape, Write, rewriting
 from tests.unit.scoring.planted import answer_of, attribution_of, played, question, real

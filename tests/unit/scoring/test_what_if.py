@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from memreplay.scoring.attribution import Label
-from memreplay.scoring.counterfactuals import Counterfactual, Cure, Intervention, cure_of, least_repair
+from memreplay.scoring.counterfactuals import Counterfactual, Cure, cure_of, least_repair
 from memreplay.scoring.question_row import HitRow, QuestionRow
+from memreplay.scoring.verdicts import Intervention, Label
 from memreplay.scoring.what_if import what_if_of, with_cures
 from tests.unit.scoring.samples import MODEL
 

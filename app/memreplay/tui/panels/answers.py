@@ -12,7 +12,7 @@ from memreplay.conversations.models import Conversation, Question
 from memreplay.engine.answers import CUTOFFS
 from memreplay.grading import Outcome
 from memreplay.llm import AGENT_MODEL, EXTRACTIVE_MODEL
-from memreplay.scoring.attribution import Label
+from memreplay.scoring.verdicts import VERDICTS, Label, Standing
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.panels import View, lines_view, placeholder
 from memreplay.tui.subjects import AnswerSubject
@@ -28,69 +28,18 @@ SIGNS: Final[dict[Outcome, tuple[str, Tone]]] = {
 ANSWER_LEGEND: Final = "✓ right  ✗ wrong  ? unparsed  ⊘ refused  ! error  … pending  • ungraded  – none"
 EVIDENCE_LEGEND: Final = "evidence ✓ all of it was in the prompt  ✗ some of it was missing"
 
-LABEL_WORDS: Final[Mapping[Label, str]] = {
-    "error": "an error, not an answer",
-    "unparsed": "the reply could not be parsed",
-    "refused": "the provider refused to answer",
-    "key_suspect": "the published answer is in doubt",
-    "not_visible": "what memory stored or gave was not recorded",
-    "no_evidence": "the dataset names no evidence",
-    "not_written": "the fact was never written",
-    "not_retrieved": "written but not retrieved",
-    "cut": "retrieved but cut by the token budget",
-    "stale": "answered with an outdated value",
-    "false_attribution": "answered although it was never said",
-    "abstained": "in the prompt, but the model said it was not",
-    "misread": "in the prompt but misread",
-    "grounded": "right, with the answer in the prompt",
-    "correct_abstention": "right: it was never said, and the model says so",
-    "guessed": "right without the answer in the prompt: guessed",
-    "lucky": "right without the answer in the prompt: lucky",
-}
-LABEL_LETTERS: Final[Mapping[Label, str]] = {
-    "error": "!",
-    "unparsed": "?",
-    "refused": "⊘",
-    "key_suspect": "K",
-    "not_visible": "V",
-    "no_evidence": "E",
-    "not_written": "W",
-    "not_retrieved": "R",
-    "cut": "C",
-    "stale": "S",
-    "false_attribution": "F",
-    "abstained": "A",
-    "misread": "M",
-    "grounded": "✓",
-    "correct_abstention": "✓",
-    "guessed": "g",
-    "lucky": "l",
-}
-"""One letter for the stage of each label: what a cell of the results matrix shows."""
-
-_LABEL_TONES: Final[Mapping[Label, Tone]] = {
-    "unparsed": "warn",
-    "refused": "warn",
-    "key_suspect": "warn",
-    "not_visible": "warn",
-    "no_evidence": "warn",
-    "grounded": "good",
-    "correct_abstention": "good",
-    "guessed": "warn",
-    "lucky": "warn",
-}
-"""All others are failures of a memory or of its reader."""
+_TONES: Final[Mapping[Standing, Tone]] = {"sound": "good", "doubtful": "warn", "lost": "bad"}
 
 
 def label_tone(label: Label) -> Tone:
-    """The tone of a failure label. It stands out: which stage lost the fact is what the user looks for."""
-    return _LABEL_TONES.get(label, "bad")
+    """Return the tone of a verdict. It stands out: which stage lost the fact is what the user looks for."""
+    return _TONES[VERDICTS[label].standing]
 
 
 def stage_chip(label: Label) -> tuple[str, Tone]:
-    """The letter of a failure label, in a tone that fills its cell unless the answer is soundly right."""
-    tone = label_tone(label)
-    return LABEL_LETTERS.get(label, label[:1].upper()), {"bad": "lost", "warn": "doubt"}.get(tone, tone)  # type: ignore[return-value]
+    """Return the letter of a verdict, in a tone that fills its cell unless the answer is soundly right."""
+    tones: Mapping[Standing, Tone] = {"sound": "good", "doubtful": "doubt", "lost": "lost"}
+    return VERDICTS[label].letter, tones[VERDICTS[label].standing]
 
 
 @dataclass(frozen=True)
@@ -212,8 +161,8 @@ def stage_sign(answer: Answer | None, label: Label | None) -> tuple[str, Tone]:
 
 def letters_legend(labels: Labels) -> str:
     """What the letters mean that occur in a matrix, the most frequent first."""
-    used = [label for label, _ in Counter(labels.values()).most_common() if LABEL_LETTERS[label] != "✓"]
-    parts = [f"{LABEL_LETTERS[label]} {label.replace('_', ' ')}" for label in used]
+    used = [label for label, _ in Counter(labels.values()).most_common() if VERDICTS[label].standing != "sound"]
+    parts = [f"{VERDICTS[label].letter} {label.replace('_', ' ')}" for label in used]
     return "  ".join([*parts, "✓ right"]) if parts else "✓ right  ✗ wrong  ? unparsed  ⊘ refused  ! error  – none"
 
 

@@ -11,8 +11,9 @@ from memreplay.grading import Outcome
 from memreplay.recording.branches import Branch
 from memreplay.scoring.results import Comparison
 from memreplay.scoring.run_comparison import Change, Kind, RunComparison
+from memreplay.scoring.verdicts import VERDICTS
 from memreplay.tui.document import Selectable
-from memreplay.tui.panels.answers import LABEL_LETTERS, LABEL_WORDS, SIGNS, percent, stage_chip
+from memreplay.tui.panels.answers import SIGNS, percent, stage_chip
 from memreplay.tui.text import Line, Row, Span, Tone, cells, clip, line, one_line, pad
 
 GROUPS: Final[Mapping[Kind, tuple[str, Tone]]] = {
@@ -75,7 +76,7 @@ class RegressionDocument(Selectable):
 
 
 def _chip(failure: str | None, outcome: Outcome) -> Span:
-    for label in LABEL_LETTERS:
+    for label in VERDICTS:
         if label == failure:
             letter, tone = stage_chip(label)
             return Span(f" {letter} ", tone)
@@ -174,7 +175,7 @@ def change_details(change: Change, names: tuple[str, str]) -> list[Line]:
         line(Span("expected ", "dim"), Span(one_line(change.expected), "value"), hang=9, most=1),
     ]
     for name, failure, outcome, said in sides:
-        words = next((text for label, text in LABEL_WORDS.items() if label == failure), outcome)
+        words = next((verdict.words for label, verdict in VERDICTS.items() if label == failure), outcome)
         lines.append(
             line(
                 _chip(failure, outcome),

@@ -11,7 +11,8 @@ from typing import Any, Final, get_args
 from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import InfoLocation, Question, Salience
 from memreplay.scoring import BREAKDOWNS, By, type_words
-from memreplay.scoring.attribution import LABELS, Attributor, Label
+from memreplay.scoring.attribution import Attributor
+from memreplay.scoring.verdicts import LABELS, Label
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.document import Selectable
 from memreplay.tui.panels.answers import (

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 
 from memory_backends.controls import CONTROLS
 from memreplay.scoring import BREAKDOWNS, By, without
-from memreplay.scoring.attribution import LABELS, Label
 from memreplay.scoring.groups import UncertainGrades, uncertain_of
+from memreplay.scoring.verdicts import LABELS, VERDICTS, Label
 from memreplay.text import UNKNOWN
 from memreplay.timeline.timeline import Answer
 from memreplay.tui.panels.answers import (
-    LABEL_LETTERS,
-    LABEL_WORDS,
     ListedQuestion,
     System,
     label_tone,
@@ -28,7 +26,6 @@ from memreplay.tui.text import Line, Span, cells, line, one_line, pad, visible
 _ROOM_FOR_RECALL = 100
 """Cells of the width from which on recall at k and the tokens of memory in a prompt have a column."""
 RIGHT_BY_CHOSEN = "right \\ chosen"
-RIGHT = frozenset(label for label in LABELS if LABEL_LETTERS[label] == "✓")
 
 
 @dataclass(frozen=True)
@@ -74,7 +71,7 @@ class Tally:
     @property
     def lost(self) -> list[tuple[Label, int]]:
         """The stages of all answers that are not soundly right, the most frequent first."""
-        return [(label, count) for label, count in self.stages.most_common() if label not in RIGHT]
+        return [(label, count) for label, count in self.stages.most_common() if VERDICTS[label].standing != "sound"]
 
 
 def tally(matrix: Matrix, questions: Iterable[ListedQuestion], system: System) -> Tally:
@@ -178,7 +175,11 @@ def _by_system(matrix: Matrix, width: int) -> list[Line]:
     """One line per system: right answers, accuracy, evidence in the prompt, and what was lost at each stage."""
     table = matrix.table
     tallies = [(system, tally(matrix, table.questions, system)) for system in table.systems]
-    used = [label for label in LABELS if label not in RIGHT and any(each.stages[label] for _, each in tallies)]
+    used = [
+        label
+        for label in LABELS
+        if VERDICTS[label].standing != "sound" and any(each.stages[label] for _, each in tallies)
+    ]
     names = max([len("architecture"), *(cells(table.name_of(system)) for system in table.systems)])
     right = [each.right if width >= _ROOM_FOR_RECALL else each.right_in_short for _, each in tallies]
     rights = max([8, *map(len, right)])
@@ -192,7 +193,7 @@ def _by_system(matrix: Matrix, width: int) -> list[Line]:
         line(
             Span(head, "dim"),
             Span("  errors" + ("  unparsed" if unscored else "") if not used else "", "dim"),
-            *(part for label in used for part in (Span("  "), Span(f"{LABEL_LETTERS[label]:>4}", "strong"))),
+            *(part for label in used for part in (Span("  "), Span(f"{VERDICTS[label].letter:>4}", "strong"))),
             most=1,
         )
     ]
@@ -284,7 +285,7 @@ def _answer_line(
     answer = matrix.table.answer(listed, system)
     label = matrix.label(answer)
     letter, tone = stage_sign(answer, label)
-    words = [Span(f" {LABEL_WORDS.get(label, label)}", label_tone(label))] if label is not None else []
+    words = [Span(f" {VERDICTS[label].words}", label_tone(label))] if label is not None else []
     said = _said(answer)
     return line(
         Span("▸" if chosen else " ", "accent"),

@@ -14,9 +14,10 @@ from memreplay.llm.judging import Verdict
 from memreplay.scoring import type_words
 from memreplay.scoring.attribution import Attribution, Attributor
 from memreplay.scoring.evidence_trail import LostAt, Trail
+from memreplay.scoring.verdicts import VERDICTS
 from memreplay.text import dollars
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
-from memreplay.tui.panels.answers import LABEL_WORDS, System, key_of, label_tone, sign_of, stage_chip
+from memreplay.tui.panels.answers import System, key_of, label_tone, sign_of, stage_chip
 from memreplay.tui.panels.conversation import turns_words
 from memreplay.tui.subjects import AnswerSubject, PromptSubject, TurnSubject
 from memreplay.tui.text import Line, Span, Tone, line, one_line, paragraphs, visible
@@ -116,9 +117,7 @@ def _lost_lines(explanation: Explanation) -> Iterator[Line]:
         tone = label_tone(attribution.label)
         letter, chip = stage_chip(attribution.label)
         name = attribution.label.replace("_", " ")
-        yield line(
-            Span(f" {letter} {name} ", chip), Span(f"  {LABEL_WORDS.get(attribution.label, '')}", tone), hang=2
-        )
+        yield line(Span(f" {letter} {name} ", chip), Span(f"  {VERDICTS[attribution.label].words}", tone), hang=2)
     yield line(one_line(attribution.detail))
     for trail in explanation.trails:
         yield _trail_line(explanation.conversation, trail)
@@ -214,7 +213,7 @@ def _others_lines(
             Span("▶ " if here else "  ", "accent"),
             sign_of(answer),
             Span(f" {one_line(name)}  ", "key"),
-            Span(LABEL_WORDS[label], label_tone(label)) if label is not None else "",
+            Span(VERDICTS[label].words, label_tone(label)) if label is not None else "",
             Span(f"  “{one_line(said)}”" if said else ""),
             hang=4,
             most=2,

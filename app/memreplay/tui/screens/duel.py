@@ -17,10 +17,10 @@ from memreplay.conversations.models import Conversation, Question
 from memreplay.debugger.recut import Candidate, Placement, Recut, candidates_of, recut
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.tokens import token_counter
-from memreplay.scoring.attribution import Label
+from memreplay.scoring.verdicts import VERDICTS, Label
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.panels.answers import LABEL_WORDS, AnswersTable, System, key_of, label_tone, stage_sign
+from memreplay.tui.panels.answers import AnswersTable, System, key_of, label_tone, stage_sign
 from memreplay.tui.panels.conversation import turns_words
 from memreplay.tui.panels.why import explain_answers
 from memreplay.tui.screens import KeyBar, PlaceScreen
@@ -62,7 +62,7 @@ def duel_lines(
 def _reply(answer: Answer, label: Label | None) -> Iterator[Line]:
     letter, tone = stage_sign(answer, label)
     words = (
-        LABEL_WORDS.get(label, label)
+        VERDICTS[label].words
         if label is not None
         else answer.scored.score.outcome
         if answer.scored is not None

@@ -14,9 +14,10 @@ from textual.content import Content
 from textual.widgets import Input
 
 from memreplay.debugger.breakpoints import GRAMMAR_HELP
+from memreplay.scoring.verdicts import VERDICTS
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.actions import PLACES, Place, actions_of, bindings_of
-from memreplay.tui.panels.answers import ANSWER_LEGEND, EVIDENCE_LEGEND, LABEL_WORDS, label_tone, stage_chip
+from memreplay.tui.panels.answers import ANSWER_LEGEND, EVIDENCE_LEGEND, label_tone, stage_chip
 from memreplay.tui.panels.conversation import SIGNIFICANCE_LEGEND
 from memreplay.tui.panels.why import PROMPT_LEGEND
 from memreplay.tui.screens import Dialog, KeyBar
@@ -144,10 +145,10 @@ def _signs(listed: Sequence[str]) -> Iterator[Line]:
 
 def _failure_labels() -> Iterator[Line]:
     yield line(Span("Which stage lost the fact", "title"))
-    for label, words in LABEL_WORDS.items():
+    for label, verdict in VERDICTS.items():
         letter, tone = stage_chip(label)
         name = Span(f" {pad(label.replace('_', ' '), 20)}", label_tone(label))
-        yield line("  ", Span(f" {letter} ", tone), name, words, hang=26)
+        yield line("  ", Span(f" {letter} ", tone), name, verdict.words, hang=26)
     yield line("")
 
 

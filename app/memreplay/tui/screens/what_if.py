@@ -24,21 +24,13 @@ from memreplay.llm.rate_limiter import StoppedError
 from memreplay.recording.counterfactuals import Reask
 from memreplay.runtime.changes import Change
 from memreplay.runtime.one_answer import Cost
-from memreplay.scoring.attribution import Attributor, Label
-from memreplay.scoring.counterfactuals import (
-    CURE_MEANINGS,
-    FROM_MEMORY,
-    INTERVENTIONS,
-    MEANINGS,
-    Counterfactual,
-    Intervention,
-    cure_of,
-    least_repair,
-)
+from memreplay.scoring.attribution import Attributor
+from memreplay.scoring.counterfactuals import CURE_MEANINGS, MEANINGS, Counterfactual, cure_of, least_repair
+from memreplay.scoring.verdicts import FROM_MEMORY, INTERVENTIONS, VERDICTS, Intervention, Label
 from memreplay.text import dollars
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.panels.answers import LABEL_WORDS, label_tone, sign_of
+from memreplay.tui.panels.answers import label_tone, sign_of
 from memreplay.tui.panels.why import PROMPT_LEGEND, prompt_view
 from memreplay.tui.screens import KeyBar, PlaceScreen
 from memreplay.tui.text import Line, Span, line, one_line, paragraphs
@@ -46,7 +38,7 @@ from memreplay.tui.widgets.lines_view import Bar, LinesView
 
 if TYPE_CHECKING:
     from memreplay.runtime.one_answer import OneAnswer
-    from memreplay.scoring.counterfactuals import Intervention
+    from memreplay.scoring.verdicts import Intervention
 
 State = Literal["open", "asking", "no effect"]
 
@@ -91,7 +83,7 @@ def _answer_lines(question: Question, answer: Answer, label: Label | None) -> It
     sign = sign_of(answer)
     yield line(Span("original  ", "dim"), sign, Span(f" {one_line(reply or '–')}", sign.tone), hang=10)
     if label is not None:
-        yield line(Span("verdict   ", "dim"), Span(LABEL_WORDS[label], label_tone(label)), hang=10)
+        yield line(Span("verdict   ", "dim"), Span(VERDICTS[label].words, label_tone(label)), hang=10)
 
 
 def _verdict_lines(
