@@ -210,11 +210,6 @@ def add_kind_of_question(copy: Copy) -> None:
             """
         ),
     )
-    copy.replace(
-        "app/memreplay/scoring/aggregates.py",
-        "recall=section(",
-        'recall=section("yes_no", recall_of) or section(',
-    )
     copy.run_script(
         """
         from memreplay.llm.prompts import build_request
@@ -227,7 +222,10 @@ def add_kind_of_question(copy: Copy) -> None:
         run = RunFacts(id="r", started_at="", finished_at=None, memreplay_version="0", settings={}, datasets=())
         rows = [row(question, reply("Yes.")), row(question, reply("No.")), row(question, reply("", refused=True))]
         assert [each.outcome for each in rows] == ["correct", "wrong", "refused"]
-        assert build_results(run, rows).backends["rag"].recall.total == 3
+        both = [*rows, row(recall(), reply("Lisbon"))]
+        found = build_results(run, both).backends["rag"]
+        assert (found.other_kinds["yes_no"].total, found.recall.total) == (3, 1)
+        assert sum(section.total for section in found.sections) == len(both)
         """
     )
 

@@ -90,11 +90,10 @@ class Summary(Mapping[str, BackendResults]):
 
 
 def _counts(of: BackendResults) -> tuple[int, int, int, float | None, float | None]:
-    parts = [part for part in (of.multiple_choice, of.recall, of.tests) if part is not None]
     return (
-        sum(part.correct for part in parts),
-        sum(part.graded for part in parts),
-        sum(part.errors for part in parts),
+        sum(section.correct for section in of.sections),
+        sum(section.graded for section in of.sections),
+        sum(section.errors for section in of.sections),
         of.retrieval.evidence_in_prompt if of.retrieval is not None else None,
         of.cost_usd,
     )

@@ -9,7 +9,6 @@ from memreplay.batch.cells import NOTHING, Column, Columns, ColumnsByHeading, nu
 from memreplay.batch.judge_tables import JUDGING
 from memreplay.batch.published_tables import LOCOMO, LONGMEMEVAL
 from memreplay.scoring.equal_tokens import HEADLINE_TOKENS, TOKEN_BUDGETS
-from memreplay.scoring.points import TestResults
 from memreplay.scoring.question_row import Interval
 from memreplay.scoring.results import BackendResults, MultipleChoiceResults, RecallResults, Results
 from memreplay.scoring.verdicts import LABELS, VERDICTS, Label
@@ -111,10 +110,6 @@ def _cutoffs(results: Results) -> list[str]:
     return list(dict.fromkeys(k for recall_at in found for k in recall_at or ()))
 
 
-def _parts(backend: BackendResults) -> list[MultipleChoiceResults | RecallResults | TestResults]:
-    return [part for part in (backend.multiple_choice, backend.recall, backend.tests) if part is not None]
-
-
 def _of_both(backend: BackendResults, part: MultipleChoiceResults | RecallResults | None) -> str:
     """The accuracy of one kind of questions; nothing unless there are both, as nothing is said twice."""
     both = backend.recall is not None and backend.multiple_choice is not None
@@ -122,14 +117,14 @@ def _of_both(backend: BackendResults, part: MultipleChoiceResults | RecallResult
 
 
 def _right(backend: BackendResults) -> str:
-    parts = _parts(backend)
+    parts = backend.sections
     right = f"{sum(part.correct for part in parts)}/{sum(part.graded for part in parts)}"
     uncertain = backend.headline.uncertain
     return f"{right} ({uncertain})" if uncertain else right
 
 
 def _errors(backend: BackendResults) -> str:
-    return str(sum(part.errors for part in _parts(backend)))
+    return str(sum(part.errors for part in backend.sections))
 
 
 def _interval(interval: Interval | None) -> str:

@@ -309,9 +309,12 @@ def build_results(
 
 def _backend(rows: Rows, writing: Writing | None, settings: Mapping[str, Any]) -> BackendResults:
     def section(kind: RowKind, aggregate: Callable[[Rows], T]) -> T | None:
-        of_kind = [row for row in rows if row.kind == kind]
+        of_kind = by_kind.pop(kind, None)
         return aggregate(of_kind) if of_kind else None
 
+    by_kind: dict[RowKind, list[QuestionRow]] = defaultdict(list)
+    for row in rows:
+        by_kind[row.kind].append(row)
     return BackendResults(
         backend=rows[0].backend,
         model=rows[0].model,
@@ -319,6 +322,7 @@ def _backend(rows: Rows, writing: Writing | None, settings: Mapping[str, Any]) -
         multiple_choice=section("choice", multiple_choice_of),
         recall=section("recall", recall_of),
         tests=section("test", tests_of),
+        other_kinds={kind: recall_of(its_rows) for kind, its_rows in by_kind.items()},
         retrieval=retrieval_of(rows, settings.get("top_k")),
         failures=failures_of(rows),
         tokens=tokens_of(rows),

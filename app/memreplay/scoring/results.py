@@ -210,7 +210,8 @@ class RunFacts(Frozen):
 class BackendResults(Frozen):
     """One backend through one model. ``cost_usd`` is null if the price of any reply is unknown.
 
-    ``what_if`` is null unless wrong answers were asked again.
+    ``other_kinds`` has a section like ``recall`` for each kind of question that has none of its own. ``what_if`` is
+    null unless wrong answers were asked again.
     """
 
     backend: str
@@ -234,6 +235,13 @@ class BackendResults(Frozen):
     judge: JudgeResults | None = None
     agreement: tuple[Agreement, ...] = ()
     reading: ReadingResults | None = None
+    other_kinds: dict[str, RecallResults] = {}
+
+    @property
+    def sections(self) -> list[MultipleChoiceResults | RecallResults | TestResults]:
+        """All sections that there are: each row is counted in one of them."""
+        of_kinds = (self.multiple_choice, self.recall, self.tests, *self.other_kinds.values())
+        return [section for section in of_kinds if section is not None]
 
 
 class KeyFacts(Frozen):

@@ -51,7 +51,7 @@ def test_the_keys_are_the_documented_ones_in_their_order() -> None:
     backend = data["backends"]["rag"]
     assert keys(backend) == (
         "backend model accuracy multiple_choice recall tests retrieval failures tokens cost_usd latency_ms"
-        " headline adjusted extraction writing abstention breakdown what_if judge agreement reading"
+        " headline adjusted extraction writing abstention breakdown what_if judge agreement reading other_kinds"
     )
     assert keys(backend["multiple_choice"]) == (
         "total graded correct accuracy accuracy_without_adversarial ci95 unparsed refused errors by_type"
