@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from memreplay.batch import estimate as estimate_module
+from memreplay.recording.reader import Recording
+from memreplay.runtime.one_answer import OneAnswer, can_be_asked_again, cost_of_call
+from memreplay.runtime.recorded import settings_of_run
+from memreplay.settings import read_settings
 from tests.cli.conftest import Ran, RunCli
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, embeddings, rerankings
 
@@ -213,3 +218,21 @@ def test_a_slow_estimate_says_how_far_it_is_and_a_quick_one_says_nothing(
     assert "estimating: conversation 1 of 1, question 10 of 10" in slow.err and "\r" not in slow.err
     tests = run_cli("--batch", "--dataset", "colours", "--examples", 1, "--estimate")
     assert "estimating: colours@" in tests.err and ", turn 2" in tests.err
+
+
+def test_the_costs_on_the_what_if_screen_need_no_request(run_cli: RunCli, tmp_path: Path) -> None:
+    recording = tmp_path / "r.sqlite3"
+    with OpenAIServer(replies) as server:
+        options = ("--backend", "hybrid", *MODEL, *WRITER, *JUDGE, *RERANKER, "--api-base", server.url)
+        command = ("--batch", "--dataset", "identity-01", *options, "--recording", recording)
+        assert run_cli(*command, "--output", tmp_path / "r.json").code == 0
+        server.requests.clear()
+        with closing(Recording.open(recording)) as opened:
+            (run,) = opened.runs()
+            timeline = opened.timeline(run.id, "identity-01")
+            wrong = next(each for each in timeline.answers() if can_be_asked_again(each) is None)
+            settings = settings_of_run(run.settings, read_settings())
+            changes = OneAnswer(settings, run.id, recording, timeline, wrong).recorded_changes()
+            costs = [cost_of_call(change.request) for change in changes if change.request is not None]
+        assert server.requests == []
+    assert costs and all(cost.tokens and cost.usd for cost in costs)

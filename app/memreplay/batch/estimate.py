@@ -242,7 +242,10 @@ def print_estimate(estimates: Estimates, counted: str = "questions") -> None:
     console.print(f"In all {bound} {dollars(known)}{unknown}; providers' caches reduce it.")
     print("The last column says how sure calls and prompt tokens are. Replies are counted as long as they may be.")
     if not is_bound:
-        print("What is about depends on replies, vectors or scores that no model has given yet.")
+        print(
+            "What is about depends on replies, vectors or scores that no model has given yet; a memory that a model"
+            " writes holds, and returns, less here than in a run."
+        )
     for note in estimates.notes:
         print(printable(note))
 
