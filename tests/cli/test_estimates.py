@@ -176,6 +176,15 @@ def test_a_memory_that_cannot_go_on_without_replies_says_so_in_its_row(run_cli: 
     assert f"{memory} cannot be estimated: it failed at turn 2 (observe)" in ran.out
 
 
+def test_a_memory_that_works_elsewhere_is_not_opened(run_cli: RunCli) -> None:
+    memory = "tests.stubs.plugins:WorksElsewhere"
+    ran = run_cli("--batch", "--dataset", "identity-01", "--backend", memory, *MODEL, "--estimate")
+    found = {row["part"]: row for row in rows(ran)["reader"]}
+    assert (found[memory]["calls"], found[memory]["price"]) == ("5", "–") and "server was called" not in ran.out
+    tests = run_cli("--batch", "--dataset", "colours", "--examples", 1, "--backend", memory, "--estimate")
+    assert tests.code == 2 and "a process of its own, which an estimate does not use" in tests.err
+
+
 def test_no_process_is_started_and_its_questions_are_counted(run_cli: RunCli, tmp_path: Path) -> None:
     started = tmp_path / "started"
     memory = f"mcp:{sys.executable} -c \"open('{started}','w')\""

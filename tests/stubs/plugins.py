@@ -79,6 +79,15 @@ class Insists(Bare):
         self.state["first"] = said.text.split()[0]
 
 
+class WorksElsewhere(Bare):
+    """Calls a server, as soon as it is opened."""
+
+    works_elsewhere = True
+
+    async def open(self, namespace: Namespace) -> None:
+        raise ConnectionError("its server was called")
+
+
 class GivesText(Bare):
     async def recall(self, question: str, limit: int, budget: int) -> str:  # type: ignore[override]
         return "Nimbus Labs"
