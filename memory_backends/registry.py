@@ -123,6 +123,11 @@ def backend_class(name: str) -> Any:
     return getattr(import_module(module), class_name)
 
 
+def works_elsewhere(name: str) -> bool:
+    """Whether a memory works in a server or a process of its own, which it starts or calls when it is opened."""
+    return bool(getattr(backend_class(name), "works_elsewhere", False))
+
+
 def _family(name: str) -> str | None:
     """Where the class of a family's member is; None if the name has no family."""
     first = re.match(r"\w+(?=[\[:])", name)

@@ -33,6 +33,7 @@ class LettaMemory(LibraryMemory):
     """An agent's memory blocks and passages. Letta's server calls the models, and says what they took."""
 
     store = "letta"
+    works_elsewhere = True
 
     def __init__(self, resources: Resources) -> None:
         super().__init__(resources)

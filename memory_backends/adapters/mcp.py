@@ -164,6 +164,7 @@ class McpMemory(LibraryMemory):
     takes: tuple[str, ...] = ()
     store = "mcp"
     distribution = "mcp"
+    works_elsewhere = True
 
     def __init__(self, resources: Resources, spelled: str) -> None:
         super().__init__(resources)

@@ -20,16 +20,22 @@ _MOST_KEYS_A_QUERY = 500
 
 
 class DiskCache:
-    """Safe to share by threads. ``what`` names a value, and with it the table and its column."""
+    """Safe to share by threads. ``what`` names a value, and with it the table and its column.
 
-    def __init__(self, path: Path, what: str) -> None:
+    One that ``writes`` nothing to the file remembers values in this process alone.
+    """
+
+    def __init__(self, path: Path, what: str, *, writes: bool = True) -> None:
         self._what = what
+        self._unwritten: dict[tuple[str, bytes], bytes] | None = None if writes else {}
         self._lock = threading.Lock()
         self._connection = _opened(path, what)
 
     def read(self, model: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         """The values that are there."""
         found: dict[bytes, bytes] = {}
+        if self._unwritten is not None:
+            found = {key: self._unwritten[model, key] for key in keys if (model, key) in self._unwritten}
         for start in range(0, len(keys), _MOST_KEYS_A_QUERY):
             some = keys[start : start + _MOST_KEYS_A_QUERY]
             marks = ", ".join("?" * len(some))
@@ -41,6 +47,9 @@ class DiskCache:
 
     def write(self, model: str, values: Mapping[bytes, bytes]) -> None:
         """Keep values; they are on disk when this returns."""
+        if self._unwritten is not None:
+            self._unwritten |= {(model, key): value for key, value in values.items()}
+            return
         rows = [(model, key, value) for key, value in values.items()]
         with self._lock, suppress(sqlite3.Error):
             if self._connection is not None:

@@ -233,12 +233,15 @@ _WHAT, _STORED, _BYTES = "vector", "<f4", 4
 
 
 class StoredEmbedder(TextEmbedder):
-    """An embedder whose vectors are kept in the file at ``path``; safe to share by threads."""
+    """An embedder whose vectors are kept in the file at ``path``; safe to share by threads.
 
-    def __init__(self, inner: TextEmbedder, path: Path) -> None:
+    One that ``writes`` nothing only finds vectors there.
+    """
+
+    def __init__(self, inner: TextEmbedder, path: Path, *, writes: bool = True) -> None:
         self.name = inner.name
         self._inner = inner
-        self._cache = DiskCache(path, _WHAT)
+        self._cache = DiskCache(path, _WHAT, writes=writes)
 
     @property
     def dimension(self) -> int:

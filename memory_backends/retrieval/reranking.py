@@ -42,13 +42,14 @@ def with_reranker(description: MemoryDescription) -> MemoryDescription:
 class StoredReranker(TextReranker):
     """A reranker whose scores are kept in the file at ``path``; safe to share by threads.
 
-    Of equal questions at the same time the first asks the model, and the others wait for its scores.
+    Of equal questions at the same time the first asks the model, and the others wait for its scores. One that
+    ``writes`` nothing only finds scores there.
     """
 
-    def __init__(self, inner: TextReranker, path: Path) -> None:
+    def __init__(self, inner: TextReranker, path: Path, *, writes: bool = True) -> None:
         self.name = inner.name
         self._inner = inner
-        self._cache = DiskCache(path, "score")
+        self._cache = DiskCache(path, "score", writes=writes)
         self._locks = [threading.Lock() for _ in range(_LOCKS)]
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:

@@ -180,13 +180,6 @@ def test_a_screen_names_it_and_a_branch_may_have_another(run_cli: RunCli, tmp_pa
         assert [run.settings["reranker"] for run in reader.runs()] == [SPEC, other]
 
 
-def test_an_estimate_calls_it_not_and_says_so(run_cli: RunCli, tmp_path: Path) -> None:
-    with OpenAIServer(scrambled) as server:
-        ran = run_cli(*RUN, "--reranker", SPEC, "--api-base", server.url, "--estimate")
-    assert ran.code == 0, ran.err
-    assert "Calls of the reranker are not counted" in ran.out and not server.requests
-
-
 def test_doctor_says_whether_it_answers(run_cli: RunCli) -> None:
     with OpenAIServer(scrambled) as server:
         well = run_cli("doctor", "--reranker", SPEC, "--api-base", server.url)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -81,3 +82,38 @@ def test_no_command_reaches_for_the_network(run_cli: RunCli, tmp_path: Path, att
             assert "Traceback" not in ran.err, command
             assert ran.code in _ENDS.get(command[0], (0,)), (command, ran)
             assert attempts == [], command
+
+
+def test_an_estimate_reaches_for_nothing_whatever_the_run_would_call(
+    run_cli: RunCli, tmp_path: Path, attempts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for a model, a store, an agent, a memory server, or to see that one of them answers."""
+    monkeypatch.chdir(tmp_path)
+    memories = ["hybrid", "rag", "letta", *(name for name in ("mem0", "chroma") if find_spec(_PACKAGES[name]))]
+    models = {
+        "model": "openai/gpt-4o-mini",
+        "extractor": "openai/gpt-4o-mini",
+        "judge": "openai/gpt-4o",
+        "reranker": "litellm:cohere/rerank-v3.5",
+        "embedder": "litellm:openai/text-embedding-3-small",
+        "redis-url": "redis://127.0.0.1:1",
+        "qdrant-url": "http://127.0.0.1:1",
+    }
+    agents = ("http://127.0.0.1:1/run_turn", "openai:http://127.0.0.1:1/v1", "mcp:touch started")
+    options = [part for name, value in models.items() for part in (f"--{name}", value)]
+    backends = [part for name in (*memories, *agents) for part in ("--backend", name)]
+    ran = run_cli("--batch", "--dataset", "identity-01", *options, *backends, "--estimate", "--why")
+    assert ran.code == 0, ran.err
+    assert attempts == [] and not Path("started").exists()
+    for part in (*memories, *agents, "hybrid (writer)", "(reranker)", "(embedder)", "(judge)"):
+        assert f" {part} " in ran.out, ran.out
+    tests = run_cli(
+        "--batch", "--dataset", "colours", "--examples", 1, *options, "--backend", "hybrid", "--estimate"
+    )
+    assert tests.code == 0 and "hybrid (writer)" in tests.out, tests.err
+    assert run_cli("--batch", "--dataset", "identity-01", "--limit", 1, "--recording", "r.sqlite3").code == 0
+    assert run_cli("why", "r.sqlite3", "--estimate").code == 0
+    assert attempts == []
+
+
+_PACKAGES = {"mem0": "mem0", "chroma": "chromadb"}

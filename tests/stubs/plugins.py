@@ -64,6 +64,30 @@ class Careless(Bare):
         return Recall(context=" ".join(self.heard), tokens=3)
 
 
+class Insists(Bare):
+    """Cannot go on without a reply that says something."""
+
+    takes = ("extractor",)
+
+    def __init__(self, resources: Resources) -> None:
+        super().__init__()
+        self._chat = resources.chat
+
+    async def observe(self, exchange: Exchange) -> None:
+        assert self._chat is not None
+        said = await self._chat.complete([{"role": "user", "content": exchange.text}])
+        self.state["first"] = said.text.split()[0]
+
+
+class WorksElsewhere(Bare):
+    """Calls a server, as soon as it is opened."""
+
+    works_elsewhere = True
+
+    async def open(self, namespace: Namespace) -> None:
+        raise ConnectionError("its server was called")
+
+
 class GivesText(Bare):
     async def recall(self, question: str, limit: int, budget: int) -> str:  # type: ignore[override]
         return "Nimbus Labs"

@@ -7,16 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
 
-from memreplay.batch.estimate import Estimate, EstimatingModel
+from memreplay.batch.estimate import Estimates
 from memreplay.batch.recorded_run import Ending, two_step_interrupt
 from memreplay.conversations.drafts import DraftBook, DraftedPart, parts_of
 from memreplay.conversations.models import Turn
 from memreplay.errors import UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.catalogue import ensure_reachable
+from memreplay.llm.counting import not_asked
 from memreplay.llm.drafting import drafting_request, drafts_in
 from memreplay.llm.model import Reply
 from memreplay.llm.rate_limiter import Gate, StoppedError
+from memreplay.runtime.counting import Counting
 from memreplay.runtime.models import RunModels
 from memreplay.runtime.reasking import together
 from memreplay.settings import Settings
@@ -146,13 +148,14 @@ class Drafting:
             self._last_line = monotonic()
             say(f"{self.progress.done} of {self.progress.parts} parts drafted")
 
-    async def estimate(self) -> dict[tuple[str, str], Estimate]:
+    async def estimate(self) -> Estimates:
         """The calls that are left, without those whose replies are cached."""
-        models = RunModels(self._settings, lambda: "drafts", say)
-        model = EstimatingModel(models.reply_cache)
+        counting = Counting(self._settings)
+        models = RunModels(self._settings, lambda: "drafts", say, counting)
+        model = counting.model(not_asked)
         try:
             for _, part in self.left:
-                model.current.asked += 1
+                model.row.asked += 1
                 await model.answer(
                     drafting_request(
                         self._book.conversation, part, self._count, self._model, self._settings.api_base
@@ -160,7 +163,7 @@ class Drafting:
                 )
         finally:
             models.close()
-        return {("(drafts)", self._model): model.current}
+        return Estimates({("(drafts)", self._model): model.row})
 
 
 def summary(progress: DraftingProgress, book: DraftBook) -> str:

@@ -1,4 +1,4 @@
-"""``--estimate``: replays the run with a model that counts its calls and asks nobody.
+"""``--estimate``: a run whose models count their calls and ask nobody (see :mod:`memreplay.runtime.counting`).
 
 Tests are rehearsed with an agent that always gives the same short reply. The length of its prompts depends on that
 reply; the choice of prompts does only in dynamic tests and tests with callbacks. For each test only the first call
@@ -7,207 +7,196 @@ to the judge is counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from uuid import uuid4
+from time import monotonic
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from memory_backends.base import BackendError, MemoryBackend, Recall
-from memory_backends.registry import texts_to_embed
+from memory_backends.registry import texts_to_embed, works_elsewhere
+from memreplay.batch.embedding_ahead import TEXTS_PER_CALL, questions_to_embed
 from memreplay.batch.selection import AskPlan, chosen_tests
-from memreplay.conversations.models import Conversation, Question, exchanges_of
+from memreplay.conversations.models import Conversation, exchanges_of
 from memreplay.dataset_interfaces.definitions import Benchmark
 from memreplay.dataset_interfaces.dynamic import DynamicExample
 from memreplay.dataset_interfaces.sources import TestSource
-from memreplay.engine.answers import is_for_a_judge
-from memreplay.engine.events import ReplayEvent, ReplyReceived
+from memreplay.engine.answers import AnswerJudge, grade, is_for_a_judge
+from memreplay.engine.events import BackendFailed, ReplayEvent
 from memreplay.engine.remote.addresses import is_agent, models_asked_of
-from memreplay.engine.session import ReplaySession
+from memreplay.engine.session import Ask, ReplaySession
 from memreplay.errors import UsageError
-from memreplay.llm import EXTRACTIVE_MODEL
-from memreplay.llm.caching import ReplyCache, request_key
-from memreplay.llm.catalogue import model_facts
-from memreplay.llm.judging import ModelJudge
-from memreplay.llm.model import AnswerRequest, Reply
-from memreplay.llm.prompts import KINDS
+from memreplay.llm.counting import Estimate, Rows, not_asked
+from memreplay.llm.model import AnswerModel, AnswerRequest, Reply, TokenUsage
 from memreplay.llm.tokens import token_counter
+from memreplay.printable import printable
 from memreplay.rich_console import terminal_console
 from memreplay.runtime.changes import Change, Selection, WrongAnswers, changes_of
+from memreplay.runtime.counting import WRITER, Counting, unknown_reply
 from memreplay.runtime.models import Judge
 from memreplay.runtime.run import Run
 from memreplay.runtime.run_with_tests import RunWithTests
 from memreplay.runtime.test_streams import streams_of
 from memreplay.scoring.verdicts import INTERVENTIONS
-from memreplay.settings import Settings
-from memreplay.text import dollars
-from memreplay.timeline.timeline import Answer, Timeline
+from memreplay.terminal import say
+from memreplay.text import UNKNOWN, dollars
+from memreplay.timeline.timeline import Timeline
 
-_LONGEST_REPLY = KINDS["recall"].reply_tokens
-_NOTHING = Reply(text=None, error="not asked: this is an estimate")
-
-
-@dataclass
-class Estimate:
-    """The calls of one backend to one model, or to itself if it is an agent.
-
-    ``asked`` counts questions, or tests; ``calls`` only those without a cached reply.
-    """
-
-    asked: int = 0
-    calls: int = 0
-    prompt_tokens: int = 0
-    reply_tokens: int = 0
-
-    def price(self, model: str) -> float | None:
-        """The cost in US dollars, without any discount; None if the price is unknown."""
-        facts = model_facts(model)
-        if model == EXTRACTIVE_MODEL or not self.calls:
-            return 0.0
-        if facts.prompt_price is None or facts.completion_price is None:
-            return None
-        return self.prompt_tokens * facts.prompt_price + self.reply_tokens * facts.completion_price
+SECONDS_BETWEEN_LINES = 10.0
 
 
-class EstimatingModel:
-    """Returns cached replies; counts the other calls in ``current`` and returns a stand-in.
+class OccasionalLines:
+    """Says on standard error how far an estimate is, every ten seconds; a quick one says nothing."""
 
-    A reply is assumed to be as long as the stand-in or, if that is empty, as long as the model may make it.
-    """
+    def __init__(self) -> None:
+        self._last = monotonic()
 
-    def __init__(self, cache: ReplyCache | None, stand_in: Reply = _NOTHING) -> None:
-        self.current = Estimate()
-        self._cache, self._stand_in = cache, stand_in
-        self._seen: set[str] = set()
-        # Contexts that many questions share are counted once.
-        self._tokens = lru_cache(maxsize=1024)(lambda model, text: token_counter(model)(text))
-
-    async def answer(self, request: AnswerRequest) -> Reply:
-        key = request_key(request)
-        cached = self._cache.get(key) if self._cache is not None else None
-        if cached is not None:
-            return cached.model_copy(update={"reused": True})
-        if self._cache is None or key not in self._seen:
-            segments = (segment for message in request.messages for segment in message.segments)
-            self.current.calls += 1
-            self.current.prompt_tokens += sum(self._tokens(request.model, segment) for segment in segments)
-            self.current.reply_tokens += self._reply_length(request)
-        self._seen.add(key)
-        return self._stand_in
-
-    def _reply_length(self, request: AnswerRequest) -> int:
-        if self._stand_in.text is None:
-            return int(request.parameters.get("max_tokens") or 0)
-        return self._tokens(request.model, self._stand_in.text)
+    def say(self, sentence: str) -> None:
+        """Say this if it is time for a line."""
+        if monotonic() - self._last >= SECONDS_BETWEEN_LINES:
+            self._last = monotonic()
+            say(f"estimating: {sentence}")
 
 
-class EstimatedJudging:
-    """Counts the calls of a judge. A reply that is not known yet is assumed to be as long as it may be."""
+@dataclass(frozen=True)
+class Estimates:
+    """What a command would take, part by part, and sentences on the limits of that."""
 
-    def __init__(self, judge: str, cache: ReplyCache | None, settings: Settings) -> None:
-        self._model = EstimatingModel(cache)
-        self._judge = ModelJudge(judge, self._model, settings.api_base, settings.judge_rubric)
+    rows: Rows
+    notes: Sequence[str] = ()
 
-    async def add(self, question: Question, known: Reply, *asked: object) -> None:
-        """Count the judging of a reply. ``asked`` tells unknown replies apart, so that no two count as the same."""
-        unknown = known.error is not None
-        text = " ".join(map(str, asked)) + " word" * _LONGEST_REPLY if unknown else known.text or ""
-        if is_for_a_judge(question, known.model_copy(update={"text": text, "error": None})):
-            self._model.current.asked += 1
-            await self._judge.judge(question, text)
 
-    @property
-    def estimate(self) -> Estimate:
-        return self._model.current
+class _Failures:
+    """Why memories could not go on, by name: most likely for want of a real reply."""
+
+    def __init__(self) -> None:
+        self._why: dict[str, str] = {}
+
+    def note(self, event: ReplayEvent) -> None:
+        """Note the first failure of a memory."""
+        if isinstance(event, BackendFailed):
+            why = f"it failed at turn {event.turn} ({event.phase}): {event.error}"
+            self._why.setdefault(event.backend, why)
+
+    def marked(self, rows: Rows) -> list[str]:
+        """Mark the rows of these memories; one sentence for each memory."""
+        for (part, _), row in rows.items():
+            if part.removesuffix(WRITER) in self._why:
+                row.certainty = "cannot be estimated"
+        return [f"{name} cannot be estimated: {why}" for name, why in self._why.items()]
 
 
 async def estimate_run(
     run: Run,
+    counting: Counting,
     conversations: Sequence[Conversation],
     asking: AskPlan,
-    judge: str | None = None,
     *,
+    perceive: bool = False,
     why: bool = False,
-) -> dict[tuple[str, str], Estimate]:
-    """The estimates by backend and model; those of the judge's calls, which the run must not make, come last.
+) -> Estimates:
+    """What a run would take; ``run`` is one with this ``counting``.
 
-    With ``why``, as many calls more as if each answer without a cached reply were wrong.
+    With ``why``, as many calls more as if each answer that is not known to be right were wrong.
     """
-    model = EstimatingModel(run.reply_cache)
-    judging = EstimatedJudging(judge, run.reply_cache, run.settings) if judge else None
-    replies: list[Reply] = []
+    estimating = _Estimating(run, counting, asking, perceive=perceive, why=why)
+    for number, conversation in enumerate(conversations, start=1):
+        await estimating.add(conversation, f"conversation {number} of {len(conversations)}")
+    return estimating.result()
 
-    backends = (*asking.backends, *asking.baselines)
-    estimates = {(name, each): Estimate() for name in backends for each in models_asked_of(name, asking.models)}
-    local = [name for name in backends if not is_agent(name)]
-    for conversation in conversations:
-        memories = run.backends_for(conversation, local)
-        plan = run.plan(f"estimate-{uuid4().hex[:8]}", memories, perceive=False)
+
+class _Estimating:
+    """The estimate of a run, one conversation after another."""
+
+    def __init__(self, run: Run, counting: Counting, asking: AskPlan, *, perceive: bool, why: bool) -> None:
+        self._run, self._counting, self._asking = run, counting, asking
+        self._perceive, self._why = perceive, why
+        self._lines, self._failures = OccasionalLines(), _Failures()
+        backends = (*asking.backends, *asking.baselines)
+        self._rows = {
+            (name, each): Estimate() for name in backends for each in models_asked_of(name, asking.models)
+        }
+        self._absent = [name for name in backends if is_agent(name) or works_elsewhere(name)]
+        self._present = [name for name in backends if name not in self._absent]
+
+    async def add(self, conversation: Conversation, where: str) -> None:
+        """Play a conversation, and ask its questions. ``where`` says which one it is."""
+        memories = self._run.backends_for(conversation, self._present)
         timeline = Timeline(conversation)
 
-        def keep(event: ReplayEvent, timeline: Timeline = timeline) -> None:
+        def keep(event: ReplayEvent) -> None:
             timeline.append(event)
-            if isinstance(event, ReplyReceived):
-                replies.append(event.reply)
+            self._failures.note(event)
 
-        session = ReplaySession(conversation, memories, run.answerer(model), plan, keep)
-        texts = texts_to_embed(tuple(memories), exchanges_of(conversation))
-        await run.embed(texts + [question.text for question in conversation.questions])
+        session = self._run.rehearsal(conversation, memories, keep, perceive=self._perceive)
+        await self._embed(conversation, where)
         await session.open()
-        await session.play()
-        for ask in asking.asks_of(conversation):
-            model.current = estimates[ask.backend, ask.model]
-            model.current.asked += ask.repeat == 0
-            if is_agent(ask.backend):
-                model.current.calls += 1
-                reply = _NOTHING
-            else:
-                await session.ask(ask.question, ask.backend, ask.model, repeat=ask.repeat)
-                reply = replies.pop()
-            if judging is not None:
-                await judging.add(ask.question, reply, ask.backend, ask.model, ask.repeat)
-        if why:
-            await _ask_why(model, estimates, timeline, memories, run.settings, judging)
-        await session.close("cancelled")
-    if judging is not None and judge is not None:
-        estimates[JUDGING_ANSWERS, judge] = judging.estimate
-    return estimates
+        while await session.step():
+            self._lines.say(f"{where}, turn {session.position} of {len(conversation.turns)}")
+        asks = self._asking.asks_of(conversation)
+        for place, ask in enumerate(asks, start=1):
+            await self._ask(session, ask)
+            self._lines.say(f"{where}, question {place} of {len(asks)}")
+        if self._why:
+            await self._ask_why(timeline, memories)
+        await session.close("resolved")
+
+    async def _embed(self, conversation: Conversation, where: str) -> None:
+        filled = self._run.filled_before(conversation)
+        empty = [name for name in self._present if name not in filled]
+        texts = texts_to_embed(empty, exchanges_of(conversation)) + questions_to_embed(conversation, empty)
+        for first in range(0, len(texts), TEXTS_PER_CALL):
+            await self._run.embed(texts[first : first + TEXTS_PER_CALL])
+            self._lines.say(f"{where}, text {first + TEXTS_PER_CALL} of {len(texts)} to embed")
+
+    async def _ask(self, session: ReplaySession, ask: Ask) -> None:
+        row = self._rows[ask.backend, ask.model]
+        row.asked += ask.repeat == 0
+        if ask.backend in self._absent:
+            row.calls += 1
+            row.certainty = "tokens unknown"
+            await self._judge_unknown(ask)
+        else:
+            self._counting.read_for(ask.backend, row)
+            await session.ask(ask.question, ask.backend, ask.model, repeat=ask.repeat)
+
+    async def _judge_unknown(self, ask: Ask) -> None:
+        """Count the judging of a reply whose prompt is unknown."""
+        judge, reply = self._run.answer_judge, unknown_reply(f"{ask.backend} {ask.model} {ask.repeat}")
+        if judge is not None and is_for_a_judge(ask.question, reply):
+            await judge.judge(ask.question, reply.text or "")
+
+    async def _ask_why(self, timeline: Timeline, memories: Mapping[str, MemoryBackend]) -> None:
+        wrong = WrongAnswers(timeline, Selection())
+        for answer in wrong.chosen:
+            asked = answer.asked
+            self._counting.read_for(asked.backend, self._rows[asked.backend, asked.model])
+            changes = await changes_of(
+                wrong.case(answer), INTERVENTIONS, lambda name: _Played(memories[name]), self._run.settings
+            )
+            for change in changes:
+                await estimate_change(change, self._counting.reader, self._run.answer_judge)
+
+    def result(self) -> Estimates:
+        """All rows; those of memories that failed say so."""
+        present = {key: row for key, row in self._rows.items() if key[0] not in self._absent}
+        rows = self._rows | self._counting.finished(present)
+        for key in present if self._why else ():
+            # How many of its answers are wrong is not known either.
+            rows[key].certainty = "at most" if rows[key].certainty == "exact" else "about"
+        notes = self._failures.marked(rows)
+        if self._absent:
+            notes.append("Agents, and memories in a server or process of their own, are not called.")
+        return Estimates(rows, notes)
 
 
-async def _ask_why(
-    model: EstimatingModel,
-    estimates: dict[tuple[str, str], Estimate],
-    timeline: Timeline,
-    memories: Mapping[str, MemoryBackend],
-    settings: Settings,
-    judging: EstimatedJudging | None,
-) -> None:
-    def may_be_wrong(answer: Answer) -> bool:
-        """Not if its reply is known to be right. A reply that is not cached may be wrong; a judge may think so."""
-        is_right = answer.scored is not None and answer.scored.score.outcome == "correct"
-        return answer.scored is not None and not (is_right and judging is None)
-
-    wrong = WrongAnswers(timeline, Selection(), may_be_wrong)
-    for answer in wrong.chosen:
-        model.current = estimates[answer.asked.backend, answer.asked.model]
-        changes = await changes_of(
-            wrong.case(answer), INTERVENTIONS, lambda name: _Played(memories[name]), settings
-        )
-        for change in changes:
-            await estimate_change(change, model, judging)
-
-
-async def estimate_change(change: Change, model: EstimatingModel, judging: EstimatedJudging | None) -> None:
+async def estimate_change(change: Change, model: AnswerModel, judge: AnswerJudge | None) -> None:
     """Count the call of a change, and that which judges its reply."""
-    if change.request is None:
-        return
-    reply, asked = await model.answer(change.request), change.case.asked
-    if judging is not None:
-        question = change.case.question
-        await judging.add(question, reply, asked.backend, asked.model, asked.repeat, change.intervention)
+    if change.request is not None:
+        reply = await model.answer(change.request)
+        await grade(change.case.question, change.case.asked, reply, judge, lambda event: None)
 
 
 @dataclass(frozen=True)
@@ -228,66 +217,79 @@ class _Played:
             return str(error)
 
 
-def print_estimate(
-    estimates: dict[tuple[str, str], Estimate], counted: str = "questions", bound: str = "at most"
-) -> None:
-    """A table on standard output. ``counted`` heads the column of ``asked``, ``bound`` qualifies the price."""
+def print_estimate(estimates: Estimates, counted: str = "questions") -> None:
+    """A table on standard output. ``counted`` heads the column of ``asked``."""
+    rows = estimates.rows
+    is_bound = all(row.certainty in ("exact", "at most") for row in rows.values())
+    bound = "at most" if is_bound else "about"
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("backend")
+    table.add_column("part")
     table.add_column("model")
-    for heading in (counted, "calls", "prompt tokens", f"price {bound}"):
+    for heading in (counted, "calls", "reused", "prompt\ntokens", "reply\ntokens", f"price\n{bound}"):
         table.add_column(heading, justify="right")
+    table.add_column("numbers")
     prices = []
-    for (backend, model), estimate in estimates.items():
-        prices.append(estimate.price(model))
-        numbers = (estimate.asked, estimate.calls, estimate.prompt_tokens)
-        table.add_row(Text(backend), Text(model), *(f"{number:,}" for number in numbers), dollars(prices[-1]))
-    console = terminal_console(width=120)
+    for (part, model), row in rows.items():
+        prices.append(row.price(model))
+        tokens = (row.prompt_tokens, row.reply_tokens)
+        numbers = [f"{row.asked:,}" if row.asked else UNKNOWN, f"{row.calls:,}", f"{row.reused:,}"]
+        numbers += [UNKNOWN] * 2 if row.certainty == "tokens unknown" else [f"{number:,}" for number in tokens]
+        table.add_row(Text(part), Text(model), *numbers, dollars(prices[-1]), row.certainty)
+    console = terminal_console(width=150)
     console.print(table)
     known = sum(price for price in prices if price is not None)
     unknown = ", where the price is known" if None in prices else ""
     console.print(f"In all {bound} {dollars(known)}{unknown}; providers' caches reduce it.")
+    print("The last column says how sure calls and prompt tokens are. Replies are counted as long as they may be.")
+    if not is_bound:
+        print(
+            "What is about depends on replies, vectors or scores that no model has given yet; a memory that a model"
+            " writes holds, and returns, less here than in a run."
+        )
+    for note in estimates.notes:
+        print(printable(note))
 
 
 JUDGING = "(judge, at least)"
-"""Takes the place of the backend in the row of the judge of tests."""
-
-JUDGING_ANSWERS = "(judge)"
-"""The same for the judge of answers."""
+"""The part of the judge of tests, in the place of a memory."""
 
 _SHORT_REPLY = "Thank you for telling me. I will keep it in mind, and come back to it whenever you want me to."
 
-Estimates = dict[tuple[str, str], Estimate]
+
+def _short_reply(request: AnswerRequest, key: str) -> Reply:
+    return Reply(text=_SHORT_REPLY, usage=TokenUsage(completion=token_counter(request.model)(_SHORT_REPLY)))
 
 
-async def estimate_tests(
-    run: RunWithTests, sources: Sequence[TestSource], judge_name: str | None
-) -> tuple[Estimates, list[str]]:
-    """The estimates by backend and model, the judge's among them, and sentences on their limits.
-
-    The run must have no judge, so that no model writes tests either.
+async def estimate_tests(run: RunWithTests, counting: Counting, sources: Sequence[TestSource]) -> Estimates:
+    """What tests would take, their judge included; ``run`` is one with this ``counting``.
 
     Raises:
         UsageError: a model would have to write tests first, or a dataset's code fails.
     """
-    settings, cache = run.settings, run.reply_cache
-    agent = EstimatingModel(cache, Reply(text=_SHORT_REPLY))
-    judging = EstimatingModel(cache)
-    judge = Judge(judge_name, judging, settings.api_base) if judge_name else None
+    settings = run.settings
+    agent, judging = counting.model(_short_reply), counting.model(not_asked)
+    judge = Judge(settings.judge, judging, settings.api_base) if settings.judge else None
     made = chosen_tests([await _create_tests(run, source) for source in sources], settings)
-    estimates: Estimates = {}
+    rows: Rows = {}
+    lines, failures = OccasionalLines(), _Failures()
     for source, benchmark in zip(sources, made, strict=True):
         for stream in streams_of(source, benchmark, settings) if benchmark.tests else []:
-            agent.current = estimates.setdefault((stream.backend, stream.model), Estimate())
-            agent.current.asked += len(stream.test_ids or ()) if stream.repeat == 0 else 0
-            session = run.rehearsal(stream, agent, judge)
+            agent.row = rows.setdefault((stream.backend, stream.model), Estimate())
+            agent.row.asked += len(stream.test_ids or ()) if stream.repeat == 0 else 0
+            session = run.rehearsal_of_tests(stream, agent, judge, failures.note)
             await session.open()
-            await session.play()
-            await session.close("cancelled")
+            while await session.step():
+                lines.say(f"{stream.conversation.id}, turn {session.position}")
+            await session.close("resolved")
     if judge is not None:
-        judging.current.asked = sum(len(benchmark.tests) for benchmark in made)
-        estimates[JUDGING, judge.name] = judging.current
-    return estimates, list(_caveats(made))
+        judging.row.asked = sum(len(benchmark.tests) for benchmark in made)
+        judging.row.certainty = "about"
+        rows[JUDGING, judge.name] = judging.row
+    for row in rows.values():
+        if row.calls:
+            row.certainty = "about"
+    rows |= counting.finished({})
+    return Estimates(rows, [*failures.marked(rows), *_caveats(made)])
 
 
 async def _create_tests(run: RunWithTests, source: TestSource) -> Benchmark:
@@ -297,7 +299,7 @@ async def _create_tests(run: RunWithTests, source: TestSource) -> Benchmark:
         raise UsageError(f"--estimate calls no model, so it cannot have tests written: {error}") from None
 
 
-def _caveats(made: Iterable[Benchmark]) -> Iterable[str]:
+def _caveats(made: Iterable[Benchmark]) -> Iterator[str]:
     tests = [test for benchmark in made for test in benchmark.tests]
     yield f'Assumes that the agent always replies: "{_SHORT_REPLY}"'
     free = sum(isinstance(test, DynamicExample) or test.uses_callback for test in tests)

@@ -8,22 +8,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 
-from memreplay.batch.estimate import (
-    JUDGING_ANSWERS,
-    Estimate,
-    EstimatedJudging,
-    Estimates,
-    EstimatingModel,
-    estimate_change,
-)
+from memreplay.batch.estimate import Estimates, OccasionalLines, estimate_change
 from memreplay.batch.progress import duration
 from memreplay.batch.recorded_run import Ending, two_step_interrupt
+from memreplay.engine.answers import grade
 from memreplay.errors import RecordingError, UsageError
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.caching import request_key
+from memreplay.llm.counting import Estimate, Rows
 from memreplay.recording.counterfactuals import ReaskStore, ask_of, reasks_in
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.runtime.changes import Selection, WrongAnswers, changes_of, is_wrong, paid_replies
+from memreplay.runtime.counting import Counting
 from memreplay.runtime.reasking import Progress, Reasking
 from memreplay.runtime.recorded import lineage_of, settings_of_run
 from memreplay.settings import Settings
@@ -172,18 +168,17 @@ async def estimate_reasking(
 ) -> Estimates:
     """The calls that asking a finished run's wrong answers again would take, without those already recorded.
 
-    Those of the run's judge come last.
-
     Raises:
         RecordingError: the file cannot be read.
     """
     recording = Recording.open(path)
     run = _finished(recording, run_id)
     settings = settings_of_run(run.settings, given, path, consent)
-    reasking = Reasking(settings, run.id, _say_warning, lineage_of(recording, run))
-    model, judge = EstimatingModel(reasking.reply_cache), reasking.settings.judge
-    judging = EstimatedJudging(judge, reasking.reply_cache, reasking.settings) if judge else None
-    estimates: Estimates = {}
+    counting = Counting(settings)
+    reasking = Reasking(settings, run.id, _say_warning, lineage_of(recording, run), counting)
+    rows: Rows = {}
+    problems: dict[str, str] = {}
+    lines = OccasionalLines()
     left = selection.limit
     try:
         for conversation in recording.conversation_ids(run.id):
@@ -192,29 +187,33 @@ async def estimate_reasking(
             left = None if left is None else left - len(chosen)
             recorded = reasks_in(recording, run.id, conversation, wrong.asked)
             done = {reask.key for reask in recorded if reask.reply.error is None}
-            if judging is not None:
-                for reask in recorded:
-                    if reask.score is None and reask.reply.error is None:
-                        await judging.add(wrong.question(reask.question_id), reask.reply)
-            paid = paid_replies(wrong.timeline, reasking.settings.api_base)
+            for reask in recorded:
+                if reask.score is None:
+                    await wrong.graded(reask, reasking.judge, lambda event: None)
+            paid = paid_replies(wrong.timeline, settings.api_base)
             async with reasking.rebuilding(wrong.conversation) as memory_of:
-                for answer in chosen:
+                for place, answer in enumerate(chosen, start=1):
                     asked = answer.asked
-                    model.current = estimates.setdefault((asked.backend, asked.model), Estimate())
-                    model.current.asked += 1
+                    row = counting.reader.row = rows.setdefault((asked.backend, asked.model), Estimate())
+                    row.asked += 1
                     wanted = [name for name in selection.interventions if (*ask_of(asked), name) not in done]
-                    for change in await changes_of(wrong.case(answer), wanted, memory_of, reasking.settings):
-                        known = paid.get(request_key(change.request)) if change.request is not None else None
-                        if known is None:
-                            await estimate_change(change, model, judging)
-                        elif judging is not None:
-                            await judging.add(wrong.question(asked.question_id), known)
+                    for change in await changes_of(wrong.case(answer), wanted, memory_of, settings):
+                        if change.request is None:
+                            problems.setdefault(asked.backend, change.problem)
+                        elif known := paid.get(request_key(change.request)):
+                            row.reused += 1
+                            await grade(change.case.question, asked, known, reasking.judge, lambda event: None)
+                        else:
+                            await estimate_change(change, counting.reader, reasking.judge)
+                    lines.say(f"{conversation}, wrong answer {place} of {len(chosen)}")
     finally:
         await reasking.close()
         recording.close()
-    if judging is not None and judge is not None:
-        estimates[JUDGING_ANSWERS, judge] = judging.estimate
-    return estimates
+    others = counting.finished(rows)
+    for (part, _), row in rows.items():
+        row.certainty = "about" if part in problems else row.certainty
+    left_out = "what is asked with other limits of it is not counted"
+    return Estimates(rows | others, [f"{name}: {left_out}: {why}" for name, why in problems.items()])
 
 
 def _say_warning(sentence: str) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memreplay.api.outputs import check_report_outputs
 from memreplay.api.running import Work, check_settings, implicit_baselines, perform, work_of
-from memreplay.batch.estimate import estimate_run, estimate_tests, print_estimate
+from memreplay.batch.estimate import Estimates, estimate_run, estimate_tests, print_estimate
 from memreplay.batch.recorded_run import RunPlan
 from memreplay.batch.selection import AskPlan
 from memreplay.batch.why import reask
@@ -26,7 +27,7 @@ from memreplay.errors import (
 )
 from memreplay.paths import new_recording_path
 from memreplay.runtime.changes import Selection
-from memreplay.runtime.models import refuse_extractive_judge
+from memreplay.runtime.counting import Counting
 from memreplay.runtime.run_with_tests import RunWithTests
 from memreplay.scoring import Shown
 from memreplay.scoring.results import Results
@@ -116,7 +117,7 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     if settings.judge and not work.sources and not work.has_recall_questions:
         _warn("--judge: no effect on multiple-choice questions, which need no judge")
     if options.estimate:
-        return _estimate(settings, work, why=options.why)
+        return _estimate(settings, work, options)
     ending, run_id = asyncio.run(perform(settings, work, recording, options.plan))
     if ending != "complete":
         say(
@@ -138,29 +139,39 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     return _exit_code(results, options.fail_under)
 
 
-def _estimate(settings: Settings, work: Work, *, why: bool) -> int:
-    """Runs on embedded stores, so that servers stay unchanged, and calls neither judge nor reranker."""
-    refuse_extractive_judge(settings.judge)
-    embedded = replace(settings, redis_url=None, qdrant_url=None, judge=None, reranker=None)
-    baselines = implicit_baselines(settings.backend) if work.conversations else ()
-    run = RunWithTests(embedded, new_recording_path(), implicit_baselines=baselines, warn=_warn)
-    asking = AskPlan(settings.backend, run.implicit_baselines, settings.model, settings.repeats, retry_errors=False)
+def _estimate(settings: Settings, work: Work, options: BatchOptions) -> int:
+    """Print what a run would take. It is played on embedded stores, so that servers stay unchanged."""
+    embedded = replace(settings, redis_url=None, qdrant_url=None)
 
-    async def estimate() -> None:
-        try:
-            if work.conversations:
-                print_estimate(await estimate_run(run, work.conversations, asking, settings.judge, why=why))
-            if work.sources:
-                estimates, caveats = await estimate_tests(run, work.sources, settings.judge)
-                print_estimate(estimates, "tests", "about")
-                print("\n".join(caveats))
-            if settings.reranker is not None:
-                print("Calls of the reranker are not counted: at most one for each question, or test, and memory.")
-        finally:
-            await run.finish("interrupted")
+    async def estimate_conversations() -> Estimates:
+        baselines = implicit_baselines(settings.backend)
+        asking = AskPlan(settings.backend, baselines, settings.model, settings.repeats, retry_errors=False)
+        async with _estimating(embedded, baselines) as (run, counting):
+            perceive, why = options.plan.perceive, options.why
+            return await estimate_run(run, counting, work.conversations, asking, perceive=perceive, why=why)
 
-    asyncio.run(estimate())
+    async def estimate_sources() -> Estimates:
+        async with _estimating(embedded) as (run, counting):
+            return await estimate_tests(run, counting, work.sources)
+
+    if work.conversations:
+        print_estimate(asyncio.run(estimate_conversations()))
+    if work.sources:
+        print_estimate(asyncio.run(estimate_sources()), "tests")
     return EXIT_DONE
+
+
+@asynccontextmanager
+async def _estimating(
+    settings: Settings, baselines: tuple[str, ...] = ()
+) -> AsyncIterator[tuple[RunWithTests, Counting]]:
+    """A run that makes no call, and what counts its calls."""
+    counting = Counting(settings)
+    run = RunWithTests(settings, new_recording_path(), implicit_baselines=baselines, warn=_warn, counting=counting)
+    try:
+        yield run, counting
+    finally:
+        await run.finish("interrupted")
 
 
 def _exit_code(results: Results, fail_under: float | None) -> int:

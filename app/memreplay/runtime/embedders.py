@@ -18,6 +18,7 @@ from memreplay.paths import cache_folder
 
 if TYPE_CHECKING:
     from memory_backends.retrieval.embedding import Vector
+    from memreplay.runtime.counting import Counting
 
 EMBEDDED = "minilm"
 """The bundled embedder."""
@@ -32,6 +33,9 @@ _NAMED = "fastembed:NAME, litellm:NAME"
 
 _PROBE = "ready"
 """The text that shows whether a model answers."""
+
+_ANY_DIMENSION = 384
+"""Of vectors in an estimate whose embedder was never asked."""
 
 Made = TypeVar("Made")
 Maker = Callable[[str, str | None], Made]
@@ -85,21 +89,42 @@ def _made(kind: str, spec: str, api_base: str | None, makers: Mapping[str, Maker
         raise UsageError(str(error)) from None
 
 
-def stored_embedder(spec: str, api_base: str | None, *, offline: bool) -> StoredEmbedder:
-    """:func:`plain_embedder` with its vectors cached on disk; offline no provider is asked for others."""
+def stored_embedder(
+    spec: str, api_base: str | None, *, offline: bool, counting: Counting | None = None
+) -> StoredEmbedder:
+    """:func:`plain_embedder` with its vectors cached on disk; offline no provider is asked for others.
+
+    For an estimate only the bundled one is used: texts that others have not embedded yet are counted.
+    """
     made = plain_embedder(spec, api_base)
     path = cache_folder() / VECTORS
+    if counting is not None and spec != EMBEDDED:
+        dimension = stored_dimension(path, made.name, _PROBE) or _ANY_DIMENSION
+        return StoredEmbedder(counting.embedder(made.name, dimension, _at_provider(spec)), path, writes=False)
     if offline and spec.startswith(REMOTE):
         made = _OfflineEmbedder(made.name, path)
     return StoredEmbedder(made, path)
 
 
-def stored_reranker(spec: str, api_base: str | None, *, offline: bool) -> StoredReranker:
-    """:func:`plain_reranker` with its scores cached on disk; offline no provider is asked for others."""
+def stored_reranker(
+    spec: str, api_base: str | None, *, offline: bool, counting: Counting | None = None
+) -> StoredReranker:
+    """:func:`plain_reranker` with its scores cached on disk; offline no provider is asked for others.
+
+    For an estimate, calls for scores that are not cached are counted.
+    """
     made = plain_reranker(spec, api_base)
+    if counting is not None:
+        counted = counting.reranker(made.name, _at_provider(spec))
+        return StoredReranker(counted, cache_folder() / SCORES, writes=False)
     if offline and spec.startswith(REMOTE):
         made = _OfflineReranker(made.name)
     return StoredReranker(made, cache_folder() / SCORES)
+
+
+def _at_provider(spec: str) -> str | None:
+    """The name of a model that a provider is called for; None for one in this process."""
+    return spec.removeprefix(REMOTE) if spec.startswith(REMOTE) else None
 
 
 class _OfflineEmbedder(TextEmbedder):

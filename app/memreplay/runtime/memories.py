@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memory_backends.base import (
     BackendError,
@@ -17,7 +17,7 @@ from memory_backends.base import (
 )
 from memory_backends.metering import ChatModel, FactExtractor, MeteredChat
 from memory_backends.options import MemoryOptionError, MemoryOptions, memory_options
-from memory_backends.registry import BACKEND_NAMES, Evidence, create_backend, settings_taken
+from memory_backends.registry import BACKEND_NAMES, Evidence, create_backend, settings_taken, works_elsewhere
 from memory_backends.resources import Resources, system_clock
 from memory_backends.retrieval.embedding import CachedEmbedder
 from memory_backends.stores.cleanup import remove_namespace
@@ -34,6 +34,7 @@ from memreplay.llm.litellm_setup import watch_litellm
 from memreplay.llm.tokens import token_counter
 from memreplay.paths import cache_folder
 from memreplay.runtime.embedders import (
+    EMBEDDED,
     REMOTE,
     ensure_dimension_is_known,
     ensure_embedder_answers,
@@ -44,11 +45,14 @@ from memreplay.runtime.embedders import (
 from memreplay.runtime.kept_memories import KeptMemories, writing_settings
 from memreplay.settings import Settings
 
+if TYPE_CHECKING:
+    from memreplay.runtime.counting import Counting
 
-def resources_of(settings: Settings) -> tuple[Resources, ExitStack]:
+
+def resources_of(settings: Settings, counting: Counting | None = None) -> tuple[Resources, ExitStack]:
     """The resources of memories, without an extractor; and what closes the files of embedder and reranker.
 
-    Opens no connection and loads no model yet.
+    Opens no connection and loads no model yet. With ``counting`` no provider is ever called.
 
     Raises:
         UsageError: an invalid address or option.
@@ -56,11 +60,13 @@ def resources_of(settings: Settings) -> tuple[Resources, ExitStack]:
     redis, qdrant = connections(settings)
     options = memory_options_of(settings)
     files = ExitStack()
-    vectors = stored_embedder(settings.embedder, settings.api_base, offline=settings.offline)
+    vectors = stored_embedder(settings.embedder, settings.api_base, offline=settings.offline, counting=counting)
     files.callback(vectors.close)
     reranker = None
     if settings.reranker is not None:
-        reranker = stored_reranker(settings.reranker, settings.api_base, offline=settings.offline)
+        reranker = stored_reranker(
+            settings.reranker, settings.api_base, offline=settings.offline, counting=counting
+        )
         files.callback(reranker.close)
     resources = Resources(
         redis=redis,
@@ -150,14 +156,23 @@ def connections(settings: Settings) -> tuple[RedisConnection, QdrantConnection]:
 
 
 class RunMemories:
-    """The stores, the embedder and the agents of a run, and the memories that are built on them."""
+    """The stores, the embedder and the agents of a run, and the memories that are built on them.
 
-    def __init__(self, settings: Settings, warn: Callable[[str], None] = lambda sentence: None) -> None:
+    With ``counting`` they are those of an estimate, and use nothing outside this process.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        warn: Callable[[str], None] = lambda sentence: None,
+        counting: Counting | None = None,
+    ) -> None:
         self._settings = settings
         self._warn = warn
+        self._counting = counting
         watch_litellm()
         self._agents = agents_of(settings)
-        self._resources, self._files = resources_of(settings)
+        self._resources, self._files = resources_of(settings, counting)
 
     def use_models(self, extractor: FactExtractor | None, chat: ChatModel | None) -> None:
         """Memories created from now on use these."""
@@ -191,6 +206,9 @@ class RunMemories:
     def keeper(self, conversation: Conversation) -> KeptMemories | None:
         """Where filled memories of a conversation are kept; None if this run neither uses nor keeps any."""
         if self._settings.fresh or not self._settings.cache:
+            return None
+        if self._counting is not None and self._settings.embedder != EMBEDDED:
+            # The vectors of an estimate do not go with those of a kept memory.
             return None
         written_by = writing_settings(self._settings, self._resources.embedder.name)
         return KeptMemories(cache_folder() / "memories", written_by, conversation, self._warn)
@@ -243,8 +261,15 @@ class RunMemories:
             return {
                 name: AgentBackend(name, self._agents[name])
                 if is_agent(name)
-                else create_backend(name, self._resources, evidence)
+                else create_backend(name, self._resources_for(name), evidence)
                 for name in names
             }
         except BackendError as error:
             raise UsageError(str(error)) from None
+
+    def _resources_for(self, name: str) -> Resources:
+        if self._counting is None:
+            return self._resources
+        if works_elsewhere(name):
+            raise BackendError(f"{name} works in a server or a process of its own, which an estimate does not use")
+        return self._counting.resources_of(name, self._resources)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from memory_backends.metering import ChatModel, FactExtractor
 from memreplay.dataset_interfaces.language_model import LLMReply, LLMRequest
 from memreplay.errors import UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
-from memreplay.llm.caching import CachedModel, RunReplies, SharedPrefixModel
+from memreplay.llm.caching import CachedModel, ReplyCache, RunReplies, SharedPrefixModel
 from memreplay.llm.client import LiteLLMModel, OfflineModel
 from memreplay.llm.judging import ModelJudge
 from memreplay.llm.litellm_setup import loaded_litellm
@@ -20,23 +21,41 @@ from memreplay.paths import cache_folder
 from memreplay.recording.reply_store import SqliteReplyCache
 from memreplay.settings import Settings
 
+if TYPE_CHECKING:
+    from memreplay.runtime.counting import Counting
+
 
 class RunModels:
     """The model that answers questions, and the one that extracts facts.
 
     ``run_id`` is called only once the run has begun. ``warn`` receives a sentence for each problem that the run
-    survives.
+    survives. With ``counting`` they are those of an estimate: calls are counted, and none is made.
     """
 
-    def __init__(self, settings: Settings, run_id: Callable[[], str], warn: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        run_id: Callable[[], str],
+        warn: Callable[[str], None],
+        counting: Counting | None = None,
+    ) -> None:
         self._settings = settings
         needs_store = settings.cache or settings.extractor is not None
         self._reply_store = SqliteReplyCache(cache_folder() / "replies.sqlite3", warn) if needs_store else None
         self.reply_cache = self._reply_store if settings.cache else None
         self.rate_limiters = RateLimiters(RateLimits(settings.concurrency, settings.rpm, settings.tpm))
+        self.answer_model: AnswerModel
+        self._judging_model: AnswerModel
+        self.extractor: FactExtractor | None = None
+        self.chat: ChatModel | None = None
+        if counting is not None:
+            counting.use_caches(self.reply_cache, self._written_replies(run_id))
+            self.answer_model, self._judging_model = counting.reader, counting.judge
+            return
         model = self._paid_model()
         self.answer_model = CachedModel(model, self.reply_cache) if self.reply_cache else model
-        self.extractor, self.chat = self._writing_models(model, run_id)
+        self._judging_model = self.answer_model
+        self._make_writing_models(model, run_id)
 
     def _paid_model(self) -> AnswerModel:
         """From the inside out: provider, shared prefixes sent first, offline switch."""
@@ -45,26 +64,24 @@ class RunModels:
         )
         return OfflineModel(model) if self._settings.offline else model
 
-    def _writing_models(
-        self, model: AnswerModel, run_id: Callable[[], str]
-    ) -> tuple[FactExtractor | None, ChatModel | None]:
-        """What memories write with. Replies are always cached, since a resumed run ingests conversations again.
+    def _make_writing_models(self, model: AnswerModel, run_id: Callable[[], str]) -> None:
+        """What memories write with. Replies are always cached, since a resumed run ingests conversations again."""
+        name, replies, base = self._settings.extractor, self._written_replies(run_id), self._settings.api_base
+        if name is not None and replies is not None:
+            cached = CachedModel(model, replies)
+            self.extractor, self.chat = ModelFactExtractor(cached, name, base), MemoryChatModel(cached, name, base)
 
-        With ``--no-cache`` they are cached for this run alone.
-        """
-        name, store = self._settings.extractor, self._reply_store
-        if name is None or store is None:
-            return None, None
-        cached = CachedModel(model, store if self._settings.cache else RunReplies(store, run_id))
-        base = self._settings.api_base
-        return ModelFactExtractor(cached, name, base), MemoryChatModel(cached, name, base)
+    def _written_replies(self, run_id: Callable[[], str]) -> ReplyCache | None:
+        """Where replies to memories are kept: with ``--no-cache`` for this run alone."""
+        store = self._reply_store
+        return store if store is None or self._settings.cache else RunReplies(store, run_id)
 
     def judge(self) -> ModelJudge | None:
         """What grades replies to recall questions, if a judge is named."""
         settings = self._settings
         if settings.judge is None:
             return None
-        return ModelJudge(settings.judge, self.answer_model, settings.api_base, settings.judge_rubric)
+        return ModelJudge(settings.judge, self._judging_model, settings.api_base, settings.judge_rubric)
 
     def answerer(self, model: AnswerModel) -> ModelAnswerer:
         return ModelAnswerer(model, self._settings.api_base, self._settings.context_tokens)

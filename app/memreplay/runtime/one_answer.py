@@ -9,11 +9,9 @@ from pathlib import Path
 
 from memreplay.engine.answers import grade
 from memreplay.errors import RecordingError
-from memreplay.llm import EXTRACTIVE_MODEL
-from memreplay.llm.catalogue import model_facts
+from memreplay.llm.counting import Estimate, prompt_tokens
 from memreplay.llm.model import AnswerRequest, Reply
 from memreplay.llm.prompts import context_of
-from memreplay.llm.tokens import token_counter
 from memreplay.paths import demo_recordings
 from memreplay.recording.counterfactuals import Reask, ReaskStore, ask_of, reasks_in
 from memreplay.recording.reader import Recording
@@ -45,14 +43,8 @@ class Cost:
 
 def cost_of_call(request: AnswerRequest) -> Cost:
     """What a call would cost at most."""
-    tokens = sum(token_counter(request.model)(message.content) for message in request.messages)
-    facts = model_facts(request.model)
-    if request.model == EXTRACTIVE_MODEL:
-        return Cost(tokens, 0.0)
-    if facts.prompt_price is None or facts.completion_price is None:
-        return Cost(tokens, None)
-    longest = int(request.parameters.get("max_tokens") or 0)
-    return Cost(tokens, tokens * facts.prompt_price + longest * facts.completion_price)
+    tokens, longest = prompt_tokens(request), int(request.parameters.get("max_tokens") or 0)
+    return Cost(tokens, Estimate(calls=1, prompt_tokens=tokens, reply_tokens=longest).price(request.model))
 
 
 def can_be_asked_again(answer: Answer) -> str | None:

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memreplay.conversations.models import Conversation
 from memreplay.engine.events import AnswerJudged, ReplayEvent
@@ -28,6 +28,9 @@ from memreplay.runtime.recorded import Lineage, MissingMemory, RebuiltMemory
 from memreplay.scoring.verdicts import Intervention
 from memreplay.settings import Settings
 from memreplay.timeline.timeline import Answer
+
+if TYPE_CHECKING:
+    from memreplay.runtime.counting import Counting
 
 _ANSWERS_AT_ONCE = 4
 """Wrong answers whose prompts are in memory at the same time; each has up to eleven."""
@@ -74,16 +77,21 @@ class Progress:
 class Reasking:
     """The models and the rebuilt memories of a recorded run, with what was changed by hand if it is a branch.
 
-    ``warn`` gets a sentence for each survived problem.
+    ``warn`` gets a sentence for each survived problem. With ``counting`` they are those of an estimate.
     """
 
     def __init__(
-        self, settings: Settings, run_id: str, warn: Callable[[str], None], lineage: Lineage | None = None
+        self,
+        settings: Settings,
+        run_id: str,
+        warn: Callable[[str], None],
+        lineage: Lineage | None = None,
+        counting: Counting | None = None,
     ) -> None:
         self.settings, self.run_id = settings, run_id
         self._lineage = lineage or Lineage()
-        self._models = RunModels(settings, lambda: run_id, warn)
-        self._memories = RunMemories(settings)
+        self._models = RunModels(settings, lambda: run_id, warn, counting)
+        self._memories = RunMemories(settings, counting=counting)
         self._memories.use_models(self._models.extractor, self._models.chat)
         self._answerer = self._models.answerer(self._models.answer_model)
         self.judge = self._models.judge()

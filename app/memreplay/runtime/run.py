@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+from uuid import uuid4
 
 from memory_backends.base import Exchange, MemoryBackend
 from memory_backends.controls import CLOSED_BOOK, CONTROLS
@@ -35,13 +36,16 @@ from memreplay.settings import AS_GIVEN, CHANGE_NO_ANSWER, Settings
 from memreplay.timeline.annotations import Annotations, SessionAnnotations
 from memreplay.timeline.event_store import EventArchive
 
+if TYPE_CHECKING:
+    from memreplay.runtime.counting import Counting
+
 
 class Run:
     """The stores, the embedder, the models and the recorder of one run.
 
     ``implicit_baselines`` are controls that run without being chosen. One that ``resumes`` goes on with the
     unfinished run of the same settings and conversation. ``warn`` receives one sentence for each
-    problem that the run survives.
+    problem that the run survives. With ``counting`` it is an estimate, which makes no call and records nothing.
     """
 
     def __init__(
@@ -52,6 +56,7 @@ class Run:
         implicit_baselines: tuple[str, ...] = (),
         resumes: bool = False,
         warn: Callable[[str], None] = lambda sentence: None,
+        counting: Counting | None = None,
     ) -> None:
         self.settings = settings
         self.implicit_baselines = implicit_baselines
@@ -66,8 +71,8 @@ class Run:
         self._workers: Workers | None = None
         self._processes = 1
         self._warn = warn
-        self._memories = RunMemories(settings, warn)
-        self._models = RunModels(settings, lambda: self._run_id, warn)
+        self._memories = RunMemories(settings, warn, counting)
+        self._models = RunModels(settings, lambda: self._run_id if counting is None else "estimate", warn, counting)
         self._memories.use_models(self._models.extractor, self._models.chat)
         self.reply_cache = self._models.reply_cache
         self.rate_limiters = self._models.rate_limiters
@@ -238,6 +243,14 @@ class Run:
         is_branch = plan.run_id != self.recorder.run_id
         keeper = None if plan.perceive or is_branch else self._memories.keeper(conversation)
         return ReplaySession(conversation, memories, self._answerer, plan, self.recorded(emit), keeper)
+
+    def rehearsal(
+        self, conversation: Conversation, memories: Mapping[str, MemoryBackend], emit: EventSink, *, perceive: bool
+    ) -> ReplaySession:
+        """A session of a conversation with memories of :meth:`backends_for`, of which nothing is recorded."""
+        plan = self.plan(f"estimate-{uuid4().hex[:8]}", memories, perceive=perceive)
+        keeper = None if plan.perceive else self._memories.keeper(conversation)
+        return ReplaySession(conversation, memories, self._answerer, plan, emit, keeper)
 
     def _placed(self, conversation: Conversation, names: Sequence[str]) -> dict[str, MemoryBackend]:
         """New memories for a conversation, in workers if there are any. Agents and controls have none to place."""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from memreplay.conversations.models import Conversation
@@ -34,6 +34,9 @@ from memreplay.runtime.test_streams import TestStream, empty_conversation, refus
 from memreplay.settings import Settings
 from memreplay.trust import Consent
 
+if TYPE_CHECKING:
+    from memreplay.runtime.counting import Counting
+
 
 class RunWithTests(Run):
     """A run that can also play streams of tests, each by the id of its conversation."""
@@ -47,13 +50,20 @@ class RunWithTests(Run):
         implicit_baselines: tuple[str, ...] = (),
         resumes: bool = False,
         warn: Callable[[str], None] = lambda sentence: None,
+        counting: Counting | None = None,
     ) -> None:
         refuse_extractive_judge(settings.judge)
         super().__init__(
-            settings, recording_path, implicit_baselines=implicit_baselines, resumes=resumes, warn=warn
+            settings,
+            recording_path,
+            implicit_baselines=implicit_baselines,
+            resumes=resumes,
+            warn=warn,
+            counting=counting,
         )
         self._streams = {stream.conversation.id: stream for stream in streams}
-        judge = settings.judge
+        # For an estimate no tests are written by a model.
+        judge = settings.judge if counting is None else None
         self.judge = Judge(judge, self.answer_model, settings.api_base) if judge is not None else None
         self.authored: dict[tuple[str, int], LLMReply] = {}
         """Replies of the judge while it wrote tests: paid once, however often the tests are created."""
@@ -90,11 +100,11 @@ class RunWithTests(Run):
         plan = self._plan_of(self.recorder.run_id, stream, self.judge)
         return self._session(stream, self.answer_model, plan, self.recorded(emit), known)
 
-    def rehearsal(self, stream: TestStream, model: AnswerModel, judge: Judge | None) -> AgentSession:
+    def rehearsal_of_tests(
+        self, stream: TestStream, model: AnswerModel, judge: Judge | None, emit: EventSink
+    ) -> AgentSession:
         """A session of a stream with other models than those of the run; nothing is recorded."""
-        return self._session(
-            stream, model, self._plan_of(f"estimate-{uuid4().hex[:8]}", stream, judge), lambda event: None
-        )
+        return self._session(stream, model, self._plan_of(f"estimate-{uuid4().hex[:8]}", stream, judge), emit)
 
     def _plan_of(self, run_id: str, stream: TestStream, judge: Judge | None) -> AgentPlan:
         return AgentPlan(run_id, self._maker(stream), self.settings.top_k, judge)

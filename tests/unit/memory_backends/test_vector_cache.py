@@ -88,3 +88,13 @@ def test_after_it_is_closed_it_still_embeds(path):
     embedder.close()
     embedder.close()
     assert len(embedder.embed(["a cat"])) == 1
+
+
+def test_one_that_writes_nothing_finds_vectors_and_remembers_new_ones_in_this_process(path):
+    StoredEmbedder(CountingEmbedder(), path).embed(["a cat"])
+    asked, later = CountingEmbedder(), CountingEmbedder()
+    reading = StoredEmbedder(asked, path, writes=False)
+    first, second = reading.embed(["a cat", "a dog"]), reading.embed(["a dog", "a cat"])
+    assert asked.asked == ["a dog"] and np.array_equal(first, second[::-1])
+    StoredEmbedder(later, path).embed(["a cat", "a dog"])
+    assert later.asked == ["a dog"]
