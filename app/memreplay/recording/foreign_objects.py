@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from contextlib import closing
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -63,6 +63,7 @@ def _known() -> frozenset[_Definition]:
     return frozenset(now | {("view", name, name, digest) for name, digest in VIEWS_OF_EARLIER_FORMATS.items()})
 
 
+@lru_cache(maxsize=128)
 def _digest(sql: str | None) -> str:
     """A digest of the tokens; names count without quotes, which versions of sqlite-utils write differently."""
     tokens = _TOKEN.findall(sql or "")
