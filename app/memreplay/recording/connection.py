@@ -12,6 +12,7 @@ from pathlib import Path
 from filelock import BaseFileLock, FileLock, Timeout
 from sqlite_utils import Database
 
+from memory_backends.private_files import OWNERS_FILE, create_private_file, make_private_folder
 from memreplay.errors import RecordingError
 from memreplay.recording.foreign_objects import refuse_foreign_objects
 from memreplay.recording.schema import APPLICATION_ID, SCHEMA_VERSION, migrations
@@ -27,7 +28,8 @@ def connect(path: Path) -> Database:
         raise RecordingError(f"{path}: not a file; expected a recording, or a name for a new one")
     existed = path.exists() and path.stat().st_size > 0
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
+        create_private_file(path)
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         _distrust(connection)
         if existed:
@@ -53,6 +55,8 @@ def connect(path: Path) -> Database:
 
 def _in_words(error: Exception) -> str:
     """SQLite's message quotes what is damaged, and Python cannot read the message if that is not UTF-8."""
+    if isinstance(error, OSError):
+        return str(error.strerror)
     return "a definition in it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
 
 
@@ -164,9 +168,9 @@ class WriterLock:
             RecordingError: another process holds it, or the folder is not writable.
         """
         beside = recording.with_name(f".{recording.name}.lock")
-        lock = FileLock(beside, timeout=0, thread_local=False)
+        lock = FileLock(beside, timeout=0, mode=OWNERS_FILE, thread_local=False)
         try:
-            recording.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(recording.parent)
             lock.acquire()
         except Timeout:
             if not beside.exists():
