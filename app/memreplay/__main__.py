@@ -1,10 +1,17 @@
-"""Entry point of ``memreplay`` and ``python -m memreplay``."""
+"""Entry point of ``memreplay`` and ``python -m memreplay``.
 
-from __future__ import annotations
+``python -m`` searches the current folder first, which may hold a module of any name. This module ends that; what
+Python imports before it may come from there. The installed ``memreplay`` and ``python -P -m memreplay`` never
+search it.
+"""
+
+import sys
+
+if __name__ == "__main__" and not sys.flags.safe_path:
+    del sys.path[0]
 
 import atexit
 import gc
-import sys
 
 _INTERRUPTED = 130
 

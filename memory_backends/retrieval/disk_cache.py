@@ -13,6 +13,8 @@ from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
+from memory_backends.private_files import create_private_file, make_private_folder
+
 LOCK_SECONDS = 10
 """How long to wait for another process that writes."""
 
@@ -72,7 +74,8 @@ def text_key(text: str) -> bytes:
 def _opened(path: Path, what: str) -> sqlite3.Connection | None:
     """The file, created if missing; None if it cannot be used."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
+        create_private_file(path)
         connection = sqlite3.connect(path, timeout=LOCK_SECONDS, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")

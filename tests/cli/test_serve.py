@@ -7,7 +7,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -27,14 +27,22 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
+MODULE = (sys.executable, "-m", "memreplay")
+SEARCHED = {"PYTHONPATH": f"{REPOSITORY / 'app'}:{REPOSITORY}"}
+
+
 @asynccontextmanager
-async def serving(*arguments: str, token: str | None = None) -> AsyncIterator[tuple[str, subprocess.Popen[str]]]:
+async def serving(
+    *arguments: str, token: str | None = None, program: Sequence[str] = MODULE, folder: Path | None = None
+) -> AsyncIterator[tuple[str, subprocess.Popen[str]]]:
     """The address of a server in a process of its own, as soon as it listens."""
     port = free_port()
-    environment = os.environ | {"PYTHONPATH": f"{REPOSITORY / 'app'}:{REPOSITORY}"}
+    environment = os.environ | (SEARCHED if program is MODULE else {})
     environment |= {"MEMREPLAY_SERVE_TOKEN": token} if token else {}
-    command = [sys.executable, "-m", "memreplay", "serve", "--port", str(port), *arguments]
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:  # noqa: ASYNC220
+    command = [*program, "serve", "--port", str(port), *arguments]
+    with subprocess.Popen(  # noqa: ASYNC220
+        command, env=environment, cwd=folder, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stderr is not None
         said = await asyncio.to_thread(process.stderr.readline)
         assert said.startswith(f"memreplay is at http://127.0.0.1:{port}"), said

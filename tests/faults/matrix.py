@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tests.faults.provider import PROVIDER_FAULTS
+from tests.faults.test_hostile_recordings import OVERSIZED, PREPARED
 from tests.faults.test_keys import KEYS, SIZES
 from tests.faults.test_recordings import CONTRADICTIONS, FORMATS, LOGS
 from tests.faults.test_secrets import SECRETS
@@ -75,6 +76,13 @@ MATRIX: Final = (
         "values and bytes mutated at random, endless turns, fields that occur twice",
         "loaded, or exit 2 with file and place",
         "test_datasets.py",
+    ),
+    Row(
+        "recording of somebody else",
+        f"{len(PREPARED)} definitions that are not memreplay's: triggers, views, columns that compute, edited"
+        f" schemas; {len(OVERSIZED)} bodies that expand or nest without end; a demo with bytes overwritten",
+        "refused in a sentence that names it, before anything is written or read through it; exit 2",
+        "test_hostile_recordings.py",
     ),
     Row(
         "recording, imported run",

@@ -1,193 +1,287 @@
-"""A recording that somebody else made starts, imports and contacts nothing that its reader did not name."""
+"""Recordings that somebody prepared: what SQLite would run for them is refused, and nothing is written."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import sqlite3
-import sys
-from collections.abc import Iterator
-from contextlib import closing
-from io import StringIO
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from random import Random
 
+import orjson
 import pytest
 
 import memreplay
-from memreplay.conversations.registry import load
-from tests.cli.conftest import RunCli
-from tests.stubs.in_process import made_in
-from tests.stubs.openai_server import OpenAIServer, answer
-from tests.stubs.reach import reached
+from memreplay.errors import RecordingError
+from memreplay.paths import demo_recording
+from memreplay.recording.bodies import MOST_JOINED_CHARACTERS
+from memreplay.recording.connection import MOST_BYTES_OF_A_VALUE
+from tests.cli.conftest import Ran, RunCli
+from tests.conftest import REPOSITORY
+from tests.faults.effort import examples
 
-QUESTION = next(iter(load(["identity-02"]))).questions[0].id
+BYTES_A_PAGE = 4096
+PAGES_OF_THE_SCHEMA = 32
 
-SPIES = "http://127.0.0.1:9"
-"""Nobody listens there: an attempt to connect is what is noted."""
+FORMATS = sorted((REPOSITORY / "tests" / "fixtures" / "recordings").glob("format-*.sqlite3"))
 
-HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
-    "a command": ({"backend": ["rag", "mcp:/bin/sh -c 'id > PWNED'"]}, "runs the command /bin/sh -c 'id > PWNED'"),
-    "code": ({"backend": ["evilmod:Memory"]}, "backend evilmod:Memory runs its code"),
-    "an agent": ({"backend": [f"{SPIES}/run_turn"]}, "the agent's token to 127.0.0.1:9"),
-    "a chat endpoint": ({"backend": [f"openai:{SPIES}/v1"]}, "the agent's token to 127.0.0.1:9"),
-    "an address": ({"api_base": f"{SPIES}/v1"}, "sends prompts and your key to 127.0.0.1:9"),
-    "a provider": ({"model": ["openai/gpt-4o-mini"]}, "with your key, to the model openai/gpt-4o-mini"),
-    "an address as a model": ({"model": [f"oobabooga/{SPIES}"]}, f"to the model oobabooga/{SPIES}"),
-    "a judge": ({"judge": "openai/gpt-4o-mini"}, "judge sends questions and replies"),
-    "an extractor": ({"extractor": "openai/gpt-4o-mini"}, "extractor sends conversations"),
-    "an embedder": (
-        {"given": {"embedder": f"litellm:huggingface/{SPIES}"}},
-        "sends texts, with your key, to the model",
+_EDIT_SCHEMA = "pragma writable_schema = on; update sqlite_master set"
+_PLACE_OF_RUNS = "(select rootpage from sqlite_master where name = 'runs')"
+
+PREPARED = {
+    "a trigger on a table": (
+        "create trigger hack after insert on runs begin update runs set status = 'hacked'; end",
+        "the trigger 'hack'",
     ),
-    "a download": ({"given": {"embedder": "fastembed:evil/model"}}, "downloads the model evil/model"),
-    "a reranker": ({"reranker": "litellm:evil"}, "reranker litellm:evil sends texts"),
-    "a number": ({"repeats": 1000}, "repeats 1000 is beyond 100"),
-}
+    "a trigger on a view": (
+        "create trigger hack instead of insert on answers begin delete from runs; end",
+        "the trigger 'hack'",
+    ),
+    "a view of its own": ("create view other as select * from runs", "the view 'other'"),
+    "a table of its own": ("create table other (a)", "the table 'other'"),
+    "statistics": ("analyze", "the table 'sqlite_stat1'"),
+    "a view in place of a table": (
+        "alter table events rename to moved; create view events as select * from moved",
+        "the table 'moved'",
+    ),
+    "a view of ours that computes": (
+        "drop view answers; create view answers as select randomblob(100000000) as id from runs",
+        "the view 'answers'",
+    ),
+    "a virtual column": (
+        "alter table runs add column more text generated always as (hex(zeroblob(1000000))) virtual",
+        "the table 'runs'",
+    ),
+    "a stored column": (
+        "drop table watches; create table watches (key integer primary key, conversation integer, text text,"
+        " backend text, enabled integer, more text generated always as (hex(text)) stored)",
+        "the table 'watches'",
+    ),
+    "a default that calls a function": (
+        "drop table scores;"
+        " create table scores (run_id text, dataset text default (hex(randomblob(1000000))))",
+        "the table 'scores'",
+    ),
+    "a check that calls a function": (
+        "drop table parts; create table parts (key integer primary key, body text not null check (length(body)))",
+        "the table 'parts'",
+    ),
+    "an index of an expression": (
+        "create index other on events (hex(body))",
+        "the index 'other'",
+    ),
+    "an index of ours over something else": (
+        "drop index idx_events_conversation_kind;"
+        " create index idx_events_conversation_kind on events (conversation, hex(kind))",
+        "the index 'idx_events_conversation_kind'",
+    ),
+    "a virtual table": ("create virtual table other using fts5 (body)", "the table 'other"),
+    "a virtual table in place of a table": (
+        "drop table texts; create virtual table texts using fts5 (hash, body)",
+        "the table 'texts",
+    ),
+    "a table without row ids": (
+        "drop table texts; create table texts (hash text primary key, body text not null) without rowid",
+        "the table 'texts'",
+    ),
+    "a table of other types": (
+        "drop table texts; create table texts (hash blob primary key, body blob not null)",
+        "the table 'texts'",
+    ),
+    "a table whose collation differs": (
+        "drop table texts; create table texts (hash text primary key collate nocase, body text not null)",
+        "the table 'texts'",
+    ),
+    "a definition that was edited": (
+        f"{_EDIT_SCHEMA} sql = replace(sql, 'TEXT NOT NULL', 'TEXT DEFAULT (hex(1))') where name = 'texts'",
+        "the table 'texts'",
+    ),
+    "a comment in a definition": (
+        f"{_EDIT_SCHEMA} sql = sql || ' /* more */' where name = 'answers'",
+        "the view 'answers'",
+    ),
+    "two tables in one place": (
+        f"{_EDIT_SCHEMA} rootpage = {_PLACE_OF_RUNS} where name = 'watches'",
+        "the table 'watches' lies where 'runs' lies",
+    ),
+    "a name with a terminal's escape sequence": (
+        'create view "\x1b[2J" as select 1',
+        "the view '\\x1b[2J'",
+    ),
+}  # fmt: skip
+"""SQL that changes a recording, and what is named."""
 
-COMMANDS: dict[str, tuple[object, ...]] = {
-    "why": ("why",),
-    "the estimate of why": ("why", "--estimate"),
-    "fork": ("fork", "--at", 8, "--set", "top-k=2"),
-    "bisect by prompt": ("bisect", "--question", QUESTION, "--by", "prompt"),
-    "bisect by answer": ("bisect", "--question", QUESTION, "--by", "answer"),
-}
 
-
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("sound")
-    asked = ("--dataset", "identity-02", "--backend", "hybrid", "--backend", "rag", "--ablate", "verbatim")
-    made_in(folder, "--batch", *asked, "--recording", folder / "r.sqlite3")
-    return folder / "r.sqlite3"
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with the module that a recording may name, and a key that a recording may want."""
-    (tmp_path / "evilmod.py").write_text("from pathlib import Path\nPath('PWNED').touch()\nclass Memory: ...\n")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-a-key-of-the-reader")
-    monkeypatch.setenv("MEMREPLAY_AGENT_TOKEN", "a-token-of-the-reader")
-    yield tmp_path
-    sys.modules.pop("evilmod", None)
-
-
-def hostile(sound: Path, folder: Path, settings: dict[str, Any], name: str = "hostile.sqlite3") -> Path:
-    """A copy with other settings of its run."""
-    path = folder / name
-    shutil.copy(sound, path)
-    with closing(sqlite3.connect(path)) as db, db:
-        (before,) = db.execute("select settings from runs").fetchone()
-        db.execute("update runs set settings = ?", [json.dumps({**json.loads(before), **settings})])
+def _prepared(path: Path, change: str) -> Path:
+    shutil.copy(FORMATS[-1], path)
+    with sqlite3.connect(path) as db:
+        db.executescript(change)
+    db.close()
     return path
 
 
-@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_no_command_runs_or_contacts_what_only_the_recording_names(
-    run_cli: RunCli, sound: Path, folder: Path, command: tuple[object, ...]
+@pytest.mark.parametrize(("change", "says"), PREPARED.values(), ids=PREPARED)
+def test_what_memreplay_does_not_write_is_named_and_refused(
+    run_cli: RunCli, tmp_path: Path, change: str, says: str
 ) -> None:
-    name, *options = command
-    wrong = {}
-    for case, (settings, says) in HOSTILE.items():
-        path = hostile(sound, folder, settings)
-        with reached() as noted:
-            ran = run_cli(name, path, *options)
-        said = ran.err.strip().splitlines()[-1]
-        wrong[case] = [
-            problem
-            for problem, is_so in {
-                f"exit code {ran.code}": ran.code != 2,
-                f"it reached for {noted}": noted,
-                "it wrote the file": (folder / "PWNED").exists(),
-                "it imported the module": "evilmod" in sys.modules,
-                f"it does not say {says}: {said}": says not in said,
-                f"it names no flag: {said}": "--allow-from-recording" not in said,
-            }.items()
-            if is_so
-        ]
-    assert not {case: problems for case, problems in wrong.items() if problems}
+    path = _prepared(tmp_path / "r.sqlite3", change)
+    before = path.read_bytes()
+    for command in (
+        ("recordings", "show", path),
+        ("report", path, "--output", tmp_path / "out.json"),
+        ("--batch", "--dataset", "identity-01", "--backend", "closed_book", "--recording", path),
+        ("--batch", "--dataset", "identity-01", "--backend", "closed_book", "--recording", path, "--resume"),
+    ):
+        ran = run_cli(*command)
+        assert ran.code == 2 and ran.err.startswith(f"memreplay: {path}: refused: "), (command, ran)
+        assert says in ran.err and len(ran.err.splitlines()) == 1, ran.err
+        assert path.read_bytes() == before
+    with pytest.raises(RecordingError, match="refused"):
+        memreplay.open(path)
 
 
-@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_answers_that_name_other_memories_and_models_than_the_settings_reach_nothing(
-    run_cli: RunCli, sound: Path, folder: Path, command: tuple[object, ...]
+def test_a_trigger_runs_with_no_run_that_is_appended(run_cli: RunCli, tmp_path: Path) -> None:
+    """Also where the schema is that of an earlier format, which an appended run brings to this one."""
+    for number, kept in enumerate(FORMATS):
+        path = Path(shutil.copy(kept, tmp_path / f"{number}.sqlite3"))
+        with sqlite3.connect(path) as db:
+            db.execute("create trigger t after insert on runs begin update runs set status = 'hacked'; end")
+        ran = run_cli("--batch", "--dataset", "identity-01", "--backend", "closed_book", "--recording", path)
+        assert ran.code == 2 and "the trigger 't'" in ran.err
+        assert ("hacked",) not in db.execute("select status from runs").fetchall()
+        db.close()
+
+
+@pytest.mark.parametrize("kept", FORMATS, ids=lambda path: path.stem)
+def test_a_run_is_appended_to_a_recording_of_every_format(run_cli: RunCli, tmp_path: Path, kept: Path) -> None:
+    path = Path(shutil.copy(kept, tmp_path / "r.sqlite3"))
+    ran = run_cli(
+        "--batch", "--dataset", "identity-01", "--backend", "closed_book", "--recording", path,
+        "--output", tmp_path / "out.json",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    with memreplay.open(path) as run:
+        assert run.conversations
+
+
+def _first(db: sqlite3.Connection, kind: str) -> tuple[int, dict[str, object]]:
+    key, body = db.execute("select key, body from events where kind = ? order by key", [kind]).fetchone()
+    return key, orjson.loads(body)
+
+
+def _a_prompt_of_the_same_text_for_ever(db: sqlite3.Connection) -> None:
+    db.execute("insert or replace into texts values ('long', ?)", ["x" * 2**20])
+    key, body = _first(db, "question_asked")
+    pieces = [{"$": "long"}] * (2 * MOST_JOINED_CHARACTERS // 2**20)
+    body["prompt"] = [{"role": "user", "segments": [{"$": pieces}]}]
+    db.execute("update events set body = ? where key = ?", [orjson.dumps(body).decode(), key])
+
+
+def _thousands_of_hits_of_a_thousand_fields(db: sqlite3.Connection) -> None:
+    part = orjson.dumps({f"field {number}": 1 for number in range(1000)}).decode()
+    db.execute("insert or replace into parts values (999999, ?)", [part])
+    key, body = _first(db, "question_asked")
+    body["hits"] = {"part": [999999] * 5_000, "first": 1}
+    db.execute("update events set body = ? where key = ?", [orjson.dumps(body).decode(), key])
+
+
+def _a_text_of_more_than_can_be_written(db: sqlite3.Connection) -> None:
+    db.execute("update conversations set body = body || ?", [" " * (MOST_BYTES_OF_A_VALUE + 1)])
+
+
+def _nested(levels: int) -> Callable[[sqlite3.Connection], None]:
+    def nest(db: sqlite3.Connection) -> None:
+        deep = "[" * levels + "]" * levels
+        for table in ("events", "parts", "conversations"):
+            db.execute(f"""update {table} set body = '{{"turns":{deep},"question_id":' || ? || '}}'""", [deep])
+        db.execute("update runs set settings = ?, datasets = ?", [deep, deep])
+
+    return nest
+
+
+OVERSIZED = {
+    "a prompt that repeats a long text": (_a_prompt_of_the_same_text_for_ever, "characters"),
+    "hits that repeat a part of many fields": (_thousands_of_hits_of_a_thousand_fields, "4,000,000 fields"),
+    "a conversation too long to be written": (_a_text_of_more_than_can_be_written, "too big"),
+    "values 500 levels deep": (_nested(500), "expected what memreplay writes"),
+    "values 1,000 levels deep": (_nested(1_000), "expected what memreplay writes"),
+    "values 100,000 levels deep": (_nested(100_000), "expected what memreplay writes"),
+}
+
+
+@pytest.mark.parametrize(("change", "says"), OVERSIZED.values(), ids=OVERSIZED)
+def test_a_short_recording_that_grows_without_end_is_a_sentence(
+    run_cli: RunCli, tmp_path: Path, change: Callable[[sqlite3.Connection], None], says: str
 ) -> None:
-    name, *options = command
-    path = folder / "events.sqlite3"
-    shutil.copy(sound, path)
-    with closing(sqlite3.connect(path)) as db, db:
-        tables = [table for (table,) in db.execute("select name from sqlite_master where type = 'table'")]
-        for old, new in (("rag", "evilmod:Memory"), ("memreplay/extractive", f"oobabooga/{SPIES}")):
-            for table in (each for each in tables if each != "runs" and not each.startswith("sqlite")):
-                for _, column, kind, *_ in db.execute(f"pragma table_info({table})").fetchall():
-                    if kind == "TEXT":
-                        words = f"replace(replace({column}, ?, ?), ?, ?)"
-                        given = (f'"{old}"', f'"{new}"', old, new)
-                        db.execute(f"update or ignore {table} set {column} = {words} where {column} like ?",
-                                   [*given, f"%{old}%"])  # fmt: skip
-    with reached() as noted:
-        ran = run_cli(name, path, *options)
-    assert not noted and not (folder / "PWNED").exists() and "evilmod" not in sys.modules
-    assert "Traceback" not in ran.err and ran.code in (0, 2, 3), ran.err
+    path = Path(shutil.copy(FORMATS[-1], tmp_path / "r.sqlite3"))
+    with sqlite3.connect(path) as db:
+        change(db)
+    db.close()
+    said = ""
+    for command in (
+        ("recordings", "show", path),
+        ("report", path, "--output", tmp_path / "out.json"),
+        ("export", path, "--html", tmp_path / "out.html"),
+    ):
+        ran = run_cli(*command)
+        _is_done_or_a_sentence(ran, path)
+        said += ran.err
+    assert says in said
 
 
-def test_reading_a_hostile_recording_runs_nothing(run_cli: RunCli, sound: Path, folder: Path) -> None:
-    everything: dict[str, Any] = {}
-    for settings, _ in HOSTILE.values():
-        everything |= settings
-    backends = ["hybrid", "rag", "evilmod:Memory", "mcp:/bin/sh -c 'id > PWNED'", f"{SPIES}/run_turn"]
-    path = hostile(sound, folder, everything | {"backend": backends, "model": ["memreplay/extractive"]})
-    with reached() as noted:
-        for command in (
-            ("report", path, "--output", folder / "out.md"),
-            ("compare", path, sound),
-            ("export", path, "--html", folder / "out.html", "--cast", folder / "out.cast"),
-            ("recordings", "show", path),
-            ("bisect", path, "--question", QUESTION),
-        ):
-            assert run_cli(*command).code in (0, 2), command
-        with memreplay.open(path) as run:
-            assert len(run.questions) and run.conversation("identity-02").at(3)["hybrid"].state
-    assert not noted and not (folder / "PWNED").exists() and "evilmod" not in sys.modules
+def _is_done_or_a_sentence(ran: Ran, path: Path, about: object = None) -> None:
+    """A command succeeds, or says in one sentence what is wrong with the file."""
+    assert "Traceback" not in ran.err and ran.code in (0, 2), (about, ran)
+    assert not ran.code or (ran.err.startswith(f"memreplay: {path}") and ran.err.count("\n") == 1), (about, ran)
 
 
-def test_what_the_reader_names_too_is_used(run_cli: RunCli, folder: Path) -> None:
-    path = folder / "r.sqlite3"
-    with OpenAIServer([answer("I do not know.")]) as server:
-        model, address = ("--model", "openai/stub"), ("--api-base", server.url)
-        asked = ("--dataset", "identity-02", "--backend", "rag")
-        assert run_cli("--batch", *asked, *model, *address, "--recording", path).code == 0
-        for top_k, (more, is_used) in enumerate(
-            (
-                ((), False),
-                (model, False),
-                (("--model", "openai/another", *address), False),
-                ((*model, *address), True),
-                (("--allow-from-recording",), True),
-            ),
-            start=1,
-        ):
-            server.requests.clear()
-            ran = run_cli("fork", path, "--at", 8, "--set", f"top-k={top_k}", "--no-cache", *more)
-            assert (ran.code, bool(server.requests)) == (0 if is_used else 2, is_used), (more, ran.err)
-
-
-class Terminal(StringIO):
-    """A terminal on which somebody has typed."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.mark.parametrize(("typed", "runs"), [("\n", False), ("no\n", False), ("y\n", True)])
-def test_on_a_terminal_the_reader_is_asked(
-    run_cli: RunCli, sound: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, typed: str, runs: bool
+@pytest.mark.parametrize("byte", [b"\xff", b"\xc3", b"\x00", b"'"])
+@pytest.mark.parametrize(
+    "place", [b'TABLE "events"', b'"events" (', b'VIEW "answers"', b"tableruns", b"CREATE TABLE"]
+)
+def test_a_schema_that_is_not_text_is_a_sentence(
+    run_cli: RunCli, tmp_path: Path, place: bytes, byte: bytes
 ) -> None:
-    path = hostile(sound, folder, {"backend": ["evilmod:Memory"]})
-    screen = Terminal()
-    monkeypatch.setattr(sys, "stdin", Terminal(typed))
-    monkeypatch.setattr(sys, "stderr", screen)
-    assert run_cli("fork", path, "--at", 8, "--set", "top-k=2").code == 2
-    assert "backend evilmod:Memory runs its code" in screen.getvalue() and "[y/N]" in screen.getvalue()
-    assert (folder / "PWNED").exists() is runs
+    """SQLite's own message then quotes what is no UTF-8."""
+    path, whole = tmp_path / "r.sqlite3", FORMATS[-1].read_bytes()
+    assert place in whole
+    path.write_bytes(whole.replace(place, place[:-2] + byte + place[-1:]))
+    for command in (
+        ("recordings", "show", path),
+        ("--batch", "--dataset", "identity-01", "--backend", "closed_book", "--recording", path),
+    ):
+        ran = run_cli(*command)
+        assert ran.code == 2, ran
+        _is_done_or_a_sentence(ran, path)
+
+
+FILES_A_BLOCK = 8
+
+
+def _look_at(path: Path) -> None:
+    """What the Python API reads: results, and each memory at the end of each conversation."""
+    with memreplay.open(path) as run:
+        assert len(run.results.questions) == len(list(run.questions))
+        for id_ in run.conversations:
+            for memory in run.conversation(id_).at().values():
+                assert memory.snapshot
+                assert memory.questions is not None
+
+
+@pytest.mark.parametrize("block", range(examples(4)))
+def test_a_demo_with_bytes_overwritten_is_shown_or_a_sentence(run_cli: RunCli, tmp_path: Path, block: int) -> None:
+    """Half of the bytes are in the first pages, where the schema and the short tables are."""
+    whole, path = demo_recording().read_bytes(), tmp_path / "r.sqlite3"
+    for seed in range(block * FILES_A_BLOCK, (block + 1) * FILES_A_BLOCK):
+        drawn = Random(seed)
+        damaged = bytearray(whole)
+        for _ in range(drawn.choice((1, 5, 25, 125))):
+            reach = drawn.choice((len(whole), PAGES_OF_THE_SCHEMA * BYTES_A_PAGE))
+            damaged[drawn.randrange(reach)] = drawn.randrange(256)
+        path.write_bytes(damaged)
+        for command in (("recordings", "show", path), ("report", path, "--output", tmp_path / "out.json")):
+            _is_done_or_a_sentence(run_cli(*command), path, seed)
+        try:
+            _look_at(path)
+        except RecordingError as error:
+            assert str(error).startswith(str(path)), (seed, error)

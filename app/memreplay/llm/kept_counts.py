@@ -12,6 +12,8 @@ from itertools import islice
 from pathlib import Path
 from threading import Lock
 
+from memory_backends.private_files import create_private_file, make_private_folder
+
 MOST_LINES = 20_000
 """Lines kept, 0.4 MB. A run of more lines takes so long that loading a tokenizer does not matter."""
 
@@ -52,8 +54,9 @@ class KeptCounts:
             self._has_new = False
         unfinished = self._path.with_name(f"{self._path.name}.{os.getpid()}")
         with suppress(OSError):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self._path.parent)
             try:
+                create_private_file(unfinished)
                 unfinished.write_bytes(b"".join(_ENTRY.pack(*each) for each in islice(entries.items(), MOST_LINES)))
                 unfinished.replace(self._path)
             finally:

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from sqlite_utils import Database
 
+from memory_backends.private_files import create_private_file, make_private_folder
 from memreplay.conversations.models import Frozen
 from memreplay.errors import RecordingError
 from memreplay.llm.judging import Verdict
@@ -157,7 +158,8 @@ class AnnotationsBeside(SessionAnnotations):
         text = _KEPT.dump_json(self._read() | {self._conversation: mine}, indent=2).decode()
         unfinished = self._file.with_name(f".{self._file.name}.{os.getpid()}")
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self._file.parent)
+            create_private_file(unfinished)
             unfinished.write_text(text, encoding="utf-8")
             unfinished.replace(self._file)
         except OSError as error:

@@ -84,20 +84,43 @@ def intern(value: Any, store: Callable[[str, str], None]) -> Any:
             return value
 
 
+MOST_JOINED_CHARACTERS = 64 * 2**20
+"""In texts of one body that are joined from pieces: a short body could refer to a long text many times."""
+
+
 def resolve(value: Any, look_up: Callable[[str], str]) -> Any:
-    """Replace references by their texts. ``{"$": [piece, …]}`` is a text in pieces, which may be references."""
-    match value:
-        case {"$": str(digest)} if len(value) == 1:
-            return look_up(digest)
-        case {"$": list(pieces)} if len(value) == 1:
-            return "".join(resolve(piece, look_up) for piece in pieces)
-        case dict():
-            resolved = {key: resolve(item, look_up) for key, item in value.items()}
-            return {_unescaped(key): item for key, item in resolved.items()} if len(resolved) == 1 else resolved
-        case list():
-            return [resolve(item, look_up) for item in value]
-        case _:
-            return value
+    """Replace references by their texts. ``{"$": [piece, …]}`` is a text in pieces, which may be references.
+
+    Raises:
+        ValueError: joined, the pieces have more than :data:`MOST_JOINED_CHARACTERS`.
+    """
+    return _Resolver(look_up).resolve(value)
+
+
+class _Resolver:
+    def __init__(self, look_up: Callable[[str], str]) -> None:
+        self._look_up = look_up
+        self._room = MOST_JOINED_CHARACTERS
+
+    def resolve(self, value: Any) -> Any:
+        match value:
+            case {"$": str(digest)} if len(value) == 1:
+                return self._look_up(digest)
+            case {"$": list(pieces)} if len(value) == 1:
+                return self._joined([self.resolve(piece) for piece in pieces])
+            case dict():
+                resolved = {key: self.resolve(item) for key, item in value.items()}
+                return {_unescaped(key): item for key, item in resolved.items()} if len(resolved) == 1 else resolved
+            case list():
+                return [self.resolve(item) for item in value]
+            case _:
+                return value
+
+    def _joined(self, pieces: Sequence[str]) -> str:
+        self._room -= sum(map(len, pieces))
+        if self._room < 0:
+            raise ValueError(f"its texts have more than {MOST_JOINED_CHARACTERS:,} characters")
+        return "".join(pieces)
 
 
 def _looks_like_reference(key: str) -> bool:

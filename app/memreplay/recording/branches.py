@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
@@ -11,6 +12,7 @@ from pydantic import Field
 from sqlite_utils import Database
 
 from memory_backends.editing import KeyEdit, PointEdit
+from memory_backends.private_files import create_private_file, make_private_folder
 from memreplay.conversations.editing import MessageEdit
 from memreplay.conversations.models import Frozen
 from memreplay.errors import RecordingError
@@ -110,9 +112,15 @@ def opened_for_branches(path: Path, run_id: str) -> Path:
     """
     own = file_of_branches(path, run_id)
     if not own.exists():
+        unfinished = own.with_name(f".{own.name}.{os.getpid()}")
         try:
-            own.parent.mkdir(parents=True, exist_ok=True)
-            copyfile(path, own)
+            make_private_folder(own.parent)
+            try:
+                create_private_file(unfinished)
+                copyfile(path, unfinished)
+                unfinished.replace(own)
+            finally:
+                unfinished.unlink(missing_ok=True)
         except OSError as error:
             raise RecordingError(f"{own}: a copy of {path.name} cannot be made: {error.strerror}") from None
     return own

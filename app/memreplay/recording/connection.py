@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from errno import EDQUOT, EFBIG, ENOSPC
@@ -11,7 +12,9 @@ from pathlib import Path
 from filelock import BaseFileLock, FileLock, Timeout
 from sqlite_utils import Database
 
+from memory_backends.private_files import OWNERS_FILE, create_private_file, make_private_folder
 from memreplay.errors import RecordingError
+from memreplay.recording.foreign_objects import refuse_foreign_objects
 from memreplay.recording.schema import APPLICATION_ID, SCHEMA_VERSION, migrations
 
 
@@ -25,11 +28,15 @@ def connect(path: Path) -> Database:
         raise RecordingError(f"{path}: not a file; expected a recording, or a name for a new one")
     existed = path.exists() and path.stat().st_size > 0
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        db = Database(sqlite3.connect(path, isolation_level=None, check_same_thread=False))
+        make_private_folder(path.parent)
+        create_private_file(path)
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        _distrust(connection)
         if existed:
-            _refuse_foreign(db.conn, path)
-        else:
+            _refuse_foreign(connection, path)
+            refuse_foreign_objects(connection, path)
+        db = Database(connection)
+        if not existed:
             # Before anything else: a file whose creation is interrupted must still be recognized as ours.
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute("PRAGMA journal_mode = WAL")
@@ -37,13 +44,35 @@ def connect(path: Path) -> Database:
         db.execute("PRAGMA foreign_keys = ON")
         migrations.apply(db)
         db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
         if (full := full_disk(error)) is not None:
             raise RecordingError(
                 f"{path}: cannot be written: {error}; make room, then run the same command"
             ) from full
-        raise RecordingError(f"{path}: cannot be opened as a recording: {error}") from None
+        raise RecordingError(f"{path}: cannot be opened as a recording: {_in_words(error)}") from None
     return db
+
+
+def _in_words(error: Exception) -> str:
+    """SQLite's message quotes what is damaged, and Python cannot read the message if that is not UTF-8."""
+    if isinstance(error, OSError):
+        return str(error.strerror)
+    return "a definition in it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+
+
+MOST_BYTES_OF_A_VALUE = 64 * 2**20
+"""Longer values are neither written nor read. As Python objects, JSON takes up to twenty times its length."""
+
+
+def _distrust(connection: sqlite3.Connection) -> None:
+    """Set what SQLite's documentation recommends for files that others may have made."""
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES_OF_A_VALUE)
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    connection.execute("PRAGMA mmap_size = 0")
+    if sys.version_info >= (3, 12):
+        connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
+        connection.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_TRIGGER, False)
 
 
 _NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
@@ -73,17 +102,18 @@ def connect_read_only(path: Path) -> Database:
     for mode in ("mode=ro", "mode=ro&immutable=1"):
         try:
             connection = sqlite3.connect(f"{uri}?{mode}", uri=True, check_same_thread=False)
+            _distrust(connection)
             _refuse_foreign(connection, path)
-            _refuse_views(connection, path)
+            refuse_foreign_objects(connection, path)
             if connection.execute("PRAGMA user_version").fetchone() == (0,):
                 raise RecordingError(f"{path}: no run in it; the program ended while it created the file")
             return Database(connection)
         except sqlite3.OperationalError as error:
             last = error
-        except sqlite3.Error as error:
-            is_damaged = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_CORRUPT
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            is_damaged = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) == sqlite3.SQLITE_CORRUPT
             problem = "damaged" if is_damaged else "cannot be read as a recording"
-            raise RecordingError(f"{path}: {problem}: {error}") from None
+            raise RecordingError(f"{path}: {problem}: {_in_words(error)}") from None
     raise RecordingError(f"{path}: cannot be read as a recording: {last}")
 
 
@@ -99,13 +129,6 @@ def _refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
             f"{path}: written by a newer memreplay, or by one from before its first release"
             f" (format {version}, this one reads up to {SCHEMA_VERSION})"
         )
-
-
-def _refuse_views(connection: sqlite3.Connection, path: Path) -> None:
-    """A view in place of a table may compute anything, for ever."""
-    names = "('runs', 'conversations', 'events', 'texts', 'scores')"
-    for (name,) in connection.execute(f"select name from sqlite_master where type != 'table' and name in {names}"):
-        raise RecordingError(f"{path}: damaged: {name} is no table; expected what memreplay writes")
 
 
 def leave_wal(db: Database) -> None:
@@ -145,9 +168,9 @@ class WriterLock:
             RecordingError: another process holds it, or the folder is not writable.
         """
         beside = recording.with_name(f".{recording.name}.lock")
-        lock = FileLock(beside, timeout=0, thread_local=False)
+        lock = FileLock(beside, timeout=0, mode=OWNERS_FILE, thread_local=False)
         try:
-            recording.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(recording.parent)
             lock.acquire()
         except Timeout:
             if not beside.exists():

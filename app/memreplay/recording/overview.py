@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from filelock import FileLock, Timeout
 
+from memory_backends.private_files import OWNERS_FILE
 from memreplay.conversations.models import Frozen
 from memreplay.errors import RecordingError
 from memreplay.recording.bodies import reporting_damage
@@ -118,7 +119,7 @@ def is_being_written(recording: Path) -> bool:
     beside = recording.with_name(f".{recording.name}.lock")
     if not beside.exists():
         return False
-    lock = FileLock(beside, timeout=0, thread_local=False)
+    lock = FileLock(beside, timeout=0, mode=OWNERS_FILE, thread_local=False)
     try:
         lock.acquire()
     except Timeout:

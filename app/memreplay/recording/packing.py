@@ -8,7 +8,7 @@ same in all rows. Ranks that count up from ``first`` are not listed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 Share = Callable[[dict[str, Any]], int]
 """Keeps what recurs, and returns the number of its part: equal ones have the same."""
@@ -26,6 +26,9 @@ _OF_A_FOUND_POINT = ("id",)
 _OF_A_CUT = ("place", "turns")
 _OF_A_COMMAND = ("kind", "store", "command", "key", "phase", "actor")
 """Fields that recur, by what they are fields of."""
+
+MOST_FIELDS_OF_A_TABLE = 4_000_000
+"""Of 300,000 candidates: a short body could refer to a part of many fields many times."""
 
 _TABLES = {"hits": _OF_A_CANDIDATE, "missed": _OF_A_CANDIDATE, "cut": _OF_A_CUT}
 
@@ -73,15 +76,25 @@ def parts_and_ranks(table: Any) -> Iterable[tuple[Any, int]]:
 
 
 def rows_of(table: Any, part_of: PartOf) -> Sequence[dict[str, Any]]:
-    """The rows of a table, in JSON form. Bodies of older formats, and empty tables, have a list of rows."""
+    """The rows of a table, in JSON form. Bodies of older formats, and empty tables, have a list of rows.
+
+    Raises:
+        ValueError: they have more than :data:`MOST_FIELDS_OF_A_TABLE`.
+    """
     if not isinstance(table, dict):
-        rows: Sequence[dict[str, Any]] = table
-        return rows
+        return cast("Sequence[dict[str, Any]]", table)
     columns = dict(table)
     parts = columns.pop(PART)
     first = columns.pop("first", None)
     channels = columns.pop("channels", None)
-    rows = [dict(part_of(part)) for part in parts]
+    rows: list[dict[str, Any]] = []
+    fields = 0
+    for part in parts:
+        recurring = part_of(part)
+        fields += len(recurring) + len(columns) + len(channels or ())
+        if fields > MOST_FIELDS_OF_A_TABLE:
+            raise ValueError(f"a table of it has more than {MOST_FIELDS_OF_A_TABLE:,} fields")
+        rows.append(dict(recurring))
     for number, row in enumerate(rows):
         if first is not None:
             row["rank"] = first + number

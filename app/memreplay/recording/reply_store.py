@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 from sqlite_utils import Database, Migrations
 
+from memory_backends.private_files import create_private_file, make_private_folder
 from memreplay.llm.model import Reply
 
 migrations = Migrations("memreplay.replies")
@@ -33,7 +34,8 @@ class SqliteReplyCache:
         self._failed = False
         self._db: Database | None = None
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(path.parent)
+            create_private_file(path)
             connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
             db = Database(connection)
             db.execute("PRAGMA journal_mode = WAL")

@@ -320,3 +320,9 @@ _VIEWS = {
     "retrievals": _RETRIEVALS,
     "promotions": _PROMOTIONS,
 }
+
+VIEWS_OF_EARLIER_FORMATS = {
+    "memory_writes": "96e1531518e436823c2b0d9cdde78fbc6dcf7c4c865a80711d1ebcfdc274ab99",
+    "retrievals": "83024a7167906896adfccf55ef02ca13b864b912d6ef27a8401479bc3c9e9136",
+}
+"""Digests of the views of formats 1 and 2 that format 3 defines anew."""

@@ -18,7 +18,7 @@ from memreplay.engine.remote.addresses import is_agent
 from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.runtime.embedders import REMOTE
 from memreplay.runtime.processes import Processes
-from memreplay.runtime.worker import Ports
+from memreplay.runtime.worker import SAFE_PATH, SAFE_PATH_OF_WORKERS, Ports
 from memreplay.runtime.workers import SECONDS_TO_CONNECT, Port, Workers
 from memreplay.settings import Settings
 
@@ -153,7 +153,9 @@ async def _dask(settings: Settings, cluster: str) -> AsyncIterator[Any]:
     async with AsyncExitStack() as stack:
         address: Any = cluster
         if number is not None:
-            stack.enter_context(_own_servers_in_environment(settings))
+            # Dask starts processes with a program of its own, which must not import from the current folder.
+            safe = {} if os.environ.get(SAFE_PATH) else {SAFE_PATH: SAFE_PATH_OF_WORKERS}
+            stack.enter_context(_in_environment(_own_servers(settings) | safe))
             address = await stack.enter_async_context(
                 LocalCluster(  # type: ignore[no-untyped-call]
                     n_workers=number,
@@ -184,9 +186,8 @@ def _own_servers(settings: Settings) -> dict[str, str]:
 
 
 @contextmanager
-def _own_servers_in_environment(settings: Settings) -> Iterator[None]:
+def _in_environment(added: Mapping[str, str]) -> Iterator[None]:
     """Processes that are started here inherit addresses and keys through the environment, not through Dask."""
-    added = _own_servers(settings)
     before = {name: os.environ.get(name) for name in added}
     os.environ.update(added)
     try:

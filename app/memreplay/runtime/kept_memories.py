@@ -24,6 +24,7 @@ from uuid import uuid4
 import orjson
 
 from memory_backends.base import Exchange, MemoryBackend
+from memory_backends.private_files import make_private_folder, take_from_others
 from memory_backends.registry import backend_class, settings_taken
 from memory_backends.stores.snapshot_diff import plain
 from memreplay.conversations.models import Conversation, exchanges_of
@@ -94,11 +95,12 @@ class KeptMemories:
             return
         part = place.with_name(f"{place.name}.{uuid4().hex}.part")
         try:
-            (part / _MEMORY).mkdir(parents=True)
+            make_private_folder(part / _MEMORY)
             await backend.save(part / _MEMORY)
             held = plain((await backend.snapshot()).model_dump())
             await asyncio.to_thread(_write_events, part / _EVENTS, events)
             (part / _HELD).write_bytes(orjson.dumps(held))
+            take_from_others(part)
             part.rename(place)
         except Exception as error:
             self._warn(f"the filled memory of {backend.name} is not kept: {_in_words(error)}")

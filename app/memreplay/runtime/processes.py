@@ -11,6 +11,7 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from itertools import count
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from memreplay.runtime.worker import MemoryHost
@@ -80,7 +81,8 @@ class _Worker:
 
     @classmethod
     async def started(cls, environment: Mapping[str, str]) -> _Worker:
-        call = (sys.executable, "-c", _PROGRAM, *sys.path)
+        # -P: the current folder may hold a signal.py.
+        call = (sys.executable, "-P", "-c", _PROGRAM, *_searched())
         env = {**os.environ, **environment}
         return cls(
             await asyncio.create_subprocess_exec(*call, stdin=PIPE, stdout=PIPE, env=env, limit=_BYTES_AT_ONCE)
@@ -128,6 +130,16 @@ class _Worker:
             for asked in self._asked.values():
                 if not asked.done():
                     asked.set_exception(OSError("the process has ended"))
+
+
+def _searched() -> list[str]:
+    """Where a worker looks for modules: as this process does, and last in the current folder.
+
+    A memory of the user's own that is in that folder is found; no module there stands in for another.
+    """
+    here = Path.cwd()
+    elsewhere = [path for path in sys.path if Path(path).resolve() != here]
+    return [*elsewhere, str(here)] if len(elsewhere) < len(sys.path) else elsewhere
 
 
 def work() -> None:

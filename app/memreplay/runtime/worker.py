@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import platform
 import signal
 import tarfile
@@ -101,9 +102,19 @@ def _code_digest() -> str:
     return digest.hexdigest()[:12]
 
 
+SAFE_PATH = "PYTHONSAFEPATH"
+"""With a value that is not empty, Python does not search the current folder."""
+
+SAFE_PATH_OF_WORKERS = "worker"
+"""The value that a run gives to its workers."""
+
+
 def dask_setup(worker: Any) -> None:
     """Called by Dask when a local worker starts: Ctrl-C in the terminal is for the run, which ends its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if os.environ.get(SAFE_PATH) == SAFE_PATH_OF_WORKERS:
+        # A memory may start programs of the user's own, which may search their folder.
+        del os.environ[SAFE_PATH]
 
 
 class MemoryActor:

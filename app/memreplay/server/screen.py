@@ -34,7 +34,8 @@ class ScreenServer(Server):
     def __init__(
         self, arguments: Sequence[str], host: str, port: int, token: str | None, say: Callable[[str], None]
     ) -> None:
-        command = shlex.join([sys.executable, "-m", "memreplay", *arguments])
+        # -P: the current folder may hold a module of any name.
+        command = shlex.join([sys.executable, "-P", "-m", "memreplay", *arguments])
         super().__init__(command, host, port, title="memreplay", templates_path=_TEMPLATES)
         self._token = token
         self._say = say

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from memory_backends.private_files import create_private_file, make_private_folder
 from memreplay.settings import Settings
 from memreplay.trust import Consent
 
@@ -49,7 +50,8 @@ class ThemeChoice:
         if self.file is None:
             return
         try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self.file.parent)
+            create_private_file(self.file)
             self.file.write_text(json.dumps({"theme": theme, "instead_of": self.configured}), encoding="utf-8")
         except OSError:
             return

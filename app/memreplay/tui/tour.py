@@ -9,6 +9,7 @@ from typing import Final
 
 from platformdirs import user_data_path
 
+from memory_backends.private_files import create_private_file, make_private_folder
 from memreplay.paths import APPLICATION
 from memreplay.tui.actions import Place
 from memreplay.tui.terminal import Rebound, keys_of
@@ -93,8 +94,8 @@ def was_offered() -> bool:
     if mark.exists():
         return True
     with suppress(OSError):
-        mark.parent.mkdir(parents=True, exist_ok=True)
-        mark.touch()
+        make_private_folder(mark.parent)
+        create_private_file(mark)
     return False
 
 
