@@ -17,7 +17,7 @@ from memreplay.batch.estimate import (
     estimate_change,
 )
 from memreplay.batch.progress import duration
-from memreplay.batch.recorded_run import Ending, two_step_interrupt
+from memreplay.batch.recorded_run import Ending
 from memreplay.errors import RecordingError, UsageError
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.caching import request_key
@@ -27,6 +27,7 @@ from memreplay.runtime.changes import Selection, WrongAnswers, changes_of, is_wr
 from memreplay.runtime.reasking import Progress, Reasking
 from memreplay.runtime.recorded import lineage_of, settings_of_run
 from memreplay.settings import Settings
+from memreplay.signals import two_step_interrupt
 from memreplay.terminal import say
 from memreplay.text import counted, dollars
 

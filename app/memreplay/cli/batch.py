@@ -10,7 +10,7 @@ from pathlib import Path
 from memreplay.api.outputs import check_report_outputs
 from memreplay.api.running import Work, check_settings, implicit_baselines, perform, work_of
 from memreplay.batch.estimate import estimate_run, estimate_tests, print_estimate
-from memreplay.batch.recorded_run import RunPlan
+from memreplay.batch.recorded_run import RunPlan, to_continue
 from memreplay.batch.selection import AskPlan
 from memreplay.batch.why import reask
 from memreplay.cli.reading_progress import show_reading_progress
@@ -119,10 +119,7 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
         return _estimate(settings, work, why=options.why)
     ending, run_id = asyncio.run(perform(settings, work, recording, options.plan))
     if ending != "complete":
-        say(
-            f"{ending}; everything finished so far is saved. To continue, run the same command with"
-            f" --recording {recording} --resume"
-        )
+        say(to_continue(ending, recording))
         return exit_code_of(ending)
     if options.why:
         ending = asyncio.run(reask(recording, run_id, settings, Selection()))
