@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -76,7 +77,7 @@ def test_a_second_signal_ends_a_server_whose_memory_is_busy(
         try:
             assert served.stderr is not None
             address = served.stderr.readline().split("answers at ")[1].split()[0]
-            body = b'{"history": "", "message": "Hello."}'
+            body = json.dumps({"history": "User: Hello.\nAI: Hello.\n", "message": "How are you?"}).encode()
             turn = Request(address, body, {"Content-Type": "application/json"})
             Thread(target=_ask, args=(turn,), daemon=True).start()
             given_up = time.monotonic() + TIMEOUT_S
