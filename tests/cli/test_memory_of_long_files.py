@@ -17,7 +17,7 @@ ROWS = 60
 
 TURNS = 200
 
-MOST_BYTES_A_ROW = 40_000
+MOST_BYTES_A_ROW = 30_000
 """What a result and the list of a conversation's turns take; the turns themselves take four times as much."""
 
 
