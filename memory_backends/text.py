@@ -15,9 +15,14 @@ _NOT_WORD = re.compile(r"[^\w]+")
 _WORD = re.compile(r"\w")
 
 _ABBREVIATIONS = ("Mr", "Mrs", "Ms", "Dr", "St", "Sr", "Sra", "Dra", "vs", "e.g", "i.e")
+# A run of marks or of white space is tried at its beginning alone: at each of its places, the time would grow with
+# the square of its length. The first of several marks after an abbreviation belongs to that.
 _SENTENCE_END = re.compile(
-    "".join(rf"(?<!\b{re.escape(word)})" for word in _ABBREVIATIONS)
-    + r"(?<!\bNo(?=\.\s+\d))[.!?…]+[\"'”’»)\]*]*\s+|\s*\n+\s*"
+    r"(?=[.!?…])(?:(?<![.!?…])"
+    + "".join(rf"|(?<=\b{re.escape(word)}[.!?…])" for word in _ABBREVIATIONS)
+    + ")"
+    + "".join(rf"(?<!\b{re.escape(word)})" for word in _ABBREVIATIONS)
+    + r"(?<!\bNo(?=\.\s+\d))[.!?…]++[\"'”’»)\]*]*+\s+|(?=\s)(?<!\s)\s*\n\s*"
 )
 
 

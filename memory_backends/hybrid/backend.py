@@ -40,6 +40,7 @@ from memory_backends.hybrid.candidates import (
     question_at_the_end_of,
 )
 from memory_backends.hybrid.consolidation import ConsolidationAgent
+from memory_backends.hybrid.long_turns import decision_on_the_rest
 from memory_backends.hybrid.planner import PlannerAgent
 from memory_backends.hybrid.recall import RecallLimits, TierResults, compose
 from memory_backends.hybrid.verbatim import CHANNEL_WORDS, VerbatimMemory, channels_kept, reranked, sentences_in
@@ -195,6 +196,8 @@ class HybridBackend(MemoryBackend):
             if self._resources.extractor is None:
                 await self._stage(exchange, self._heard.mark(candidates_of(exchange, self._heard.asked)))
                 self._heard.hear(exchange)
+                for decision in filter(None, map(decision_on_the_rest, exchange.messages)):
+                    self.trace.decide(decision)
         self._observed.add(parts.verbatim.id_of(exchange))
         self._latest = max(filter(None, (self._latest, exchange.said_at)), default=None)
         self._consolidating = asyncio.create_task(self._consolidate(exchange))

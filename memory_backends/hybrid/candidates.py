@@ -32,6 +32,7 @@ from memory_backends.hybrid.rules.matching import (
 )
 from memory_backends.hybrid.rules.pattern import clean_value
 from memory_backends.hybrid.rules.statements import CHANGE, CLAIMS, RETRACTION
+from memory_backends.hybrid.verbatim import sentences_read
 from memory_backends.metering import ExtractedFact
 from memory_backends.retrieval.keyword import terms_of
 from memory_backends.stores.trace import Frozen
@@ -191,7 +192,7 @@ def _of_message(message: Message, present: frozenset[str], asked: str) -> Iterat
     is_advice, who = _is_advice(message), speaker_slot(message)
     to_assistant = message.role == "user" and message.label == "User"
     rules, most = (ADVICE, MOST_ADVICE) if is_advice else (RULES if to_assistant else _OF_FACTS, MOST_A_MESSAGE)
-    sentences = [whole[:LONGEST_SENTENCE] for whole in sentences_of(message.text)]
+    sentences = [whole[:LONGEST_SENTENCE] for whole in sentences_read(message)]
     for place, sentence in enumerate(sentences):
         taken_back = value_taken_back(sentence) or value_put_right(said_before)
         is_short = len(sentence.split()) < SHORTEST_SENTENCE

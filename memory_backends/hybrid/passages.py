@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 
 from memory_backends.base import Excerpt, Message, TokenCounter
 from memory_backends.hybrid.verbatim import RankedTurn
@@ -25,23 +26,25 @@ LEFT_OUT = "…"
 def excerpt_of(message: Message, likeness: Sequence[float], fits: Callable[[str], bool]) -> str | None:
     """A line of sentences as they were said, in order, with ``…`` where some were left out; None where none fits.
 
-    ``likeness`` has a number for each sentence; of two equal ones the earlier is taken first.
+    ``likeness`` has a number for each sentence; of two equal ones the earlier is taken first. Sentences at the end
+    of a very long turn have none, and are left out.
     """
     sentences = sentences_of(message.text)
-    chosen: set[int] = set()
-    for place in sorted(range(len(sentences)), key=lambda place: -likeness[place]):
-        if fits(_line(message, sentences, chosen | {place})):
-            chosen.add(place)
+    chosen: list[int] = []
+    for place in sorted(range(len(likeness)), key=lambda place: -likeness[place]):
+        more = sorted([*chosen, place])
+        if fits(_line(message, sentences, more)):
+            chosen = more
     return _line(message, sentences, chosen) if chosen else None
 
 
-def _line(message: Message, sentences: Sequence[str], chosen: set[int]) -> str:
+def _line(message: Message, sentences: Sequence[str], chosen: Sequence[int]) -> str:
+    """``chosen`` are places in order."""
     parts: list[str] = []
-    for place, sentence in enumerate(sentences):
-        if place in chosen:
-            parts.append(sentence)
-        elif not parts or parts[-1] != LEFT_OUT:
+    for before, place in pairwise([-1, *chosen, len(sentences)]):
+        if place > before + 1:
             parts.append(LEFT_OUT)
+        parts += sentences[place : place + 1]
     return f"{message.label}: {' '.join(parts)}"
 
 

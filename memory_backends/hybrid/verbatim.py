@@ -24,6 +24,15 @@ from memory_backends.text import folded_words, sentences_of
 
 _FIRST_ROWS = 256
 
+MOST_SENTENCES_READ = 1000
+"""Sentences of a message that are compared with questions and read for facts: more than anybody says at once. What
+follows in a longer one, such as a pasted log, is found with its turn alone."""
+
+
+def sentences_read(message: Message) -> list[str]:
+    """The sentences of a message, at most :data:`MOST_SENTENCES_READ`."""
+    return sentences_of(message.text)[:MOST_SENTENCES_READ]
+
 
 class SentenceIndex:
     """Vectors of unit length, each owned by a turn. Turns are numbered from 0 in the order of their addition."""
@@ -123,7 +132,7 @@ class RankedTurn:
 
     ``exchange_id`` is the point that holds it, ``place`` its 0-based place in the conversation; ``score`` is
     at most 1, or the reranker's, and then None if it was not asked about this turn. ``likeness`` has the cosine of
-    the topic and each of its sentences.
+    the topic and each of its :func:`sentences_read`.
     """
 
     exchange_id: str
@@ -186,10 +195,9 @@ class VerbatimMemory:
         await self._store.upsert(VERBATIM_COLLECTION, [point])
         self._exchanges[id_] = len(self._exchanges)
         self._exchange_sessions.append(exchange.session)
-        left = list(sentences)
+        left = iter(sentences)
         for message in exchange.messages:
-            said = sentences_of(message.text)
-            self._sentences.add([left.pop(0) for _ in said])
+            self._sentences.add(list(islice(left, len(sentences_read(message)))))
             self._keywords.add(message.session, message.text)
             self._messages.append(message)
             self._labels.append(folded_words(message.label))
@@ -277,7 +285,7 @@ def channels_kept(ablated: Iterable[str]) -> list[str]:
 
 def sentences_in(exchange: Exchange) -> list[str]:
     """The sentences of all its messages, in order: what is embedded beside the exchange itself."""
-    return [sentence for message in exchange.messages for sentence in sentences_of(message.text)]
+    return [sentence for message in exchange.messages for sentence in sentences_read(message)]
 
 
 def _smoothed(values: Scores, sessions: NDArray[np.int_]) -> Scores:

@@ -269,7 +269,9 @@ async def arun(
         said.append(sentence)
         (TERMINAL.say if progress else _LOG.info)(sentence)
 
-    around = Surroundings(say, shown_progress if progress else _counted, lambda first, second: nullcontext())
+    around = Surroundings(
+        say, shown_progress if progress else _counted, lambda first, second, farewell: nullcontext()
+    )
     specs = [datasets] if isinstance(datasets, str | Path | Conversation) else datasets
     plan = RunPlan(perceive, resume, retry_errors)
 

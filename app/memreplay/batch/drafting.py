@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from time import monotonic
 
 from memreplay.batch.estimate import Estimates
-from memreplay.batch.recorded_run import Ending, two_step_interrupt
+from memreplay.batch.recorded_run import Ending
 from memreplay.conversations.drafts import DraftBook, DraftedPart, parts_of
 from memreplay.conversations.models import Turn
 from memreplay.errors import UsageError
@@ -22,6 +22,7 @@ from memreplay.runtime.counting import Counting
 from memreplay.runtime.models import RunModels
 from memreplay.runtime.reasking import together
 from memreplay.settings import Settings
+from memreplay.signals import two_step_interrupt
 from memreplay.terminal import say
 from memreplay.text import counted, dollars, normalised
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from memreplay.batch.progress import BatchProgress, shown_progress
@@ -21,41 +21,9 @@ from memreplay.llm.rate_limiter import ModelUnavailableError
 from memreplay.recording.reader import ANY_STATUS, UNFINISHED
 from memreplay.runtime.run import Run, content_digest
 from memreplay.runtime.run_with_tests import RunWithTests
+from memreplay.signals import two_step_interrupt
 from memreplay.terminal import say
 from memreplay.text import counted
-
-
-def requests_to_end() -> list[signal.Signals]:
-    """The signals by which a system or a terminal asks a program to end; SIGINT comes from the user."""
-    names = [name for name in ("SIGTERM", "SIGQUIT", "SIGHUP") if hasattr(signal, name)]
-    numbers = [signal.Signals[name] for name in names]
-    return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
-
-
-@contextmanager
-def two_step_interrupt(first: Callable[[], None], second: Callable[[], None]) -> Iterator[None]:
-    """In the running event loop, call ``first`` at the first Ctrl-C and ``second`` at the next.
-
-    Other requests to end count as the second: SIGTERM, SIGQUIT, and SIGHUP unless it is ignored (nohup). On
-    platforms without such handlers Ctrl-C ends the process at once.
-    """
-    loop = asyncio.get_running_loop()
-    steps = iter((first,))
-
-    def interrupted() -> None:
-        next(steps, second)()
-
-    handled = {signal.SIGINT: interrupted} | dict.fromkeys(requests_to_end(), second)
-    with suppress(NotImplementedError):
-        for number, handler in handled.items():
-            loop.add_signal_handler(number, handler)
-    try:
-        yield
-    finally:
-        with suppress(NotImplementedError):
-            for number in handled:
-                loop.remove_signal_handler(number)
-
 
 Ending = Literal["complete", "interrupted", "stopped"]
 """How a run ended: with everything asked; by the user; or by what only its owner can fix, such as a full disk."""
@@ -66,12 +34,13 @@ class Surroundings:
     """How a run reports to its caller.
 
     ``say`` gets its messages, ``progress`` counts its answers by backend and model, and ``interrupts`` calls its
-    first argument at the first request to stop, and its second at the next.
+    first argument at the first request to stop, and its second at the next; its third is the last sentence of a
+    process that had to be ended.
     """
 
     say: Callable[[str], None] = say
     progress: Callable[[Mapping[tuple[str, str], int]], AbstractContextManager[BatchProgress]] = shown_progress
-    interrupts: Callable[[Callable[[], None], Callable[[], None]], AbstractContextManager[None]] = (
+    interrupts: Callable[[Callable[[], None], Callable[[], None], str], AbstractContextManager[None]] = (
         two_step_interrupt
     )
 
@@ -91,6 +60,14 @@ class RunPlan:
     resume: bool = False
     retry_errors: bool = False
     to_retry: str = "--resume --retry-errors"
+
+
+def to_continue(ending: Ending, recording: Path) -> str:
+    """How an incomplete run ended, and how to continue it."""
+    return (
+        f"{ending}; everything finished so far is saved. To continue, run the same command with"
+        f" --recording {recording} --resume"
+    )
 
 
 async def run_recorded(
@@ -180,7 +157,7 @@ async def _play(
             task.cancel()
 
         try:
-            with around.interrupts(finish_calls, stop_now):
+            with around.interrupts(finish_calls, stop_now, to_continue("interrupted", run.recording_path)):
                 watch = asyncio.create_task(_watch(run, progress))
                 try:
                     await _run_all(runner, conversations, tests, progress)

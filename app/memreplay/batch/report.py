@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from memory_backends.controls import CLOSED_BOOK
-from memreplay.conversations.models import Conversation
+from memreplay.conversations.models import Conversation, Question
 from memreplay.conversations.option_style import OptionStyle, option_style
 from memreplay.engine.events import (
     ASK_KINDS,
@@ -227,17 +227,13 @@ class _OptionStyles:
     """Collects each dataset's questions to measure the style of their options."""
 
     def __init__(self) -> None:
-        self._conversations: dict[str, list[Conversation]] = {}
+        # The questions alone: a copy of a conversation keeps its turns alive in its cached properties.
+        self._questions: dict[str, list[Question]] = defaultdict(list)
 
     def add(self, conversation: Conversation) -> None:
-        self._conversations.setdefault(conversation.dataset, []).append(
-            conversation.model_copy(update={"turns": (), "sessions": ()})
-        )
+        self._questions[conversation.dataset].extend(conversation.questions)
 
     def by_dataset(self) -> dict[str, OptionStyle]:
         """The style of datasets with multiple-choice questions."""
-        styles = {
-            dataset: option_style(question for conversation in conversations for question in conversation.questions)
-            for dataset, conversations in self._conversations.items()
-        }
+        styles = {dataset: option_style(questions) for dataset, questions in self._questions.items()}
         return {dataset: style for dataset, style in styles.items() if style is not None}

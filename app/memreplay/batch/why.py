@@ -10,7 +10,7 @@ from time import monotonic
 
 from memreplay.batch.estimate import Estimates, OccasionalLines, estimate_change
 from memreplay.batch.progress import duration
-from memreplay.batch.recorded_run import Ending, two_step_interrupt
+from memreplay.batch.recorded_run import Ending
 from memreplay.engine.answers import grade
 from memreplay.errors import RecordingError, UsageError
 from memreplay.llm import AGENT_MODEL
@@ -23,6 +23,7 @@ from memreplay.runtime.counting import Counting
 from memreplay.runtime.reasking import Progress, Reasking
 from memreplay.runtime.recorded import lineage_of, settings_of_run
 from memreplay.settings import Settings
+from memreplay.signals import two_step_interrupt
 from memreplay.terminal import say
 from memreplay.text import counted, dollars
 from memreplay.trust import Consent, refuse

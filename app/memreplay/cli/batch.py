@@ -11,7 +11,7 @@ from pathlib import Path
 from memreplay.api.outputs import check_report_outputs
 from memreplay.api.running import Work, check_settings, implicit_baselines, perform, work_of
 from memreplay.batch.estimate import Estimates, estimate_run, estimate_tests, print_estimate
-from memreplay.batch.recorded_run import RunPlan
+from memreplay.batch.recorded_run import RunPlan, to_continue
 from memreplay.batch.selection import AskPlan
 from memreplay.batch.why import reask
 from memreplay.cli.reading_progress import show_reading_progress
@@ -120,10 +120,7 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
         return _estimate(settings, work, options)
     ending, run_id = asyncio.run(perform(settings, work, recording, options.plan))
     if ending != "complete":
-        say(
-            f"{ending}; everything finished so far is saved. To continue, run the same command with"
-            f" --recording {recording} --resume"
-        )
+        say(to_continue(ending, recording))
         return exit_code_of(ending)
     if options.why:
         ending = asyncio.run(reask(recording, run_id, settings, Selection()))

@@ -30,11 +30,10 @@ from memreplay.llm.prompts import HISTORY_HEADING, after_history, build_request,
 from memreplay.llm.tokens import context_budget
 from memreplay.runtime.memories import ensure_models_answer, resources_of
 from memreplay.settings import Settings, read_settings
+from memreplay.signals import SECONDS_TO_END, Deadline, requests_to_end, signal_handlers
 
 if TYPE_CHECKING:
     from aiohttp.web import TCPSite
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 command = typer.Typer(**COMMAND_OPTIONS)
 
@@ -126,7 +125,7 @@ async def _serve(name: str, settings: Settings, options: ServeOptions) -> None:
         )
         await runner.setup()
         try:
-            with _stop_signals() as stop:
+            with _stop_signals(SECONDS_TO_STOP + SECONDS_TO_END) as stop:
                 await _listen(web.TCPSite(runner, options.host, options.port), options)
                 print(_announcement(name, model, options.host, runner.addresses[0][1]), file=sys.stderr)
                 await stop.wait()
@@ -153,25 +152,24 @@ async def _listen(site: TCPSite, options: ServeOptions) -> None:
 
 
 @contextmanager
-def _stop_signals() -> Iterator[asyncio.Event]:
-    """An event that the first signal sets; a second one does not wait for turns in progress."""
+def _stop_signals(longest_wait: float) -> Iterator[asyncio.Event]:
+    """An event that the first signal sets; a second one does not wait for turns in progress.
+
+    After the first, the process ends within ``longest_wait`` seconds, whatever it is doing.
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-
-    def remove_handlers() -> None:
-        for number in _SIGNALS:
-            loop.remove_signal_handler(number)
+    deadline = Deadline("stopped while a turn was in progress")
 
     def on_signal() -> None:
-        stop.set()
-        remove_handlers()
+        deadline.set(SECONDS_TO_END if deadline.is_set else longest_wait)
+        loop.call_soon_threadsafe(stop.set)
 
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, on_signal)
     try:
-        yield stop
+        with signal_handlers(dict.fromkeys([signal.SIGINT, *requests_to_end()], on_signal)):
+            yield stop
     finally:
-        remove_handlers()
+        deadline.close()
 
 
 class MessageReader:

@@ -6,12 +6,15 @@ import asyncio
 import gc
 import os
 import pickle
+import select
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
+from threading import Thread
+from time import sleep
 from typing import Any, BinaryIO
 
 from memreplay.runtime.worker import MemoryHost
@@ -21,6 +24,7 @@ _BYTES_AT_ONCE = 2**20
 """How much a pipe's reader takes in before it is asked for it."""
 
 _SECONDS_TO_END = 2.0
+_SECONDS_TO_GIVE_WAY = 0.5
 _OBJECTS_BETWEEN_COLLECTIONS = 10_000
 """As in the run: what a memory makes stays, so that looking for cycles finds little."""
 
@@ -147,9 +151,19 @@ def work() -> None:
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 20)
     # A memory may print or read: what it prints goes to standard error.
     given, answers = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb", 0)
+    Thread(target=_end_with_the_run, args=(given.fileno(),), daemon=True).start()
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     asyncio.run(_work(given, answers))
+
+
+def _end_with_the_run(given: int) -> None:
+    """End the process once nobody can ask it any more, also while a memory keeps its event loop busy."""
+    hung_up = select.poll()
+    hung_up.register(given, 0)
+    hung_up.poll()
+    sleep(_SECONDS_TO_GIVE_WAY)
+    os._exit(0)
 
 
 async def _work(given: BinaryIO, answers: BinaryIO) -> None:

@@ -81,6 +81,9 @@ class Writing:
     reads: list[ModelCall] = field(default_factory=list)
     _ms: dict[tuple[str, int, str], float] = field(default_factory=dict)
     _reused: set[tuple[str, int]] = field(default_factory=set)
+    _exchanges_merged: int = 0
+    _reused_merged: int = 0
+    _ms_merged: float = 0.0
 
     def add(self, event: Observed | BackgroundWorkSettled) -> None:
         """Count an exchange, or the background work after it."""
@@ -96,26 +99,27 @@ class Writing:
             self.reads.append(call)
 
     def merge(self, other: Writing) -> None:
-        """Add what another conversation took."""
+        """Add what another conversation took. Its exchanges are counted, and need not be held."""
         self.extractions += other.extractions
         self.calls += other.calls
         self.reads += other.reads
-        self._ms |= other._ms
-        self._reused |= other._reused
+        self._exchanges_merged += other.exchanges
+        self._reused_merged += other.reused
+        self._ms_merged += other.ms
 
     @property
     def exchanges(self) -> int:
-        return sum(kind == "observed" for _, _, kind in self._ms)
+        return self._exchanges_merged + sum(kind == "observed" for _, _, kind in self._ms)
 
     @property
     def reused(self) -> int:
         """Exchanges that an earlier run wrote."""
-        return len(self._reused)
+        return self._reused_merged + len(self._reused)
 
     @property
     def ms(self) -> float:
         """Duration of the write path and of the background work that it started."""
-        return sum(self._ms.values())
+        return self._ms_merged + sum(self._ms.values())
 
 
 def writing_of(backend: str, writing: Writing | None, settings: Mapping[str, Any]) -> WritingResults | None:

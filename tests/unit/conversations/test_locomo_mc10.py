@@ -264,22 +264,23 @@ def test_two_haystacks_under_one_conversation_are_refused(tmp_path: Path) -> Non
     assert caught.value.pointer == "line 2/haystack_sessions" and "line 1" in caught.value.problem
 
 
+@pytest.mark.parametrize("question_id", ["garden-1_q{}", "garden-{}_q0"], ids=["one id", "an id each"])
 @pytest.mark.parametrize("write", [written, written_lines], ids=["array", "lines"])
-def test_memory_grows_with_the_conversations_and_not_with_the_file(
-    tmp_path: Path, write: Callable[[Path, Any], Path]
+def test_memory_grows_with_the_distinct_haystacks_and_not_with_the_file(
+    tmp_path: Path, write: Callable[[Path, Any], Path], question_id: str
 ) -> None:
     filler = [{"role": "user", "content": "[VERA]: " + "word " * 2000}] * 10
     haystack = mc10_haystack()
     haystack["haystack_sessions"][1] += filler
-    many = [mc10_row(0, question_id=f"garden-1_q{number}") | haystack for number in range(100)]
+    many = [mc10_row(0, question_id=question_id.format(number)) | haystack for number in range(100)]
     path = write(tmp_path / "rows.data", many)
     tracemalloc.start()
     try:
-        (conversation,) = loaded(path)
+        conversations = loaded(path)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert len(conversation.questions) == 100
+    assert sum(len(conversation.questions) for conversation in conversations) == 100
     assert path.stat().st_size > 10_000_000
     assert peak < 3_000_000
 

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Annotated, Any
 
 import orjson
@@ -76,9 +77,11 @@ class Haystack:
     sessions: tuple[Session, ...]
     turns: tuple[Turn, ...]
 
+    @cached_property
     def turns_by_session(self) -> dict[int, int]:
         return count_by_session([turn.session for turn in self.turns])
 
+    @cached_property
     def turns_named_as_in_locomo(self) -> tuple[Turn, ...]:
         """The turns with LoCoMo's ids: turn j of session i is ``Di:j``."""
         place_in_session: dict[int, int] = {}
@@ -212,11 +215,15 @@ def _encoded_by_python(haystack: dict[str, Any], place: Place) -> bytes:
 
 @dataclass
 class _Group:
-    """The rows of one conversation. ``first`` is the place of the first row."""
+    """The rows of one conversation. ``first`` is the place of the first row.
+
+    ``turns`` are those of the haystack, with LoCoMo's ids where evidence is joined.
+    """
 
     digest: bytes
     first: Place
     haystack: Haystack
+    turns: tuple[Turn, ...]
     evidence: SampleEvidence | None
     questions: dict[str, Question] = field(default_factory=dict)
 
@@ -243,12 +250,11 @@ def load(
         except DatasetError as error:
             callbacks.on_error(error)
     for key, group in grouping.groups.items():
-        haystack = group.haystack
         yield Conversation(
             id=key,
             dataset=file.dataset,
-            sessions=haystack.sessions,
-            turns=haystack.turns if group.evidence is None else haystack.turns_named_as_in_locomo(),
+            sessions=group.haystack.sessions,
+            turns=group.turns,
             questions=tuple(group.questions.values()),
         )
 
@@ -259,6 +265,7 @@ class _RowGrouping:
     def __init__(self, dataset: str, evidence: EvidenceIndex, callbacks: LoadCallbacks) -> None:
         self.groups: dict[str, _Group] = {}
         self._id_of_haystack: dict[bytes, str] = {}
+        self._haystacks: dict[bytes, Haystack] = {}
         self._invalid_haystacks: set[bytes] = set()
         self._dataset, self._evidence, self._callbacks = dataset, evidence, callbacks
 
@@ -289,19 +296,22 @@ class _RowGrouping:
         return self._id_of_haystack.setdefault(digest, f"{self._dataset}-{len(self._id_of_haystack) + 1}")
 
     def _new_group(self, key: str, row: PublishedRow, digest: bytes, place: Place) -> _Group:
-        haystack = read_haystack(row.haystack(), place)
+        # Conversations of other ids may have the same haystack: all of them share one.
+        haystack = self._haystacks.get(digest) or read_haystack(row.haystack(), place)
+        self._haystacks[digest] = haystack
         evidence = self._evidence.get(key)
         if self._evidence and evidence is None:
             self._callbacks.on_warning(
                 f"{place.path}: {key} is not in the evidence file: its questions have no evidence"
             )
-        if evidence is not None and evidence.turns_by_session != haystack.turns_by_session():
+        if evidence is not None and evidence.turns_by_session != haystack.turns_by_session:
             # Its turn ids would name other turns.
             self._callbacks.on_warning(
                 f"{place.path}: the sessions of {key} differ from the evidence file's: no evidence is joined"
             )
             evidence = None
-        return _Group(digest=digest, first=place, haystack=haystack, evidence=evidence)
+        turns = haystack.turns if evidence is None else haystack.turns_named_as_in_locomo
+        return _Group(digest=digest, first=place, haystack=haystack, turns=turns, evidence=evidence)
 
 
 def _check_consistency(

@@ -1,0 +1,102 @@
+"""A request to end is followed within a second, also while a memory keeps the process busy."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from signal import SIGHUP, SIGINT, SIGTERM, Signals
+from threading import Thread
+from urllib.request import Request, urlopen
+
+import pytest
+
+from memreplay.recording.reader import Recording
+from tests.cli.conftest import RunCli
+from tests.conftest import REPOSITORY
+from tests.stubs.busy_memory import BUSY_WHILE, busy_marker
+from tests.stubs.launcher import TIMEOUT_S, Launcher
+
+MOST_SECONDS = 5.0
+"""Of a machine under load; unloaded it is one."""
+
+BUSY = "tests.stubs.busy_memory:Busy"
+
+
+@pytest.fixture
+def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    path = tmp_path / "busy-while"
+    path.touch()
+    monkeypatch.setenv(BUSY_WHILE, str(path))
+    yield path
+    path.unlink(missing_ok=True)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("signals", [(SIGTERM,), (SIGHUP,), (SIGINT, SIGINT)])
+def test_a_signal_ends_a_run_whose_memory_is_busy_and_it_can_be_resumed(
+    run_cli: RunCli, launcher: Launcher, tmp_path: Path, busy: Path, signals: Sequence[Signals], workers: int
+) -> None:
+    recording = tmp_path / "r.sqlite3"
+    options = ("--batch", "--dataset", "identity-01", "--backend", BUSY, "--recording", recording)
+    run = launcher.start(tmp_path / "log", *options, "--workers", workers)
+    run.wait_until(busy_marker(busy).exists)
+    run.wait_until(busy_marker(busy).read_text)
+    began = time.monotonic()
+    for number in signals:
+        run.signal(number)
+        time.sleep(0.1)
+    assert run.wait() == 130
+    assert time.monotonic() - began < MOST_SECONDS
+    assert "--resume" in run.said and "Traceback" not in run.said
+    pid = int(busy_marker(busy).read_text())
+    run.wait_until(lambda: not is_running(pid))
+    busy.unlink()
+    assert run_cli(*options, "--resume").code == 0
+    assert Recording.open(recording).run().status == "finished"
+
+
+@pytest.mark.parametrize("signals", [(SIGTERM, SIGTERM), (SIGINT, SIGINT)])
+def test_a_second_signal_ends_a_server_whose_memory_is_busy(
+    tmp_path: Path, busy: Path, signals: Sequence[Signals]
+) -> None:
+    command = (sys.executable, "-m", "memreplay", "serve-backend", BUSY, "--port", "0")
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY) as served:
+        try:
+            assert served.stderr is not None
+            address = served.stderr.readline().split("answers at ")[1].split()[0]
+            body = json.dumps({"history": "User: Hello.\nAI: Hello.\n", "message": "How are you?"}).encode()
+            turn = Request(address, body, {"Content-Type": "application/json"})
+            Thread(target=_ask, args=(turn,), daemon=True).start()
+            given_up = time.monotonic() + TIMEOUT_S
+            while not busy_marker(busy).exists():
+                assert time.monotonic() < given_up
+                time.sleep(0.01)
+            began = time.monotonic()
+            for number in signals:
+                served.send_signal(number)
+                time.sleep(0.1)
+            assert served.wait(TIMEOUT_S) == 130
+            assert time.monotonic() - began < MOST_SECONDS
+            assert "Traceback" not in served.stderr.read()
+        finally:
+            served.kill()
+
+
+def _ask(turn: Request) -> None:
+    try:
+        urlopen(turn, timeout=TIMEOUT_S).close()
+    except OSError:
+        return  # the server is ended in the middle of it
