@@ -44,6 +44,14 @@ MATRIX: Final = (
         "test_provider.py",
     ),
     Row(
+        "reply that is graded",
+        "replies built from the answers of all datasets: reordered, denied, joined, cut, with other numbers and"
+        " letters, without end; answers as odd",
+        "every grader says something, in less than a second; a rule that fails costs its own row, which is graded"
+        " again and never asked again",
+        "test_grading.py",
+    ),
+    Row(
         "provider, agent, embedder",
         "one that hangs; a key or token that is refused in mid-run; a kill while replies are under way",
         "given up with a reason; exit 5, resumable; replies lost in flight are counted on resume",

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from memreplay.conversations.models import Question
+from memreplay.grading import Score
+from memreplay.llm.prompts import KINDS
 from memreplay.tui.launch import Launch
 from memreplay.tui.screens.duel import DuelColumn, DuelScreen
 from memreplay.tui.widgets.lines_view import LinesView
@@ -61,3 +68,26 @@ async def test_the_duel_shows_where_each_memory_ranked_the_evidence_and_cuts_it_
         await until(pilot, lambda: isinstance(pilot.app.screen, DuelScreen))
         await pilot.press("escape", "escape")
         assert pilot.app.screen is screen
+
+
+async def test_a_question_by_hand_whose_grading_fails_shows_the_reply_and_why(
+    live_launch: Launch, assembly: StubAssembly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(question: Question, text: str) -> Score:
+        raise StopIteration
+
+    monkeypatch.setitem(KINDS, "recall", replace(KINDS["recall"], score=failing))  # type: ignore[arg-type]
+    async with open_replay(live_launch) as pilot:
+        screen = replay_of(pilot)
+        await rested(pilot)
+        await pilot.press("4", ".")
+        await until(pilot, lambda: screen.cursor == 4)
+        await rested(pilot)
+        screen.move_to(2)
+        await pilot.press("a", "down", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, DuelScreen))
+        replies = [column.text for column in pilot.app.screen.query(DuelColumn)]
+        assert len(replies) == 3 and all(
+            "grading failed: StopIteration" in " ".join(one.split()) for one in replies
+        )
+        assert all("“" in reply for reply in replies)

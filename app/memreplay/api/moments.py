@@ -141,7 +141,7 @@ class MemoryAt:
             hits=asked.hits,
             prompt="\n\n".join(f"{message.role}: {message.content}" for message in asked.prompt),
             reply=received.reply.text if received is not None else None,
-            error=received.reply.error if received is not None else None,
+            error=answer.error,
             outcome=scored.score.outcome if scored is not None else None,
             why=self._attributor.attribute(answer),
         )

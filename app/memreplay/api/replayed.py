@@ -12,7 +12,7 @@ from memreplay.engine.events import QuestionAsked, ReplayEvent, ReplyReceived
 from memreplay.engine.probes import typed_question
 from memreplay.engine.session import ReplayPlan, ReplaySession
 from memreplay.errors import MemreplayError, UsageError
-from memreplay.grading import Outcome
+from memreplay.grading import Outcome, Score
 from memreplay.grading.equivalence import contains
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.tokens import token_counter
@@ -116,12 +116,13 @@ class ReplayedMemory:
 
     async def answer(self, question: Question, turn: int | None = None) -> Answered:
         """The graded reply of the model, from what memory returns after a turn."""
-        asked, outcome = await self._ask(question, turn, self._settings.model[0])
+        asked, score = await self._ask(question, turn, self._settings.model[0])
         replies = (event for event in reversed(self._events) if isinstance(event, ReplyReceived))
         reply = next(replies).reply
-        if reply.error is not None:
-            raise MemreplayError(f"{self._settings.model[0]}: {reply.error}")
-        return Answered(question.text, question.expected, reply.text, outcome, self._recalled(question, asked))
+        if (error := reply.error or score.error) is not None:
+            raise MemreplayError(f"{self._settings.model[0]}: {error}")
+        recalled = self._recalled(question, asked)
+        return Answered(question.text, question.expected, reply.text, score.outcome, recalled)
 
     def question(self, named: str, expected: str | None) -> Question:
         """The question of the dataset with this id or text; with ``expected``, one of the caller's own.
@@ -140,14 +141,14 @@ class ReplayedMemory:
             )
         return typed_question(named).model_copy(update={"expected": expected})
 
-    async def _ask(self, question: Question, turn: int | None, model: str) -> tuple[QuestionAsked, Outcome]:
+    async def _ask(self, question: Question, turn: int | None, model: str) -> tuple[QuestionAsked, Score]:
         session = await self._session_at(turn)
         scored = await session.ask(question, self.backend, model)
         asked = next(event for event in reversed(self._events) if isinstance(event, QuestionAsked))
         if not asked.prompt:
             received = next(event for event in reversed(self._events) if isinstance(event, ReplyReceived))
             raise MemreplayError(f"{self.backend} failed at turn {session.position}: {received.reply.error}")
-        return asked, scored.score.outcome
+        return asked, scored.score
 
     def _recalled(self, question: Question, asked: QuestionAsked) -> Recalled:
         turns = self.conversation.turns_by_id

@@ -9,9 +9,11 @@ from memreplay.batch.cells import share, shortened
 from memreplay.batch.judge_tables import judge_sentences
 from memreplay.conversations.option_style import OptionStyle
 from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.scoring.attribution import verdict_failure
 from memreplay.scoring.comparisons import NEARLY_ALL, contestants_of
 from memreplay.scoring.repeats import key_of
 from memreplay.scoring.results import Results
+from memreplay.text import counted
 
 _REASONS = 3
 
@@ -28,6 +30,7 @@ def remarks(results: Results) -> list[str]:
     sentences += _comparison_sentences(results)
     sentences += judge_sentences(results)
     sentences += _error_sentences(results)
+    sentences += _verdict_sentences(results)
     sentences += [
         f"extraction: {read.model} failed on {read.errors} of {read.calls} exchanges of {name}, which knows less of"
         f" them; most common reason: {shortened(read.error)}."
@@ -120,15 +123,27 @@ def _error_sentences(results: Results) -> list[str]:
     reasons = Counter(row.error or "no reason given" for row in results.questions if row.outcome == "error")
     if not reasons:
         return []
-    listed = [f"{shortened(reason)} ({number})" for reason, number in reasons.most_common(_REASONS)]
-    others = len(reasons) - _REASONS
-    rest = f"; and {others} other reason{'s' * (others > 1)}" if others > 0 else ""
     retry = " To retry, run the same command with --resume --retry-errors."
     advice = retry if any(map(can_be_retried, reasons)) else ""
     return [
         f"errors: {reasons.total()} of {len(results.questions)} answers ended in one, which is neither right nor"
-        f" wrong: {'; '.join(listed)}{rest}.{advice}"
+        f" wrong: {_most_common(reasons)}.{advice}"
     ]
+
+
+def _most_common(reasons: Counter[str]) -> str:
+    listed = [f"{shortened(reason)} ({number})" for reason, number in reasons.most_common(_REASONS)]
+    others = len(reasons) - _REASONS
+    rest = f"; and {others} other reason{'s' * (others > 1)}" if others > 0 else ""
+    return f"{'; '.join(listed)}{rest}"
+
+
+def _verdict_sentences(results: Results) -> list[str]:
+    """The number of graded answers of which it cannot be said where the fact was lost, because the rules failed."""
+    found = [reason for row in results.questions if (reason := verdict_failure(row.failure_detail)) is not None]
+    if not found:
+        return []
+    return [f"verdicts: {counted(len(found), 'answer')} got none: {_most_common(Counter(found))}."]
 
 
 def _abstention_sentences(results: Results) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from memory_backends.controls import CLOSED_BOOK
 from memreplay.conversations.models import Conversation, Question
 from memreplay.conversations.option_style import OptionStyle, option_style
+from memreplay.engine.answers import graded_again, score_as_shown
 from memreplay.engine.events import (
     ASK_KINDS,
     AnswerJudged,
@@ -53,6 +54,7 @@ class RecordedHistory:
         self._asks = AnswerIndex()
         for event in events:
             self._add(event)
+        self._grade_again()
 
     def kept_until(self, backend: str, turn: int) -> Iterator[ReplayEvent]:
         """What a backend heard, decided and changed up to a position, with its opening, in order."""
@@ -61,6 +63,14 @@ class RecordedHistory:
     def answers(self) -> Iterator[Answer]:
         """All asks, in the order of asking."""
         return iter(self._asks)
+
+    def _grade_again(self) -> None:
+        """What an earlier version failed to grade, this one may be able to."""
+        questions = {question.id: question for question in self.conversation.questions}
+        for answer in self._asks:
+            question, received, scored = questions.get(answer.asked.question_id), answer.received, answer.scored
+            if question is not None and received is not None and scored is not None:
+                answer.scored = graded_again(question, answer.asked, received.reply, scored, answer.judgement)
 
     def _add(self, event: ReplayEvent) -> None:
         if not isinstance(event, BackendEvent):
@@ -166,8 +176,13 @@ def _rows_of(
 def _reasked(history: RecordedHistory, recording: Recording, run: RunInfo) -> Reasked:
     found: Reasked = {}
     id_ = history.conversation.id
+    questions = {question.id: question for question in history.conversation.questions}
     asked = {ask_of(answer.asked): answer.asked for answer in history.answers() if not answer.asked.by_hand}
     for reask in reasks_in(recording, run.id, id_, asked):
+        score = reask.score
+        if score is not None and score.problem is not None and score.grader is None:
+            again = score_as_shown(questions[reask.question_id], asked[reask.ask].choice_order, reask.reply)
+            reask = reask.model_copy(update={"score": again})
         if (each := reask.counterfactual) is not None:
             found.setdefault((id_, *reask.ask), []).append(each)
     return found
@@ -190,9 +205,7 @@ def _rows(
             answer.scored,
             attributor.attribute(answer),
             attributor.closed_book_is_right(answer.asked),
-            answer_key.adjusted(question, answer.asked, answer.received.reply, answer.scored.score)
-            if answer_key
-            else None,
+            answer_key,
             answer.judged,
             labels.get(ask_key(answer.asked)),
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from memreplay.batch.selection import AskPlan
 from memreplay.conversations.models import Conversation, Question
-from memreplay.engine.answers import is_for_a_judge, score_answer
+from memreplay.engine.answers import graded_again, is_for_a_judge, score_answer
 from memreplay.engine.events import (
     ASK_KINDS,
     AnswerScored,
@@ -17,6 +17,8 @@ from memreplay.engine.events import (
     ReplyReceived,
 )
 from memreplay.engine.session import Ask
+from memreplay.grading.failures import is_grading_failure
+from memreplay.llm.judging import read_again
 from memreplay.recording.writer import RunRecorder
 from memreplay.timeline.timeline import Answer, Timeline
 
@@ -51,7 +53,7 @@ def remaining_work(
     """What is left of a conversation. Half-finished work of an earlier attempt is removed from the recording."""
     answers, closed = _recorded(conversation, recorder)
     left: list[Ask] = []
-    answered: list[tuple[ReplyReceived, AnswerScored]] = []
+    answered: list[tuple[Question, Answer, ReplyReceived]] = []
     unwanted: list[Answer] = []
     ungraded: list[Ungraded] = []
     outdated: list[AskEvent] = []
@@ -62,7 +64,9 @@ def remaining_work(
                 ungraded.append(Ungraded(ask.question, answer.asked, answer.received))
                 outdated += [answer.scored] if answer.scored is not None else []
             else:
-                answered.append((answer.received, _scored(ask.question, answer, answer.received, recorder)))
+                answered.append((ask.question, answer, answer.received))
+                if answer.scored is not None and answer.scored.score.problem is not None:
+                    outdated.append(answer.scored)
             continue
         left.append(ask)
         if answer is not None:
@@ -74,7 +78,10 @@ def remaining_work(
     if backends:
         recorder.forget_ingestion(conversation.id, backends)
     lost = sum(answer.received is None for answer in unwanted)
-    return RemainingWork(backends, tuple(left), tuple(answered), tuple(ungraded), lost)
+    scored = tuple(
+        (received, _scored(question, answer, received, recorder)) for question, answer, received in answered
+    )
+    return RemainingWork(backends, tuple(left), scored, tuple(ungraded), lost)
 
 
 def _retry(received: ReplyReceived, asking: AskPlan) -> bool:
@@ -82,19 +89,24 @@ def _retry(received: ReplyReceived, asking: AskPlan) -> bool:
 
 
 def _needs_judge(question: Question, answer: Answer, received: ReplyReceived, asking: AskPlan) -> bool:
-    """Whether the judge was not asked yet, or is to be asked again because it gave no verdict."""
+    """Whether the judge was not asked yet, or is to be asked again because it gave no verdict.
+
+    A reply of it that we failed to read is read again instead.
+    """
     if not is_for_a_judge(question, received.reply):
         return False
-    said = answer.judgement
-    return said is None or (said.verdict is None and asking.retry_errors)
+    said = None if answer.judgement is None else read_again(answer.judgement)
+    return said is None or (said.verdict is None and not is_grading_failure(said.problem) and asking.retry_errors)
 
 
 def _scored(question: Question, answer: Answer, received: ReplyReceived, recorder: RunRecorder) -> AnswerScored:
-    """The score of a recorded reply; scored now if the earlier attempt ended before that."""
-    if answer.scored is not None:
-        return answer.scored
-    scored = score_answer(question, answer.asked, received.reply, answer.judgement)
-    recorder.record(scored)
+    """The score of a recorded reply; scored now if the earlier attempt ended before that, or its grading failed."""
+    if answer.scored is None:
+        scored = score_answer(question, answer.asked, received.reply, answer.judgement)
+    else:
+        scored = graded_again(question, answer.asked, received.reply, answer.scored, answer.judgement)
+    if scored is not answer.scored:
+        recorder.record(scored)
     return scored
 
 

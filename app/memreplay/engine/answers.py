@@ -11,8 +11,9 @@ from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import Question
 from memreplay.engine.events import AnswerJudged, AnswerScored, AskEvent, EventSink, QuestionAsked
 from memreplay.grading import GradedByRules, RetrievalScore, Score
+from memreplay.grading.failures import GradingError, grading_one_answer, is_grading_failure
 from memreplay.llm import AGENT_MODEL
-from memreplay.llm.judging import Judgement
+from memreplay.llm.judging import Judgement, read_again
 from memreplay.llm.model import Reply
 from memreplay.llm.prompts import KINDS
 
@@ -39,12 +40,19 @@ def with_order(question: Question, order: tuple[int, ...]) -> Question:
 
 
 def score_reply(question: Question, reply: Reply) -> Score:
-    """The score of a reply. An error is no wrong answer; a provider's refusal is one, counted separately."""
+    """The score of a reply. An error is no wrong answer; a provider's refusal is one, counted separately.
+
+    Where the rules fail on the reply, that is an error too, with its ``problem``.
+    """
     if reply.error is not None:
         return Score(outcome="error", score=None)
-    if reply.refused:
-        return KINDS[question.kind].score_refused(question, reply.text)
-    return KINDS[question.kind].score(question, reply.text or "")
+    try:
+        with grading_one_answer():
+            if reply.refused:
+                return KINDS[question.kind].score_refused(question, reply.text)
+            return KINDS[question.kind].score(question, reply.text or "")
+    except GradingError as error:
+        return Score(outcome="error", score=None, problem=str(error))
 
 
 CUTOFFS = (1, 5, 10)
@@ -119,7 +127,8 @@ def score_answer(
 ) -> AnswerScored:
     """The scores of a reply and of the retrieval before it. Where a judge was asked, its verdict decides.
 
-    An agent's retrieval is not scored, since what it looks up is unknown.
+    An agent's retrieval is not scored, since what it looks up is unknown. A judge's reply that we failed to read
+    when it was received is read again.
     """
     if asked.model == AGENT_MODEL:
         retrieval = RetrievalScore()
@@ -127,14 +136,26 @@ def score_answer(
         retrieval = score_retrieval(question, asked.hits, asked.backend not in UNRANKED_BACKENDS)
     score = score_as_shown(question, asked.choice_order, reply)
     if judgement is not None:
-        score = _judged(score, judgement)
+        score = _judged(score, read_again(judgement))
     return AnswerScored(**ask_fields(asked), score=score, retrieval=retrieval)
 
 
+def graded_again(
+    question: Question, asked: QuestionAsked, reply: Reply, scored: AnswerScored, judgement: Judgement | None
+) -> AnswerScored:
+    """The recorded scores of a reply; of one whose grading failed, those that the rules give now."""
+    return scored if scored.score.problem is None else score_answer(question, asked, reply, judgement)
+
+
 def _judged(score: Score, judgement: Judgement) -> Score:
-    """The score by the judge's verdict. Without one the answer is not graded, which is an error and not wrong."""
+    """The score by the judge's verdict. Without one the answer is not graded, which is an error and not wrong.
+
+    The rules' own problem stays beside the verdict, so that they are applied again as well.
+    """
     by_rules = GradedByRules(outcome=score.outcome, decided_by=score.decided_by)
     decided: dict[str, Any] = {"outcome": "error", "score": None, "decided_by": None, "uncertain": False}
+    if is_grading_failure(judgement.problem):
+        decided["problem"] = judgement.problem
     if judgement.verdict is not None:
         is_right = judgement.verdict == "right"
         decided |= {

@@ -60,7 +60,8 @@ class Score(Frozen):
     ``predicted`` is the option's text, or the reply; ``predicted_index`` is only set for a parsed choice.
     ``exact_match``, ``entity_recall`` (0..1, None without expected entities) and ``f1`` are only set for recall.
     ``uncertain`` is set where the rules graded a reply in words that says much beside the answer.
-    ``grader`` is set if a judge was asked; a judge without a verdict is an error of grading.
+    ``grader`` is set if a judge was asked; a judge without a verdict is an error of grading. ``problem`` is set
+    where a rule, or the reading of the judge's verdict, failed (:mod:`.failures`): it can be graded again.
     """
 
     outcome: Outcome
@@ -73,6 +74,12 @@ class Score(Frozen):
     decided_by: DecidedBy | None = None
     uncertain: bool = False
     grader: GradedByRules | None = None
+    problem: str | None = None
+
+    @property
+    def error(self) -> str | None:
+        """Why the answer could not be graded; None where it was, were it by the judge alone."""
+        return self.problem if self.outcome == "error" else None
 
 
 class RetrievalScore(Frozen):

@@ -182,7 +182,7 @@ _OFFERS: Final = re.compile(
 
 
 _ONE_OF: Final = re.compile(
-    r"\b(?:one|either|any|some) of(?: \w+){0,3}\W[^.;\n]*,[^.;\n]*\Z|\b(?:one|either) of \Z"
+    r"\b(?:one|either|any|some) of(?: \w+){0,3}\W(?=[^.;\n]*+\Z)[^.;\n]*,|\b(?:one|either) of \Z"
 )
 _BOTH: Final = re.compile(r"\b(?:both|tanto)(?:(?: \w+){1,3} (?:and|como))?(?: (?:the|an?|el|la|los|las|una?))? \Z")
 

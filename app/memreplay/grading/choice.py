@@ -167,7 +167,9 @@ def _digits(text: str, choices: Sequence[str]) -> str:
         is_alone = not re.search(r"\w", found["before"]) and text[found.end() :].strip(_DECORATION + ".:")
         if len(name) == 1 and (name.islower() or name == "I") and is_alone:
             return found.group()
-        return f"{found['before']}{_SPELLED[folded(name)] if len(name) > 1 else _LETTERS.index(name.upper())}"
+        index = _SPELLED.get(folded(name), -1) if len(name) > 1 else _LETTERS.find(name.upper())
+        # Without regard to case, a pattern also takes letters of other alphabets for its own: a dotless i.
+        return f"{found['before']}{index}" if index >= 0 else found.group()
 
     return _SPELLED_LABEL.sub(digit, text)
 

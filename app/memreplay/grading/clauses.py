@@ -165,13 +165,21 @@ def _taken_up(clauses: Sequence[Sequence[Token]], asked: Asked) -> list[frozense
     return found
 
 
+@lru_cache(maxsize=8)
+def _clauses_of_reply(
+    given: tuple[Token, ...], joints: frozenset[str], asked: Asked
+) -> tuple[list[list[Token]], list[frozenset[Token]]]:
+    """The clauses of a reply, and what each takes up of the question: the same for every place that matches."""
+    clauses = list(clauses_of(given, joints))
+    return clauses, _taken_up(clauses, asked)
+
+
 def another_clause_answers(match: Match, given: Sequence[Token], reply: str, asked: Asked) -> bool:
     """Another clause has more of what is asked about than that of the match, and a value of the same kind."""
     matched = given[match.first : match.last + 1]
     names = frozenset(map(folded, NAME.findall(reply))) - asked.names - {token.text for token in matched}
     for joints in (_CONTRAST, ANY_JOINT):
-        clauses = list(clauses_of(given, joints))
-        taken = _taken_up(clauses, asked)
+        clauses, taken = _clauses_of_reply(tuple(given), joints, asked)
         mine = [place for place, clause in enumerate(clauses) if any(token in clause for token in matched)]
         if len(mine) != 1:
             continue
@@ -283,4 +291,6 @@ def subject_of(verb: int, given: Sequence[Token]) -> int:
 
 
 def clause_of(match: Match, given: Sequence[Token]) -> list[Token]:
-    return next(clause for clause in clauses_of(given, ANY_JOINT) if given[match.first] in clause)
+    """The first clause with one of the matched tokens; empty where only joints match, which belong to none."""
+    matched = given[match.first : match.last + 1]
+    return next((one for one in clauses_of(given, ANY_JOINT) if any(token in one for token in matched)), [])

@@ -152,6 +152,10 @@ def _american(word: str) -> str:
     return "gray" if word == "grey" else word
 
 
+_LONGEST_NUMBER: Final = 200
+"""Characters. A longer one is beyond what a float holds, or with a scale behind it would be."""
+
+
 def lexed(plain: str) -> list[Token]:
     """The tokens of a folded text, each as it is written."""
     found: list[Token] = []
@@ -161,6 +165,8 @@ def lexed(plain: str) -> list[Token]:
         if group == "v" or (written == "/" and not _parts_alternatives(plain, at[0])):
             continue
         kind, read = _READ[group]
+        if len(written) > _LONGEST_NUMBER and kind == "number":
+            kind, read = _READ["word"]
         found.append(Token(kind, read(written), written, *at))
     return found
 
@@ -179,14 +185,18 @@ def _slashed(written: str) -> Date:
 
 
 def _number(written: str) -> float:
-    """``19,600``, ``19.600`` and ``19 600`` are grouped; a single separator before one or two digits is a point."""
+    """``19,600``, ``19.600`` and ``19 600`` are grouped; a single separator before one or two digits is a point.
+
+    Of several separators that group nothing as numbers are written, none is a point.
+    """
     sign = -1.0 if written.startswith("-") else 1.0
     digits = written.lstrip("+-")
     grouped = re.fullmatch(r"(\d{1,3}(?:([,. ])\d{3})(?:\2\d{3})*)(?:[.,](\d+))?", digits)
     if grouped and not grouped[1].startswith("0"):
         whole = re.sub(r"[,. ]", "", grouped[1])
         return sign * float(f"{whole}.{grouped[3] or 0}")
-    return sign * float(re.sub(r" ", "", digits).replace(",", "."))
+    parts = re.split(r"[,.]", digits.replace(" ", ""))
+    return sign * float(("." if len(parts) == 2 else "").join(parts))
 
 
 def _time(written: str) -> tuple[int, int]:

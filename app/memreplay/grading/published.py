@@ -53,20 +53,25 @@ def stem(word: str) -> str:
     return word
 
 
+def _consonants(word: str) -> list[bool]:
+    """Whether each letter is a consonant. So is a y at the beginning, and behind a vowel."""
+    kinds: list[bool] = []
+    for letter in word:
+        kinds.append(letter not in "aeiou" and (letter != "y" or not kinds or not kinds[-1]))
+    return kinds
+
+
 def _is_consonant(word: str, place: int) -> bool:
-    if word[place] in "aeiou":
-        return False
-    return word[place] != "y" or place == 0 or not _is_consonant(word, place - 1)
+    return _consonants(word)[place]
 
 
 def _measure(word: str) -> int:
     """How often a consonant follows a vowel, runs counted once."""
-    kinds = [_is_consonant(word, place) for place in range(len(word))]
-    return sum(not one and other for one, other in pairwise(kinds))
+    return sum(not one and other for one, other in pairwise(_consonants(word)))
 
 
 def _has_vowel(word: str) -> bool:
-    return any(not _is_consonant(word, place) for place in range(len(word)))
+    return not all(_consonants(word))
 
 
 def _ends_short(word: str) -> bool:
@@ -170,12 +175,15 @@ def locomo_f1(category: int, expected: str, reply: str) -> float:
         expected = expected.split(";")[0].strip()
     if category != 1:
         return _stemmed_f1(expected, answer)
-    parts = expected.split(",")
-    return sum(max(_stemmed_f1(part, given) for given in answer.split(",")) for part in parts) / len(parts)
+    wanted, given = (list(map(_stems, text.split(","))) for text in (expected, answer))
+    return sum(max(_f1(part, each) for each in given) for part in wanted) / len(wanted)
 
 
 def _stemmed_f1(expected: str, answer: str) -> float:
-    wanted, given = _stems(expected), _stems(answer)
+    return _f1(_stems(expected), _stems(answer))
+
+
+def _f1(wanted: Counter[str], given: Counter[str]) -> float:
     shared = (wanted & given).total()
     return 2 * shared / (wanted.total() + given.total()) if shared else 0.0
 

@@ -146,7 +146,9 @@ def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
             used = length + 1
             length += 1
             break
-        elif word in SCALE and (current or (length == 0 and _counts_once(found, index))):
+        elif (
+            word in SCALE and (current or (length == 0 and _counts_once(found, index))) and current < _MOST_COUNTED
+        ):
             scale = SCALE[word]
             if scale < 1000:
                 current = max(current, 1) * scale
@@ -167,6 +169,10 @@ def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
     if half and not is_time:
         return used + len(half), total + current + 0.5
     return used, float(total + current)
+
+
+_MOST_COUNTED: Final = 10**6
+"""A number that large is followed by no other scale: "a hundred hundred hundred hundred" is no number."""
 
 
 def _counts_once(found: Sequence[Token], index: int) -> bool:

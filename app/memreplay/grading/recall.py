@@ -344,9 +344,9 @@ def has_another_item(parts: Sequence[str], reply: str) -> bool:
             joins.append(".")
         else:
             segments[-1].append(token)
-    wanted = [[token for _, token in content_of(tokens_of(part))] for part in parts]
+    wanted = [content for part in parts if (content := [token for _, token in content_of(tokens_of(part))])]
     mine = [any(_has_all(part, segment) for part in wanted) for segment in segments]
-    if sum(mine) < len(parts):
+    if len(wanted) < 2 or sum(mine) < len(wanted):
         return False
     first, last = mine.index(True), len(mine) - 1 - mine[::-1].index(True)
     if any(join == "." for join in joins[first + 1 : last + 1]):

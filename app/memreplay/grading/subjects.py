@@ -52,8 +52,9 @@ def is_said_of_another(match: Match, given: Sequence[Token], reply: str, questio
 BE: Final = frozenset("is are was were been being be got get gets am".split())
 
 
-def _is_converse_of(verb: Token, token: Token) -> bool:
-    ours, its = base_stems(verb.text), base_stems(token.text)
+@lru_cache(maxsize=16384)
+def _are_converse(verb: str, word: str) -> bool:
+    ours, its = base_stems(verb), base_stems(word)
     return any(ours & base_stems(one) and its & base_stems(other) for one, other in CONVERSES)
 
 
@@ -123,7 +124,7 @@ def _is_other_way_round(match: Match, given: Sequence[Token], plain: str, asked:
     if verb is None or not asked.asks_who or not asked.known:
         return False
     for place, token in enumerate(given):
-        sign = 1 if is_form_of(verb, token) else -1 if _is_converse_of(verb, token) else 0
+        sign = 1 if is_form_of(verb, token) else -1 if _are_converse(verb.text, token.text) else 0
         between = given[min(place, match.last) : max(place, match.first)]
         if not sign or match.first <= place <= match.last or any(one.text in ".;!?\n" for one in between):
             continue

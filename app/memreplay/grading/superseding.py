@@ -6,7 +6,9 @@ Everything works on the form of the reply, in English and Spanish.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Final
 
 from memreplay.grading.equivalence import Match
@@ -50,7 +52,8 @@ CORRECTS_ITSELF: Final = re.compile(
     r"|those|this) up|misread (?:that|it|this))|my (?:mistake|bad|apologies)|apologies|edit(?=:)"
     r"|on (?:re-?reading|closer inspection)|(?:looking|look|reading|checking) (?:again|closer|more closely|back)"
     r"|hold on|me (?:he )?equivo[cq]\w+|rectifico|corrijo|miento|on (?:second thoughts?|reflection)"
-    r"|let me correct (?:that|myself))\b|(?:\.\.|…|[,;.?\n—–-])\s*(?:no,? )?actually(?:,|\s(?:it|no|that|make)\b))"
+    r"|let me correct (?:that|myself))\b"
+    r"|(?:\.\.|…|[,;.?\n—–-])\s{0,9}(?:no,? )?actually(?:,|\s(?:it|no|that|make)\b))"
 )
 _REPLACES: Final = re.compile(
     r"\b(?:replac\w+|t(?:ook|akes|aking|aken) over (?:\w+ ){0,3}?from|succeed\w+|reemplazo a|sustituyo a"
@@ -159,9 +162,13 @@ def is_overruled(match: Match, given: Sequence[Token], reply: str) -> bool:
         (token.text in DAY_NAMES if is_day else (token.kind, token.extra) == (one.kind, one.extra) != ("word", ""))
         and not same_token(one, token)
         for found in _CONCLUDES.finditer(plain, end)
-        for token in given
-        if found.start() <= token.start < found.end()
+        for token in given[_first_from(found.start(), given) : _first_from(found.end(), given)]
     )
+
+
+def _first_from(place: int, given: Sequence[Token]) -> int:
+    """The index of the first token that begins at a place of the text or behind it."""
+    return bisect_left(given, place, key=attrgetter("start"))
 
 
 _NEW_VERB: Final = re.compile(r"\b(?:and|y) (?=(?:is|are|am|has|have|now|es|son|esta|estan|ahora|soy|tiene)\b)")

@@ -59,7 +59,7 @@ def same_token(wanted: Token, given: Token) -> bool:
         case "number", "time":
             return _same_hour(wanted, given)
         case "time", "number":
-            hour, minute = divmod(int(given.number), 100)
+            hour, minute = divmod(given.number, 100)
             return given.extra == PAIR and (hour % 12, minute) == (wanted.clock[0] % 12, wanted.clock[1])
         case ("word", "number") | ("number", "word"):
             # A telephone number, grouped in one of them.

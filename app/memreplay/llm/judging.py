@@ -18,6 +18,7 @@ from typing import Final, Literal
 
 from memreplay.conversations.formats.locomo import CATEGORIES
 from memreplay.conversations.models import Frozen, Question
+from memreplay.grading.failures import GradingError, grading_one_answer, is_grading_failure
 from memreplay.grading.lexing import shortened, without_reasoning
 from memreplay.llm import RubricChoice
 from memreplay.llm.catalogue import model_facts
@@ -143,7 +144,8 @@ class ModelJudge:
     async def judge(self, question: Question, text: str) -> Judgement:
         """Judge the text of a reply. A failed call, or a reply without a verdict, is a judgement without one.
 
-        A reply without a verdict that comes from the cache is asked for again, as the next repeat.
+        A reply without a verdict that comes from the cache is asked for again, as the next repeat. One that we
+        failed to read is not: it can be read later.
 
         Raises:
             StoppedError: the run is stopping, or the model is unavailable.
@@ -151,10 +153,11 @@ class ModelJudge:
         rubric = rubric_of(question, self._rubric)
         request = judging_request(question, text, rubric, self.name, self._api_base)
         reply = await self._model.answer(request)
-        while reply.reused and _verdict_in(reply)[0] is None:
+        verdict, problem = verdict_in(reply)
+        while reply.reused and verdict is None and not is_grading_failure(problem):
             request = request.model_copy(update={"repeat": request.repeat + 1})
             reply = await self._model.answer(request)
-        verdict, problem = _verdict_in(reply)
+            verdict, problem = verdict_in(reply)
         return Judgement(
             judge=self.name, rubric=rubric, prompt=request.messages, reply=reply, verdict=verdict, problem=problem
         )
@@ -187,8 +190,24 @@ _STATED = re.compile(
 _LAST = re.compile(r"\b(yes|no)\W*\Z", re.IGNORECASE)
 
 
-def _verdict_in(reply: Reply) -> tuple[Verdict | None, str | None]:
+def verdict_in(reply: Reply) -> tuple[Verdict | None, str | None]:
     """The verdict of a judge's reply, or why it has none."""
+    try:
+        with grading_one_answer():
+            return _read(reply)
+    except GradingError as error:
+        return None, str(error)
+
+
+def read_again(judgement: Judgement) -> Judgement:
+    """The judgement, with the verdict of its recorded reply if that could not be read before."""
+    if not is_grading_failure(judgement.problem):
+        return judgement
+    verdict, problem = verdict_in(judgement.reply)
+    return judgement.model_copy(update={"verdict": verdict, "problem": problem})
+
+
+def _read(reply: Reply) -> tuple[Verdict | None, str | None]:
     if reply.error is not None:
         return None, f"the judge gave no reply: {reply.error}"
     if reply.refused:

@@ -57,6 +57,11 @@ class Reask(Frozen):
         return (*self.ask, self.intervention)
 
     @property
+    def error(self) -> str | None:
+        """Why there is no reply, or why the rules failed to grade it."""
+        return self.reply.error or (self.score.error if self.score is not None else None)
+
+    @property
     def counterfactual(self) -> Counterfactual | None:
         """As it stands in the results; None before it is graded."""
         if self.score is None:
@@ -68,7 +73,7 @@ class Reask(Frozen):
             reply=self.reply.text,
             repaired=None if is_error else self.score.outcome == "correct",
             predicted=self.score.predicted,
-            error=self.reply.error,
+            error=self.error,
         )
 
 
@@ -132,7 +137,11 @@ class ReaskStore:
     def grade(self, run_id: str, conversation_id: str, reasks: Iterable[Reask]) -> None:
         """Store the scores of stored replies, in one transaction."""
         key = self.recording.conversation_key(run_id, conversation_id)
-        rows = [(each.score.model_dump_json(), key, *each.key) for each in reasks if each.score is not None]
+        rows = [
+            (each.score.model_dump_json(exclude_defaults=True), key, *each.key)
+            for each in reasks
+            if each.score is not None
+        ]
         condition = " and ".join(f"{name} = ?" for name in _COLUMNS.split(", "))
         with reporting_write_errors(self._path), self._db.atomic():
             self._db.conn.executemany(

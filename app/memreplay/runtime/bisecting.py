@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Literal, get_args
 
 from memory_backends.base import Recall
@@ -20,6 +21,7 @@ from memreplay.debugger.lifetime import (
 from memreplay.engine.answers import choice_order, is_for_a_judge, score_reply, with_order
 from memreplay.engine.remote.addresses import is_agent
 from memreplay.errors import MemreplayError
+from memreplay.grading.failures import GradingError, grading_one_answer
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.prompts import build_request
 from memreplay.llm.tokens import context_budget
@@ -71,7 +73,7 @@ async def lifetimes(
     heard = min(heard_at(question, timeline), last)
     if by == "stored":
         return {
-            name: await lifetime(_stored(timeline, name, question), heard, last)
+            name: await _lifetime(_stored(timeline, name, question), heard, last)
             if has_written(timeline, name)
             else "nothing it wrote is recorded; --by prompt rebuilds it"
             for name in backends
@@ -81,18 +83,33 @@ async def lifetimes(
     async with reasking.rebuilding(timeline.conversation) as memory_of:
         for name in backends:
             probe = _Probe(timeline, question, memory_of(name), reasking)
-            try:
-                found[name] = await lifetime(probe.is_given if by == "prompt" else probe.is_answered, heard, last)
-            except BisectError as error:
-                found[name] = str(error)
+            found[name] = await _lifetime(probe.is_given if by == "prompt" else probe.is_answered, heard, last)
     return found
+
+
+async def _lifetime(is_known: IsKnown, heard: int, last: int) -> Lifetime | str:
+    try:
+        return await lifetime(is_known, heard, last)
+    except BisectError as error:
+        return str(error)
 
 
 def _stored(timeline: Timeline, backend: str, question: Question) -> IsKnown:
     async def is_stored(turn: int) -> bool:
-        return stored_at(timeline, backend, question, turn)
+        with _looking_after(turn):
+            return stored_at(timeline, backend, question, turn)
 
     return is_stored
+
+
+@contextmanager
+def _looking_after(turn: int) -> Iterator[None]:
+    """Raise BisectError where the rules fail that look for the answer."""
+    try:
+        with grading_one_answer():
+            yield
+    except GradingError as error:
+        raise BisectError(f"after turn {turn}: {error}") from error
 
 
 class _Probe:
@@ -105,7 +122,8 @@ class _Probe:
     async def is_given(self, turn: int) -> bool:
         """Whether it returns the answer after a turn."""
         recall = await self._recall(turn)
-        return given_holds(self._timeline, self._question, recall)
+        with _looking_after(turn):
+            return given_holds(self._timeline, self._question, recall)
 
     async def is_answered(self, turn: int) -> bool:
         """Whether the model answers correctly after a turn, by the run's judge if it had one."""
@@ -118,7 +136,10 @@ class _Probe:
             raise BisectError(f"after turn {turn}: {reply.error}")
         judge = self._reasking.judge
         if judge is None or not is_for_a_judge(shown, reply):
-            return score_reply(shown, reply).outcome == "correct"
+            score = score_reply(shown, reply)
+            if score.error is not None:
+                raise BisectError(f"after turn {turn}: {score.error}")
+            return score.outcome == "correct"
         judgement = await judge.judge(shown, reply.text or "")
         if judgement.verdict is None:
             raise BisectError(f"after turn {turn}: {judgement.problem}")

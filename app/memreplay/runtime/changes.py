@@ -12,6 +12,7 @@ from memreplay.conversations.models import Conversation, Question
 from memreplay.debugger.what_if import Case, changed_prompt, recalled_prompt, wants_memory
 from memreplay.engine.answers import AnswerJudge, grade, with_order
 from memreplay.engine.events import EventSink, QuestionAsked
+from memreplay.grading.failures import GradingError, grading_one_answer
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.caching import request_key
 from memreplay.llm.model import AnswerRequest, PromptMessage, Reply
@@ -81,9 +82,17 @@ class WrongAnswers:
             question=self._questions[asked.question_id],
             conversation=self.conversation,
             asked=asked,
-            outdated=self._attributor.outdated_values(asked),
+            outdated=self._outdated_values(asked),
             count_tokens=token_counter(asked.model),
         )
+
+    def _outdated_values(self, asked: QuestionAsked) -> tuple[str, ...]:
+        """None where the rules fail that look for them, which the attribution of the answer says."""
+        try:
+            with grading_one_answer():
+                return self._attributor.outdated_values(asked)
+        except GradingError:
+            return ()
 
     def question(self, question_id: str) -> Question:
         return self._questions[question_id]
@@ -153,12 +162,19 @@ async def changes_of(
 
 def changes_of_recording(case: Case, interventions: Sequence[Intervention], settings: Settings) -> list[Change]:
     """Those of them that need no memory."""
-    prompts = {name: changed_prompt(name, case) for name in interventions if name not in FROM_MEMORY}
-    return [
-        Change(case, name, _call(case, name, prompt, settings))
-        for name, prompt in prompts.items()
-        if prompt is not None
-    ]
+    changes: list[Change] = []
+    for name in interventions:
+        if name in FROM_MEMORY:
+            continue
+        try:
+            with grading_one_answer():
+                prompt = changed_prompt(name, case)
+        except GradingError as error:
+            changes.append(Change(case, name, None, str(error)))
+        else:
+            if prompt is not None:
+                changes.append(Change(case, name, _call(case, name, prompt, settings)))
+    return changes
 
 
 async def _memory_changes(

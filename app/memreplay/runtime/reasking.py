@@ -199,7 +199,7 @@ class _Answering:
         """Ask them, a few at a time."""
         self._paid = paid_replies(self.wrong.timeline, self.reasking.settings.api_base)
         for each in self.known.values():
-            if each.score is None:
+            if each.score is None or each.score.problem is not None:
                 await self._grade(each)
         room = asyncio.Semaphore(_ANSWERS_AT_ONCE)
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, get_args
 
 from memreplay.conversations.models import InfoLocation, Salience
 from memreplay.conversations.option_style import OptionStyle
+from memreplay.grading.failures import is_grading_failure
 from memreplay.scoring.agreement import agreements_of, disagreements_of, judging_of
 from memreplay.scoring.answer_key import Adjusted
 from memreplay.scoring.comparisons import compare_pairs, contestants_of, pairs_within
@@ -164,8 +165,8 @@ def tokens_of(rows: Rows) -> Tokens:
 
 
 def _is_answered(row: QuestionRow) -> bool:
-    """Whether there is a reply. One without a verdict of its judge is an error of grading, and was paid for."""
-    return row.outcome != "error" or row.judge is not None
+    """Whether there is a reply. One that could not be graded is an error, and was paid for."""
+    return row.outcome != "error" or row.judge is not None or is_grading_failure(row.error)
 
 
 def cost_of(rows: Rows) -> float | None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import islice
+from typing import Final
 
 from memory_backends.controls import CLOSED_BOOK
 from memreplay.conversations.models import Frozen, Question
@@ -22,6 +23,7 @@ from memreplay.engine.events import QuestionAsked
 from memreplay.grading import Score
 from memreplay.grading.assertion import asserted
 from memreplay.grading.equivalence import contains
+from memreplay.grading.failures import GradingError, grading_one_answer
 from memreplay.grading.recall import is_abstention
 from memreplay.scoring.evidence_trail import STAGES, Loss, Stages, Trail, lost_as_a_whole, trails_of
 from memreplay.scoring.holding import Answerable
@@ -35,16 +37,29 @@ _NOT_RECORDED = "What this memory heard, stored and gave to the model was not re
 class Attribution(Frozen):
     """Why an answer was wrong, or what a right one rested on.
 
-    ``label`` is None for closed_book, which has no memory to lose anything, and for right answers of which it was
-    not recorded what they rest on. ``loss`` says for ``not_written`` how the fact was lost. ``detail`` is in words.
-    ``ranks`` maps each evidence turn that was not in the prompt to its 1-based rank in each retrieval channel, as
-    far down as the memory records them.
+    ``label`` is None for closed_book, which has no memory to lose anything, for right answers of which it was not
+    recorded what they rest on, and where the rules failed, which ``detail`` says. ``loss`` says for ``not_written``
+    how the fact was lost. ``detail`` is in words. ``ranks`` maps each evidence turn that was not in the prompt to
+    its 1-based rank in each retrieval channel, as far down as the memory records them.
     """
 
     label: Label | None
     detail: str
     loss: Loss | None = None
     ranks: Mapping[str, Mapping[str, int]] = {}
+
+
+_NO_VERDICT: Final = "No verdict: "
+
+
+def without_verdict(error: GradingError) -> Attribution:
+    """The attribution of an answer on which the rules failed. The answer keeps its score."""
+    return Attribution(label=None, detail=f"{_NO_VERDICT}{error}")
+
+
+def verdict_failure(detail: str | None) -> str | None:
+    """Why the rules failed on an answer, by the detail of its attribution; None where they did not."""
+    return detail.removeprefix(_NO_VERDICT) if detail is not None and detail.startswith(_NO_VERDICT) else None
 
 
 class Attributor:
@@ -68,11 +83,17 @@ class Attributor:
         return self._latest
 
     def attribute(self, answer: Answer) -> Attribution | None:
-        """The attribution of an answer; None where it is not scored yet."""
+        """The attribution of an answer; None where it is not scored yet. Without a label where the rules fail."""
         question = self._questions.get(answer.asked.question_id)
         if answer.scored is None or question is None:
             return None
-        score = answer.scored.score
+        try:
+            with grading_one_answer():
+                return self._attributed(question, answer, answer.scored.score)
+        except GradingError as error:
+            return without_verdict(error)
+
+    def _attributed(self, question: Question, answer: Answer, score: Score) -> Attribution:
         if score.outcome == "correct":
             return self._right(question, answer.asked)
         wrong = self._wrong(question, answer, score)
@@ -115,6 +136,7 @@ class Attributor:
         match score.outcome:
             case "error":
                 reason = answer.received.reply.error if answer.received is not None else None
+                reason = reason or score.problem
                 if reason is None and (judgement := answer.judgement) is not None:
                     return Attribution(label="error", detail=f"Not graded: {judgement.problem}.")
                 return Attribution(label="error", detail=reason or "There is no reply.")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from memreplay.conversations.formats.locomo import CATEGORIES
 from memreplay.conversations.formats.longmemeval import ABSTENTION_SUFFIX
 from memreplay.conversations.models import Frozen
+from memreplay.grading.failures import is_grading_failure
 from memreplay.grading.published import locomo_f1
 from memreplay.scoring.groups import Group, group_of
 from memreplay.scoring.question_row import QuestionRow
@@ -58,13 +59,10 @@ def locomo_f1_of(rows: Sequence[QuestionRow]) -> LocomoF1 | None:
     """LoCoMo's F1, overall and by category; None without graded LoCoMo questions."""
     scores: dict[str, list[float]] = {}
     for row in rows:
-        if row.outcome == "error" and row.judge is None:
+        if row.outcome == "error" and (row.judge is None or is_grading_failure(row.error)):
             continue
-        for category in CATEGORIES:
-            # LoCoMo's questions alone have both of its names for a category.
-            if (row.type, row.other_type) == (category.locomo, category.mc10):
-                score = locomo_f1(category.number, row.expected, row.reply or "")
-                scores.setdefault(category.locomo, []).append(score)
+        if (score := published_f1(row.type, row.other_type, row.expected, row.reply)) is not None:
+            scores.setdefault(row.type, []).append(score)
     every = [score for each in scores.values() for score in each]
     if not every:
         return None
@@ -79,6 +77,13 @@ def locomo_f1_of(rows: Sequence[QuestionRow]) -> LocomoF1 | None:
             if (found := scores.get(category.locomo))
         },
     )
+
+
+def published_f1(type_: str, other_type: str | None, expected: str, reply: str | None) -> float | None:
+    """LoCoMo's F1 of a reply; None for a question of another benchmark."""
+    # LoCoMo's questions alone have both of its names for a category.
+    numbers = [each.number for each in CATEGORIES if (type_, other_type) == (each.locomo, each.mc10)]
+    return locomo_f1(numbers[0], expected, reply or "") if numbers else None
 
 
 def longmemeval_of(rows: Sequence[QuestionRow]) -> LongMemEvalResults | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from memory_backends.base import Hit
 from memreplay.conversations.models import Conversation, Question
@@ -19,17 +20,19 @@ from memreplay.engine.events import (
     ReplyReceived,
     TestScored,
 )
-from memreplay.grading import Outcome, RetrievalScore
+from memreplay.grading import Outcome, RetrievalScore, Score
+from memreplay.grading.failures import GradingError, grading_one_answer
 from memreplay.grading.recall import is_abstention
 from memreplay.llm import AGENT_MODEL
-from memreplay.llm.judging import Verdict
+from memreplay.llm.judging import Verdict, read_again
 from memreplay.llm.model import Reply
 from memreplay.llm.tokens import token_counter
-from memreplay.scoring.answer_key import Adjusted
+from memreplay.scoring.answer_key import AnswerKey
 from memreplay.scoring.attribution import Attribution
 from memreplay.scoring.equal_tokens import held_at_tokens, piece_of
 from memreplay.scoring.evidence_trail import with_context
 from memreplay.scoring.holding import Answerable
+from memreplay.scoring.published import published_f1
 from memreplay.scoring.question_row import ANSWER_METRICS, HitRow, JudgeRow, QuestionRow, Tokens, recall_field
 from memreplay.scoring.statistics import mean
 
@@ -44,14 +47,14 @@ def question_row(
     scored: AnswerScored,
     attribution: Attribution | None = None,
     closed_book_correct: bool | None = None,
-    adjusted: Adjusted | None = None,
+    answer_key: AnswerKey | None = None,
     judged: Sequence[AnswerJudged] = (),
     label: Verdict | None = None,
 ) -> QuestionRow:
     """Build the row of an answer. If memory could not be read, no model was called and retrieval is not scored.
 
     Tokens and duration of a failed call are null unless the reply reports them. Hits of memories that do not count
-    their tokens are counted here.
+    their tokens are counted here. An answer whose figures the rules fail to compute is an error, with its reply.
     """
     question = answerable.question
     reply, score, judge = received.reply, scored.score, _judge_row(judged)
@@ -60,8 +63,12 @@ def question_row(
     model_was_asked = bool(asked.prompt)
     retrieval = scored.retrieval if model_was_asked else RetrievalScore()
     recall_at = retrieval.recall_at or {}
-    has_ranking = retrieval.recall_at is not None and bool(answerable.evidence)
-    has_prompt = retrieval.evidence_in_prompt is not None
+    try:
+        with grading_one_answer():
+            figures = _figures(answerable, asked, hits, reply, score, retrieval, answer_key)
+    except GradingError as error:
+        score, figures = Score(outcome="error", score=None, problem=str(error)), {}
+        attribution = Attribution(label="error", detail=str(error))
     return QuestionRow(
         question_id=question.id,
         dataset=conversation.dataset,
@@ -80,7 +87,7 @@ def question_row(
         max_score=MAX_SCORE,
         outcome=score.outcome,
         reply=reply.text,
-        error=reply.error or (judge.error if judge is not None else None),
+        error=reply.error or score.error or (judge.error if judge is not None else None),
         evidence=question.evidence,
         evidence_role=question.evidence_role,
         hits=tuple(map(_hit_row, hits)),
@@ -99,30 +106,50 @@ def question_row(
         failure_detail=attribution.detail if attribution else None,
         failure_ranks=attribution.ranks if attribution else {},
         closed_book_correct=closed_book_correct,
-        adjusted=adjusted,
         decided_by=score.decided_by,
         uncertain=score.uncertain,
         earlier_questions=reply.earlier_questions,
         earlier_conversations=reply.earlier_conversations,
-        at_tokens=held_at_tokens(answerable, hits) if has_ranking else None,
-        answer_in_prompt=_is_held(answerable, asked) if has_prompt else None,
         cut_tokens=sum(cut.tokens for cut in asked.cut),
-        blind_guess=_blind_guess(question),
         abstain=question.abstain,
-        abstained=None if score.outcome == "error" else is_abstention(score.predicted or ""),
         grader=score.grader,
         judge=judge,
         label=label,
         **{metric: getattr(score, metric) for metric in ANSWER_METRICS},
         **{recall_field(k): recall_at.get(k) for k in CUTOFFS},
+        **figures,
     )
+
+
+def _figures(
+    answerable: Answerable,
+    asked: QuestionAsked,
+    hits: Sequence[Hit],
+    reply: Reply,
+    score: Score,
+    retrieval: RetrievalScore,
+    answer_key: AnswerKey | None,
+) -> dict[str, Any]:
+    """The fields of a row that the rules compute from the texts of its answer and its hits."""
+    question = answerable.question
+    has_ranking = retrieval.recall_at is not None and bool(answerable.evidence)
+    if reply.text is not None:
+        # It is computed again where it is summed up; here it costs only its own row if it fails.
+        published_f1(question.type, question.other_type, question.expected, reply.text)
+    return {
+        "adjusted": answer_key.adjusted(question, asked, reply, score) if answer_key is not None else None,
+        "at_tokens": held_at_tokens(answerable, hits) if has_ranking else None,
+        "answer_in_prompt": _is_held(answerable, asked) if retrieval.evidence_in_prompt is not None else None,
+        "blind_guess": _blind_guess(question),
+        "abstained": None if score.outcome == "error" else is_abstention(score.predicted or ""),
+    }
 
 
 def _judge_row(judged: Sequence[AnswerJudged]) -> JudgeRow | None:
     """The last judgement; its tokens and price include the earlier ones, which were paid for too."""
     if not judged:
         return None
-    last, replies = judged[-1].judgement, [event.judgement.reply for event in judged]
+    last, replies = read_again(judged[-1].judgement), [event.judgement.reply for event in judged]
     costs = [reply.cost_usd for reply in replies if reply.error is None]
     return JudgeRow(
         model=last.judge,

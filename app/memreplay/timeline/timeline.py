@@ -84,6 +84,13 @@ class Answer:
         """What the judge said last; None if none was asked."""
         return self.judged[-1].judgement if self.judged else None
 
+    @property
+    def error(self) -> str | None:
+        """Why there is no reply, or why the rules failed to grade it; None for a graded answer."""
+        if self.received is not None and self.received.reply.error is not None:
+            return self.received.reply.error
+        return self.scored.score.error if self.scored is not None else None
+
 
 _PLAYED = frozenset({"turn_played", "message_said"})
 

@@ -260,7 +260,7 @@ def rows_of(run: RecordedRun, labels: Labels) -> list[AnswerRow]:
             expected=listed.question.expected,
             predicted=answer.scored.score.predicted,
             outcome=answer.scored.score.outcome,
-            error=answer.received.reply.error if answer.received is not None else None,
+            error=answer.error,
             failure=labels.get(place_of(answer)),
             decided_by=answer.scored.score.decided_by,
             grader=answer.scored.score.grader,

@@ -315,8 +315,8 @@ def _said(answer: Answer | None) -> Span:
     if answer is None or answer.received is None:
         return Span("")
     reply = answer.received.reply
-    if reply.error is not None:
-        return Span(one_line(reply.error), "bad")
+    if answer.error is not None:
+        return Span(one_line(answer.error), "bad")
     predicted = answer.scored.score.predicted if answer.scored else None
     said = visible(predicted or reply.text or "").replace("\n", " ⏎ ")
     return Span(f"“{said}”" if said else "no words")

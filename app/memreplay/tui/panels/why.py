@@ -10,9 +10,10 @@ from memreplay.conversations.models import Conversation, Question
 from memreplay.debugger.provenance import LineSource, PromptLine, prompt_lines
 from memreplay.engine.events import QuestionAsked
 from memreplay.grading import GradedByRules
+from memreplay.grading.failures import GradingError, grading_one_answer
 from memreplay.llm.judging import Verdict
 from memreplay.scoring import type_words
-from memreplay.scoring.attribution import Attribution, Attributor
+from memreplay.scoring.attribution import Attribution, Attributor, without_verdict
 from memreplay.scoring.evidence_trail import LostAt, Trail
 from memreplay.scoring.verdicts import VERDICTS
 from memreplay.text import dollars
@@ -55,10 +56,17 @@ def answers_beside(timeline: Timeline, key: AskKey) -> list[Answer]:
 def explain_answers(timeline: Timeline, answers: Sequence[Answer]) -> list[Explanation]:
     """Where the fact was lost for each answer. Slow: it reads every event before them."""
     attributor = Attributor(timeline)
-    return [
-        Explanation(answer, attributor.attribute(answer), tuple(attributor.trails(answer)), timeline.conversation)
-        for answer in answers
-    ]
+    return [_explained(attributor, answer, timeline.conversation) for answer in answers]
+
+
+def _explained(attributor: Attributor, answer: Answer, conversation: Conversation) -> Explanation:
+    attribution, trails = attributor.attribute(answer), tuple[Trail, ...]()
+    try:
+        with grading_one_answer():
+            trails = tuple(attributor.trails(answer))
+    except GradingError as error:
+        attribution = without_verdict(error)
+    return Explanation(answer, attribution, trails, conversation)
 
 
 def why_lines(
@@ -144,8 +152,8 @@ def _reply_lines(answer: Answer, label: Verdict | None) -> Iterator[Line]:
         yield line(Span("no reply yet", "dim"))
         return
     reply = answer.received.reply
-    if reply.error is not None:
-        yield line(Span(f"! {one_line(reply.error)}", "bad"), hang=2)
+    if answer.error is not None:
+        yield line(Span(f"! {one_line(answer.error)}", "bad"), hang=2)
     if reply.text is not None:
         yield from paragraphs(reply.text, indent=2)
     usage = reply.usage

@@ -74,8 +74,8 @@ def _reply(answer: Answer, label: Label | None) -> Iterator[Line]:
         yield line(Span("no reply yet", "dim"))
         return
     reply = answer.received.reply
-    if reply.error is not None:
-        yield line(Span(f"! {one_line(reply.error)}", "bad"), hang=2, most=_ROWS_OF_REPLY)
+    if answer.error is not None:
+        yield line(Span(f"! {one_line(answer.error)}", "bad"), hang=2, most=_ROWS_OF_REPLY)
     if reply.text is not None:
         yield line(Span(f"“{one_line(reply.text)}”", "value"), hang=1, most=_ROWS_OF_REPLY)
 

@@ -109,8 +109,9 @@ def _row_lines(row: Row, is_selected: bool) -> Iterator[Line]:
         hang=25,
     )
     reply = row.reask.reply if row.reask is not None else None
-    if reply is not None and reply.error is not None:
-        yield line("      ", Span(f"! {one_line(reply.error)}", "bad"), hang=8)
+    error = row.reask.error if row.reask is not None else None
+    if error is not None:
+        yield line("      ", Span(f"! {one_line(error)}", "bad"), hang=8)
     elif reply is not None and is_selected:
         yield from paragraphs(reply.text or "", indent=6)
     elif reply is not None:
