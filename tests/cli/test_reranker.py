@@ -172,7 +172,8 @@ def test_a_screen_names_it_and_a_branch_may_have_another(run_cli: RunCli, tmp_pa
         run = (*RUN, "--reranker", SPEC, "--api-base", server.url, "--output", tmp_path / "r.json")
         assert run_cli(*run, "--recording", recording).code == 0
         server.requests.clear()
-        forked = run_cli("fork", recording, "--at", 4, "--set", f"reranker={other}")
+        given = ("--reranker", SPEC, "--api-base", server.url)
+        forked = run_cli("fork", recording, "--at", 4, "--set", f"reranker={other}", *given)
         assert forked.code == 0, forked.err
         assert {received.body["model"] for received in server.requests} == {"rerank-v4.0-fast"}
     assert f"reranker {SPEC}" in recorded(recording, "identity-01").settings_in_short
