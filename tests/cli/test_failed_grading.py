@@ -68,6 +68,10 @@ def rule(name: str, fails: Callable[..., bool]) -> Iterator[None]:
         yield
 
 
+def models_of(server: OpenAIServer) -> tuple[str, ...]:
+    return ("--model", "openai/stub", "--api-base", server.url)
+
+
 def options(
     server: OpenAIServer, folder: Path, *more: object, dataset: object = "identity-01"
 ) -> tuple[object, ...]:
@@ -220,7 +224,7 @@ def test_a_reask_that_cannot_be_graded_is_an_error_and_graded_again(
     run_cli: RunCli, server: OpenAIServer, tmp_path: Path
 ) -> None:
     assert run_cli(*options(server, tmp_path)).code == 0
-    why = ("why", tmp_path / "r.sqlite3", "--api-base", server.url, "--no-cache", "--output", tmp_path / "r.json")
+    why = ("why", tmp_path / "r.sqlite3", *models_of(server), "--no-cache", "--output", tmp_path / "r.json")
     with failing():
         ran = run_cli(*why)
     assert ran.code == 3 and "Traceback" not in ran.err
@@ -241,7 +245,7 @@ def test_a_changed_prompt_that_cannot_be_made_is_an_error(
     run_cli: RunCli, server: OpenAIServer, tmp_path: Path
 ) -> None:
     assert run_cli(*options(server, tmp_path)).code == 0
-    why = ("why", tmp_path / "r.sqlite3", "--api-base", server.url, "--no-cache", "--output", tmp_path / "r.json")
+    why = ("why", tmp_path / "r.sqlite3", *models_of(server), "--no-cache", "--output", tmp_path / "r.json")
     with rule("memreplay.debugger.what_if.apart", lambda units: True):
         ran = run_cli(*why)
     assert ran.code == 3 and "Traceback" not in ran.err
@@ -260,7 +264,7 @@ def test_bisecting_says_that_the_rules_fail(run_cli: RunCli, server: OpenAIServe
     (id_,) = [row["question_id"] for row in rows_in(tmp_path) if row["reply"] == ODD]
     found = "given_holds" if by == "prompt" else "stored_at"
     with failing(), rule(f"memreplay.runtime.bisecting.{found}", lambda *arguments: True):
-        ran = run_cli("bisect", tmp_path / "r.sqlite3", "--question", id_, "--by", by, "--api-base", server.url)
+        ran = run_cli("bisect", tmp_path / "r.sqlite3", "--question", id_, "--by", by, *models_of(server))
     assert ran.code == 3 and "grading failed: " in ran.out and "Traceback" not in ran.err
 
 
@@ -283,7 +287,7 @@ def test_a_branch_whose_answer_cannot_be_graded_is_complete(
     run_cli: RunCli, server: OpenAIServer, tmp_path: Path
 ) -> None:
     assert run_cli(*options(server, tmp_path)).code == 0
-    fork = ("fork", tmp_path / "r.sqlite3", "--at", 0, "--set", "top_k=3", "--api-base", server.url, "--no-cache")
+    fork = ("fork", tmp_path / "r.sqlite3", "--at", 0, "--set", "top_k=3", *models_of(server), "--no-cache")
     with failing():
         ran = run_cli(*fork)
     assert ran.code == 3 and "Traceback" not in ran.err
