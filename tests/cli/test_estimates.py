@@ -16,6 +16,7 @@ from memreplay.recording.reader import Recording
 from memreplay.runtime.one_answer import OneAnswer, can_be_asked_again, cost_of_call
 from memreplay.runtime.recorded import settings_of_run
 from memreplay.settings import read_settings
+from memreplay.trust import allow
 from tests.cli.conftest import Ran, RunCli
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, embeddings, rerankings
 
@@ -205,11 +206,12 @@ def test_asking_why_is_estimated_without_a_request(
         here = ("--batch", "--dataset", "identity-01", *options, "--api-base", server.url)
         assert run_cli(*here, "--recording", recording, "--output", tmp_path / "r.json").code == 0
         server.requests.clear()
-        known = run_cli("why", recording, "--api-base", server.url, "--estimate")
+        why = ("why", recording, *MODEL, *WRITER, *JUDGE, *RERANKER, "--api-base", server.url)
+        known = run_cli(*why, "--estimate")
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
-        unknown = run_cli("why", recording, "--api-base", server.url, "--estimate")
+        unknown = run_cli(*why, "--estimate")
         assert server.requests == []
-        assert run_cli("why", recording, "--api-base", server.url).code == 0
+        assert run_cli(*why).code == 0
         made = Counter(map(part_of, server.requests))
     assert not calls(known)["writer"] and calls(unknown)["writer"] == made["writer"] > 0
     assert calls(known)["reader"] >= made["reader"] > 0
@@ -240,7 +242,7 @@ def test_the_costs_on_the_what_if_screen_need_no_request(run_cli: RunCli, tmp_pa
             (run,) = opened.runs()
             timeline = opened.timeline(run.id, "identity-01")
             wrong = next(each for each in timeline.answers() if can_be_asked_again(each) is None)
-            settings = settings_of_run(run.settings, read_settings())
+            settings = settings_of_run(run.settings, read_settings(), recording, allow)
             changes = OneAnswer(settings, run.id, recording, timeline, wrong).recorded_changes()
             costs = [cost_of_call(change.request) for change in changes if change.request is not None]
         assert server.requests == []
