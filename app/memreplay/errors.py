@@ -56,6 +56,10 @@ class RecordingError(MemreplayError):
     """A recording that cannot be opened or written: a newer version, another kind of file, in use, a full disk."""
 
 
+class DamagedEventError(RecordingError):
+    """An event cannot be used. The message lacks the file's name, which the reader adds."""
+
+
 class MissingServerOrKeyError(MemreplayError):
     """A required server does not answer, or a hosted model's key is missing."""
 

@@ -255,6 +255,16 @@ def test_a_schema_that_is_not_text_is_a_sentence(
         _is_done_or_a_sentence(ran, path)
 
 
+def test_a_change_that_fits_nothing_is_a_sentence_in_python(tmp_path: Path) -> None:
+    path = Path(shutil.copy(FORMATS[-1], tmp_path / "r.sqlite3"))
+    with sqlite3.connect(path) as db:
+        db.execute("""update events set body = replace(body, '"path":"/', '"path":"/none/of/') where changes = 1""")
+    db.close()
+    with pytest.raises(RecordingError, match="does not fit the value that it changes") as raised:
+        _look_at(path)
+    assert str(raised.value).startswith(f"{path}: ")
+
+
 FILES_A_BLOCK = 8
 
 

@@ -9,12 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory_backends.base import Hit, Snapshot
 from memreplay.conversations.models import Conversation, Turn
 from memreplay.errors import UsageError
 from memreplay.grading import Outcome
+from memreplay.recording.bodies import reporting_damage
 from memreplay.scoring.attribution import Attribution, Attributor
 from memreplay.timeline.timeline import Answer, Timeline
 
@@ -95,18 +97,26 @@ class MemoryAt:
     """
 
     def __init__(
-        self, timeline: Timeline, attributor: Attributor, backend: str, turn: int, question: str | None
+        self,
+        timeline: Timeline,
+        attributor: Attributor,
+        backend: str,
+        turn: int,
+        question: str | None,
+        path: Path,
     ) -> None:
         self.backend = backend
         self.turn = turn
         self._timeline = timeline
         self._attributor = attributor
         self._chosen = question
+        self._path = path
 
     @cached_property
     def snapshot(self) -> Snapshot:
         """All that its stores held, by the label of the store."""
-        return self._timeline.snapshot_at(self.backend, self.turn)
+        with reporting_damage(self._path):
+            return self._timeline.snapshot_at(self.backend, self.turn)
 
     @property
     def state(self) -> dict[str, Any]:
@@ -122,13 +132,14 @@ class MemoryAt:
     @cached_property
     def questions(self) -> tuple[AskedQuestion, ...]:
         """The questions that were asked of it at this turn, in order."""
-        return tuple(
-            self._question(answer)
-            for answer in self._timeline.answers()
-            if answer.asked.backend == self.backend
-            and answer.asked.turn == self.turn
-            and self._chosen in (None, answer.asked.question_id)
-        )
+        with reporting_damage(self._path):
+            return tuple(
+                self._question(answer)
+                for answer in self._timeline.answers()
+                if answer.asked.backend == self.backend
+                and answer.asked.turn == self.turn
+                and self._chosen in (None, answer.asked.question_id)
+            )
 
     def _question(self, answer: Answer) -> AskedQuestion:
         asked, received, scored = answer.asked, answer.received, answer.scored
@@ -163,7 +174,8 @@ class MemoryAt:
         asked = self._the_question()
         if asked is not None:
             return asked.hits
-        perceived = self._timeline.perceived_at(self.backend, self.turn)
+        with reporting_damage(self._path):
+            perceived = self._timeline.perceived_at(self.backend, self.turn)
         return perceived.hits if perceived is not None and perceived.turn == self.turn else None
 
     @property
@@ -194,9 +206,13 @@ class MemoryAt:
 class Moment(Mapping[str, MemoryAt]):
     """All memories at one turn, by backend."""
 
-    def __init__(self, timeline: Timeline, attributor: Attributor, turn: int, question: str | None) -> None:
+    def __init__(
+        self, timeline: Timeline, attributor: Attributor, turn: int, question: str | None, path: Path
+    ) -> None:
         self.turn = turn
-        self._memories = {name: MemoryAt(timeline, attributor, name, turn, question) for name in timeline.backends}
+        self._memories = {
+            name: MemoryAt(timeline, attributor, name, turn, question, path) for name in timeline.backends
+        }
 
     def __getitem__(self, backend: str) -> MemoryAt:
         if backend not in self._memories:
@@ -213,8 +229,9 @@ class Moment(Mapping[str, MemoryAt]):
 class RecordedConversation:
     """A conversation of a recorded run, at any of its turns."""
 
-    def __init__(self, timeline: Timeline) -> None:
+    def __init__(self, timeline: Timeline, path: Path) -> None:
         self._timeline = timeline
+        self._path = path
         self._attributor = Attributor(timeline)
 
     @property
@@ -241,16 +258,16 @@ class RecordedConversation:
         """
         last = self._timeline.last_turn
         if question is not None:
-            asked_at = sorted(
-                {answer.asked.turn for answer in self._timeline.answers() if answer.asked.question_id == question}
-            )
+            with reporting_damage(self._path):
+                asked = [each.asked for each in self._timeline.answers() if each.asked.question_id == question]
+            asked_at = sorted({each.turn for each in asked})
             if not asked_at:
                 raise UsageError(f"no question {question} was asked in {self.conversation.id}")
             turn = asked_at[-1] if turn is None else turn
         turn = last if turn is None else turn
         if not 0 <= turn <= last:
             raise UsageError(f"{self.conversation.id} has no turn {turn}; expected 0 to {last}")
-        return Moment(self._timeline, self._attributor, turn, question)
+        return Moment(self._timeline, self._attributor, turn, question, self._path)
 
     def __repr__(self) -> str:
         return f"<{self.conversation.id}: {len(self.turns)} turns, {', '.join(self.backends)}>"

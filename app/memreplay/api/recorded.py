@@ -145,7 +145,7 @@ class RecordedRun:
             RecordingError: the run has no such conversation.
         """
         self._check_open()
-        return RecordedConversation(self.recording.timeline(self.id, conversation_id))
+        return RecordedConversation(self.recording.timeline(self.id, conversation_id), self.path)
 
     def save(self, *paths: str | Path) -> None:
         """Write the results in the formats of ``--output``: .json, .csv, .md, .xml, .html.

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from memory_backends.storable import storable_value
 from memreplay.engine.events import REPLAY_EVENT, AnswerScored, AskEvent, ReplayEvent, ReplyReceived
-from memreplay.errors import RecordingError
+from memreplay.errors import DamagedEventError, RecordingError
 from memreplay.recording.packing import Share, packed, unpacked
 
 UNREADABLE = (sqlite3.Error, orjson.JSONDecodeError, ValidationError)
@@ -23,10 +23,6 @@ UNREADABLE = (sqlite3.Error, orjson.JSONDecodeError, ValidationError)
 
 _INCONSISTENT = (LookupError, TypeError, AttributeError, ValueError, OverflowError, AssertionError, RecursionError)
 """Errors of code that reads a recording whose rows contradict each other, such as a score without its question."""
-
-
-class DamagedEventError(RecordingError):
-    """An event cannot be read. The message lacks the file's name, which the reader adds."""
 
 
 @contextmanager

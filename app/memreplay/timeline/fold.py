@@ -18,6 +18,7 @@ from memory_backends.stores.trace import (
     UpsertChange,
     WriteChange,
 )
+from memreplay.errors import DamagedEventError
 
 
 class MissingValue:
@@ -143,7 +144,11 @@ class StateHistory:
         return self.value_after(self.count_until(turn) - 1)
 
     def value_after(self, number: int) -> Any:
-        """The value after the write with this 0-based number; :data:`MISSING` before the first."""
+        """The value after the write with this 0-based number; :data:`MISSING` before the first.
+
+        Raises:
+            DamagedEventError: a recorded write does not fit the value that it changes.
+        """
         start = number
         while start >= 0 and start not in self._values and not self._whole[start]:
             start -= 1
@@ -154,7 +159,12 @@ class StateHistory:
         for later in range(start + 1, number + 1):
             change = self.change(later)
             assert isinstance(change, PatchChange)
-            value = patched(value, change.steps)
+            try:
+                value = patched(value, change.steps)
+            except (LookupError, TypeError, ValueError) as error:
+                raise DamagedEventError(
+                    f"a change at turn {self.turns[later]} does not fit the value that it changes ({error!r})"
+                ) from None
             self._remember(later, value)
         return value
 
