@@ -69,7 +69,10 @@ def graders(
         yield "recall", partial(score_recall, question.model_copy(update={"kind": "recall"}), reply)
     yield "LoCoMo's metric", partial(locomo_f1, random.randint(1, 5), expected, reply)
     yield "judge", partial(_verdict, reply.replace(expected, random.choice(("yes", "no", "The reply is right"))))
-    yield "answer key", partial(_adjusted, question, received, random.choice((expected, question.text, reply)))
+    yield (
+        "answer key",
+        partial(_adjusted, question, received, random.choice((expected, question.text, reply[:1000]))),
+    )
     yield "abstention", partial(is_abstention, reply)
     yield "contains", partial(contains, expected, reply)
     yield "asserted", partial(asserted, expected, reply)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final, Literal
 
@@ -30,6 +31,7 @@ _DONT_KNOW: Final = re.compile(
 )
 
 
+@lru_cache(maxsize=1024)
 def asserted(answer: str, reply: str, question: str = "", among: int = 1) -> tuple[bool, Rejection | None]:
     """Whether a reply gives an answer, and why it does not where it only mentions it.
 

@@ -142,6 +142,8 @@ def _covered(wanted: Sequence[Token], window: Sequence[tuple[int, Token]], ends:
                 return length
         elif token.kind == "mark" and token.text in ends:
             return 0
+        if len(window) - length < len(left):
+            return 0
     return 0
 
 
