@@ -93,7 +93,7 @@ class NotAllowedError(UsageError):
         self.reaches = tuple(reaches)
         flags = " ".join(dict.fromkeys(each.flag for each in reaches))
         super().__init__(
-            f"{file} is from a run that you have not set up, so nothing was started: {in_words(reaches)};"
+            f"{file} asks for what your settings do not name, so nothing was started: {in_words(reaches)};"
             f" if you want this, add {flags}, or --allow-from-recording"
         )
 

@@ -96,7 +96,7 @@ async def test_the_reader_is_asked_first(
             await way(pilot)
             await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
             options = pilot.app.screen.query_one(OptionList)
-            assert "asks for what you have not set up" in str(options.border_title)
+            assert "asks for what your settings do not name" in str(options.border_title)
             assert "backend evilmod:Memory runs its code" in str(options.get_option_at_index(1).prompt)
             assert options.highlighted == 0 and not (tmp_path / "PWNED").exists()
             await pilot.press(*(["down"] if allowed else []), "enter")

@@ -157,7 +157,7 @@ def consent_to(file: Path, allowed: bool) -> Consent:
     """Return who decides what a recording may run and contact: the flag, else the user, if there is a terminal."""
 
     def ask(reaches: Sequence[Reach]) -> bool:
-        facts = [f"{file} asks for what you have not set up:", *(f"  {reach}" for reach in reaches)]
+        facts = [f"{file} asks for what your settings do not name:", *(f"  {reach}" for reach in reaches)]
         return confirm(facts, "Allow this now?")
 
     if allowed:

@@ -409,7 +409,7 @@ class MemreplayApp(TerminalApp):
         except NotAllowedError as error:
             assert source.path is not None
             yes = f"Yes, until memreplay closes. {in_words(error.reaches)}"
-            title = f"{one_line(source.path.name)} asks for what you have not set up; allow it?"
+            title = f"{one_line(source.path.name)} asks for what your settings do not name; allow it?"
             if await self.push_screen_wait(PickScreen(title, ["No.", yes])) != 1:
                 raise
             self._allowed.add(source.path)
