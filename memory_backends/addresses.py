@@ -1,4 +1,4 @@
-"""Parse the address of a server, once: whoever connects gets the address as it was parsed here.
+"""Parse the address of a server once: clients connect to the address as it was parsed here.
 
 Two parsers that disagree on the host of a malformed URL would check one machine and call another.
 """

@@ -84,7 +84,7 @@ def cure_of(
         return "noise"
     alone: Intervention = "closed_book" if abstain else "evidence_only"
     repairs = {name for name, right in repaired.items() if right and (abstain or name != "closed_book")}
-    if label is not None and repairs & VERDICTS[label].mended_by:
+    if label is not None and repairs & VERDICTS[label].repaired_by:
         return "confirmed"
     if repairs:
         return "compound"

@@ -68,7 +68,7 @@ class Verdict:
     """What is known of one verdict.
 
     ``letter`` stands in a cell of the results matrix, ``words`` on screens, ``sentence`` below tables. ``fault`` is
-    None for right answers. ``mended_by`` are the changes that mend the blamed stage, and no other stage.
+    None for right answers. ``repaired_by`` are the changes that repair the blamed stage, and no other stage.
     """
 
     letter: str
@@ -76,7 +76,7 @@ class Verdict:
     sentence: str
     standing: Standing
     fault: Fault | None = None
-    mended_by: frozenset[Intervention] = frozenset()
+    repaired_by: frozenset[Intervention] = frozenset()
 
     @property
     def is_right(self) -> bool:
