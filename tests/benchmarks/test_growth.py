@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import linear_regression
 
 from memreplay.recording.reader import Recording
-from memreplay.tui.panels import PAGES, DiffBase, Panel
-from memreplay.tui.panels.architectures import panels_of
+from memreplay.views.panels import PAGES, DiffBase, Panel
+from memreplay.views.panels.architectures import panels_of
 from tests.benchmarks.look import memory
 from tests.benchmarks.recordings import made
 

@@ -15,8 +15,8 @@ from memreplay.recording.annotations import annotations_of
 from memreplay.recording.reader import Recording
 from memreplay.timeline.annotations import Bookmark
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.panels.architectures import panels_of
-from memreplay.tui.text import visible
+from memreplay.views.panels.architectures import panels_of
+from memreplay.views.text import visible
 from tests.pages.browser import Opened, opened, serious_violations
 from tests.stubs.in_process import made_in
 from tests.tui.builder import HOSTILE, record

@@ -12,15 +12,15 @@ from textual.widgets import Input, OptionList
 from memreplay.conversations.models import Conversation, Session, Turn
 from memreplay.recording.goodai_import import import_goodai_run
 from memreplay.tui.launch import Launch, RunHandle
-from memreplay.tui.panels import short_key
-from memreplay.tui.panels.conversation import turn_words, turns_words
 from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.dialogs import PickScreen, TextScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.screens.tests import TestScoresScreen
 from memreplay.tui.screens.why import WhyScreen
-from memreplay.tui.text import Row, Span, marked, words_in
+from memreplay.views.panels import short_key
+from memreplay.views.panels.conversation import turn_words, turns_words
+from memreplay.views.text import Row, Span, marked, words_in
 from tests.conftest import SHARED_DATA
 from tests.tui.builder import conversation
 from tests.tui.conftest import open_app, open_replay, replay_of, until
@@ -157,7 +157,7 @@ async def test_a_hit_of_many_turns_lets_the_user_choose_one(recorded: Launch) ->
         screen = replay_of(pilot)
         screen.move_to(7)
         await pilot.press("1")
-        from memreplay.tui.subjects import StoredSubject
+        from memreplay.views.subjects import StoredSubject
 
         screen.inspection.follow(StoredSubject("hybrid", "somewhere", "passage", ("1", "2", "3", "4", "5")))
         await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))

@@ -8,7 +8,7 @@ from memreplay.tui.launch import Launch
 from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.results import ResultsScreen
-from memreplay.tui.subjects import DecisionSubject, ValueSubject
+from memreplay.views.subjects import DecisionSubject, ValueSubject
 from tests.tui.conftest import open_replay, replay_of, until
 from tests.tui.looking import explained, found, questions_title, seen, selected_panel, text_of
 

@@ -14,12 +14,12 @@ from textual.pilot import Pilot
 
 from memreplay.recording.reader import Recording
 from memreplay.tui.launch import Launch
-from memreplay.tui.panels import PAGES
-from memreplay.tui.panels.architectures import panels_of
 from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.results import ResultsScreen
 from memreplay.tui.screens.why import WhyScreen
 from memreplay.tui.widgets.lines_view import LinesView
+from memreplay.views.panels import PAGES
+from memreplay.views.panels.architectures import panels_of
 from tests.stubs.in_process import made_in
 from tests.stubs.memory import WordEmbedder
 from tests.tui.conftest import open_replay, replay_of, until

@@ -16,9 +16,9 @@ from memreplay.paths import demo_recording
 from memreplay.recording.reader import Recording
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.launch import Launch
-from memreplay.tui.panels.architectures import panels_of
 from memreplay.tui.screens.replay import ReplayScreen
-from memreplay.tui.text import visible
+from memreplay.views.panels.architectures import panels_of
+from memreplay.views.text import visible
 from tests.faults.effort import PHASES, TORTURE
 from tests.stubs.memory import Key, contents, fold
 from tests.tui.conftest import open_app, replay_of, until

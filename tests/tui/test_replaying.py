@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from memreplay.tui.launch import Launch
-from memreplay.tui.panels.architectures import panels_of
 from memreplay.tui.screens.help import HelpScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.results import ResultsScreen
 from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.screens.why import WhyScreen
-from memreplay.tui.text import visible
 from memreplay.tui.widgets.lines_view import LinesView
+from memreplay.views.panels.architectures import panels_of
+from memreplay.views.text import visible
 from tests.tui.builder import record
 from tests.tui.conftest import open_app, open_replay, replay_of, until
 from tests.tui.looking import header_of, text_of

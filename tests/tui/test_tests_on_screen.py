@@ -16,12 +16,12 @@ from memreplay.recording.goodai_import import import_goodai_run
 from memreplay.runtime.run_with_tests import RunWithTests, ShownTests, listed_tests
 from memreplay.settings import read_settings
 from memreplay.tui.launch import Launch
-from memreplay.tui.panels.tests import TestsDocument, scores_view
 from memreplay.tui.screens.dialogs import PickScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.tests import CompareScreen, TestScoresScreen, TestWhyScreen
 from memreplay.tui.sources import recorded, recorded_conversations
 from memreplay.tui.widgets.lines_view import LinesView
+from memreplay.views.panels.tests import TestsDocument, scores_view
 from tests.stubs.tests_to_run import small_definitions
 from tests.tui.conftest import open_app, open_replay, replay_of, until
 from tests.unit.recording.test_goodai_import import LOG, event, result

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from memreplay.tui.text import (
+from memreplay.views.text import (
     Line,
     Span,
     beside,

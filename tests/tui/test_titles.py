@@ -13,7 +13,6 @@ from textual.widgets import OptionList
 from textual.widgets._footer import FooterKey
 
 from memreplay.tui.launch import Launch
-from memreplay.tui.panels import View, lines_view
 from memreplay.tui.screens.browser import BrowserScreen
 from memreplay.tui.screens.dialogs import PickScreen
 from memreplay.tui.screens.duel import DuelScreen
@@ -21,8 +20,9 @@ from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.results import ResultsScreen
 from memreplay.tui.screens.why import WhyScreen
 from memreplay.tui.sources import described
-from memreplay.tui.text import shortened
 from memreplay.tui.widgets.lines_view import LinesView
+from memreplay.views.panels import View, lines_view
+from memreplay.views.text import shortened
 from tests.tui.builder import record_interrupted
 from tests.tui.conftest import open_replay, replay_of, until
 from tests.tui.looking import rested, text_of

@@ -13,13 +13,13 @@ from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.engine.events import ConversationOpened
 from memreplay.timeline.fold import MISSING
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.document import Layout, LinesDocument
-from memreplay.tui.panels.architectures import panels_of
-from memreplay.tui.panels.browser import few_turns
-from memreplay.tui.panels.conversation import ConversationDocument
-from memreplay.tui.panels.state_lines import state_lines
 from memreplay.tui.screens.biography import biography_lines
-from memreplay.tui.text import Row, line, visible
+from memreplay.views.document import Layout, LinesDocument
+from memreplay.views.panels.architectures import panels_of
+from memreplay.views.panels.browser import few_turns
+from memreplay.views.panels.conversation import ConversationDocument
+from memreplay.views.panels.state_lines import state_lines
+from memreplay.views.text import Row, line, visible
 from tests.tui.builder import BACKENDS, HOSTILE, conversation, events, timeline
 
 WIDTH = 60

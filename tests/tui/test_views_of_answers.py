@@ -9,11 +9,11 @@ import pytest
 
 from memreplay.scoring.verdicts import VERDICTS
 from memreplay.timeline.timeline import Answer, Timeline
-from memreplay.tui.document import LinesDocument
-from memreplay.tui.panels.answers import AnswersTable, ListedQuestion, answers_view, reader_label
-from memreplay.tui.panels.results import Matrix, MatrixDocument, ResultsChoice, labels_of
-from memreplay.tui.panels.scores import breakdowns, question_details, scores_lines, tally, title_of
-from memreplay.tui.panels.why import waiting_lines
+from memreplay.views.document import LinesDocument
+from memreplay.views.panels.answers import AnswersTable, ListedQuestion, answers_view, reader_label
+from memreplay.views.panels.results import Matrix, MatrixDocument, ResultsChoice, labels_of
+from memreplay.views.panels.scores import breakdowns, question_details, scores_lines, tally, title_of
+from memreplay.views.panels.why import waiting_lines
 from tests.tui.builder import conversation, events, timeline
 from tests.tui.test_views import rows_of, text_of
 

@@ -16,13 +16,13 @@ from memreplay.scoring.holding import Answerable
 from memreplay.scoring.rows import question_row
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.launch import Launch
-from memreplay.tui.panels.answers import AnswersTable
-from memreplay.tui.panels.results import Matrix
-from memreplay.tui.panels.scores import tally, title_of
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.run import RunScreen
 from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.screens.why import WhyScreen
+from memreplay.views.panels.answers import AnswersTable
+from memreplay.views.panels.results import Matrix
+from memreplay.views.panels.scores import tally, title_of
 from tests.tui.answers import answers
 from tests.tui.builder import conversation, events, record
 from tests.tui.conftest import open_app, open_replay, replay_of, until

@@ -129,21 +129,21 @@ def add_backend(copy: Copy) -> None:
 def add_panel(copy: Copy) -> None:
     copy.replace("memory_backends/base.py", 'PanelName = Literal["state"', 'PanelName = Literal["counts", "state"')
     copy.write(
-        "app/memreplay/tui/panels/counts.py",
+        "app/memreplay/views/panels/counts.py",
         """
-        from memreplay.tui.panels import lines_view
-        from memreplay.tui.text import line
+        from memreplay.views.panels import lines_view
+        from memreplay.views.text import line
 
 
         def counts_view(timeline, backend, cursor):
             return lines_view("counts", [line(f"{len(timeline.events_at(backend, cursor))} events")])
         """,
     )
-    panels = "app/memreplay/tui/panels/architectures.py"
+    panels = "app/memreplay/views/panels/architectures.py"
     copy.replace(
         panels,
-        "from memreplay.tui.panels.stores",
-        "from memreplay.tui.panels.counts import counts_view\nfrom memreplay.tui.panels.stores",
+        "from memreplay.views.panels.stores",
+        "from memreplay.views.panels.counts import counts_view\nfrom memreplay.views.panels.stores",
     )
     copy.replace(panels, '"state": _state,', '"counts": _plain("counts", counts_view), "state": _state,')
     copy.run_script(
@@ -151,7 +151,7 @@ def add_panel(copy: Copy) -> None:
         from memory_backends.base import MemoryDescription, PanelInfo
         from memreplay.engine.events import ConversationOpened
         from memreplay.timeline.timeline import Timeline
-        from memreplay.tui.panels.architectures import panels_of
+        from memreplay.views.panels.architectures import panels_of
         from tests.tui.builder import conversation
         memory = MemoryDescription(panels=(PanelInfo(panel="counts", weight=1),))
         opened = ConversationOpened(conversation="tiny-01", turn=0, backend="mine", memory=memory)

@@ -14,14 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from memreplay.batch.breakdowns import Cell, breakdown_csv_rows, breakdown_table, breakdowns_in, confusion_tables
-from memreplay.batch.cells import Columns
-from memreplay.batch.judge_tables import disagreement_sentence
 from memreplay.batch.junit import as_junit
-from memreplay.batch.points import HEADING, contestants_in_tests, point_rows, print_tests, test_remarks
-from memreplay.batch.remarks import remarks
-from memreplay.batch.tables import meanings_of, titled_tables
-from memreplay.batch.what_if_tables import meaning_of_cures, what_if_remarks, what_if_tables
 from memreplay.errors import UsageError
 from memreplay.files import refuse_unusable_output, write_whole
 from memreplay.printable import printable
@@ -30,6 +23,19 @@ from memreplay.scoring import Shown
 from memreplay.scoring.equal_tokens import TOKEN_BUDGETS
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.results import Results
+from memreplay.views.tables.breakdowns import (
+    Cell,
+    breakdown_csv_rows,
+    breakdown_table,
+    breakdowns_in,
+    confusion_tables,
+)
+from memreplay.views.tables.cells import Columns
+from memreplay.views.tables.judge import disagreement_sentence
+from memreplay.views.tables.points import HEADING, contestants_in_tests, point_rows, print_tests, test_remarks
+from memreplay.views.tables.remarks import remarks
+from memreplay.views.tables.results import meanings_of, titled_tables
+from memreplay.views.tables.what_if import meaning_of_cures, what_if_remarks, what_if_tables
 
 _STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """What a spreadsheet may evaluate as a formula (OWASP, "CSV Injection")."""

@@ -19,7 +19,7 @@ import orjson
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from memreplay.tui.text import visible
+from memreplay.views.text import visible
 
 STYLES = ("questions.css", "replay.css")
 SCRIPTS = ("data.js", "questions.js", "replay.js")

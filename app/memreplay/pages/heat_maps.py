@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
-from memreplay.batch.breakdowns import heading_of_groups, names_of_groups
 from memreplay.conversations.models import InfoLocation, Salience
 from memreplay.pages.answers import Answers, Figure, percent
 from memreplay.scoring import By
 from memreplay.scoring.groups import Group, group_of
 from memreplay.text import UNKNOWN
+from memreplay.views.tables.breakdowns import heading_of_groups, names_of_groups
 
 
 def _heat(values: Sequence[Mapping[str, Any]], x: Mapping[str, Any], y: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,10 +20,10 @@ from memreplay.scoring.results import Results
 from memreplay.timeline.annotations import Bookmark
 from memreplay.timeline.navigation import next_interesting, next_session
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.document import LinesDocument
-from memreplay.tui.panels import MARKED, DiffBase, Page, Panel, View
-from memreplay.tui.panels.architectures import panels_of
-from memreplay.tui.subjects import (
+from memreplay.views.document import LinesDocument
+from memreplay.views.panels import MARKED, DiffBase, Page, Panel, View
+from memreplay.views.panels.architectures import panels_of
+from memreplay.views.subjects import (
     DecisionSubject,
     PieceSubject,
     PositionSubject,
@@ -33,7 +33,7 @@ from memreplay.tui.subjects import (
     origin_of,
     origin_words,
 )
-from memreplay.tui.text import TONES, Line, visible
+from memreplay.views.text import TONES, Line, visible
 
 MOST_TURNS = 1000
 """Turns in one page. Each adds to the file and to the time that it takes to open."""

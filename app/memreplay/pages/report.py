@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memreplay.batch.points import test_remarks
-from memreplay.batch.remarks import remarks
-from memreplay.batch.tables import meanings_of, titled_tables
 from memreplay.pages.answers import Answers, Figure
 from memreplay.pages.document import SCRIPTS, STYLES, Data, page
 from memreplay.pages.figures import figures_of
@@ -18,6 +15,9 @@ from memreplay.pages.questions import Questions, Source
 from memreplay.recording.reader import RunInfo
 from memreplay.scoring.results import Results
 from memreplay.settings import AS_GIVEN, command_line
+from memreplay.views.tables.points import test_remarks
+from memreplay.views.tables.remarks import remarks
+from memreplay.views.tables.results import meanings_of, titled_tables
 
 
 @dataclass(frozen=True)

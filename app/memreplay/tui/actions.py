@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from textual.binding import Binding, BindingType
 
-from memreplay.tui.text import shown_key
+from memreplay.views.text import shown_key
 
 Place = Literal[
     "start", "replay", "panel", "results", "run", "tests", "why", "what_if", "biography", "browser",

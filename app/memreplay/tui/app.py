@@ -28,16 +28,16 @@ from memreplay.tui.requests import (
 from memreplay.tui.screens.dialogs import PickScreen
 from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.terminal import TerminalApp, loaded
-from memreplay.tui.text import one_line
 from memreplay.tui.tour import Tour
+from memreplay.views.text import one_line
 
 if TYPE_CHECKING:
     from memreplay.conversations.models import Conversation
     from memreplay.trust import Consent
     from memreplay.tui.live import LiveRun
-    from memreplay.tui.panels.results import ResultsChoice
     from memreplay.tui.screens.replay import ReplayScreen
     from memreplay.tui.sources import ReplaySource
+    from memreplay.views.panels.results import ResultsChoice
 
 T = TypeVar("T")
 
@@ -376,7 +376,7 @@ class MemreplayApp(TerminalApp):
 
     def _choice_for(self, path: Path, conversation: str | None) -> ResultsChoice:
         """What the user chose to see of these results when they were last open."""
-        from memreplay.tui.panels.results import ResultsChoice
+        from memreplay.views.panels.results import ResultsChoice
 
         return self._choices.setdefault((path, conversation), ResultsChoice())
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from memreplay.conversations.models import Question
     from memreplay.timeline.timeline import Answer, Timeline
     from memreplay.tui.sources import ReplaySource
-    from memreplay.tui.subjects import DecisionSubject
+    from memreplay.views.subjects import DecisionSubject
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,9 @@ from memreplay.timeline.annotations import Annotations
 from memreplay.timeline.event_store import EventArchive, EventSummary, OverlayArchive
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.launch import RunHandle
-from memreplay.tui.panels.answers import AnswersTable, Labels, ListedQuestion, listed_questions, place_of
-from memreplay.tui.panels.results import ResultsChoice, labels_of
-from memreplay.tui.text import cells, one_line
+from memreplay.views.panels.answers import AnswersTable, Labels, ListedQuestion, listed_questions, place_of
+from memreplay.views.panels.results import ResultsChoice, labels_of
+from memreplay.views.text import cells, one_line
 
 _SUMMARISED: Final[Mapping[str, str]] = {
     "model": "",

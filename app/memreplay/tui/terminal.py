@@ -30,7 +30,7 @@ from memreplay.errors import RecordingError
 from memreplay.printable import printable
 from memreplay.tui.actions import ACTIONS, Action, Place, actions_of
 from memreplay.tui.launch import FEW_COLOURS, ThemeChoice
-from memreplay.tui.text import TONES, shown_key
+from memreplay.views.text import TONES, shown_key
 
 INTERRUPTED = 130
 _FEW_COLOURS = ("standard", "windows")

@@ -13,7 +13,7 @@ from memory_backends.private_files import create_private_file, make_private_fold
 from memreplay.paths import APPLICATION
 from memreplay.tui.actions import Place
 from memreplay.tui.terminal import Rebound, keys_of
-from memreplay.tui.text import shown_key
+from memreplay.views.text import shown_key
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,6 @@ import pytest
 
 from memory_backends.controls import NoEvidenceError
 from memory_backends.stores.trace import Extraction
-from memreplay.batch.cells import Columns
-from memreplay.batch.remarks import remarks
-from memreplay.batch.tables import titled_tables
 from memreplay.batch.writers import as_breakdown_csv, as_csv, as_markdown, print_table, write_results
 from memreplay.conversations.option_style import option_style
 from memreplay.engine.events import Observed
@@ -25,6 +22,9 @@ from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.results import KeyFacts, Results, RunFacts
 from memreplay.scoring.verdicts import LABELS
 from memreplay.scoring.writing import Writing
+from memreplay.views.tables.cells import Columns
+from memreplay.views.tables.remarks import remarks
+from memreplay.views.tables.results import titled_tables
 from tests.unit.scoring.samples import choice, hit, recall, reply, row
 
 RUN = RunFacts(

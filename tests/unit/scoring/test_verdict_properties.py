@@ -9,7 +9,6 @@ from typing import get_args
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memreplay.batch.tables import titled_tables
 from memreplay.conversations.models import Question
 from memreplay.engine.events import AnswerScored, QuestionAsked, ReplyReceived
 from memreplay.llm.model import Reply
@@ -20,6 +19,7 @@ from memreplay.scoring.results import RunFacts
 from memreplay.scoring.rows import question_row
 from memreplay.scoring.verdicts import WRONG
 from memreplay.timeline.timeline import Timeline
+from memreplay.views.tables.results import titled_tables
 from tests.stubs.rewriting_memory import Links, Shape, Write, rewriting
 from tests.unit.scoring.planted import answer_of, attribution_of, played, question, real
 

@@ -23,9 +23,9 @@ from memreplay.tui.controllers.navigation import Navigation
 from memreplay.tui.controllers.playback import Playback
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.sources import ReplaySource
-from memreplay.tui.subjects import DecisionSubject, StoredSubject, TurnSubject, ValueSubject
-from memreplay.tui.text import one_line
 from memreplay.tui.widgets.architectures import Architectures
+from memreplay.views.subjects import DecisionSubject, StoredSubject, TurnSubject, ValueSubject
+from memreplay.views.text import one_line
 
 _FORMS = 'empty: where it changes · changed · exists · == "Girona" · contains "…" · rank > 5 · and or not'
 _LIST_TITLE = "breakpoints: enter enables or disables one"

@@ -22,7 +22,7 @@ from memreplay.tui.live import LiveRun
 from memreplay.tui.requests import BranchWanted, ForkWanted
 from memreplay.tui.screens.dialogs import PickScreen, Refusal, TypingScreen
 from memreplay.tui.sources import ReplaySource
-from memreplay.tui.text import one_line
+from memreplay.views.text import one_line
 
 _LONGEST_VALUE = 60
 _SETTINGS = (

@@ -10,11 +10,6 @@ from memreplay.engine.events import TestScored
 from memreplay.timeline.timeline import Answer
 from memreplay.tui.controllers import ReplayHost
 from memreplay.tui.controllers.navigation import Navigation
-from memreplay.tui.panels import MARKED, diff_bases, short_key
-from memreplay.tui.panels.answers import AnswersTable, key_of
-from memreplay.tui.panels.conversation import turn_words
-from memreplay.tui.panels.results import Matrix, ResultsChoice
-from memreplay.tui.panels.state_lines import sides
 from memreplay.tui.requests import (
     Decision,
     Destination,
@@ -34,7 +29,14 @@ from memreplay.tui.screens.results import ResultsScreen
 from memreplay.tui.screens.tests import TestScoresScreen
 from memreplay.tui.screens.why import WhyScreen
 from memreplay.tui.sources import ReplaySource
-from memreplay.tui.subjects import (
+from memreplay.tui.widgets.architectures import Architectures
+from memreplay.tui.widgets.conversation import ConversationView
+from memreplay.views.panels import MARKED, diff_bases, short_key
+from memreplay.views.panels.answers import AnswersTable, key_of
+from memreplay.views.panels.conversation import turn_words
+from memreplay.views.panels.results import Matrix, ResultsChoice
+from memreplay.views.panels.state_lines import sides
+from memreplay.views.subjects import (
     AnswerSubject,
     DecisionSubject,
     PieceSubject,
@@ -46,9 +48,7 @@ from memreplay.tui.subjects import (
     origin_of,
     origin_words,
 )
-from memreplay.tui.text import one_line
-from memreplay.tui.widgets.architectures import Architectures
-from memreplay.tui.widgets.conversation import ConversationView
+from memreplay.views.text import one_line
 
 _NOT_RECORDED = "What these memories stored and retrieved was not recorded: this run was imported."
 _MOST_TURNS_OF_ONE_WRITE = 2

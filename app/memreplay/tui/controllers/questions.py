@@ -20,15 +20,15 @@ from memreplay.engine.probes import typed_question
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.controllers import ReplayHost
-from memreplay.tui.panels.answers import key_of
-from memreplay.tui.panels.why import answers_beside
 from memreplay.tui.screens import Dialog
 from memreplay.tui.screens.dialogs import PickScreen
 from memreplay.tui.screens.duel import DuelScreen
-from memreplay.tui.text import one_line
 from memreplay.tui.widgets.option_list import PickList
 from memreplay.tui.widgets.strip import TimelineStrip
 from memreplay.tui.widgets.workers import HandAsker
+from memreplay.views.panels.answers import key_of
+from memreplay.views.panels.why import answers_beside
+from memreplay.views.text import one_line
 
 
 class Asking:

@@ -12,13 +12,13 @@ from memreplay.timeline.annotations import Bookmark
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.controllers import ReplayHost, save
 from memreplay.tui.controllers.navigation import Navigation
-from memreplay.tui.panels import short_key
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.sources import ReplaySource
-from memreplay.tui.text import one_line
 from memreplay.tui.widgets.architectures import Architectures
 from memreplay.tui.widgets.lines_view import LinesView
 from memreplay.tui.widgets.strip import TimelineStrip
+from memreplay.views.panels import short_key
+from memreplay.views.text import one_line
 
 _Choice = Callable[[SearchMatches], int]
 """Chooses the number of the match to show; one beyond either end means the one at the other end."""

@@ -16,8 +16,8 @@ from textual.widgets import Footer
 
 from memreplay.tui.actions import Place
 from memreplay.tui.controllers import TypedCount
-from memreplay.tui.document import Selectable
 from memreplay.tui.widgets.lines_view import Bar, LinesView
+from memreplay.views.document import Selectable
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -28,12 +28,12 @@ from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.scoring.stored import StoredMemory
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.panels.answers import SIGNS
 from memreplay.tui.requests import Decision, Destination, Position
 from memreplay.tui.screens import KeyBar, PlaceScreen
-from memreplay.tui.subjects import DecisionSubject, PositionSubject, TurnSubject
-from memreplay.tui.text import Line, Span, Tone, line, one_line, paragraphs
 from memreplay.tui.widgets.lines_view import Bar, LinesView
+from memreplay.views.panels.answers import SIGNS
+from memreplay.views.subjects import DecisionSubject, PositionSubject, TurnSubject
+from memreplay.views.text import Line, Span, Tone, line, one_line, paragraphs
 
 _MOST_SIGHTINGS: Final = 8
 _INDENT = 6

@@ -17,8 +17,12 @@ from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.timeline.annotations import Bookmark
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.panels import placeholder
-from memreplay.tui.panels.browser import (
+from memreplay.tui.requests import Destination, Position
+from memreplay.tui.screens import KeyBar, PlaceScreen
+from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
+from memreplay.tui.widgets.lines_view import Bar, LinesView
+from memreplay.views.panels import placeholder
+from memreplay.views.panels.browser import (
     LEGEND,
     ORDERS,
     Against,
@@ -31,10 +35,7 @@ from memreplay.tui.panels.browser import (
     position_words,
     written_subject,
 )
-from memreplay.tui.requests import Destination, Position
-from memreplay.tui.screens import KeyBar, PlaceScreen
-from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
-from memreplay.tui.subjects import (
+from memreplay.views.subjects import (
     PieceSubject,
     PositionSubject,
     StoredSubject,
@@ -44,8 +45,7 @@ from memreplay.tui.subjects import (
     origin_of,
     origin_words,
 )
-from memreplay.tui.text import Span, one_line
-from memreplay.tui.widgets.lines_view import Bar, LinesView
+from memreplay.views.text import Span, one_line
 
 _TYPE_A_TURN = "another turn …"
 _NO_COMPARISON = "nothing"

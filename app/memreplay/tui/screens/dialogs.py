@@ -14,9 +14,9 @@ from textual.widgets import Input, OptionList
 
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.screens import Dialog, KeyBar
-from memreplay.tui.text import Line, Span, Tone, line, one_line
 from memreplay.tui.widgets.lines_view import LinesView
 from memreplay.tui.widgets.option_list import PickList
+from memreplay.views.text import Line, Span, Tone, line, one_line
 
 Refusal = Callable[[str], str | None]
 """Returns one sentence on why a text is invalid, None if it is valid."""

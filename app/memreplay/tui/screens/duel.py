@@ -20,12 +20,12 @@ from memreplay.llm.tokens import token_counter
 from memreplay.scoring.verdicts import VERDICTS, Label
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.panels.answers import AnswersTable, System, key_of, label_tone, stage_sign
-from memreplay.tui.panels.conversation import turns_words
-from memreplay.tui.panels.why import explain_answers
 from memreplay.tui.screens import KeyBar, PlaceScreen
-from memreplay.tui.text import Line, Span, line, one_line
 from memreplay.tui.widgets.lines_view import Bar, LinesView
+from memreplay.views.panels.answers import AnswersTable, System, key_of, label_tone, stage_sign
+from memreplay.views.panels.conversation import turns_words
+from memreplay.views.panels.why import explain_answers
+from memreplay.views.text import Line, Span, line, one_line
 
 _ROWS_OF_REPLY = 4
 _ROWS_OF_TEXT = 2

@@ -17,14 +17,14 @@ from memreplay.debugger.breakpoints import GRAMMAR_HELP
 from memreplay.scoring.verdicts import VERDICTS
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.actions import PLACES, Place, actions_of, bindings_of
-from memreplay.tui.panels.answers import ANSWER_LEGEND, EVIDENCE_LEGEND, label_tone, stage_chip
-from memreplay.tui.panels.conversation import SIGNIFICANCE_LEGEND
-from memreplay.tui.panels.why import PROMPT_LEGEND
 from memreplay.tui.screens import Dialog, KeyBar
 from memreplay.tui.terminal import Rebound, keys_of
-from memreplay.tui.text import Line, Span, cells, line, one_line, pad, paragraphs, shown_key
 from memreplay.tui.widgets.lines_view import LinesView
 from memreplay.tui.widgets.strip import STRIP_LEGEND
+from memreplay.views.panels.answers import ANSWER_LEGEND, EVIDENCE_LEGEND, label_tone, stage_chip
+from memreplay.views.panels.conversation import SIGNIFICANCE_LEGEND
+from memreplay.views.panels.why import PROMPT_LEGEND
+from memreplay.views.text import Line, Span, cells, line, one_line, pad, paragraphs, shown_key
 
 _CHANGES: Final = (
     "+ added  − removed  ~ changed at this turn",

@@ -18,15 +18,15 @@ from memreplay.recording.branches import Branch
 from memreplay.scoring.run_comparison import Change, compare_runs, differing_settings
 from memreplay.timeline.timeline import Answer
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.panels.answers import letters_legend
-from memreplay.tui.panels.regression import RegressionDocument, change_details, comparison_lines, fork_lines
 from memreplay.tui.requests import Evidence, VisitWanted
 from memreplay.tui.screens import KeyBar, Listing, ListingScreen, Scores
 from memreplay.tui.screens.results import Details
 from memreplay.tui.screens.why import Side, TwoWhysScreen
 from memreplay.tui.sources import RecordedRun, ReplaySource, labels_in, recorded, rows_of
-from memreplay.tui.text import Line, Span, one_line, wrapped
 from memreplay.tui.widgets.lines_view import Bar
+from memreplay.views.panels.answers import letters_legend
+from memreplay.views.panels.regression import RegressionDocument, change_details, comparison_lines, fork_lines
+from memreplay.views.text import Line, Span, one_line, wrapped
 
 _MOST_OF_SCORES = 9
 _SHORT = 30

@@ -24,21 +24,21 @@ from memreplay.tui.controllers.playback import Playback
 from memreplay.tui.controllers.questions import Asking, Lifetimes
 from memreplay.tui.controllers.search import Bookmarks, Search
 from memreplay.tui.launch import RunHandle
-from memreplay.tui.panels import DiffBase
-from memreplay.tui.panels.conversation import header_spans
 from memreplay.tui.requests import ContinueWanted, Destination
 from memreplay.tui.screens import KeyBar, PlaceScreen
 from memreplay.tui.screens.dialogs import PickScreen, TextScreen
 from memreplay.tui.screens.help import legend_lines
 from memreplay.tui.sources import ReplaySource
-from memreplay.tui.subjects import TurnSubject
 from memreplay.tui.terminal import QuietGarbage
-from memreplay.tui.text import line
 from memreplay.tui.widgets.architectures import Architectures
 from memreplay.tui.widgets.conversation import AnswersView, ConversationView
 from memreplay.tui.widgets.lines_view import Bar, LinesView, NoteBar
 from memreplay.tui.widgets.strip import TimelineStrip
 from memreplay.tui.widgets.workers import HandAsker, Happened, LivePlayer
+from memreplay.views.panels import DiffBase
+from memreplay.views.panels.conversation import header_spans
+from memreplay.views.subjects import TurnSubject
+from memreplay.views.text import line
 
 _IDLE_SECONDS = 1.0
 

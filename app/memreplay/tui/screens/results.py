@@ -15,8 +15,13 @@ from textual.screen import ScreenResultType
 from memreplay.timeline.annotations import Annotations
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.panels.answers import AnswersTable, Labels, letters_legend, reader_label
-from memreplay.tui.panels.results import (
+from memreplay.tui.requests import Destination, Evidence, OtherAnswer, WholeRun
+from memreplay.tui.screens import KeyBar, Listing, ListingScreen, Scores
+from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
+from memreplay.tui.screens.why import WhyScreen
+from memreplay.tui.widgets.lines_view import Bar, LinesView
+from memreplay.views.panels.answers import AnswersTable, Labels, letters_legend, reader_label
+from memreplay.views.panels.results import (
     ALL,
     Matrix,
     MatrixDocument,
@@ -24,13 +29,8 @@ from memreplay.tui.panels.results import (
     key_of_question,
     labels_of,
 )
-from memreplay.tui.panels.scores import breakdowns, question_details, scores_lines, title_of
-from memreplay.tui.requests import Destination, Evidence, OtherAnswer, WholeRun
-from memreplay.tui.screens import KeyBar, Listing, ListingScreen, Scores
-from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
-from memreplay.tui.screens.why import WhyScreen
-from memreplay.tui.text import Span, one_line
-from memreplay.tui.widgets.lines_view import Bar, LinesView
+from memreplay.views.panels.scores import breakdowns, question_details, scores_lines, title_of
+from memreplay.views.text import Span, one_line
 
 _ROOMY = 30
 """Rows of a screen from which on panels have borders and replies two rows."""

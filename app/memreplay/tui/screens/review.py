@@ -16,13 +16,13 @@ from memreplay.conversations.models import Turn
 from memreplay.errors import MemreplayError
 from memreplay.text import occurs_in
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.document import ListDocument
 from memreplay.tui.launch import ThemeChoice
 from memreplay.tui.screens import KeyBar, Listing, ListingScreen
 from memreplay.tui.screens.dialogs import Refusal, TypingScreen
 from memreplay.tui.terminal import TerminalApp
-from memreplay.tui.text import Line, Row, Span, Tone, line, marked, one_line, paragraphs, words_in, wrapped
 from memreplay.tui.widgets.lines_view import Bar, LinesView
+from memreplay.views.document import ListDocument
+from memreplay.views.text import Line, Row, Span, Tone, line, marked, one_line, paragraphs, words_in, wrapped
 
 SIGNS: Final[dict[Decision, tuple[str, Tone]]] = {
     "open": ("?", "dim"),

@@ -12,15 +12,15 @@ from textual.content import Content
 from memreplay.errors import MemreplayError
 from memreplay.timeline.timeline import Answer, AskKey
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.panels.answers import AnswersTable, Labels, ListedQuestion, key_of
-from memreplay.tui.panels.results import ResultsChoice
 from memreplay.tui.requests import Evidence, OtherAnswer, VisitWanted
 from memreplay.tui.screens import Listing
 from memreplay.tui.screens.results import QuestionsScreen, asked_of_all
 from memreplay.tui.screens.why import WhyScreen
 from memreplay.tui.sources import RecordedRun, ReplaySource, labels_in, recorded, recorded_run
 from memreplay.tui.terminal import QuietGarbage
-from memreplay.tui.text import one_line
+from memreplay.views.panels.answers import AnswersTable, Labels, ListedQuestion, key_of
+from memreplay.views.panels.results import ResultsChoice
+from memreplay.views.text import one_line
 
 _NO_QUESTION = "This run asked no questions. To list the results of tests, open their conversation and press r."
 _ANOTHER_RUN = "This file has a newer run now: reopen the list."

@@ -13,13 +13,13 @@ from textual.content import Content
 from memreplay.debugger.alignment import turns_in_both
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.panels.answers import ANSWER_LEGEND
-from memreplay.tui.panels.tests import ScoresDocument, listed_tests, tally_of_tests, test_lines, totals_of
 from memreplay.tui.requests import Destination, Position, VisitWanted
 from memreplay.tui.screens import Dialog, KeyBar, Listing, ListingScreen, Scores
 from memreplay.tui.sources import ReplaySource
-from memreplay.tui.text import Line, Span, one_line, wrapped
 from memreplay.tui.widgets.lines_view import Bar, LinesView
+from memreplay.views.panels.answers import ANSWER_LEGEND
+from memreplay.views.panels.tests import ScoresDocument, listed_tests, tally_of_tests, test_lines, totals_of
+from memreplay.views.text import Line, Span, one_line, wrapped
 
 _MOST_ROWS_OF_TOTALS = 8
 _BORDERS = 4

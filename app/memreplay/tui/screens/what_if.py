@@ -30,11 +30,11 @@ from memreplay.scoring.verdicts import FROM_MEMORY, INTERVENTIONS, VERDICTS, Int
 from memreplay.text import dollars
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.panels.answers import label_tone, sign_of
-from memreplay.tui.panels.why import PROMPT_LEGEND, prompt_view
 from memreplay.tui.screens import KeyBar, PlaceScreen
-from memreplay.tui.text import Line, Span, line, one_line, paragraphs
 from memreplay.tui.widgets.lines_view import Bar, LinesView
+from memreplay.views.panels.answers import label_tone, sign_of
+from memreplay.views.panels.why import PROMPT_LEGEND, prompt_view
+from memreplay.views.text import Line, Span, line, one_line, paragraphs
 
 if TYPE_CHECKING:
     from memreplay.runtime.one_answer import OneAnswer

@@ -22,17 +22,6 @@ from memreplay.scoring.evidence_trail import Trail
 from memreplay.timeline.annotations import Annotations
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.panels.answers import AnswersTable, key_of
-from memreplay.tui.panels.why import (
-    PROMPT_LEGEND,
-    Explanation,
-    absent_lines,
-    answers_beside,
-    explain_answers,
-    prompt_view,
-    waiting_lines,
-    why_lines,
-)
 from memreplay.tui.requests import (
     Decision,
     Destination,
@@ -46,9 +35,20 @@ from memreplay.tui.requests import (
 from memreplay.tui.screens import KeyBar, PlaceScreen
 from memreplay.tui.screens.duel import DuelScreen
 from memreplay.tui.sources import ReplaySource
-from memreplay.tui.subjects import AnswerSubject, DecisionSubject, PromptSubject, TurnSubject, origin_words
-from memreplay.tui.text import Line, Span, one_line
 from memreplay.tui.widgets.lines_view import Bar, LinesView
+from memreplay.views.panels.answers import AnswersTable, key_of
+from memreplay.views.panels.why import (
+    PROMPT_LEGEND,
+    Explanation,
+    absent_lines,
+    answers_beside,
+    explain_answers,
+    prompt_view,
+    waiting_lines,
+    why_lines,
+)
+from memreplay.views.subjects import AnswerSubject, DecisionSubject, PromptSubject, TurnSubject, origin_words
+from memreplay.views.text import Line, Span, one_line
 
 
 class WhyScreen(PlaceScreen[Destination | None]):

@@ -12,11 +12,11 @@ from textual.content import Content
 from textual.message import Message
 
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.document import LinesDocument
-from memreplay.tui.panels import MARKED, PAGES, DiffBase, Page, Panel, View, lines_view, placeholder
-from memreplay.tui.panels.architectures import panels_of
-from memreplay.tui.text import Line, Span, holds_words, one_line, width_of
 from memreplay.tui.widgets.lines_view import AROUND_A_TITLE, Bar, LinesView
+from memreplay.views.document import LinesDocument
+from memreplay.views.panels import MARKED, PAGES, DiffBase, Page, Panel, View, lines_view, placeholder
+from memreplay.views.panels.architectures import panels_of
+from memreplay.views.text import Line, Span, holds_words, one_line, width_of
 
 _NEVER_HEARD = "memory never heard this turn: the run was interrupted before it"
 

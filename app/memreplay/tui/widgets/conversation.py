@@ -15,11 +15,11 @@ from memreplay.engine.events import (
     TestScored,
 )
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.panels.answers import answers_view
-from memreplay.tui.panels.conversation import closing_of
-from memreplay.tui.panels.tests import document_of, first_turn_of, scores_view
-from memreplay.tui.text import cells, shortened
 from memreplay.tui.widgets.lines_view import AROUND_A_TITLE, LinesView
+from memreplay.views.panels.answers import answers_view
+from memreplay.views.panels.conversation import closing_of
+from memreplay.views.panels.tests import document_of, first_turn_of, scores_view
+from memreplay.views.text import cells, shortened
 
 _NOTHING_SAID = "step: a first message"
 

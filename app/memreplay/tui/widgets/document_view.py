@@ -15,8 +15,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from memreplay.tui.document import Document, Layout, LinesDocument
-from memreplay.tui.text import Row, Tone, marked, words_in
+from memreplay.views.document import Document, Layout, LinesDocument
+from memreplay.views.text import Row, Tone, marked, words_in
 
 _MAX_CACHED = 1024
 

@@ -13,9 +13,9 @@ from textual.message import Message
 
 from memory_backends.text import folded
 from memreplay.tui.actions import bindings_of
-from memreplay.tui.document import Document, LinesDocument
-from memreplay.tui.text import Line, Span, Tone, line, one_line, visible
 from memreplay.tui.widgets.document_view import DocumentView
+from memreplay.views.document import Document, LinesDocument
+from memreplay.views.text import Line, Span, Tone, line, one_line, visible
 
 AROUND_A_TITLE = 4
 """Cells of a border that its title cannot use."""

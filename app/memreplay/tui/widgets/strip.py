@@ -13,8 +13,8 @@ from textual.message import Message
 from memreplay.debugger.lifetime import Lifetime
 from memreplay.timeline.markers import Column, MarkKind, SessionStart, column_of
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.text import Line, Span, Tone, line
 from memreplay.tui.widgets.lines_view import Bar
+from memreplay.views.text import Line, Span, Tone, line
 
 _TICKS: Final[Mapping[MarkKind, tuple[str, Tone]]] = {
     "error": ("!", "bad"),

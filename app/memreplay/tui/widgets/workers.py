@@ -22,7 +22,7 @@ from memreplay.llm.rate_limiter import ModelUnavailableError
 from memreplay.tui.launch import RunHandle
 from memreplay.tui.live import LiveRun
 from memreplay.tui.sources import ReplaySource
-from memreplay.tui.text import one_line
+from memreplay.views.text import one_line
 
 if TYPE_CHECKING:
     from memreplay.engine.probes import Probe

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Final, Protocol
 
-from memreplay.tui.text import Line, Row, Span, Tone, wrap, wrapped
+from memreplay.views.text import Line, Row, Span, Tone, wrap, wrapped
 
 _MEASURED_AT_ONCE = 100
 

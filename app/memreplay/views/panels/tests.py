@@ -21,11 +21,11 @@ from memreplay.engine.events import (
 )
 from memreplay.scoring.rows import differs_from_record, outcome_of_test, place_of_test
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.document import ListDocument
-from memreplay.tui.panels import View, lines_view
-from memreplay.tui.panels.answers import SIGNS
-from memreplay.tui.panels.conversation import ConversationDocument, Look
-from memreplay.tui.text import Line, Row, Span, Tone, beside, cells, line, one_line, pad, paragraphs, wrapped
+from memreplay.views.document import ListDocument
+from memreplay.views.panels import View, lines_view
+from memreplay.views.panels.answers import SIGNS
+from memreplay.views.panels.conversation import ConversationDocument, Look
+from memreplay.views.text import Line, Row, Span, Tone, beside, cells, line, one_line, pad, paragraphs, wrapped
 
 _ROWS_OF_TEXT = 3
 _EQUAL = 1e-6

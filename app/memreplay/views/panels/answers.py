@@ -14,9 +14,9 @@ from memreplay.grading import Outcome
 from memreplay.llm import AGENT_MODEL, EXTRACTIVE_MODEL
 from memreplay.scoring.verdicts import VERDICTS, Label, Standing
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
-from memreplay.tui.panels import View, lines_view, placeholder
-from memreplay.tui.subjects import AnswerSubject
-from memreplay.tui.text import Line, Span, Tone, line, one_line
+from memreplay.views.panels import View, lines_view, placeholder
+from memreplay.views.subjects import AnswerSubject
+from memreplay.views.text import Line, Span, Tone, line, one_line
 
 SIGNS: Final[dict[Outcome, tuple[str, Tone]]] = {
     "correct": ("✓", "good"),

@@ -12,7 +12,7 @@ from memreplay.scoring.groups import UncertainGrades, uncertain_of
 from memreplay.scoring.verdicts import LABELS, VERDICTS, Label
 from memreplay.text import UNKNOWN
 from memreplay.timeline.timeline import Answer
-from memreplay.tui.panels.answers import (
+from memreplay.views.panels.answers import (
     ListedQuestion,
     System,
     label_tone,
@@ -20,8 +20,8 @@ from memreplay.tui.panels.answers import (
     stage_chip,
     stage_sign,
 )
-from memreplay.tui.panels.results import Matrix, field_of, rank_of_value
-from memreplay.tui.text import Line, Span, cells, line, one_line, pad, visible
+from memreplay.views.panels.results import Matrix, field_of, rank_of_value
+from memreplay.views.text import Line, Span, cells, line, one_line, pad, visible
 
 _ROOM_FOR_RECALL = 100
 """Cells of the width from which on recall at k and the tokens of memory in a prompt have a column."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 from memory_backends.controls import can_be_retried
-from memreplay.batch.cells import share, shortened
-from memreplay.batch.judge_tables import judge_sentences
 from memreplay.conversations.option_style import OptionStyle
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.scoring.attribution import verdict_failure
@@ -14,6 +12,8 @@ from memreplay.scoring.comparisons import NEARLY_ALL, contestants_of
 from memreplay.scoring.repeats import key_of
 from memreplay.scoring.results import Results
 from memreplay.text import counted
+from memreplay.views.tables.cells import share, shortened
+from memreplay.views.tables.judge import judge_sentences
 
 _REASONS = 3
 

@@ -10,7 +10,7 @@ from memory_backends.stores.trace import PromotionDecision
 from memreplay.debugger.provenance import Origin, hit_written_by, point_written_by, value_written_by
 from memreplay.engine.events import StoreOperated
 from memreplay.timeline.timeline import AskKey, Timeline
-from memreplay.tui.panels import short_key
+from memreplay.views.panels import short_key
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from memreplay.scoring import BREAKDOWNS, By, type_words
 from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.verdicts import LABELS, Label
 from memreplay.timeline.timeline import Answer, Timeline
-from memreplay.tui.document import Selectable
-from memreplay.tui.panels.answers import (
+from memreplay.views.document import Selectable
+from memreplay.views.panels.answers import (
     AnswersTable,
     Labels,
     ListedQuestion,
@@ -24,7 +24,7 @@ from memreplay.tui.panels.answers import (
     place_of,
     stage_sign,
 )
-from memreplay.tui.text import Line, Row, Span, cells, clip, one_line, pad
+from memreplay.views.text import Line, Row, Span, cells, clip, one_line, pad
 
 QuestionKey = tuple[str, str]
 """The ids of a conversation and of a question in it."""

@@ -10,8 +10,8 @@ from typing import Final, Literal, NamedTuple
 from memreplay.conversations.models import Conversation, Question, Turn, TurnRole
 from memreplay.engine.events import ConversationClosed
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.subjects import TurnSubject
-from memreplay.tui.text import Line, Row, Span, Tone, estimated_rows, line, one_line, paragraphs, wrapped
+from memreplay.views.subjects import TurnSubject
+from memreplay.views.text import Line, Row, Span, Tone, estimated_rows, line, one_line, paragraphs, wrapped
 
 _ROWS_OF_SUMMARY = 3
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from memreplay.batch.cells import NOTHING, Column, ColumnsByHeading, number, share, shortened
 from memreplay.printable import printable
 from memreplay.scoring.agreement import Agreement, Disagreement, JudgeResults, Rater
 from memreplay.scoring.results import BackendResults, Results
 from memreplay.text import dollars
+from memreplay.views.tables.cells import NOTHING, Column, ColumnsByHeading, number, share, shortened
 
 _DISAGREEMENTS = 5
 

@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from memreplay.batch.cells import NOTHING
 from memreplay.scoring.points import TestGroup, TestResults
 from memreplay.scoring.results import Results
 from memreplay.text import dollars
+from memreplay.views.tables.cells import NOTHING
 
 Rows = Mapping[str, Sequence[str]]
 """A cell for each memory, by heading."""

@@ -8,9 +8,9 @@ from typing import Final
 
 from memory_backends.base import PanelInfo
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.panels import DiffBase, Page, Panel, View
-from memreplay.tui.panels.context import ContextLog, candidates_view, composition_view, retrievals_view
-from memreplay.tui.panels.stores import (
+from memreplay.views.panels import DiffBase, Page, Panel, View
+from memreplay.views.panels.context import ContextLog, candidates_view, composition_view, retrievals_view
+from memreplay.views.panels.stores import (
     ledger_view,
     operations_view,
     promotions_view,

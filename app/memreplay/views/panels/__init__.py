@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from memreplay.tui.document import Document, LinesDocument
-from memreplay.tui.text import Line, Span, joined_within, one_line
+from memreplay.views.document import Document, LinesDocument
+from memreplay.views.text import Line, Span, joined_within, one_line
 
 if TYPE_CHECKING:
     from memreplay.timeline.annotations import Bookmark

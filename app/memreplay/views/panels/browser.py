@@ -13,12 +13,12 @@ from memreplay.conversations.models import Conversation
 from memreplay.debugger.contents import HeldItem, MemoryContents, Sign, changes_between, main_text
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.document import Document, LinesDocument, Selectable
-from memreplay.tui.panels import short_key
-from memreplay.tui.panels.context import LogDocument
-from memreplay.tui.panels.conversation import turn_words
-from memreplay.tui.panels.state_lines import state_lines
-from memreplay.tui.subjects import (
+from memreplay.views.document import Document, LinesDocument, Selectable
+from memreplay.views.panels import short_key
+from memreplay.views.panels.context import LogDocument
+from memreplay.views.panels.conversation import turn_words
+from memreplay.views.panels.state_lines import state_lines
+from memreplay.views.subjects import (
     PieceSubject,
     PositionSubject,
     StoredSubject,
@@ -28,7 +28,7 @@ from memreplay.tui.subjects import (
     is_end,
     write_words,
 )
-from memreplay.tui.text import Line, Row, Span, Tone, cells, clip, line, one_line, pad, paragraphs, visible
+from memreplay.views.text import Line, Row, Span, Tone, cells, clip, line, one_line, pad, paragraphs, visible
 
 Order = Literal["newest", "oldest", "retrieved", "place"]
 ORDERS: Final[dict[Order, str]] = {

@@ -18,10 +18,10 @@ from memreplay.scoring.evidence_trail import LostAt, Trail
 from memreplay.scoring.verdicts import VERDICTS
 from memreplay.text import dollars
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
-from memreplay.tui.panels.answers import System, key_of, label_tone, sign_of, stage_chip
-from memreplay.tui.panels.conversation import turns_words
-from memreplay.tui.subjects import AnswerSubject, PromptSubject, TurnSubject
-from memreplay.tui.text import Line, Span, Tone, line, one_line, paragraphs, visible
+from memreplay.views.panels.answers import System, key_of, label_tone, sign_of, stage_chip
+from memreplay.views.panels.conversation import turns_words
+from memreplay.views.subjects import AnswerSubject, PromptSubject, TurnSubject
+from memreplay.views.text import Line, Span, Tone, line, one_line, paragraphs, visible
 
 _STAGES: Final[Mapping[LostAt | None, tuple[str, Tone]]] = {
     None: ("✓ in the prompt", "good"),

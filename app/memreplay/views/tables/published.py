@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from memreplay.batch.cells import NOTHING, ColumnsByHeading, share_of
 from memreplay.conversations.formats.locomo import ADVERSARIAL, CATEGORIES, Category
 from memreplay.grading.published import ADVERSARIAL_REPLIES
 from memreplay.scoring.published import LONGMEMEVAL_TYPES, LocomoCategory, LocomoF1
 from memreplay.scoring.results import BackendResults
+from memreplay.views.tables.cells import NOTHING, ColumnsByHeading, share_of
 
 
 def _locomo_share(scored: LocomoF1 | LocomoCategory | None) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, Literal
 
-from memreplay.batch.cells import NOTHING, Column, Columns, ColumnsByHeading, number, share, share_of
-from memreplay.batch.judge_tables import JUDGING
-from memreplay.batch.published_tables import LOCOMO, LONGMEMEVAL
 from memreplay.scoring.equal_tokens import HEADLINE_TOKENS, TOKEN_BUDGETS
 from memreplay.scoring.question_row import Interval
 from memreplay.scoring.results import BackendResults, MultipleChoiceResults, RecallResults, Results
 from memreplay.scoring.verdicts import LABELS, VERDICTS, Label
 from memreplay.text import dollars
+from memreplay.views.tables.cells import NOTHING, Column, Columns, ColumnsByHeading, number, share, share_of
+from memreplay.views.tables.judge import JUDGING
+from memreplay.views.tables.published import LOCOMO, LONGMEMEVAL
 
 LOST: Final = "Where each fact was lost"
 

@@ -28,11 +28,11 @@ from memreplay.engine.events import ReplayEvent
 from memreplay.timeline.fold import MISSING, Path
 from memreplay.timeline.ledger import Ledger
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.document import LazyDocument
-from memreplay.tui.panels import DiffBase, View, lines_view, placeholder, short_key, waiting
-from memreplay.tui.panels.state_lines import StateLines, folded, state_lines
-from memreplay.tui.subjects import DecisionSubject, StoredSubject, ValueSubject
-from memreplay.tui.text import Line, Span, Tone, line, one_line, paragraphs
+from memreplay.views.document import LazyDocument
+from memreplay.views.panels import DiffBase, View, lines_view, placeholder, short_key, waiting
+from memreplay.views.panels.state_lines import StateLines, folded, state_lines
+from memreplay.views.subjects import DecisionSubject, StoredSubject, ValueSubject
+from memreplay.views.text import Line, Span, Tone, line, one_line, paragraphs
 
 _ROWS_OF_TEXT = 4
 _LOG_PIECES = 6

@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from typing import Any, Final, Literal
 
 from memreplay.timeline.fold import MissingValue, Path
-from memreplay.tui.text import Line, Span, Tone, line, visible
+from memreplay.views.text import Line, Span, Tone, line, visible
 
 _ROWS_AROUND = 2
 _NOTHING: Final = Span("  (this key does not exist here)", "dim")

@@ -12,10 +12,10 @@ from memory_backends.base import Cut, Hit, WhyEmpty
 from memreplay.conversations.models import Conversation, Turn
 from memreplay.engine.events import Perceived
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.panels import DiffBase, View, lines_view, placeholder, short_key, waiting
-from memreplay.tui.panels.conversation import turns_words
-from memreplay.tui.subjects import PieceSubject, StoredSubject
-from memreplay.tui.text import Line, Row, Span, Tone, estimated_rows, line, one_line, visible, wrapped
+from memreplay.views.panels import DiffBase, View, lines_view, placeholder, short_key, waiting
+from memreplay.views.panels.conversation import turns_words
+from memreplay.views.subjects import PieceSubject, StoredSubject
+from memreplay.views.text import Line, Row, Span, Tone, estimated_rows, line, one_line, visible, wrapped
 
 _KEPT = "  "
 _CUT = "× "

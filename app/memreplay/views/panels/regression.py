@@ -12,9 +12,9 @@ from memreplay.recording.branches import Branch
 from memreplay.scoring.results import Comparison
 from memreplay.scoring.run_comparison import Change, Kind, RunComparison
 from memreplay.scoring.verdicts import VERDICTS
-from memreplay.tui.document import Selectable
-from memreplay.tui.panels.answers import SIGNS, percent, stage_chip
-from memreplay.tui.text import Line, Row, Span, Tone, cells, clip, line, one_line, pad
+from memreplay.views.document import Selectable
+from memreplay.views.panels.answers import SIGNS, percent, stage_chip
+from memreplay.views.text import Line, Row, Span, Tone, cells, clip, line, one_line, pad
 
 GROUPS: Final[Mapping[Kind, tuple[str, Tone]]] = {
     "gained": ("fixed", "good"),
