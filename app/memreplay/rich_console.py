@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from memreplay.printable import printable
+from memreplay.printable import printable_lines
 
 
 class PrintableConsole(Console):
@@ -18,7 +18,7 @@ class PrintableConsole(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """The segments of the renderable, with printable text."""
         for segment in super().render(renderable, options):
-            yield segment if segment.control else Segment(printable(segment.text, keep="\n"), segment.style)
+            yield segment if segment.control else Segment(printable_lines(segment.text), segment.style)
 
 
 def terminal_console(*, stderr: bool = False, width: int | None = None, **more: Any) -> Console:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from io import TextIOWrapper
 from typing import Any, TextIO, cast
 
-from memreplay.printable import printable
+from memreplay.printable import printable, printable_lines
 
 
 class SurvivingStream:
@@ -59,7 +59,7 @@ class StandardStream:
 
     def write(self, text: str) -> int:
         """Write the text, printable."""
-        self.trusted.write(printable(text, keep="\n\t"))
+        self.trusted.write(printable_lines(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -106,7 +106,7 @@ def _protected(stream: TextIO | None, original: TextIO | None, number: int) -> T
 
 def say(sentence: str) -> None:
     """Print progress or a problem on standard error, printable; a sentence may have several lines."""
-    sys.stderr.write(printable(sentence, keep="\n") + "\n")
+    sys.stderr.write(printable_lines(sentence) + "\n")
     sys.stderr.flush()
 
 

@@ -1,9 +1,8 @@
-"""Whole-word matching of normalised text; how counts and prices are printed."""
+"""Whole-word matching of normalised text."""
 
 from __future__ import annotations
 
 import re
-from math import floor, log10
 
 from memory_backends.text import folded
 
@@ -30,29 +29,3 @@ def occurs_in(phrase: str, text: str) -> bool:
     if words:
         return f" {words} " in f" {normalised(text)} "
     return bool(phrase.strip()) and phrase.strip() in text
-
-
-def counted(number: int, noun: str) -> str:
-    """``1 part``, ``2,000 parts``."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
-UNKNOWN = "–"
-
-_FIGURES = 3
-_MOST_DECIMALS = 12
-
-
-def dollars(amount: float | None) -> str:
-    """US dollars: cents from one dollar up, three significant digits below, so that a tiny price is not shown as 0.
-
-    An unknown price (None) is a dash.
-    """
-    if amount is None:
-        return UNKNOWN
-    if amount == 0:
-        return "$0"
-    if abs(amount) >= 1:
-        return f"${amount:,.2f}"
-    decimals = min(_FIGURES - 1 - floor(log10(abs(amount))), _MOST_DECIMALS)
-    return f"${amount:.{decimals}f}"

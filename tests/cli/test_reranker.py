@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from memreplay.numbers import dollars
 from memreplay.recording.reader import Recording
-from memreplay.text import dollars
 from memreplay.tui.sources import recorded
 from tests.cli.conftest import RunCli
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, failure, rerankings

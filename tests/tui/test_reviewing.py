@@ -103,7 +103,7 @@ async def test_the_evidence_is_shown_in_its_context(book: DraftBook) -> None:
         await pilot.press("k")
         text = shown(pilot, "#draft")
         assert "answer does not stand in its evidence" in text
-        assert "[bold]␛[2JTilda[/bold]" in text, "what the conversation says is shown and not obeyed"
+        assert "[bold]\\u001b[2JTilda[/bold]" in text, "what the conversation says is shown and not obeyed"
 
 
 @pytest.mark.parametrize("size", [(140, 40), (80, 24)])

@@ -236,7 +236,7 @@ def test_the_conversation_marks_the_cursor_evidence_sessions_and_what_is_to_come
 
 def test_hostile_text_is_shown_literally_in_the_conversation() -> None:
     shown = text_of(ConversationDocument(Timeline(conversation())), 200)
-    assert "[bold red]not red[/] ␛[31mnor this␛[0m ‹202E›esrever‹202C› 日本" in shown
+    assert "[bold red]not red[/] \\u001b[31mnor this\\u001b[0m \\u202eesrever\\u202c 日本" in shown
     assert "{0.__class__} %s    end" in shown
     assert "\x1b" in HOSTILE
 

@@ -176,14 +176,14 @@ def add_metric(copy: Copy) -> None:
     copy.run_script(
         """
         import csv, json
-        from memreplay.batch.writers import as_csv
+        from memreplay.batch.writers import RENDERERS
         from memreplay.scoring.aggregates import build_results
         from memreplay.scoring.results import RunFacts
         from tests.unit.scoring.samples import recall, reply, row
         run = RunFacts(id="r", started_at="", finished_at=None, memreplay_version="0", settings={}, datasets=())
         results = build_results(run, [row(recall(), reply("Ida and Bo"))])
         assert json.loads(results.to_json())["questions"][0]["words_in_reply"] == 3
-        (cells,) = csv.DictReader(as_csv(results).splitlines())
+        (cells,) = csv.DictReader(RENDERERS[".csv"](results).splitlines())
         assert cells["words_in_reply"] == "3"
         """
     )

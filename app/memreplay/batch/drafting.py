@@ -18,13 +18,14 @@ from memreplay.llm.counting import not_asked
 from memreplay.llm.drafting import drafting_request, drafts_in
 from memreplay.llm.model import Reply
 from memreplay.llm.rate_limiter import Gate, StoppedError
+from memreplay.numbers import counted, dollars
 from memreplay.runtime.counting import Counting
 from memreplay.runtime.models import RunModels
 from memreplay.runtime.reasking import together
 from memreplay.settings import Settings
 from memreplay.signals import two_step_interrupt
 from memreplay.terminal import say
-from memreplay.text import counted, dollars, normalised
+from memreplay.text import normalised
 
 _SECONDS_BETWEEN_LINES = 10.0
 

@@ -31,6 +31,7 @@ from memreplay.errors import UsageError
 from memreplay.llm.counting import Estimate, Rows, not_asked
 from memreplay.llm.model import AnswerModel, AnswerRequest, Reply, TokenUsage
 from memreplay.llm.tokens import token_counter
+from memreplay.numbers import UNKNOWN, dollars
 from memreplay.printable import printable
 from memreplay.rich_console import terminal_console
 from memreplay.runtime.changes import Change, Selection, WrongAnswers, changes_of
@@ -41,7 +42,6 @@ from memreplay.runtime.run_with_tests import RunWithTests
 from memreplay.runtime.test_streams import streams_of
 from memreplay.scoring.verdicts import INTERVENTIONS
 from memreplay.terminal import say
-from memreplay.text import UNKNOWN, dollars
 from memreplay.timeline.timeline import Timeline
 
 SECONDS_BETWEEN_LINES = 10.0

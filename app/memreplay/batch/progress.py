@@ -30,11 +30,11 @@ from memreplay.engine.events import (
 from memreplay.grading import Outcome
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import Reply
+from memreplay.numbers import dollars
 from memreplay.rich_console import terminal_console
 from memreplay.runtime.workers import WorkerStatus
 from memreplay.scoring.rows import outcome_of_test
 from memreplay.scoring.statistics import wilson_interval
-from memreplay.text import dollars
 
 
 @dataclass

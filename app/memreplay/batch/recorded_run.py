@@ -18,12 +18,12 @@ from memreplay.conversations.models import Conversation
 from memreplay.dataset_interfaces.sources import TestSource
 from memreplay.errors import MissingServerOrKeyError, RecordingError
 from memreplay.llm.rate_limiter import ModelUnavailableError
+from memreplay.numbers import counted
 from memreplay.recording.reader import ANY_STATUS, UNFINISHED
 from memreplay.runtime.run import Run, content_digest
 from memreplay.runtime.run_with_tests import RunWithTests
 from memreplay.signals import two_step_interrupt
 from memreplay.terminal import say
-from memreplay.text import counted
 
 Ending = Literal["complete", "interrupted", "stopped"]
 """How a run ended: with everything asked; by the user; or by what only its owner can fix, such as a full disk."""

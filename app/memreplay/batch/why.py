@@ -16,6 +16,7 @@ from memreplay.errors import RecordingError, UsageError
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.caching import request_key
 from memreplay.llm.counting import Estimate, Rows
+from memreplay.numbers import counted, dollars
 from memreplay.recording.counterfactuals import ReaskStore, ask_of, reasks_in
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.runtime.changes import Selection, WrongAnswers, changes_of, is_wrong, paid_replies
@@ -25,7 +26,6 @@ from memreplay.runtime.recorded import lineage_of, settings_of_run
 from memreplay.settings import Settings
 from memreplay.signals import two_step_interrupt
 from memreplay.terminal import say
-from memreplay.text import counted, dollars
 from memreplay.trust import Consent, refuse
 
 _SECONDS_BETWEEN_LINES = 10.0

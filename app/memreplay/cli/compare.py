@@ -16,38 +16,25 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from memreplay.api.outputs import HTML, pages_among
 from memreplay.batch.report import results_of_run
-from memreplay.batch.writers import STANDARD_OUTPUT, check_outputs, ending_of, plain
+from memreplay.batch.writers import STANDARD_OUTPUT, check_outputs, ending_of
 from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.errors import EXIT_DONE, EXIT_QUESTION_ERRORS, EXIT_REGRESSION, UsageError
 from memreplay.files import NOT_REGULAR, is_irregular, write_whole
-from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.scoring.comparisons import SIGNIFICANCE_LEVEL
 from memreplay.scoring.results import Results
 from memreplay.scoring.run_comparison import (
-    KINDS,
     AnswerRow,
-    Change,
-    Kind,
     RunComparison,
     blind_to_regressions,
     compare_runs,
     regressions_in,
 )
+from memreplay.views.comparison import comparison_markdown, comparison_text
 
 _SQLITE = b"SQLite format 3\x00"
-_LONGEST_TEXT = 72
 _ENDINGS = (".json", ".md", HTML)
-
-_HEADINGS: dict[Kind, str] = {
-    "lost": "right in A, not in B",
-    "gained": "right in B, not in A",
-    "error": "an error in one of the two",
-    "other_failure": "wrong in both, for another reason",
-    "other_ground": "right in both, for another reason",
-    "other_answer": "another answer",
-}
 
 
 class _RunFacts(BaseModel):
@@ -120,9 +107,9 @@ def compare(
             sys.stdout.write(_as_json(compared))
         else:
             is_json = ending_of(path, _ENDINGS) == ".json"
-            write_whole(path, _as_json(compared) if is_json else _as_markdown(compared, verdict))
+            write_whole(path, _as_json(compared) if is_json else comparison_markdown(compared, verdict))
     if STANDARD_OUTPUT not in outputs:
-        print("\n".join(as_text(compared, verdict)))
+        print("\n".join(comparison_text(compared, verdict)))
     if level is not None:
         _report_blind(compared, level)
         raise typer.Exit(_exit_code(compared, rows_b, level))
@@ -219,9 +206,8 @@ def _whole(path: Path, data: object) -> Results:
 
 
 def _page(compared: RunComparison, a: _Side, b: _Side) -> str:
-    from memreplay.pages.answers import PREFIXES, side_by_side
-    from memreplay.pages.questions import Source
-    from memreplay.pages.report import report_page
+    from memreplay.pages.questions import PREFIXES, Source
+    from memreplay.pages.report import comparison_page
 
     assert a.results is not None and b.results is not None
     sources = [
@@ -229,68 +215,9 @@ def _page(compared: RunComparison, a: _Side, b: _Side) -> str:
         for side, prefix in zip((a, b), PREFIXES, strict=True)
         if side.recorded is not None
     ]
-    both = side_by_side(a.results, b.results, compared.comparisons)
-    return report_page(both, sources, title="memreplay: two runs compared")
+    return comparison_page(compared, a.results, b.results, sources)
 
 
 def _as_json(compared: RunComparison) -> str:
     data = {"schema_version": 1, **compared.model_dump(mode="json")}
     return json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-
-
-def as_text(compared: RunComparison, verdict: Sequence[str] = ()) -> list[str]:
-    """The lines that are printed: the comparison of each pair, and every answer that changed."""
-    lines = [*verdict, *(f"{comparison.words}." for comparison in compared.comparisons)]
-    lines += [f"{remark}." for remark in compared.remarks]
-    lines.append(_summary(compared))
-    for kind in KINDS:
-        changes = [change for change in compared.changes if change.kind == kind]
-        if changes:
-            lines += ["", f"{_HEADINGS[kind]} ({len(changes)})"]
-            lines += [line for change in changes for line in _lines_of_change(change)]
-    return lines
-
-
-def _summary(compared: RunComparison) -> str:
-    return f"{len(compared.changes)} answers changed, {compared.alike} did not."
-
-
-def _lines_of_change(change: Change) -> list[str]:
-    return [
-        f"  {_short(change.question_id)} · {change.contestant} · {_short(change.question)}",
-        f"    expected {_short(change.expected)}",
-        f"    A {_answer(change.was, change.failure_was)}",
-        f"    B {_answer(change.now, change.failure_now)}",
-    ]
-
-
-def _answer(text: str | None, failure: str | None) -> str:
-    answer = "nothing" if text is None else _short(text)
-    return f"{answer} ({failure.replace('_', ' ')})" if failure else answer
-
-
-def _short(text: str) -> str:
-    """The text on one line, cut, and safe to print."""
-    one_line = printable(" ".join(text.split()))
-    return one_line if len(one_line) <= _LONGEST_TEXT else one_line[: _LONGEST_TEXT - 1] + "…"
-
-
-def _as_markdown(compared: RunComparison, verdict: Sequence[str]) -> str:
-    lines = ["## memreplay: two runs compared", ""]
-    lines += [f"- **{plain(sentence)}**" for sentence in verdict]
-    lines += [f"- {plain(comparison.words)}." for comparison in compared.comparisons]
-    lines += [f"- {plain(remark)}." for remark in compared.remarks]
-    lines += [f"- {_summary(compared)}", ""]
-    if compared.changes:
-        lines += ["| change | question | backend | expected | A | B |", "| --- | --- | --- | --- | --- | --- |"]
-    for change in compared.changes:
-        cells = (
-            _HEADINGS[change.kind],
-            f"{_short(change.question_id)}: {_short(change.question)}",
-            change.contestant,
-            _short(change.expected),
-            _answer(change.was, change.failure_was),
-            _answer(change.now, change.failure_now),
-        )
-        lines.append(f"| {' | '.join(plain(cell) for cell in cells)} |")
-    return "\n".join(lines) + "\n"

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from memreplay.cli.draft import draft
@@ -32,6 +30,7 @@ from memreplay.files import refuse_unusable_output, write_whole
 from memreplay.paths import datasets_folder
 from memreplay.printable import printable
 from memreplay.rich_console import terminal_console
+from memreplay.views.table import Column, Table, for_terminal
 
 _PLAIN_WIDTH = 160
 _EMPTY = "·"
@@ -153,19 +152,16 @@ def _list_datasets(as_json: bool) -> None:
     if as_json:
         _print_json([asdict(dataset) for dataset in listed])
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("id", "format"):
-        table.add_column(heading)
-    for heading in ("conversations", "turns", "questions"):
-        table.add_column(heading, justify="right")
-    for heading in ("language", "tags"):
-        table.add_column(heading)
-    for dataset in listed:
-        last = f"cannot be read: {dataset.error}" if dataset.error else ", ".join(dataset.tags)
-        counts = (dataset.conversations, dataset.turns, dataset.questions)
-        cells = (dataset.id, dataset.format or "?", *map(str, counts), dataset.language, last)
-        table.add_row(*(Text(printable(cell)) for cell in cells))
-    _console().print(table)
+    counts = ("conversations", "turns", "questions")
+    texts = (Column("language", align="left"), Column("tags", align="left"))
+    columns = (Column("id", align="left"), Column("format", align="left"), *map(Column, counts), *texts)
+    _console().print(for_terminal(Table("", columns, list(map(_row, listed)))))
+
+
+def _row(dataset: Listed) -> list[str]:
+    last = f"cannot be read: {dataset.error}" if dataset.error else ", ".join(dataset.tags)
+    counts = (dataset.conversations, dataset.turns, dataset.questions)
+    return [dataset.id, dataset.format or "?", *map(str, counts), dataset.language, last]
 
 
 def _show_coverage(as_json: bool) -> None:
@@ -178,7 +174,7 @@ def _show_coverage(as_json: bool) -> None:
     console = _console()
     console.print(f"questions / key turns; {_EMPTY} is 0")
     for table in coverage.tables:
-        console.print(_as_table(table))
+        console.print(for_terminal(_as_table(table)))
     tags = ", ".join(f"{printable(tag)} {count}" for tag, count in coverage.tags.items())
     console.print(Text(f"conversations by tag: {tags or 'none'}"))
     console.print("not covered by any question:")
@@ -219,14 +215,9 @@ def _listed_tests(entry: ShippedDataset) -> Listed:
 
 
 def _as_table(table: CoverageTable) -> Table:
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    shown.add_column(f"{table.rows} \\ {table.columns}")
     columns = list(next(iter(table.cells.values()), {}))
-    for column in columns:
-        shown.add_column(Text(printable(column)), justify="right")
-    for row, cells in table.cells.items():
-        shown.add_row(Text(printable(row)), *(Text(_as_text(cells[column])) for column in columns))
-    return shown
+    rows = [[row, *(_as_text(cells[column]) for column in columns)] for row, cells in table.cells.items()]
+    return Table.of("", (f"{table.rows} \\ {table.columns}", *columns), rows)
 
 
 def _as_text(cell: Cell) -> str:

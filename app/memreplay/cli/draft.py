@@ -18,10 +18,10 @@ from memreplay.conversations.drafts import ANSWER_IN_OTHER_WORDS, CHARACTERS_OF_
 from memreplay.conversations.export import as_test_conversation_text, lost_in_export
 from memreplay.errors import EXIT_DONE, EXIT_QUESTION_ERRORS, UsageError
 from memreplay.files import read_text, refuse_unusable_output, write_whole
+from memreplay.numbers import counted
 from memreplay.printable import printable
 from memreplay.settings import Settings, read_settings
 from memreplay.terminal import say
-from memreplay.text import counted
 
 _STANDARD_INPUT = "-"
 _ALL = "all"

@@ -14,7 +14,6 @@ import typer
 from memory_backends.controls import CONTROLS
 from memreplay.batch.recorded_run import RunPlan, run_recorded
 from memreplay.batch.report import results_of_run
-from memreplay.cli.compare import as_text
 from memreplay.cli.options import (
     COMMAND_OPTIONS,
     SET_BY_A_RUN,
@@ -37,6 +36,7 @@ from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.run_comparison import AnswerRow, compare_runs
 from memreplay.settings import read_settings
 from memreplay.terminal import say
+from memreplay.views.comparison import comparison_text
 
 command = typer.Typer(**COMMAND_OPTIONS)
 
@@ -128,7 +128,7 @@ def _compare(recording: Recording, parent: RunInfo, run: RunInfo, branch: Branch
     ]
     before, after = ([AnswerRow.model_validate(row.model_dump()) for row in rows] for rows in sides)
     print("\nA is the run that it departs from, B the branch.")
-    print("\n".join(as_text(compare_runs(before, after, parent.settings, run.settings))))
+    print("\n".join(comparison_text(compare_runs(before, after, parent.settings, run.settings))))
     print(f"the branch's own results: memreplay report {recording.path} --run {run.id}", file=sys.stderr)
     return sides[1]
 

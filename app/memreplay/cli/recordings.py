@@ -37,7 +37,7 @@ def list_recordings() -> None:
             say(f"memreplay: {error}")
             continue
         for run in runs:
-            _show(f"{path}\t{_run_line(run)}")
+            _show(str(path), *_cells(run))
 
 
 @command.command("show")
@@ -45,7 +45,7 @@ def show_recording(file: Annotated[Path, typer.Argument(help="A recording.")]) -
     """Show the runs of a recording, with their settings and conversations."""
     with closing(Recording.open(file)) as recording, reporting_damage(file):
         for run in recording.runs():
-            _show(_run_line(run))
+            _show(*_cells(run))
             if run.branch is not None:
                 continue
             for name, value in run.settings.items():
@@ -66,14 +66,14 @@ def import_run(
     say(f"{tests} tests imported; recorded in {recording}")
 
 
-def _show(line: str) -> None:
-    print(printable(line, keep="\t"))
+def _show(*cells: str) -> None:
+    print("\t".join(map(printable, cells)))
 
 
-def _run_line(run: RunInfo) -> str:
+def _cells(run: RunInfo) -> list[str]:
     branch = run.branch
-    departs = f"\tbranch of {branch.parent} at turn {branch.turn}: {branch.edit}" if branch else ""
-    return f"{run.id}\t{run.started_at}\t{run.status}\t{','.join(run.datasets)}{departs}"
+    departs = [f"branch of {branch.parent} at turn {branch.turn}: {branch.edit}"] if branch else []
+    return [run.id, run.started_at, run.status, ",".join(run.datasets), *departs]
 
 
 def _conversation_line(recording: Recording, run: RunInfo, conversation_id: str) -> str:

@@ -18,6 +18,7 @@ from memreplay.conversations.models import NOT_ANSWERABLE, InfoLocation, KeyInfo
 from memreplay.conversations.option_style import option_style
 from memreplay.conversations.validation_errors import Place, entries, shown
 from memreplay.errors import DatasetError
+from memreplay.numbers import whole_share
 from memreplay.text import normalised, occurs_in
 
 Errors = Iterator[DatasetError]
@@ -348,8 +349,9 @@ def history_question_errors(draft: Draft) -> Errors:
     style = option_style(conversation.questions)
     if style is not None and style.blind_guesser > MOST_GUESSED:
         yield draft.place.at("recallQuestions").error(
-            f"have options of which a guesser that sees nothing else picks {style.blind_guesser:.0%} correctly",
-            f"at most {MOST_GUESSED:.0%}",
+            f"have options of which a guesser that sees nothing else picks {whole_share(style.blind_guesser)}"
+            " correctly",
+            f"at most {whole_share(MOST_GUESSED)}",
         )
 
 

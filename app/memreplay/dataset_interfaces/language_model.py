@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memreplay.dataset_interfaces.evaluation import Evaluation, Ungraded, sanitize_and_parse_json
-from memreplay.text import counted
+from memreplay.numbers import counted
 
 LLMMessage = dict[str, str]
 LLMContext = list[LLMMessage]

@@ -3,20 +3,71 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
 
-from memreplay.pages.answers import Answers, Figure, interval_words, percent, row_key
-from memreplay.pages.heat_maps import by_group, confusion, position_by_salience
-from memreplay.pages.plots import PATTERNS, WIDTH, percent_axis, series
+from memory_backends.controls import CONTROLS
+from memreplay.conversations.models import InfoLocation, Salience
+from memreplay.numbers import UNKNOWN, dollars, interval, share, whole_share
+from memreplay.pages.plots import PATTERNS, WIDTH, Spec, percent_axis, series
+from memreplay.pages.questions import RowKey, row_key, without_prefix
+from memreplay.scoring import By
+from memreplay.scoring.comparisons import contestants_of
 from memreplay.scoring.equal_tokens import TOKEN_BUDGETS
 from memreplay.scoring.groups import Group, group_of
 from memreplay.scoring.question_row import Interval, QuestionRow
 from memreplay.scoring.repeats import by_conversation, shares_right
+from memreplay.scoring.results import Results
 from memreplay.scoring.statistics import clustered_interval
 from memreplay.scoring.verdicts import LABELS, VERDICTS
-from memreplay.text import UNKNOWN, dollars
+from memreplay.views.table import Table
+from memreplay.views.tables import breakdown_table, names_of_groups
 
 _DISTANCE_BINS = 5
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A plot and the table behind it. Without a ``spec``, ``n`` says why there is nothing to draw."""
+
+    id: str
+    about: str
+    n: str
+    spec: Spec | None
+    table: Table
+
+    @property
+    def title(self) -> str:
+        return self.table.title
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers of a report by memory, and where known the distance in turns from a question to its evidence."""
+
+    results: Results
+    by_name: Mapping[str, Sequence[QuestionRow]]
+    distances: Mapping[RowKey, int]
+
+    @classmethod
+    def of(cls, results: Results, distances: Mapping[RowKey, int]) -> Answers:
+        return cls(results, contestants_of(results.questions), distances)
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.by_name)
+
+    @property
+    def counted(self) -> str:
+        """How many answers there are."""
+        rows = self.results.questions
+        graded = sum(row.outcome != "error" for row in rows)
+        questions = len({row_key(row) for row in rows})
+        return f"n = {graded:,} graded answers to {questions:,} questions"
+
+    def is_control(self, name: str) -> bool:
+        return without_prefix(self.by_name[name][0].backend) in CONTROLS
 
 
 def figures_of(answers: Answers) -> list[Figure]:
@@ -26,10 +77,10 @@ def figures_of(answers: Answers) -> list[Figure]:
         _at_equal_tokens(answers),
         *_against_effort(answers),
         _stages(answers),
-        position_by_salience(answers),
-        *(by_group(answers, by) for by in ("category", "type")),
+        _position_by_salience(answers),
+        *(_by_group(answers, by) for by in ("category", "type")),
         _distance(answers),
-        confusion(answers),
+        _confusion(answers),
     ]
     return [figure for figure in made if figure is not None]
 
@@ -48,15 +99,15 @@ def _accuracy(answers: Answers) -> Figure:
     values, rows = [], []
     for name, (group, clustered) in shown.items():
         kind = "control" if name in controls else "memory"
-        intervals = interval_words(group.ci95), interval_words(clustered)
+        intervals = interval(group.ci95), interval(clustered)
         right = f"{group.correct} of {group.graded}"
-        rows.append((name, kind, right, percent(group.accuracy), *intervals, str(group.total - group.graded)))
-        interval = clustered or group.ci95
-        if group.accuracy is not None and interval is not None:
+        rows.append((name, kind, right, share(group.accuracy), *intervals, str(group.total - group.graded)))
+        bounds = clustered or group.ci95
+        if group.accuracy is not None and bounds is not None:
             values.append(
-                {"backend": name, "accuracy": group.accuracy, "low": interval[0], "high": interval[1]}
+                {"backend": name, "accuracy": group.accuracy, "low": bounds[0], "high": bounds[1]}
                 | {"kind": kind}
-                | {"label": f"{100 * group.accuracy:.0f} % of {group.graded}"}
+                | {"label": f"{whole_share(group.accuracy)} of {group.graded}"}
             )
     y = {"field": "backend", "type": "nominal", "sort": names, "axis": {"title": None}}
     by_kind = {"field": "kind", "type": "nominal"}
@@ -105,13 +156,15 @@ def _accuracy(answers: Answers) -> Figure:
     }
     return Figure(
         id="accuracy",
-        title="Accuracy beside the controls",
         about="The share of graded answers that are right. closed_book answers without memory, oracle is given the"
         " evidence. The interval allows for questions of one conversation being alike, if there are several.",
         n=answers.counted,
         spec=spec if values else None,
-        heading=("memory", "kind", "right", "accuracy", "95 % over questions", "95 % over conversations", "errors"),
-        rows=rows,
+        table=Table.of(
+            "Accuracy beside the controls",
+            ("memory", "kind", "right", "accuracy", "95 % over questions", "95 % over conversations", "errors"),
+            rows,
+        ),
     )
 
 
@@ -159,17 +212,19 @@ def _at_equal_tokens(answers: Answers) -> Figure | None:
     }
     return Figure(
         id="equal-tokens",
-        title="Evidence at equal tokens",
         about="The share of questions whose answer a prompt of so many tokens would hold, word for word or by its"
         " content, read off what the memory retrieved. Hits have different sizes, so memories are compared at equal"
         " tokens. Memories that rank nothing are left out.",
         n="; ".join(f"{name}: n = {found.questions}" for name, found in measured.items()),
         spec=spec,
-        heading=("memory", "questions", *(f"{int(budget):,} tokens" for budget in budgets)),
-        rows=[
-            (name, str(found.questions), *(percent(held.evidence) for held in (found.at_tokens or {}).values()))
-            for name, found in measured.items()
-        ],
+        table=Table.of(
+            "Evidence at equal tokens",
+            ("memory", "questions", *(f"{int(budget):,} tokens" for budget in budgets)),
+            [
+                (name, str(found.questions), *(share(held.evidence) for held in (found.at_tokens or {}).values()))
+                for name, found in measured.items()
+            ],
+        ),
     )
 
 
@@ -213,9 +268,7 @@ def _scatter(
     values, rows = [], []
     for name in answers.names:
         group, effort = group_of(answers.by_name[name]), effort_of(name)
-        rows.append(
-            (name, UNKNOWN if effort is None else shown(effort), percent(group.accuracy), str(group.graded))
-        )
+        rows.append((name, UNKNOWN if effort is None else shown(effort), share(group.accuracy), str(group.graded)))
         if effort is not None and group.accuracy is not None:
             values.append({"backend": name, "effort": effort, "accuracy": group.accuracy})
     spec = {
@@ -239,12 +292,10 @@ def _scatter(
         values, n = [], "Not drawn: this figure is 0 for every memory."
     return Figure(
         id=id_,
-        title=title,
         about=f"Up and to the left is better.{caveat}",
         n=n,
         spec=spec if values else None,
-        heading=("memory", unit, "accuracy", "graded"),
-        rows=rows,
+        table=Table.of(title, ("memory", unit, "accuracy", "graded"), rows),
     )
 
 
@@ -302,14 +353,16 @@ def _stages(answers: Answers) -> Figure | None:
     }
     return Figure(
         id="stages",
-        title="Where facts are lost",
         about="Answers that are not right, by the stage that lost the fact, from the earliest to the latest. The"
         " order in a bar is that of the legend."
         + ("" if len(counts) == len(answers.names) else " closed_book has no memory that could lose anything."),
         n=f"n = {labelled:,} answers with a verdict; the bars hold those that are not right",
         spec=spec,
-        heading=("memory", *(words[label] for label in present)),
-        rows=[(name, *(str(found.get(label, 0)) for label in present)) for name, found in counts.items()],
+        table=Table.of(
+            "Where facts are lost",
+            ("memory", *(words[label] for label in present)),
+            [(name, *(str(found.get(label, 0)) for label in present)) for name, found in counts.items()],
+        ),
     )
 
 
@@ -339,8 +392,8 @@ def _distance(answers: Answers) -> Figure | None:
                     name,
                     label,
                     f"{group.correct} of {group.graded}",
-                    percent(group.accuracy),
-                    interval_words(group.ci95),
+                    share(group.accuracy),
+                    interval(group.ci95),
                 )
             )
             if group.accuracy is not None and group.ci95 is not None:
@@ -374,11 +427,175 @@ def _distance(answers: Answers) -> Figure | None:
     }
     return Figure(
         id="distance",
-        title="Accuracy against distance",
         about="Accuracy by the number of turns between the earliest evidence of a question and the question, in"
         " groups of about equally many questions, with 95 % intervals over questions.",
         n=f"n = {len(known):,} answers to questions with evidence",
         spec=spec if values else None,
-        heading=("memory", "turns", "right", "accuracy", "95 %"),
-        rows=rows,
+        table=Table.of("Accuracy against distance", ("memory", "turns", "right", "accuracy", "95 %"), rows),
+    )
+
+
+# ---- grids of cells: ink for the share, and the numbers written in them ----------------------------------------
+
+
+def _heat(values: Sequence[Mapping[str, Any]], x: Mapping[str, Any], y: Mapping[str, Any]) -> dict[str, Any]:
+    """Cells whose ink is their ``share``, with ``label`` and ``n`` written in them."""
+    return {
+        "encoding": {"x": x, "y": y},
+        "layer": [
+            {
+                "mark": {"type": "rect", "fill": "var(--series0)", "stroke": "var(--dim)", "strokeWidth": 0.5},
+                "encoding": {
+                    "fillOpacity": {
+                        "field": "share",
+                        "type": "quantitative",
+                        "scale": {"domain": [0, 1], "range": [0, 0.55]},
+                        "legend": None,
+                    }
+                },
+            },
+            {"mark": {"type": "text", "dy": -6}, "encoding": {"text": {"field": "label"}}},
+            {"mark": {"type": "text", "dy": 9, "fontSize": 10}, "encoding": {"text": {"field": "n"}}},
+        ],
+    }
+
+
+def _cell(group: Group) -> dict[str, Any]:
+    return {
+        "share": group.accuracy or 0,
+        "label": whole_share(group.accuracy),
+        "n": f"n = {group.graded}",
+    }
+
+
+def _position_by_salience(answers: Answers) -> Figure | None:
+    values, rows, counted = [], [], 0
+    for name, of_memory in answers.by_name.items():
+        for location in get_args(InfoLocation):
+            for salience in get_args(Salience):
+                found = [row for row in of_memory if (row.location, row.salience) == (location, salience)]
+                if found:
+                    group = group_of(found)
+                    counted += group.graded
+                    values.append({"backend": name, "position": location, "salience": salience, **_cell(group)})
+                    rows.append(
+                        (name, location, salience, f"{group.correct} of {group.graded}", share(group.accuracy))
+                    )
+    if not values:
+        return None
+    heat = _heat(
+        values,
+        {"field": "salience", "type": "nominal", "sort": list(get_args(Salience)), "axis": {"labelAngle": 0}},
+        {
+            "field": "position",
+            "type": "nominal",
+            "sort": list(get_args(InfoLocation)),
+            "axis": {"titlePadding": 12},
+        },
+    )
+    spec = {
+        "data": {"values": values},
+        "facet": {"field": "backend", "type": "nominal", "sort": answers.names, "header": {"title": None}},
+        "columns": 3,
+        "spec": {**heat, "width": 150, "height": 120},
+    }
+    return Figure(
+        id="position",
+        about="Accuracy by where in the conversation the fact was said, and by how salient it was.",
+        n=f"n = {counted:,} graded answers to questions with a position and a salience; each cell names its own",
+        spec=spec,
+        table=Table.of("Position and salience", ("memory", "position", "salience", "right", "accuracy"), rows),
+    )
+
+
+def _by_group(answers: Answers, by: By) -> Figure | None:
+    groups = {name: found.breakdown.get(by, {}) for name, found in answers.results.backends.items()}
+    kinds = list(dict.fromkeys(kind for found in groups.values() for kind in found))
+    if len(kinds) < 2:
+        return None
+    graded = sum(group.graded for found in groups.values() for group in found.values())
+    called = {kind: names_of_groups(answers.results, by).get(kind, kind) for kind in kinds}
+    values = [
+        {"backend": name, "group": called[kind], **_cell(found[kind])}
+        for name, found in groups.items()
+        for kind in kinds
+        if kind in found
+    ]
+    heat = _heat(
+        values,
+        {
+            "field": "backend",
+            "type": "nominal",
+            "sort": answers.names,
+            "axis": {"title": None, "labelAngle": 0, "labelLimit": 90},
+        },
+        {"field": "group", "type": "nominal", "sort": list(called.values()), "axis": {"title": None}},
+    )
+    return Figure(
+        id=f"by-{by}",
+        about=f"Accuracy by {by} of question.",
+        n=f"n = {graded:,} graded answers; each cell names its own",
+        spec={"data": {"values": values}, **heat, "width": {"step": 92}, "height": {"step": 38}},
+        table=breakdown_table(answers.results, by),
+    )
+
+
+def _confusion(answers: Answers) -> Figure | None:
+    values, rows = [], []
+    for name, found in answers.results.backends.items():
+        if found.multiple_choice is None:
+            continue
+        for correct, predictions in enumerate(found.multiple_choice.confusion_matrix):
+            total = sum(predictions)
+            for predicted, count in enumerate(predictions):
+                if count:
+                    values.append(
+                        {"backend": name, "correct": correct, "predicted": predicted, "share": count / total}
+                        | {"label": str(count), "edge": 2 if correct == predicted else 0.5}
+                    )
+                    rows.append((name, str(correct), str(predicted), str(count)))
+    if not values:
+        return None
+    options = list(range(1 + max(max(int(right), int(chosen)) for _, right, chosen, _ in rows)))
+    scale = {"domain": options}
+    spec = {
+        "data": {"values": values},
+        "facet": {"field": "backend", "type": "nominal", "sort": answers.names, "header": {"title": None}},
+        "columns": 3,
+        "spec": {
+            "width": 170,
+            "height": 170,
+            "encoding": {
+                "x": {
+                    "field": "predicted",
+                    "type": "ordinal",
+                    "scale": scale,
+                    "axis": {"title": "chosen", "labelAngle": 0},
+                },
+                "y": {"field": "correct", "type": "ordinal", "scale": scale, "axis": {"title": "right"}},
+            },
+            "layer": [
+                {
+                    "mark": {"type": "rect", "fill": "var(--series0)", "stroke": "var(--ink)"},
+                    "encoding": {
+                        "fillOpacity": {
+                            "field": "share",
+                            "type": "quantitative",
+                            "scale": {"domain": [0, 1], "range": [0.05, 0.55]},
+                            "legend": None,
+                        },
+                        "strokeWidth": {"field": "edge", "type": "quantitative", "scale": None},
+                    },
+                },
+                {"mark": {"type": "text", "fontSize": 10}, "encoding": {"text": {"field": "label"}}},
+            ],
+        },
+    }
+    return Figure(
+        id="confusion",
+        about="Answers to multiple-choice questions by the right option (rows) and the chosen one (columns). Right"
+        " answers have a thick border. Replies without a clear choice are left out.",
+        n=f"n = {sum(int(row[3]) for row in rows):,} answers with a clear choice",
+        spec=spec,
+        table=Table.of("Options chosen", ("memory", "right option", "chosen option", "answers"), rows),
     )

@@ -15,14 +15,30 @@ from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import Conversation, Question
 from memreplay.debugger.provenance import LineSource, PromptLine, prompt_lines
 from memreplay.engine.events import ASK_KINDS, AnswerScored, QuestionAsked, ReplyReceived
-from memreplay.pages.answers import RowKey, row_key, without_prefix
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.scoring.comparisons import contestants_of
 from memreplay.scoring.question_row import HitRow, QuestionRow
 from memreplay.scoring.results import Results
 from memreplay.timeline.timeline import Answer, AnswerIndex, Timeline
 
+PREFIXES = ("A ", "B ")
+"""What stands before the name of a backend of the first and of the second run."""
+
+RowKey = tuple[str, str, str]
+"""Dataset, conversation and id of a question."""
+
 _SIGNS: Final[dict[LineSource, str]] = {"frame": "f", "memory": "m", "distilled": "d", "evidence": "e"}
+
+
+def row_key(row: QuestionRow) -> RowKey:
+    return row.dataset, row.conversation, row.question_id
+
+
+def without_prefix(backend: str) -> str:
+    """Return the name of a backend in its own run."""
+    for prefix in PREFIXES:
+        backend = backend.removeprefix(prefix)
+    return backend
 
 
 @dataclass

@@ -7,17 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memreplay.pages.answers import Answers, Figure
+from memreplay.numbers import UNKNOWN
 from memreplay.pages.document import SCRIPTS, STYLES, Data, page
-from memreplay.pages.figures import figures_of
+from memreplay.pages.figures import Answers, Figure, figures_of
 from memreplay.pages.plots import drawn
-from memreplay.pages.questions import Questions, Source
+from memreplay.pages.questions import PREFIXES, Questions, Source
 from memreplay.recording.reader import RunInfo
-from memreplay.scoring.results import Results
+from memreplay.scoring.aggregates import build_results
+from memreplay.scoring.question_row import QuestionRow
+from memreplay.scoring.results import BackendResults, Comparison, Results
+from memreplay.scoring.run_comparison import RunComparison
 from memreplay.settings import AS_GIVEN, command_line
-from memreplay.views.tables.points import test_remarks
-from memreplay.views.tables.remarks import remarks
-from memreplay.views.tables.results import meanings_of, titled_tables
+from memreplay.views.remarks import remarks
+from memreplay.views.tables import legend_of, tables_of
 
 
 @dataclass(frozen=True)
@@ -53,13 +55,64 @@ def report_page(
         results=results,
         counted=answers.counted,
         figures=figures,
-        tables=titled_tables(results),
-        sentences=[each for each in (*remarks(results), *test_remarks(results)) if each not in _words(results)],
+        score_tables=tables_of(results),
+        sentences=[each for each in remarks(results) if each not in _words(results)],
         words=_words(results),
-        meanings=meanings_of(results),
+        meanings=legend_of(results),
         commands=[command_of(source.run) for source in sources],
         settings=sorted((name, _shown(value)) for name, value in results.run.settings.items() if name != AS_GIVEN),
     )
+
+
+def comparison_page(compared: RunComparison, a: Results, b: Results, sources: Sequence[Source]) -> str:
+    """The report of two runs side by side."""
+    both = _side_by_side(a, b, compared.comparisons)
+    return report_page(both, sources, title="memreplay: two runs compared")
+
+
+def _side_by_side(a: Results, b: Results, comparisons: Sequence[Comparison]) -> Results:
+    """The answers of both, under prefixed names, with the comparisons of one run with the other."""
+    rows: list[QuestionRow] = []
+    for prefix, results in zip(PREFIXES, (a, b), strict=True):
+        rows += [row.model_copy(update={"backend": prefix + row.backend}) for row in results.questions]
+    run = b.run.model_copy(
+        update={
+            "id": f"A {a.run.id}, B {b.run.id}",
+            "datasets": tuple(dict.fromkeys((*a.run.datasets, *b.run.datasets))),
+            "settings": {},
+        }
+    )
+    both = build_results(run, rows)
+    originals = {
+        (prefix + found.backend, found.model): found
+        for prefix, results in zip(PREFIXES, (a, b), strict=True)
+        for found in results.backends.values()
+    }
+    return both.model_copy(
+        update={
+            "run": run.model_copy(update={"settings": _merged(a.run.settings, b.run.settings)}),
+            "backends": {name: _as_measured(found, originals) for name, found in both.backends.items()},
+            "comparisons": tuple(comparisons),
+            "option_style": {**a.option_style, **b.option_style},
+            "fit": None,
+        }
+    )
+
+
+def _as_measured(found: BackendResults, originals: dict[tuple[str, str], BackendResults]) -> BackendResults:
+    """With what cannot be computed from rows alone: writing, extraction, and recall at the k of its run."""
+    original = originals[found.backend, found.model]
+    return found.model_copy(
+        update={name: getattr(original, name) for name in ("writing", "reading", "extraction", "retrieval")}
+    )
+
+
+def _merged(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
+    """The settings of both: one value where they agree, else both."""
+    names = dict.fromkeys((*a, *b))
+    return {
+        name: a.get(name) if a.get(name) == b.get(name) else f"A {a.get(name)} · B {b.get(name)}" for name in names
+    }
 
 
 def _words(results: Results) -> list[str]:
@@ -69,11 +122,11 @@ def _words(results: Results) -> list[str]:
 def _shown(value: Any) -> str:
     match value:
         case None:
-            return "–"
+            return UNKNOWN
         case bool():
             return "yes" if value else "no"
         case list() | tuple():
-            return ", ".join(map(str, value)) or "–"
+            return ", ".join(map(str, value)) or UNKNOWN
     return str(value)
 
 

@@ -34,6 +34,13 @@ class JudgeResults(Frozen):
 Rater = Literal["grader", "judge", "hand"]
 """Who says whether an answer is right: the rules of the grader, a judge, or somebody on the why screen."""
 
+RATERS: Final[Mapping[Rater, str]] = {
+    "grader": "the grader's rules",
+    "judge": "the judge",
+    "hand": "the labels by hand",
+}
+"""What each is called in a sentence."""
+
 
 class Agreement(Frozen):
     """How far raters ``a`` and ``b`` agree over the ``n`` answers that both rated.

@@ -15,6 +15,7 @@ from textual.actions import ActionParseResult
 from textual.dom import DOMNode
 
 from memreplay.errors import MemreplayError
+from memreplay.numbers import whole_share
 from memreplay.tui.launch import Launch, RunHandle
 from memreplay.tui.requests import (
     BranchWanted,
@@ -184,7 +185,7 @@ class MemreplayApp(TerminalApp):
             return None
 
         def progress(share: float) -> None:
-            self.call_from_thread(self._start.say, f"reading {path.name} … {share:.0%}")
+            self.call_from_thread(self._start.say, f"reading {path.name} … {whole_share(share)}")
 
         return await asyncio.to_thread(recorded, path, ids[chosen], progress=progress)
 

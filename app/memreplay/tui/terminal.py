@@ -27,7 +27,7 @@ from textual.screen import Screen
 from textual.theme import Theme
 
 from memreplay.errors import RecordingError
-from memreplay.printable import printable
+from memreplay.printable import printable_lines
 from memreplay.tui.actions import ACTIONS, Action, Place, actions_of
 from memreplay.tui.launch import FEW_COLOURS, ThemeChoice
 from memreplay.views.text import TONES, shown_key
@@ -105,7 +105,7 @@ class TerminalApp(App[None]):
             said = f"memreplay: {error}"
         else:
             said = "".join(format_exception(error)) if error is not None else "an unknown error"
-        self._exit_renderables.append(Text(printable(redact_secrets(said), keep="\n")))
+        self._exit_renderables.append(Text(printable_lines(redact_secrets(said))))
         self._close_messages_no_wait()
 
     async def close_work(self) -> str | None:
@@ -122,7 +122,7 @@ class TerminalApp(App[None]):
         self._exit_saying(await self.close_work(), INTERRUPTED)
 
     def _exit_saying(self, sentence: str | None, code: int) -> None:
-        self.exit(return_code=code, message=None if sentence is None else Text(printable(sentence, keep="\n")))
+        self.exit(return_code=code, message=None if sentence is None else Text(printable_lines(sentence)))
 
     @work(group="leaving")
     async def leave_without_terminal(self) -> None:

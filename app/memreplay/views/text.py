@@ -17,6 +17,7 @@ from typing import Final, Literal, get_args
 from rich.cells import cell_len, chop_cells
 
 from memory_backends.text import folded
+from memreplay.printable import printable_lines
 
 Tone = Literal[
     "plain",
@@ -47,11 +48,6 @@ TONES: Final[tuple[Tone, ...]] = get_args(Tone)
 
 _DOT = " · "
 _TAB = "    "
-_CONTROL = re.compile(
-    "[\x00-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
-    # A dangling joiner would join with whatever is drawn beside it.
-    "|(?<![^\x00-\x7f\\s\u200d])\u200d|\u200d(?![^\x00-\x7f\\s\u200d])"
-)
 _TOKEN = re.compile(r"\s+|\S+")
 
 
@@ -96,26 +92,8 @@ def cells(text: str) -> int:
 
 
 def visible(text: str) -> str:
-    """Replace every character that would act on a terminal with a visible one.
-
-    Line breaks stay, a tab becomes four spaces, C0 controls become their picture (ESC becomes ␛), and direction
-    marks and other invisible controls become their code point in angle quotes.
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    return _CONTROL.sub(_shown, text.replace("\r\n", "\n"))
-
-
-def _shown(match: re.Match[str]) -> str:
-    character = match.group()
-    code = ord(character)
-    if character == "\n":
-        return character
-    if character == "\t":
-        return _TAB
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"‹{code:04X}›"
+    """Return the text as rows can show it: printable, with its line breaks, and with spaces for tabs."""
+    return printable_lines(text).replace("\t", _TAB)
 
 
 def one_line(text: str) -> str:

@@ -11,7 +11,7 @@ from memreplay.batch.progress import TableProgress, Tally, duration
 from memreplay.engine.events import AnswerScored, ReplyReceived
 from memreplay.grading import Outcome, RetrievalScore, Score
 from memreplay.llm.model import Reply
-from memreplay.text import dollars
+from memreplay.numbers import dollars
 
 
 def answered(

@@ -11,7 +11,7 @@ import pytest
 
 from memory_backends.controls import NoEvidenceError
 from memory_backends.stores.trace import Extraction
-from memreplay.batch.writers import as_breakdown_csv, as_csv, as_markdown, print_table, write_results
+from memreplay.batch.writers import RENDERERS, markdown_of, print_table, write_results
 from memreplay.conversations.option_style import option_style
 from memreplay.engine.events import Observed
 from memreplay.files import write_whole
@@ -22,9 +22,8 @@ from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.results import KeyFacts, Results, RunFacts
 from memreplay.scoring.verdicts import LABELS
 from memreplay.scoring.writing import Writing
-from memreplay.views.tables.cells import Columns
-from memreplay.views.tables.remarks import remarks
-from memreplay.views.tables.results import titled_tables
+from memreplay.views.remarks import remarks
+from memreplay.views.tables import tables_of
 from tests.unit.scoring.samples import choice, hit, recall, reply, row
 
 RUN = RunFacts(
@@ -42,12 +41,29 @@ def results_of(*rows: QuestionRow) -> Results:
     return build_results(RUN, rows)
 
 
-def tables_of(*rows: QuestionRow) -> dict[str, Columns]:
-    return dict(titled_tables(results_of(*rows)))
+def columns_of(*rows: QuestionRow) -> dict[str, dict[str, dict[str, str]]]:
+    return columns_in(results_of(*rows))
+
+
+def columns_in(results: Results) -> dict[str, dict[str, dict[str, str]]]:
+    """The cell of each backend, by the title of its table and the heading of its column."""
+    return {
+        table.title: {
+            heading: {name: cells[place] for name, *cells in table.texts}
+            for place, heading in enumerate(table.headings[1:])
+        }
+        for table in tables_of(results)
+    }
+
+
+def csv_of(results: Results, ending: str = ".csv") -> str:
+    text = RENDERERS[ending](results)
+    assert isinstance(text, str)
+    return text
 
 
 def cells(*rows: QuestionRow) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(as_csv(results_of(*rows)), newline="")))
+    return list(csv.DictReader(io.StringIO(csv_of(results_of(*rows)), newline="")))
 
 
 @pytest.mark.parametrize("rows", [(), (row(FOUND, reply("3")), row(FOUND, reply("0"), backend="hybrid"))])
@@ -105,7 +121,7 @@ def test_csv_leaves_numbers_and_other_text_as_they_are() -> None:
 
 
 def test_markdown_has_the_tables_the_words_and_what_was_run() -> None:
-    text = as_markdown(
+    text = markdown_of(
         results_of(
             row(FOUND, reply("3"), hit(1, "t1", "t2")).model_copy(update={"failure": "grounded"}),
             row(FOUND, reply("0"), backend="full_context").model_copy(update={"failure": "cut"}),
@@ -122,12 +138,12 @@ def test_markdown_has_the_tables_the_words_and_what_was_run() -> None:
 
 
 def test_markdown_of_a_hostile_name_makes_no_markup_and_mentions_nobody() -> None:
-    text = as_markdown(results_of(row(choice(), reply("3"), backend="<b>|`x`[y](z) @team\n# h")))
+    text = markdown_of(results_of(row(choice(), reply("3"), backend="<b>|`x`[y](z) @team\n# h")))
     assert "| \\<b\\>\\|\\`x\\`\\[y\\](z) @\u200bteam \\# h | 1/1" in text
 
 
 def test_a_column_in_which_nobody_has_anything_is_left_out() -> None:
-    tables = tables_of(row(recall(), reply("Ida and Bo")))
+    tables = columns_of(row(recall(), reply("Ida and Bo")))
     assert set(tables[""]) == {"right", "accuracy", "95 %", "errors", "cost"}
     assert set(tables["What the scores rest on"]) == {"tokens/right", "cost/right"}
 
@@ -207,7 +223,7 @@ def test_a_heading_of_two_tables_is_explained_for_each() -> None:
         row(FOUND, reply("3"), hit(1, "t1", "t2")).model_copy(update={"failure": "grounded"}),
         row(recall(), reply("It was not mentioned.")).model_copy(update={"failure": "abstained"}),
     ]
-    legend = as_markdown(results_of(*rows)).partition("What the columns mean")[2]
+    legend = markdown_of(results_of(*rows)).partition("What the columns mean")[2]
     scores, _, lost = legend.partition("Where each fact was lost")
     assert "- *grounded*: share of graded questions" in scores and "- *abstained*: replies that say so" in scores
     assert "- *grounded*: right, with the answer in the prompt" in lost
@@ -216,13 +232,13 @@ def test_a_heading_of_two_tables_is_explained_for_each() -> None:
 
 def test_every_label_is_explained() -> None:
     rows = [row(FOUND, reply("0")).model_copy(update={"failure": label}) for label in LABELS]
-    legend = as_markdown(results_of(*rows)).partition("Where each fact was lost (number of answers):")[2]
+    legend = markdown_of(results_of(*rows)).rpartition("Where each fact was lost:")[2]
     assert legend.count("- *") == len(LABELS)
 
 
 def test_a_control_without_memory_has_no_stage_and_no_count_of_them() -> None:
     lost = row(FOUND, reply("0"), hit(1, "t1")).model_copy(update={"failure": "not_retrieved"})
-    columns = tables_of(lost, row(FOUND, reply("0"), backend="closed_book"))
+    columns = columns_of(lost, row(FOUND, reply("0"), backend="closed_book"))
     assert columns["Where each fact was lost"]["not retrieved"] == {"rag": "1", "closed_book": "–"}
 
 
@@ -256,9 +272,9 @@ def test_where_everything_fits_it_is_said_that_nothing_can_differ_and_what_to_ch
 
 def test_questions_in_words_and_with_options_have_figures_of_their_own() -> None:
     mixed = results_of(row(recall(), reply("No idea")), row(choice(), reply("3")), row(choice(id="o"), reply("0")))
-    columns = dict(titled_tables(mixed))[""]
+    columns = columns_in(mixed)[""]
     assert (columns["in words"]["rag"], columns["by choice"]["rag"]) == ("0.0 % of 1", "50.0 % of 2")
-    assert "by choice" not in tables_of(row(choice(), reply("3")))[""]
+    assert "by choice" not in columns_of(row(choice(), reply("3")))[""]
     assert not any(sentence.startswith("asked twice") for sentence in remarks(mixed))
 
 
@@ -271,7 +287,7 @@ def test_a_question_asked_in_words_and_with_options_is_said_to_be_no_new_evidenc
 def test_the_tables_compare_at_equal_tokens_and_name_the_number_of_hits_that_was_used() -> None:
     run = RUN.model_copy(update={"settings": {"top_k": 3}})
     rows = [row(FOUND, reply("3"), hit(1, "t1", tokens=400), hit(2, "t2", tokens=600))]
-    text = as_markdown(build_results(run, rows))
+    text = markdown_of(build_results(run, rows))
     assert "recall@3" in text and "recall@10" not in text and "recall@5" not in text
     assert "| backend | of | evidence 256 | evidence 512 | evidence 1,024 | evidence 2,048 | recall 256 |" in text
     assert "| rag | 1 | 0.0 % | 0.0 % | 100.0 % | 100.0 % | 0.0 % | 50.0 % | 100.0 % | 100.0 % |\n" in text
@@ -288,13 +304,13 @@ def test_breakdowns_and_chosen_options_are_in_markdown_and_in_a_csv_file() -> No
         row(choice(id="b"), reply("0")),
         row(choice(id="c", type="=late"), reply("0")),
     ]
-    text = as_markdown(results_of(*rows))
+    text = markdown_of(results_of(*rows))
     assert "<summary>By type</summary>\n\n| type (its other name) | rag |\n| --- | ---: |" in text
     assert "| single\\_hop (multi-hop) | 1/2 50.0 % |" in text, (
         "both names of a category" and "By salience" not in text
     )
     assert "<summary>Options chosen: rag</summary>" in text and "| 3 | 2 |  |  | 1 |" in text
-    lines = list(csv.DictReader(io.StringIO(as_breakdown_csv(results_of(*rows)), newline="")))
+    lines = list(csv.DictReader(io.StringIO(csv_of(results_of(*rows), ".breakdown.csv"), newline="")))
     assert [(line["by"], line["group"], line["total"], line["correct"]) for line in lines] == [
         ("type", "'=late", "1", "0"),
         ("type", "single_hop", "2", "1"),
@@ -307,22 +323,22 @@ def test_a_reply_without_a_readable_choice_stands_in_the_row_of_the_right_option
     unread = row(choice(id="d"), reply("either, or neither"))
     assert unread.outcome == "unparsed"
     results = results_of(row(choice(id="a"), reply("3")), unread, row(choice(id="e"), reply(None, error="down")))
-    text = as_markdown(results)
+    text = markdown_of(results)
     assert "| 7 | 8 | 9 | none |" in text and "| 3 |  |  |  | 1 |  |  |  |  |  |  | 1 |" in text
-    assert 'rag,"right option, chosen option","3, none",1' in as_breakdown_csv(results)
+    assert 'rag,"right option, chosen option","3, none",1' in csv_of(results, ".breakdown.csv")
 
 
 def test_a_breakdown_has_a_row_for_the_questions_that_do_not_have_its_field() -> None:
     results = results_of(row(recall(), reply("Ida and Bo")), row(choice(id="o"), reply("0")))
-    text = as_markdown(results)
+    text = markdown_of(results)
     for by, named in (("category", "identity"), ("location", "early"), ("salience", "high")):
         assert f"| {named} | 1/1 100.0 % |\n| (no {by}) | 0/1 0.0 % |" in text
-    assert "rag,salience,(no salience),1,1,0,0.0," in as_breakdown_csv(results)
+    assert "rag,salience,(no salience),1,1,0,0.0," in csv_of(results, ".breakdown.csv")
 
 
 def test_options_chosen_count_all_repeats_and_say_so() -> None:
     rows = [row(choice(), reply(text)).model_copy(update={"repeat": n}) for n, text in enumerate("330")]
-    text = as_markdown(results_of(*rows))
+    text = markdown_of(results_of(*rows))
     assert "<summary>Options chosen: rag (all repeats)</summary>" in text
     assert "| 3 | 1 |  |  | 2 |  |  |  |  |  |  |  |" in text
 
@@ -330,30 +346,30 @@ def test_options_chosen_count_all_repeats_and_say_so() -> None:
 def test_shares_at_equal_tokens_name_their_number_of_questions_only_where_there_are_any() -> None:
     rows = [row(FOUND, reply("3"), hit(1, "t1", "t2"), backend=name) for name in ("rag", "closed_book")]
     for title in ("Evidence at equal tokens", "Recall at equally many hits"):
-        assert tables_of(*rows)[title]["of"] == {"rag": "1", "closed_book": "–"}
+        assert columns_of(*rows)[title]["of"] == {"rag": "1", "closed_book": "–"}
 
 
 def test_what_is_answerable_has_figures_for_every_backend_where_anything_is_not() -> None:
     unsaid = choice(id="n", expected="Not answerable", correct_index=8, abstain=True)
     silent = [row(choice(), reply("0"), backend="rag"), row(unsaid, reply("0"), backend="rag")]
     right = [row(choice(), reply("3"), backend="hybrid"), row(unsaid, reply("0"), backend="hybrid")]
-    assert tables_of(*silent, *right)[""]["answerable"] == {"rag": "0.0 % of 1", "hybrid": "100.0 % of 1"}
-    assert "answerable" not in tables_of(row(choice(), reply("3")))[""]
+    assert columns_of(*silent, *right)[""]["answerable"] == {"rag": "0.0 % of 1", "hybrid": "100.0 % of 1"}
+    assert "answerable" not in columns_of(row(choice(), reply("3")))[""]
 
 
 def test_published_figures_of_a_benchmark_are_a_table_that_names_the_number_of_questions() -> None:
     temporal = recall(type="temporal", other_type="multi_hop", expected="7 May", expected_entities=())
     adversarial = recall(type="adversarial", other_type="adversarial", expected="Not answerable", abstain=True)
     rows = [row(temporal, reply("7 May")), row(adversarial, reply("I cannot say."))]
-    columns = tables_of(*rows)["LoCoMo's own F1"]
+    columns = columns_of(*rows)["LoCoMo's own F1"]
     assert {heading: column["rag"] for heading, column in columns.items()} == {
         "all": "50.0 % of 2",
         "temporal": "100.0 % of 1",
         "adversarial": "0.0 % of 1",
     }
-    legend = as_markdown(results_of(*rows))
+    legend = markdown_of(results_of(*rows))
     assert "whose reply has the words “no information available” or “not mentioned”" in legend
-    of_types = tables_of(row(recall(type="multi-session"), reply("Ida and Bo")))["Accuracy by LongMemEval's types"]
+    of_types = columns_of(row(recall(type="multi-session"), reply("Ida and Bo")))["Accuracy by LongMemEval's types"]
     assert of_types == {"multi-session": {"rag": "100.0 % of 1"}}
 
 
@@ -371,12 +387,12 @@ def test_what_writing_took_is_a_column_even_where_it_is_unknown() -> None:
     rows = [row(choice(), reply("3"), backend="own.module:Memory")]
     writing = Writing()
     writing.add(Observed(conversation="c", turn=2, backend="own.module:Memory", ms=5.0, turns=("1", "2")))
-    columns = dict(titled_tables(build_results(RUN, rows, writing={"own.module:Memory": writing})))
+    columns = columns_in(build_results(RUN, rows, writing={"own.module:Memory": writing}))
     assert columns["Writing and reading"]["cost of writing"] == {"own.module:Memory": "–"}
 
 
 def test_abstention_has_a_table_where_a_reply_abstains_from_what_was_said() -> None:
-    assert "Abstention" not in tables_of(row(recall(), reply("Ida and Bo")))
-    columns = tables_of(row(recall(), reply("It was not mentioned.")))["Abstention"]
+    assert "Abstention" not in columns_of(row(recall(), reply("Ida and Bo")))
+    columns = columns_of(row(recall(), reply("It was not mentioned.")))["Abstention"]
     assert (columns["never said"]["rag"], columns["abstained"]["rag"]) == ("0", "1")
     assert (columns["precision"]["rag"]) == "0.0 %"

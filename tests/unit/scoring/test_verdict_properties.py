@@ -19,7 +19,7 @@ from memreplay.scoring.results import RunFacts
 from memreplay.scoring.rows import question_row
 from memreplay.scoring.verdicts import WRONG
 from memreplay.timeline.timeline import Timeline
-from memreplay.views.tables.results import titled_tables
+from memreplay.views.tables import tables_of
 from tests.stubs.rewriting_memory import Links, Shape, Write, rewriting
 from tests.unit.scoring.planted import answer_of, attribution_of, played, question, real
 
@@ -170,9 +170,9 @@ def test_the_labels_of_a_memory_add_up_to_its_answers(
         assert row.failure is None or (row.failure in WRONG) != is_right
     run = RunFacts(id="r", started_at="", finished_at=None, memreplay_version="0", settings={}, datasets=())
     results = build_results(run, rows)
-    columns = dict(titled_tables(results))["Where each fact was lost"]
+    (lost,) = (table.texts for table in tables_of(results) if table.title == "Where each fact was lost")
+    stages = {name: counts for name, *counts in lost}
     for name, backend in results.backends.items():
         graded = 0 if backend.backend == "closed_book" else sum(row.backend == backend.backend for row in rows)
         assert sum(backend.failures.values()) == graded
-        counts = [cells[name] for cells in columns.values()]
-        assert sum(map(int, counts)) == graded if graded else set(counts) <= {"–"}
+        assert sum(map(int, stages[name])) == graded if graded else set(stages[name]) <= {"–"}

@@ -24,8 +24,8 @@ from memreplay.tui.screens.results import Details
 from memreplay.tui.screens.why import Side, TwoWhysScreen
 from memreplay.tui.sources import RecordedRun, ReplaySource, labels_in, recorded, rows_of
 from memreplay.tui.widgets.lines_view import Bar
+from memreplay.views.comparison import RegressionDocument, change_details, comparison_lines, fork_lines
 from memreplay.views.panels.answers import letters_legend
-from memreplay.views.panels.regression import RegressionDocument, change_details, comparison_lines, fork_lines
 from memreplay.views.text import Line, Span, one_line, wrapped
 
 _MOST_OF_SCORES = 9

@@ -21,13 +21,13 @@ from memreplay.errors import MemreplayError
 from memreplay.llm.model import PromptMessage
 from memreplay.llm.prompts import with_context
 from memreplay.llm.rate_limiter import StoppedError
+from memreplay.numbers import dollars
 from memreplay.recording.counterfactuals import Reask
 from memreplay.runtime.changes import Change
 from memreplay.runtime.one_answer import Cost
 from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.counterfactuals import CURE_MEANINGS, MEANINGS, Counterfactual, cure_of, least_repair
 from memreplay.scoring.verdicts import FROM_MEMORY, INTERVENTIONS, VERDICTS, Intervention, Label
-from memreplay.text import dollars
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.screens import KeyBar, PlaceScreen

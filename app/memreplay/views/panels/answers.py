@@ -223,8 +223,3 @@ def key_of(answer: Answer) -> AskKey:
 def place_of(answer: Answer) -> tuple[str, AskKey]:
     """Identifies an answer within its run: conversation and key."""
     return answer.asked.conversation, key_of(answer)
-
-
-def percent(share: float | None) -> str:
-    """A share as a percentage; an en dash for None."""
-    return "–" if share is None else f"{share:.0%}"

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from memory_backends.base import Cut, Hit, WhyEmpty
 from memreplay.conversations.models import Conversation, Turn
 from memreplay.engine.events import Perceived
+from memreplay.numbers import whole_share
 from memreplay.timeline.timeline import Timeline
 from memreplay.views.panels import DiffBase, View, lines_view, placeholder, short_key, waiting
 from memreplay.views.panels.conversation import turns_words
@@ -206,7 +207,7 @@ def _bar(sign: str, place: str, tokens: int, whole: int, tone: Tone) -> list[Lin
             Span("  "),
             Span(_FULL * cells, tone),
             Span(_EMPTY * (_BAR - cells), "dim"),
-            Span(f" {tokens:,} · {tokens / whole:.0%}", "dim"),
+            Span(f" {tokens:,} · {whole_share(tokens / whole)}", "dim"),
             most=1,
         ),
     ]

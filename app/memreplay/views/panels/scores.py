@@ -7,21 +7,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from memory_backends.controls import CONTROLS
+from memreplay.numbers import number, whole_share
 from memreplay.scoring import BREAKDOWNS, By, without
 from memreplay.scoring.groups import UncertainGrades, uncertain_of
 from memreplay.scoring.verdicts import LABELS, VERDICTS, Label
-from memreplay.text import UNKNOWN
 from memreplay.timeline.timeline import Answer
 from memreplay.views.panels.answers import (
     ListedQuestion,
     System,
     label_tone,
-    percent,
     stage_chip,
     stage_sign,
 )
 from memreplay.views.panels.results import Matrix, field_of, rank_of_value
-from memreplay.views.text import Line, Span, cells, line, one_line, pad, visible
+from memreplay.views.table import Cell, Column, Table, as_lines
+from memreplay.views.text import Line, Span, cells, clip, line, one_line, pad, visible
 
 _ROOM_FOR_RECALL = 100
 """Cells of the width from which on recall at k and the tokens of memory in a prompt have a column."""
@@ -103,10 +103,6 @@ def _mean(values: Iterable[float]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _rounded(tokens: float | None) -> str:
-    return UNKNOWN if tokens is None else f"{tokens:,.0f}"
-
-
 Breakdown = By | System | None
 """Scores per system (None), by a field of the questions, or which options a system chose."""
 
@@ -160,15 +156,18 @@ def _options_chosen(matrix: Matrix, system: System) -> list[Line]:
     """A row for each right option, a column for each chosen one, and one for replies without a readable choice."""
     counts = _choices(matrix, system)
     size = max(len(listed.question.choices) for listed in matrix.table.questions)
-    lines = [line(Span(f"{RIGHT_BY_CHOSEN}{''.join(f'{index:>5}' for index in range(size))} none", "dim"), most=1)]
-    for right in range(size):
-        row = [counts[right, chosen] for chosen in (*range(size), None)]
-        cells_of_row = [
-            Span(f"{count or '·':>5}", "dim" if not count else "good" if chosen == right else "bad")
-            for chosen, count in enumerate(row)
+    rows = [
+        [
+            Span(str(right), "strong"),
+            *(_count(counts[right, chosen], chosen == right) for chosen in (*range(size), None)),
         ]
-        lines.append(line(Span(f"{right:>{len(RIGHT_BY_CHOSEN)}}", "strong"), *cells_of_row, most=1))
-    return lines
+        for right in range(size)
+    ]
+    return as_lines(Table.of("", (RIGHT_BY_CHOSEN, *map(str, range(size)), "none"), rows))
+
+
+def _count(count: int, right: bool) -> Span:
+    return Span(str(count or "·"), "dim" if not count else "good" if right else "bad")
 
 
 def _by_system(matrix: Matrix, width: int) -> list[Line]:
@@ -180,45 +179,26 @@ def _by_system(matrix: Matrix, width: int) -> list[Line]:
         for label in LABELS
         if VERDICTS[label].standing != "sound" and any(each.stages[label] for _, each in tallies)
     ]
-    names = max([len("architecture"), *(cells(table.name_of(system)) for system in table.systems)])
-    right = [each.right if width >= _ROOM_FOR_RECALL else each.right_in_short for _, each in tallies]
-    rights = max([8, *map(len, right)])
-    names = min(names, max(12, width - 26 - rights - 6 * len(used)))
+    is_wide = width >= _ROOM_FOR_RECALL
+    right = [each.right if is_wide else each.right_in_short for _, each in tallies]
+    most = max(12, width - 26 - max(map(len, right), default=0) - 6 * len(used))
     unscored = any(each.unparsed for _, each in tallies) and not used
+    columns = [Column(""), Column("architecture", align="left"), Column("right"), Column("acc"), Column("evidence")]
     # Hits differ in size: what a prompt holds and recall at k are read beside the tokens that they took.
-    tokens = "  tokens" if width >= _ROOM_FOR_RECALL else ""
-    recall = f"  recall@{table.cutoff}" if width >= _ROOM_FOR_RECALL else ""
-    head = f"   {pad('architecture', names)}  {'right':>{rights}}     acc  evidence{tokens}{recall}"
-    lines = [
-        line(
-            Span(head, "dim"),
-            Span("  errors" + ("  unparsed" if unscored else "") if not used else "", "dim"),
-            *(part for label in used for part in (Span("  "), Span(f"{VERDICTS[label].letter:>4}", "strong"))),
-            most=1,
-        )
-    ]
-    for number, ((system, each), in_words) in enumerate(zip(tallies, right, strict=True), start=1):
-        stages = [
-            Span(f"  {each.stages[label] or '·':>4}", "bad" if each.stages[label] else "dim") for label in used
-        ]
-        without = [
-            Span(f"  {each.errors:>6}", "bad" if each.errors else "dim"),
-            Span(f"  {each.unparsed:>8}" if unscored else "", "warn" if each.unparsed else "dim"),
-        ]
-        lines.append(
-            line(
-                Span(f"{number:>2} ", "dim"),
-                Span(pad(table.name_of(system), names), "strong"),
-                Span(f"  {in_words:>{rights}}"),
-                Span(f"  {percent(each.accuracy):>6}", "value"),
-                Span(f"  {percent(each.evidence_in_prompt):>8}"),
-                Span(f"{_rounded(each.context_tokens):>{len(tokens)}}" if tokens else ""),
-                Span(f"{percent(each.recall):>{len(recall)}}" if recall else ""),
-                *(stages if used else without),
-                most=1,
-            )
-        )
-    return lines
+    columns += [Column("tokens"), Column(f"recall@{table.cutoff}")] if is_wide else []
+    columns += [Column(VERDICTS[label].letter, tone="strong") for label in used]
+    columns += [Column("errors")] if not used else []
+    columns += [Column("unparsed")] if unscored else []
+    rows = []
+    for place, ((system, each), in_words) in enumerate(zip(tallies, right, strict=True), start=1):
+        row: list[Cell] = [Span(str(place), "dim"), Span(clip(table.name_of(system), most), "strong"), in_words]
+        row += [Span(whole_share(each.accuracy), "value"), whole_share(each.evidence_in_prompt)]
+        row += [number(each.context_tokens), whole_share(each.recall)] if is_wide else []
+        row += [Span(str(each.stages[label] or "·"), "bad" if each.stages[label] else "dim") for label in used]
+        row += [Span(str(each.errors), "bad" if each.errors else "dim")] if not used else []
+        row += [Span(str(each.unparsed), "warn" if each.unparsed else "dim")] if unscored else []
+        rows.append(row)
+    return as_lines(Table("", columns, rows))
 
 
 _WIDEST_GROUP = 34
@@ -235,8 +215,8 @@ def _by_group(matrix: Matrix, by: By, width: int) -> list[Line]:
     names = min(max(cells(one_line(name)) for name in (by, *order)), _WIDEST_GROUP)
     column = max(8, (width - names - 8) // max(len(table.systems), 1))
     heads = [
-        Span(f" {pad(f'{number} {table.name_of(system)}', column - 1)}", "strong")
-        for number, system in enumerate(table.systems, start=1)
+        Span(f" {pad(f'{place} {table.name_of(system)}', column - 1)}", "strong")
+        for place, system in enumerate(table.systems, start=1)
     ]
     lines = [line(Span(f"{pad(by, names)}      n ", "dim"), *heads, most=1)]
     for name in order:
@@ -249,7 +229,7 @@ def _by_group(matrix: Matrix, by: By, width: int) -> list[Line]:
 
 def _compact(each: Tally, width: int) -> list[Span]:
     """``30% R12 M4``, in exactly ``width`` cells; stages that do not fit are left out."""
-    shown = f" {percent(each.accuracy):>4}"
+    shown = f" {whole_share(each.accuracy):>5}"
     stages = ""
     for label, count in each.lost:
         more = f" {stage_chip(label)[0]}{count}"

@@ -12,11 +12,11 @@ from memreplay.engine.events import QuestionAsked
 from memreplay.grading import GradedByRules
 from memreplay.grading.failures import GradingError, grading_one_answer
 from memreplay.llm.judging import Verdict
+from memreplay.numbers import dollars, whole_share
 from memreplay.scoring import type_words
 from memreplay.scoring.attribution import Attribution, Attributor, without_verdict
 from memreplay.scoring.evidence_trail import LostAt, Trail
 from memreplay.scoring.verdicts import VERDICTS
-from memreplay.text import dollars
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.views.panels.answers import System, key_of, label_tone, sign_of, stage_chip
 from memreplay.views.panels.conversation import turns_words
@@ -201,7 +201,7 @@ def _parsed(answer: Answer) -> list[Span]:
     if score.exact_match is not None:
         parts.append("contains the expected words" if score.exact_match else "lacks the expected words")
     if score.entity_recall is not None:
-        parts.append(f"{score.entity_recall:.0%} of the expected entities")
+        parts.append(f"{whole_share(score.entity_recall)} of the expected entities")
     if score.f1 is not None:
         parts.append(f"F1 {score.f1:.2f}")
     return [Span(" · ".join(parts) or "nothing"), Span(f"  {score.outcome}", "dim")]

@@ -5,26 +5,40 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from memreplay.grading import Outcome
+from memreplay.numbers import UNKNOWN, whole_share
+from memreplay.printable import printable
 from memreplay.recording.branches import Branch
 from memreplay.scoring.results import Comparison
-from memreplay.scoring.run_comparison import Change, Kind, RunComparison
+from memreplay.scoring.run_comparison import KINDS, Change, Kind, RunComparison
 from memreplay.scoring.verdicts import VERDICTS
 from memreplay.views.document import Selectable
-from memreplay.views.panels.answers import SIGNS, percent, stage_chip
+from memreplay.views.panels.answers import SIGNS, stage_chip
+from memreplay.views.table import Table, as_lines, as_markdown, plain
 from memreplay.views.text import Line, Row, Span, Tone, cells, clip, line, one_line, pad
 
-GROUPS: Final[Mapping[Kind, tuple[str, Tone]]] = {
-    "gained": ("fixed", "good"),
-    "lost": ("broken", "bad"),
-    "other_failure": ("wrong for another reason", "warn"),
-    "error": ("an error in one of the two", "warn"),
-    "other_ground": ("right for another reason", "dim"),
-    "other_answer": ("another answer, the same verdict", "dim"),
+
+class Group(NamedTuple):
+    """A group of changed answers: its name, the same in a sentence about A and B, and its tone."""
+
+    name: str
+    words: str
+    tone: Tone
+
+
+GROUPS: Final[Mapping[Kind, Group]] = {
+    "gained": Group("fixed", "right in B, not in A", "good"),
+    "lost": Group("broken", "right in A, not in B", "bad"),
+    "other_failure": Group("wrong for another reason", "wrong in both, for another reason", "warn"),
+    "error": Group("an error in one of the two", "an error in one of the two", "warn"),
+    "other_ground": Group("right for another reason", "right in both, for another reason", "dim"),
+    "other_answer": Group("another answer, the same verdict", "another answer", "dim"),
 }
-"""The groups of changes in the order of the screen, with their tones."""
+"""The groups of changes in the order of the screen."""
+
+_LONGEST_TEXT = 72
 
 
 class RegressionDocument(Selectable):
@@ -58,7 +72,7 @@ class RegressionDocument(Selectable):
         change = self.changes[index]
         rows: list[Row] = []
         if self._opens_group(index):
-            name, tone = GROUPS[change.kind]
+            name, _, tone = GROUPS[change.kind]
             rows += [Row()] if index else []
             rows.append(Row((Span(f"{name} · {self._counts[change.kind]}", tone if tone != "dim" else "title"),)))
         spans = [
@@ -96,13 +110,9 @@ def comparison_lines(compared: RunComparison, settings: Sequence[tuple[str, Any,
     for change in compared.changes:
         counts.setdefault(change.contestant, Counter())[change.kind] += 1
     rows = [_before_and_after(found, counts.get(_pair(found), Counter())) for found in compared.comparisons]
-    adjusted = any(found.p_holm is not None for found in compared.comparisons)
-    heads = ("", "right", "accuracy", "", "fixed", "broken", "otherwise", "p adjusted" if adjusted else "p")
-    table = [[Span(head, "dim") for head in heads], *rows] if rows else []
-    widths = [max(cells(row[column].text) for row in table) for column in range(len(heads))] if rows else []
-    for row in table:
-        padded = [Span(pad(cell.text, width) + "  ", cell.tone) for cell, width in zip(row, widths, strict=True)]
-        lines.append(line(*padded[:-1], row[-1], most=1))
+    p = "p adjusted" if any(found.p_holm is not None for found in compared.comparisons) else "p"
+    headings = ("", "right", "accuracy", "", "fixed", "broken", "otherwise", p)
+    lines += as_lines(Table.of("", headings, rows, align="left")) if rows else []
     lines += [line(Span(one_line(remark), "warn"), hang=2, most=2) for remark in compared.remarks]
     if compared.unpaired:
         lines.append(
@@ -143,7 +153,7 @@ def _before_and_after(found: Comparison, changed: Counter[Kind]) -> list[Span]:
     return [
         Span(_pair(found), "strong"),
         Span(f"{was}/{found.n} → {now}/{found.n}", "value"),
-        Span(f"{percent(was / found.n)} → {percent(now / found.n)}" if found.n else ""),
+        Span(f"{whole_share(was / found.n)} → {whole_share(now / found.n)}" if found.n else ""),
         Span(f"{now - was:+}", tone),
         Span(f"{found.only_b}", "good" if found.only_b else "dim"),
         Span(f"{found.only_a}", "bad" if found.only_a else "dim"),
@@ -160,7 +170,7 @@ def _pair(found: Comparison) -> str:
 
 def _value(value: Any) -> str:
     if value is None:
-        return "–"
+        return UNKNOWN
     return one_line(", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value))
 
 
@@ -192,3 +202,66 @@ def change_details(change: Change, names: tuple[str, str]) -> list[Line]:
 def _chip_tone(failure: str | None, outcome: Outcome) -> Tone:
     tone = _chip(failure, outcome).tone
     return {"lost": "bad", "doubt": "warn"}.get(tone, tone)  # type: ignore[return-value]
+
+
+# ---- as text and as Markdown ------------------------------------------------------------------------------------
+
+
+def comparison_text(compared: RunComparison, verdict: Sequence[str] = ()) -> list[str]:
+    """The lines that are printed: the comparison of each pair, and every answer that changed."""
+    lines = [*verdict, *(f"{comparison.words}." for comparison in compared.comparisons)]
+    lines += [f"{remark}." for remark in compared.remarks]
+    lines.append(_summary(compared))
+    for kind in KINDS:
+        changes = [change for change in compared.changes if change.kind == kind]
+        if changes:
+            lines += ["", f"{GROUPS[kind].words} ({len(changes)})"]
+            lines += [line for change in changes for line in _lines_of_change(change)]
+    return lines
+
+
+def _summary(compared: RunComparison) -> str:
+    return f"{len(compared.changes)} answers changed, {compared.alike} did not."
+
+
+def _lines_of_change(change: Change) -> list[str]:
+    return [
+        f"  {_short(change.question_id)} · {change.contestant} · {_short(change.question)}",
+        f"    expected {_short(change.expected)}",
+        f"    A {_answer(change.was, change.failure_was)}",
+        f"    B {_answer(change.now, change.failure_now)}",
+    ]
+
+
+def _answer(text: str | None, failure: str | None) -> str:
+    answer = "nothing" if text is None else _short(text)
+    return f"{answer} ({failure.replace('_', ' ')})" if failure else answer
+
+
+def _short(text: str) -> str:
+    """The text on one line, cut, and safe to print."""
+    one_line = printable(" ".join(text.split()))
+    return one_line if len(one_line) <= _LONGEST_TEXT else one_line[: _LONGEST_TEXT - 1] + "…"
+
+
+def comparison_markdown(compared: RunComparison, verdict: Sequence[str]) -> str:
+    lines = ["## memreplay: two runs compared", ""]
+    lines += [f"- **{plain(sentence)}**" for sentence in verdict]
+    lines += [f"- {plain(comparison.words)}." for comparison in compared.comparisons]
+    lines += [f"- {plain(remark)}." for remark in compared.remarks]
+    lines += [f"- {_summary(compared)}", ""]
+    if compared.changes:
+        rows = [
+            (
+                GROUPS[change.kind].words,
+                f"{_short(change.question_id)}: {_short(change.question)}",
+                change.contestant,
+                _short(change.expected),
+                _answer(change.was, change.failure_was),
+                _answer(change.now, change.failure_now),
+            )
+            for change in compared.changes
+        ]
+        headings = ("change", "question", "backend", "expected", "A", "B")
+        lines += as_markdown(Table.of("Changes", headings, rows, align="left"))
+    return "\n".join(lines) + "\n"

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 from memory_backends.controls import can_be_retried
 from memreplay.conversations.option_style import OptionStyle
 from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.numbers import UNKNOWN, counted, dollars, share
+from memreplay.printable import printable
+from memreplay.scoring.agreement import RATERS, Disagreement
 from memreplay.scoring.attribution import verdict_failure
 from memreplay.scoring.comparisons import NEARLY_ALL, contestants_of
+from memreplay.scoring.counterfactuals import Ceiling
 from memreplay.scoring.repeats import key_of
 from memreplay.scoring.results import Results
-from memreplay.text import counted
-from memreplay.views.tables.cells import share, shortened
-from memreplay.views.tables.judge import judge_sentences
 
+_DISAGREEMENTS = 5
+_LONGEST_TEXT = 120
+_MOST_IN_DOUBT = 20
 _REASONS = 3
 
 
@@ -28,12 +33,12 @@ def remarks(results: Results) -> list[str]:
     sentences += _twin_sentences(results)
     sentences += [f"{comparison.words}." for comparison in results.comparisons]
     sentences += _comparison_sentences(results)
-    sentences += judge_sentences(results)
+    sentences += _judge_sentences(results)
     sentences += _error_sentences(results)
     sentences += _verdict_sentences(results)
     sentences += [
         f"extraction: {read.model} failed on {read.errors} of {read.calls} exchanges of {name}, which knows less of"
-        f" them; most common reason: {shortened(read.error)}."
+        f" them; most common reason: {_shortened(read.error)}."
         for name, backend in results.backends.items()
         if (read := backend.extraction) is not None and read.error is not None
     ]
@@ -50,7 +55,7 @@ def remarks(results: Results) -> list[str]:
         )
     if any(backend.model == EXTRACTIVE_MODEL for backend in results.backends.values()):
         sentences.append(f"{EXTRACTIVE_MODEL} is an embedded reader that picks words; it is not a language model.")
-    return sentences
+    return [*sentences, *_test_sentences(results), *_what_if_sentences(results)]
 
 
 def _comparison_sentences(results: Results) -> list[str]:
@@ -132,7 +137,7 @@ def _error_sentences(results: Results) -> list[str]:
 
 
 def _most_common(reasons: Counter[str]) -> str:
-    listed = [f"{shortened(reason)} ({number})" for reason, number in reasons.most_common(_REASONS)]
+    listed = [f"{_shortened(reason)} ({number})" for reason, number in reasons.most_common(_REASONS)]
     others = len(reasons) - _REASONS
     rest = f"; and {others} other reason{'s' * (others > 1)}" if others > 0 else ""
     return f"{'; '.join(listed)}{rest}"
@@ -183,3 +188,82 @@ def _style_sentence(dataset: str, style: OptionStyle) -> str:
         f" questions, and is the right one in {style.leaks}; a blind guesser that sees only the options"
         f" gets {share(style.blind_guesser)} (chance {share(style.chance)})."
     )
+
+
+def _judge_sentences(results: Results) -> list[str]:
+    """Who decided, how far the raters agree, and the first answers on which they do not."""
+    sentences = []
+    judges = [backend.judge for backend in results.backends.values() if backend.judge is not None]
+    if judges:
+        models = ", ".join(dict.fromkeys(model for judge in judges for model in judge.models))
+        rubrics = ", ".join(dict.fromkeys(rubric for judge in judges for rubric in judge.rubrics))
+        sentences.append(
+            f"judge: {models} decides on the replies to recall questions (rubric: {rubrics}); “right by grader” is"
+            " what the rules say of the same replies."
+        )
+    for found in results.agreement:
+        kappa = "undefined" if found.kappa is None else f"{found.kappa:.2f}"
+        alike = found.both_right + found.both_wrong
+        sentences.append(
+            f"agreement: {RATERS[found.a]} and {RATERS[found.b]} agree on {alike} of {found.n} answers"
+            f" ({share(found.share)}), Cohen's kappa {kappa}; {found.only_a} right only by"
+            f" {RATERS[found.a]}, {found.only_b} only by {RATERS[found.b]}."
+        )
+    sentences += map(disagreement_sentence, results.disagreements[:_DISAGREEMENTS])
+    if (others := len(results.disagreements) - _DISAGREEMENTS) > 0:
+        sentences.append(f"disagreement: {others} more; results.json and the Markdown report list all of them.")
+    return sentences
+
+
+def disagreement_sentence(one: Disagreement) -> str:
+    said = ", ".join(f"{RATERS[rater]}: {verdict}" for rater, verdict in one.verdicts.items())
+    expected, predicted = (_shortened(" ".join(text.split())) for text in (one.expected, one.predicted or ""))
+    return printable(
+        f"disagreement: {one.question_id} ({one.backend}): {said}; expected “{expected}”, answered “{predicted}”."
+    )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
+
+
+def _test_sentences(results: Results) -> list[str]:
+    """Remarks on an imported run, and on the cost of writing the tests."""
+    sentences = []
+    for part in (backend.tests for backend in results.backends.values() if backend.tests is not None):
+        if part.differing:
+            sentences.append(f"score differs from the recorded one: {', '.join(part.differing)}")
+        if part.not_recomputed:
+            sentences.append(f"not rescored, the recorded score counts: {', '.join(part.not_recomputed)}")
+    if results.tests_written_usd is not None:
+        sentences.append(f"writing the tests cost {dollars(results.tests_written_usd)}, paid once for all memories")
+    return sentences
+
+
+def _what_if_sentences(results: Results) -> Iterator[str]:
+    """The ceilings of each backend in a sentence, and the questions whose published answer is in doubt."""
+    for name, backend in results.backends.items():
+        found = backend.what_if
+        if found is None:
+            continue
+        yield (
+            f"{name}: {share(backend.accuracy)} today; with perfect retrieval {_ceiling(found.perfect_retrieval)},"
+            f" with a perfect reader {_ceiling(found.perfect_reader)}, if all that is right today stays right;"
+            f" {found.asked} of {found.wrong} wrong answers were asked again"
+        )
+        if found.cures:
+            counts = ", ".join(f"{number} {cure.replace('_', ' ')}" for cure, number in found.cures.items())
+            yield f"{name}: {counts}"
+    doubted = dict.fromkeys(
+        f"{row.conversation} {row.question_id}" for row in results.questions if row.cure == "key_in_doubt"
+    )
+    if doubted:
+        shown = list(doubted)[:_MOST_IN_DOUBT]
+        more = f" and {len(doubted) - len(shown)} more" if len(doubted) > len(shown) else ""
+        yield f"key in doubt, to be checked by hand: {', '.join(shown)}{more}"
+
+
+def _ceiling(ceiling: Ceiling | None) -> str:
+    if ceiling is None:
+        return UNKNOWN
+    return share(ceiling.low) + (f" to {share(ceiling.high)}" if ceiling.undetermined else "")

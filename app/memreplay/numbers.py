@@ -1,0 +1,52 @@
+"""How numbers are written wherever they are shown: counts, shares, intervals and prices."""
+
+from __future__ import annotations
+
+from math import floor, log10
+
+UNKNOWN = "–"
+
+_FIGURES = 3
+_MOST_DECIMALS = 12
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: ``1 part``, ``2,000 parts``."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def number(value: float | None, decimals: int = 0) -> str:
+    """Return a number with separated thousands: ``12,345``."""
+    return UNKNOWN if value is None else f"{value:,.{decimals}f}"
+
+
+def share(value: float | None) -> str:
+    """Return a share of 1 in per cent: ``41.7 %``."""
+    return UNKNOWN if value is None else f"{100 * value:.1f} %"
+
+
+def whole_share(value: float | None) -> str:
+    """Return a share of 1 in whole per cent, for narrow places: ``42 %``."""
+    return UNKNOWN if value is None else f"{100 * value:.0f} %"
+
+
+def share_of(value: float | None, n: int) -> str:
+    """Return a share with the number that it is a share of: ``41.7 % of 60``."""
+    return UNKNOWN if value is None else f"{share(value)} of {n}"
+
+
+def interval(bounds: tuple[float, float] | None) -> str:
+    """Return the bounds of a share in whole per cent, without the unit: ``33–51``."""
+    return UNKNOWN if bounds is None else f"{100 * bounds[0]:.0f}–{100 * bounds[1]:.0f}"
+
+
+def dollars(amount: float | None) -> str:
+    """Return US dollars with cents; below one dollar with three significant digits, as a tiny price is not 0."""
+    if amount is None:
+        return UNKNOWN
+    if amount == 0:
+        return "$0"
+    if abs(amount) >= 1:
+        return f"${amount:,.2f}"
+    decimals = min(_FIGURES - 1 - floor(log10(abs(amount))), _MOST_DECIMALS)
+    return f"${amount:.{decimals}f}"
