@@ -11,7 +11,7 @@ import pytest
 from textual.screen import Screen
 from textual.widgets._footer import FooterKey
 
-from memreplay.tui.actions import ACTIONS, PLACES, Place, actions_of
+from memreplay.tui.actions import ACTIONS, PLACES, Action, Place, actions_of
 from memreplay.tui.app import MemreplayApp
 from memreplay.tui.controllers.questions import AskScreen
 from memreplay.tui.launch import Launch, ThemeChoice
@@ -56,13 +56,17 @@ SCREENS: dict[Place, type[Screen[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.id)
-def test_every_action_can_be_carried_out(action: Any) -> None:
+def test_every_action_can_be_carried_out() -> None:
+    assert [action.id for action in ACTIONS if not callable(_method_of(action))] == []
+
+
+def _method_of(action: Action) -> Any:
+    """The method that an action calls; None if there is none."""
     name = action.call.split("(")[0]
     owner: type[Any] = LinesView if action.place == "panel" else SCREENS[action.place]
     if name.startswith("app."):
         owner, name = MemreplayApp, name.removeprefix("app.")
-    assert callable(getattr(owner, f"action_{name}"))
+    return getattr(owner, f"action_{name}", None)
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -99,8 +99,8 @@ async def test_two_recordings_show_what_was_fixed_what_broke_and_both_explanatio
         scores = " ".join(text_of(pilot, "#scores").split())
         assert "settings top_k 10 → 20" in scores
         assert "right accuracy fixed broken otherwise p" in scores
-        assert "hybrid 2/3 → 3/3 67% → 100% +1 1 0 0 " in scores
-        assert "full_context 2/3 → 1/3 67% → 33% -1 0 1 0 " in scores
+        assert "hybrid 2/3 → 3/3 67 % → 100 % +1 1 0 0 " in scores
+        assert "full_context 2/3 → 1/3 67 % → 33 % -1 0 1 0 " in scores
         changes = text_of(pilot, "#questions").splitlines()
         assert [row.rstrip() for row in changes if "·" in row] == ["fixed · 1", "broken · 1"]
         assert changes[1].split()[:4] == ["▶", "R", "→", "g"], "from stage to stage"

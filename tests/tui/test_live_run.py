@@ -113,7 +113,7 @@ async def test_to_the_end_plays_all_asks_all_and_opens_the_results(
         await until(pilot, lambda: isinstance(pilot.app.screen, ResultsScreen))
         scores = pilot.app.screen.query_one("#scores", LinesView).text
         rows = [line.split() for line in scores.splitlines()[1:]]
-        assert [row[1:4] for row in rows] == [[name, "1/3", "33%"] for name in assembly.backend_names]
+        assert [row[1:5] for row in rows] == [[name, "1/3", "33", "%"] for name in assembly.backend_names]
         assert "expected Marta Vidal" in pilot.app.screen.query_one("#details", LinesView).text
         await pilot.press("escape")
         assert "turn 8/8" in header_of(pilot)

@@ -23,18 +23,11 @@ from memreplay.tui.widgets.lines_view import LinesView
 from tests.tui.builder import record, record_changed, record_interrupted
 from tests.tui.conftest import replay_of, until
 
-Compare = Callable[..., bool]
 Prepare = Callable[[Pilot[Any]], Awaitable[None]]
 
 SIZES = ((80, 24), (120, 36), (160, 45))
-LOOKS = (
-    (SIZES[0], "textual-dark"),
-    (SIZES[1], "textual-dark"),
-    (SIZES[1], "textual-light"),
-    (SIZES[1], "ansi-dark"),
-    (SIZES[2], "textual-dark"),
-)
-"""Each size, and one of them in a light theme and in the 16 colours of a terminal too."""
+AT_EVERY_SIZE = ("start", "replay", "results", "why")
+"""The other screens are pictured at the middle size."""
 
 
 @pytest.fixture
@@ -128,49 +121,38 @@ async def pictured(pilot: Pilot[Any]) -> str:
     return now
 
 
-@pytest.mark.parametrize(
-    ("opens", "prepare"),
-    [
-        ("conversation", listed),
-        ("recording", at_turn(8)),
-        ("recording", attributed),
-        ("recording", explained),
-        ("recording", duelling),
-        ("recording", browsed),
-        ("two runs", compared),
-        ("interrupted", at_turn(5)),
-        ("three recordings", listed),
-    ],
-    ids=["start", "replay", "results", "why", "duel", "browser", "regression", "interrupted", "recordings"],
-)
-async def test_main_screen(
-    snapshot: SnapshotAssertion, launch: Launch, recorded: Launch, tmp_path: Path, opens: Opens, prepare: Prepare
+async def told(pilot: Pilot[Any]) -> None:
+    """The biography of a fact."""
+    await at_turn(3, "f")(pilot)
+    await until(pilot, lambda: "observed" in pilot.app.screen.query_one("#life", LinesView).text)
+
+
+SCREENS: dict[str, tuple[Opens, Prepare]] = {
+    "start": ("conversation", listed),
+    "recordings": ("three recordings", listed),
+    "replay": ("recording", at_turn(8)),
+    "retrieval": ("recording", at_turn(6, "v")),
+    "interrupted": ("interrupted", at_turn(5)),
+    "results": ("recording", attributed),
+    "why": ("recording", explained),
+    "duel": ("recording", duelling),
+    "browser": ("recording", browsed),
+    "biography": ("recording", told),
+    "regression": ("two runs", compared),
+    "help": ("recording", at_turn(6, "?")),
+}
+
+
+@pytest.mark.parametrize("name", SCREENS)
+async def test_screen(
+    snapshot: SnapshotAssertion, launch: Launch, recorded: Launch, tmp_path: Path, name: str
 ) -> None:
-    """Each at three sizes and in three themes: one app, since to start one costs more than all pictures."""
+    """One app for all sizes: to start one costs more than all pictures."""
+    opens, prepare = SCREENS[name]
     app = MemreplayApp(_opening(opens, launch, recorded, tmp_path))
-    async with app.run_test(size=SIZES[0]) as pilot:
+    async with app.run_test(size=SIZES[1]) as pilot:
         await prepare(pilot)
-        for (width, height), theme in LOOKS:
+        for width, height in SIZES if name in AT_EVERY_SIZE else SIZES[1:2]:
             await pilot.resize_terminal(width, height)
             await until(pilot, lambda: app.screen._compositor.size == (width, height))  # noqa: B023 - awaited at once
-            app.theme = theme
-            picture = await pictured(pilot)
-            name = f"{width}x{height}-{theme.removeprefix('textual-')}"
-            assert picture == snapshot(name=name, extension_class=SVGImageExtension)
-
-
-def test_help(snap_compare: Compare, recorded: Launch) -> None:
-    assert snap_compare(MemreplayApp(recorded), terminal_size=(120, 36), run_before=at_turn(6, "?"))
-
-
-def test_biography(snap_compare: Compare, recorded: Launch) -> None:
-    async def told(pilot: Pilot[Any]) -> None:
-        await at_turn(3, "f")(pilot)
-        await until(pilot, lambda: "observed" in pilot.app.screen.query_one("#life", LinesView).text)
-
-    assert snap_compare(MemreplayApp(recorded), terminal_size=(120, 36), run_before=told)
-
-
-@pytest.mark.parametrize("page", [1, 2], ids=["retrieval", "trace"])
-def test_other_pages_of_panels(snap_compare: Compare, recorded: Launch, page: int) -> None:
-    assert snap_compare(MemreplayApp(recorded), terminal_size=(160, 45), run_before=at_turn(6, *["v"] * page))
+            assert await pictured(pilot) == snapshot(name=f"{width}x{height}", extension_class=SVGImageExtension)

@@ -49,12 +49,12 @@ async def test_a_run_is_narrowed_as_one_list_and_leads_to_the_evidence_in_the_ri
         assert "6 questions of 2 conversations" in text_of(pilot, "#header")
         scores = [row.split() for row in text_of(pilot, "#scores").splitlines()]
         assert scores[0][6:] == ["!", "?", "R", "g"]
-        assert [row[1:4] for row in scores[1:]] == [
-            ["hybrid", "4/6", "67%"],
-            ["rag", "2/4", "50%"],
-            ["full_context", "4/6", "67%"],
+        assert [row[1:5] for row in scores[1:]] == [
+            ["hybrid", "4/6", "67", "%"],
+            ["rag", "2/4", "50", "%"],
+            ["full_context", "4/6", "67", "%"],
         ]
-        assert scores[2][7:] == ["2", "2", "·", "2"]
+        assert scores[2][9:] == ["2", "2", "·", "2"]
         assert "1. [red]one · early" in text_of(pilot, "#details")
         await pilot.press("f")
         options = pilot.app.screen.query_one("#pick", OptionList).options
