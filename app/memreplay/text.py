@@ -1,4 +1,4 @@
-"""Whole-word matching of normalised text."""
+"""Whole-word matching of normalised text, and text on one short line."""
 
 from __future__ import annotations
 
@@ -29,3 +29,9 @@ def occurs_in(phrase: str, text: str) -> bool:
     if words:
         return f" {words} " in f" {normalised(text)} "
     return bool(phrase.strip()) and phrase.strip() in text
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """Return the text on one line of at most so many characters; an ellipsis ends what was cut."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"

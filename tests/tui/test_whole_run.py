@@ -54,7 +54,7 @@ async def test_a_run_is_narrowed_as_one_list_and_leads_to_the_evidence_in_the_ri
             ["rag", "2/4", "50", "%"],
             ["full_context", "4/6", "67", "%"],
         ]
-        assert scores[2][9:] == ["2", "2", "·", "2"]
+        assert scores[2][10:] == ["2", "2", "·", "2"]
         assert "1. [red]one · early" in text_of(pilot, "#details")
         await pilot.press("f")
         options = pilot.app.screen.query_one("#pick", OptionList).options

@@ -22,6 +22,7 @@ from memreplay.scoring.evidence_trail import STAGES, Stages, lost_as_a_whole, tr
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.stored import StoredMemory
 from memreplay.settings import Settings
+from memreplay.text import shortened
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Recalled:
     def __repr__(self) -> str:
         """One short line: pytest cuts longer ones."""
         if self.stage is None:
-            return f"<{self.backend} recalls {_short(self.expected)} at turn {self.turn}>"
+            return f"<{self.backend} recalls {_quoted(self.expected)} at turn {self.turn}>"
         return f"<{self.backend} at turn {self.turn}: {self.stage}. {self.detail}>"
 
     @property
@@ -55,7 +56,7 @@ class Recalled:
         """The question, what was expected, where it was lost, and what was retrieved instead."""
         lines = [f"question: {self.question}", f"expected: {self.expected}", f"said in: {', '.join(self.evidence)}"]
         lines.append(f"{self.backend} at turn {self.turn}: {self.stage or 'recalled'}. {self.detail}")
-        lines += [f"hit {hit.rank}: {_short(hit.text)}" for hit in self.hits[:5]] or ["no hits"]
+        lines += [f"hit {hit.rank}: {_quoted(hit.text)}" for hit in self.hits[:5]] or ["no hits"]
         return "\n".join(lines)
 
 
@@ -74,16 +75,15 @@ class Answered:
 
     def __repr__(self) -> str:
         lost = "the prompt held it" if self.recalled else repr(self.recalled)
-        return f"<{self.outcome}: {_short(self.reply or 'no reply')}; expected {_short(self.expected)}; {lost}>"
+        return f"<{self.outcome}: {_quoted(self.reply or 'no reply')}; expected {_quoted(self.expected)}; {lost}>"
 
     @property
     def explanation(self) -> str:
         return f"reply: {self.reply}\noutcome: {self.outcome}\n{self.recalled.explanation}"
 
 
-def _short(text: str) -> str:
-    flat = " ".join(text.split())
-    return f"“{flat if len(flat) <= 60 else flat[:59] + '…'}”"
+def _quoted(text: str) -> str:
+    return f"“{shortened(text)}”"
 
 
 class ReplayedMemory:
@@ -136,8 +136,8 @@ class ReplayedMemory:
         if expected is None:
             ids = ", ".join(question.id for question in self.conversation.questions) or "none"
             raise UsageError(
-                f"{self.conversation.id} has no question {_short(named)} (its questions are {ids}); for one of your"
-                " own, say what is expected as the second argument"
+                f"{self.conversation.id} has no question {_quoted(named)} (its questions are {ids}); for one of"
+                " your own, say what is expected as the second argument"
             )
         return typed_question(named).model_copy(update={"expected": expected})
 

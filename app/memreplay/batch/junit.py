@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 from memreplay.scoring.comparisons import contestants_of
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.results import BackendResults, Results
+from memreplay.text import shortened
 
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot hold, not even escaped."""
@@ -110,8 +111,7 @@ def _seconds(rows: Sequence[QuestionRow]) -> str:
 
 
 def _short(text: str) -> str:
-    one_line = _clean(" ".join(text.split()))
-    return one_line if len(one_line) <= _MOST_TEXT else one_line[: _MOST_TEXT - 1] + "…"
+    return _clean(shortened(text, _MOST_TEXT))
 
 
 def _clean(text: str) -> str:

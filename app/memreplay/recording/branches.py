@@ -17,6 +17,7 @@ from memreplay.conversations.editing import MessageEdit
 from memreplay.conversations.models import Frozen
 from memreplay.errors import RecordingError
 from memreplay.paths import demo_recordings, recordings_folder
+from memreplay.text import shortened
 
 
 class Branch(Frozen):
@@ -45,28 +46,22 @@ class Branch(Frozen):
 
 def _of_message(edit: MessageEdit) -> str:
     if edit.inserts:
-        return f"after message {edit.turn} inserted {edit.role}: {_short(edit.text or '')}"
-    return f"message {edit.turn} dropped" if edit.text is None else f"message {edit.turn} = {_short(edit.text)}"
+        return f"after message {edit.turn} inserted {edit.role}: {shortened(edit.text or '')}"
+    return f"message {edit.turn} dropped" if edit.text is None else f"message {edit.turn} = {shortened(edit.text)}"
 
 
 def _of_store(edit: KeyEdit | PointEdit) -> str:
     if isinstance(edit, PointEdit):
-        return f"point {edit.id} deleted" if edit.content is None else f"point {edit.id} = {_short(edit.content)}"
+        return (
+            f"point {edit.id} deleted" if edit.content is None else f"point {edit.id} = {shortened(edit.content)}"
+        )
     if edit.removes:
         return f"{edit.key}{edit.pointer} deleted"
-    return f"{edit.key}{edit.pointer} = {_short(orjson.dumps(edit.value).decode())}"
+    return f"{edit.key}{edit.pointer} = {shortened(orjson.dumps(edit.value).decode())}"
 
 
 def _shown(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-_LONGEST = 60
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 
 
 def insert_branch(db: Database, run_id: str, branch: Branch) -> None:

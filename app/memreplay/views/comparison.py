@@ -14,6 +14,7 @@ from memreplay.recording.branches import Branch
 from memreplay.scoring.results import Comparison
 from memreplay.scoring.run_comparison import KINDS, Change, Kind, RunComparison
 from memreplay.scoring.verdicts import VERDICTS
+from memreplay.text import shortened
 from memreplay.views.document import Selectable
 from memreplay.views.panels.answers import SIGNS, stage_chip
 from memreplay.views.table import Table, as_lines, as_markdown, plain
@@ -239,9 +240,7 @@ def _answer(text: str | None, failure: str | None) -> str:
 
 
 def _short(text: str) -> str:
-    """The text on one line, cut, and safe to print."""
-    one_line = printable(" ".join(text.split()))
-    return one_line if len(one_line) <= _LONGEST_TEXT else one_line[: _LONGEST_TEXT - 1] + "…"
+    return printable(shortened(text, _LONGEST_TEXT))
 
 
 def comparison_markdown(compared: RunComparison, verdict: Sequence[str]) -> str:

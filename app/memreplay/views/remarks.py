@@ -16,6 +16,7 @@ from memreplay.scoring.comparisons import NEARLY_ALL, contestants_of
 from memreplay.scoring.counterfactuals import Ceiling
 from memreplay.scoring.repeats import key_of
 from memreplay.scoring.results import Results
+from memreplay.text import shortened
 
 _DISAGREEMENTS = 5
 _LONGEST_TEXT = 120
@@ -38,7 +39,7 @@ def remarks(results: Results) -> list[str]:
     sentences += _verdict_sentences(results)
     sentences += [
         f"extraction: {read.model} failed on {read.errors} of {read.calls} exchanges of {name}, which knows less of"
-        f" them; most common reason: {_shortened(read.error)}."
+        f" them; most common reason: {shortened(read.error, _LONGEST_TEXT)}."
         for name, backend in results.backends.items()
         if (read := backend.extraction) is not None and read.error is not None
     ]
@@ -137,7 +138,7 @@ def _error_sentences(results: Results) -> list[str]:
 
 
 def _most_common(reasons: Counter[str]) -> str:
-    listed = [f"{_shortened(reason)} ({number})" for reason, number in reasons.most_common(_REASONS)]
+    listed = [f"{shortened(reason, _LONGEST_TEXT)} ({number})" for reason, number in reasons.most_common(_REASONS)]
     others = len(reasons) - _REASONS
     rest = f"; and {others} other reason{'s' * (others > 1)}" if others > 0 else ""
     return f"{'; '.join(listed)}{rest}"
@@ -217,14 +218,10 @@ def _judge_sentences(results: Results) -> list[str]:
 
 def disagreement_sentence(one: Disagreement) -> str:
     said = ", ".join(f"{RATERS[rater]}: {verdict}" for rater, verdict in one.verdicts.items())
-    expected, predicted = (_shortened(" ".join(text.split())) for text in (one.expected, one.predicted or ""))
+    expected, predicted = (shortened(text, _LONGEST_TEXT) for text in (one.expected, one.predicted or ""))
     return printable(
         f"disagreement: {one.question_id} ({one.backend}): {said}; expected “{expected}”, answered “{predicted}”."
     )
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
 
 
 def _test_sentences(results: Results) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from memreplay.conversations.formats.locomo import ADVERSARIAL, CATEGORIES, Category
 from memreplay.grading.published import ADVERSARIAL_REPLIES
@@ -18,12 +18,25 @@ from memreplay.scoring.groups import Group
 from memreplay.scoring.points import TestGroup, TestResults
 from memreplay.scoring.published import LONGMEMEVAL_TYPES, LocomoCategory, LocomoF1
 from memreplay.scoring.question_row import QuestionRow
-from memreplay.scoring.results import BackendResults, MultipleChoiceResults, RecallResults, Results
+from memreplay.scoring.results import (
+    AbstentionResults,
+    BackendResults,
+    MultipleChoiceResults,
+    RecallResults,
+    Results,
+)
+from memreplay.scoring.retrieval import RetrievalResults
 from memreplay.scoring.verdicts import INTERVENTIONS, LABELS, VERDICTS, Intervention, Label
+from memreplay.scoring.writing import ReadingResults, WritingResults
 from memreplay.views.table import Cell, Column, Table, legend
 
-_BackendColumn = tuple[Callable[[BackendResults], str], str]
-"""What makes the cell of a backend, and what the column means."""
+P = TypeVar("P")
+
+_CellOf = Callable[[BackendResults], str]
+"""What makes the cell of a backend."""
+
+_BackendColumn = tuple[_CellOf, str]
+"""What makes the cell of each backend, and what the column means."""
 
 _BackendColumns = Mapping[str, _BackendColumn]
 """Columns by their heading."""
@@ -79,7 +92,7 @@ def _wanted(results: Results) -> list[tuple[str, _BackendColumns]]:
 
 
 def _with_any(results: Results, wanted: _BackendColumns) -> _BackendColumns:
-    """Without columns that are empty for every backend."""
+    """Return the columns that are not empty for every backend."""
     backends = results.backends.values()
     return {
         heading: column
@@ -89,13 +102,13 @@ def _with_any(results: Results, wanted: _BackendColumns) -> _BackendColumns:
 
 
 def _measured(results: Results, wanted: _BackendColumns) -> _BackendColumns:
-    """With the number of answers that the shares are of, if any memory ranks what it returns."""
+    """Return the columns after the number of answers that they are shares of; none if no memory ranks anything."""
     columns = _with_any(results, wanted)
     return {**_with_any(results, _OF), **columns} if columns else {}
 
 
 def _lost(results: Results) -> _BackendColumns:
-    """The number of answers with each label that any has, in order of attribution; none for closed_book."""
+    """Return a column for each label that any answer has, in order of attribution."""
 
     def column(label: Label) -> _BackendColumn:
         def cell(backend: BackendResults) -> str:
@@ -113,13 +126,13 @@ def _is_about_abstention(results: Results) -> bool:
 
 
 def _cutoffs(results: Results) -> list[str]:
-    """The numbers of hits that recall was measured at."""
+    """Return the numbers of hits that recall was measured at."""
     found = [part.retrieval.recall_at for part in results.backends.values() if part.retrieval is not None]
     return list(dict.fromkeys(k for recall_at in found for k in recall_at or ()))
 
 
 def _of_both(backend: BackendResults, part: MultipleChoiceResults | RecallResults | None) -> str:
-    """The accuracy of one kind of questions; nothing unless there are both, as nothing is said twice."""
+    """Return the accuracy of one kind of questions; a dash unless there are both, as nothing is said twice."""
     both = backend.recall is not None and backend.multiple_choice is not None
     return share_of(part.accuracy, part.graded) if both and part is not None else UNKNOWN
 
@@ -135,71 +148,66 @@ def _errors(backend: BackendResults) -> str:
     return str(sum(part.errors for part in backend.sections))
 
 
-def _without_adversarial(backend: BackendResults) -> str:
-    """Only where any are left out."""
-    asked = backend.abstention
-    if asked is None or not asked.should:
-        return UNKNOWN
-    return share_of(backend.headline.accuracy_without_adversarial, asked.graded - asked.should)
+def _answerable(cell: Callable[[BackendResults, int], str]) -> _CellOf:
+    """Return what makes the cell from the number of answerable questions; a dash where all are answerable."""
+
+    def cell_of(backend: BackendResults) -> str:
+        asked = backend.abstention
+        return cell(backend, asked.graded - asked.should) if asked and asked.should else UNKNOWN
+
+    return cell_of
 
 
-def _recall_at(cutoffs: Iterable[str]) -> dict[str, _BackendColumn]:
+def _if_known(part: Callable[[BackendResults], P | None], cell: Callable[[P], str]) -> _CellOf:
+    """Return what makes the cell from a part of the results; a dash for a backend that lacks the part."""
+
+    def cell_of(backend: BackendResults) -> str:
+        found = part(backend)
+        return UNKNOWN if found is None else cell(found)
+
+    return cell_of
+
+
+def _retrieval(cell: Callable[[RetrievalResults], str]) -> _CellOf:
+    return _if_known(lambda backend: backend.retrieval, cell)
+
+
+def _writing(cell: Callable[[WritingResults], str]) -> _CellOf:
+    return _if_known(lambda backend: backend.writing, cell)
+
+
+def _reading(cell: Callable[[ReadingResults], str]) -> _CellOf:
+    return _if_known(lambda backend: backend.reading, cell)
+
+
+def _abstention(cell: Callable[[AbstentionResults], str]) -> _CellOf:
+    return _if_known(lambda backend: backend.abstention, cell)
+
+
+def _judged(cell: Callable[[JudgeResults], str]) -> _CellOf:
+    return _if_known(lambda backend: backend.judge, cell)
+
+
+def _agreed(a: Rater, b: Rater, cell: Callable[[Agreement], str]) -> _CellOf:
+    return _if_known(
+        lambda backend: next((one for one in backend.agreement if (one.a, one.b) == (a, b)), None), cell
+    )
+
+
+def _at_tokens(of: Literal["evidence", "recall"], budget: int) -> _CellOf:
+    return _retrieval(lambda found: share(getattr(found.at_tokens[str(budget)], of) if found.at_tokens else None))
+
+
+def _recall_at(cutoffs: Iterable[str]) -> _BackendColumns:
     def column(k: str) -> _BackendColumn:
-        def cell(backend: BackendResults) -> str:
-            found = backend.retrieval.recall_at if backend.retrieval else None
-            return share(found.get(k) if found else None)
-
-        first = "hit" if k == "1" else f"{k} hits"
-        return cell, f"share of a question's evidence turns in the first {first}, on average"
+        hits = "hit" if k == "1" else f"{k} hits"
+        cell = _retrieval(lambda found: share((found.recall_at or {}).get(k)))
+        return cell, f"share of a question's evidence turns in the first {hits}, on average"
 
     return {f"recall@{k}": column(k) for k in cutoffs}
 
 
-def _at_tokens(of: Literal["evidence", "recall"], budget: int) -> Callable[[BackendResults], str]:
-    def cell(backend: BackendResults) -> str:
-        held = backend.retrieval.at_tokens if backend.retrieval else None
-        return share(getattr(held[str(budget)], of) if held else None)
-
-    return cell
-
-
-def _with_evidence(backend: BackendResults) -> str:
-    return number(backend.retrieval.questions if backend.retrieval else None)
-
-
-def _of(backend: BackendResults) -> str:
-    """Nothing for a memory that ranks nothing: it has none of the shares beside it."""
-    return _with_evidence(backend) if backend.retrieval and backend.retrieval.recall_at else UNKNOWN
-
-
-def _per_hit(field: str) -> Callable[[BackendResults], str]:
-    return lambda backend: number(getattr(backend.retrieval, field) if backend.retrieval else None, 1)
-
-
-def _written(field: str, scale: float = 1) -> Callable[[BackendResults], str]:
-    def cell(backend: BackendResults) -> str:
-        value = getattr(backend.writing, field) if backend.writing else None
-        return UNKNOWN if value is None else number(value / scale, 0 if scale == 1 else 1)
-
-    return cell
-
-
-def _abstention(field: str) -> Callable[[BackendResults], str]:
-    return lambda backend: str(getattr(backend.abstention, field)) if backend.abstention else UNKNOWN
-
-
-def _abstention_share(field: str) -> Callable[[BackendResults], str]:
-    return lambda backend: share(getattr(backend.abstention, field) if backend.abstention else None)
-
-
-def _gain(gain: float | None) -> str:
-    return UNKNOWN if gain is None else f"{gain:.2f}"
-
-
-def _gain_without_adversarial(backend: BackendResults) -> str:
-    """Only where any are left out."""
-    asked = backend.abstention
-    return _gain(backend.headline.normalised_gain_without_adversarial) if asked and asked.should else UNKNOWN
+_with_evidence = _retrieval(lambda found: number(found.questions))
 
 
 _EVIDENCE_AT = f"evidence in {HEADLINE_TOKENS:,} tokens"
@@ -229,11 +237,11 @@ _SCORES: Final[_BackendColumns] = {
         "the same, with questions clustered by conversation",
     ),
     "adjusted": (
-        lambda backend: share(backend.adjusted.accuracy if backend.adjusted else None),
+        _if_known(lambda backend: backend.adjusted, lambda found: share(found.accuracy)),
         "share of graded answers that are right by the corrected key, without the questions it voids",
     ),
     "answerable": (
-        _without_adversarial,
+        _answerable(lambda backend, n: share_of(backend.headline.accuracy_without_adversarial, n)),
         "accuracy without the questions whose right answer is that it was never said",
     ),
     _EVIDENCE_AT: (
@@ -250,7 +258,11 @@ _SCORES: Final[_BackendColumns] = {
 }
 
 _OF: Final[_BackendColumns] = {
-    "of": (_of, "answers to questions with evidence, which the shares beside it are of"),
+    # A memory that ranks nothing has none of the shares beside it.
+    "of": (
+        _retrieval(lambda found: number(found.questions) if found.recall_at else UNKNOWN),
+        "answers to questions with evidence, which the shares beside it are of",
+    ),
 }
 
 _SUPPORT: Final[_BackendColumns] = {
@@ -263,12 +275,12 @@ _SUPPORT: Final[_BackendColumns] = {
         "share of the same questions that are guessed from their options alone; none of those without options",
     ),
     "gain": (
-        lambda backend: _gain(backend.headline.normalised_gain),
+        lambda backend: number(backend.headline.normalised_gain, 2),
         "(accuracy − better) / (1 − better), where better is the higher of closed book and blind guesser: the share"
         " of what these miss that memory gains; below 0, memory gets fewer right than these",
     ),
     "gain, answerable": (
-        _gain_without_adversarial,
+        _answerable(lambda backend, _: number(backend.headline.normalised_gain_without_adversarial, 2)),
         "the same without the questions whose right answer is that it was never said",
     ),
     "with evidence": (
@@ -280,7 +292,7 @@ _SUPPORT: Final[_BackendColumns] = {
         "share of questions with evidence whose prompt held all of it verbatim",
     ),
     "answer in prompt": (
-        lambda backend: share(backend.retrieval.answer_in_prompt if backend.retrieval else None),
+        _retrieval(lambda found: share(found.answer_in_prompt)),
         "the same, or the answer in other words than the evidence's",
     ),
     "grounded": (
@@ -319,10 +331,13 @@ _RETRIEVAL: Final[_BackendColumns] = {
 
 _PER_HIT: Final[_BackendColumns] = {
     "tokens/hit": (
-        _per_hit("tokens_per_hit"),
+        _retrieval(lambda found: number(found.tokens_per_hit, 1)),
         "mean tokens of a hit: at equally many hits, the memory with the larger ones has an advantage",
     ),
-    "turns/hit": (_per_hit("turns_per_hit"), "mean number of turns that a hit holds word for word"),
+    "turns/hit": (
+        _retrieval(lambda found: number(found.turns_per_hit, 1)),
+        "mean number of turns that a hit holds word for word",
+    ),
 }
 
 _AGAINST_TOKENS: Final[_BackendColumns] = {
@@ -336,15 +351,18 @@ _AGAINST_TOKENS: Final[_BackendColumns] = {
 }
 
 _WORK: Final[_BackendColumns] = {
-    "exchanges": (_written("exchanges"), "exchanges that the backend was given to write"),
+    "exchanges": (_writing(lambda found: number(found.exchanges)), "exchanges that the backend was given to write"),
     "writing, s": (
-        _written("ms", 1000),
+        _writing(lambda found: number(found.ms / 1000, 1)),
         "time of all writes, with the background work that they start, but without embedding the texts that were"
         " embedded ahead for all memories, or by an earlier run",
     ),
-    "model tokens": (_written("model_tokens"), "tokens of models that memory called to write; – if unknown"),
+    "model tokens": (
+        _writing(lambda found: number(found.model_tokens)),
+        "tokens of models that memory called to write; – if unknown",
+    ),
     "cost of writing": (
-        lambda backend: dollars(backend.writing.cost_usd if backend.writing else None),
+        _writing(lambda found: dollars(found.cost_usd)),
         "US dollars for these calls; – if unknown",
     ),
     "recall p50, ms": (lambda backend: number(backend.latency_ms.recall_p50, 1), "median time of a recall"),
@@ -354,33 +372,27 @@ _WORK: Final[_BackendColumns] = {
 
 _READING: Final[_BackendColumns] = {
     "calls to read": (
-        lambda backend: number(backend.reading.model_calls if backend.reading else None),
+        _reading(lambda found: number(found.model_calls)),
         "calls of models, such as a reranker, that memory made to read and that this run paid for",
     ),
     "cost of reading": (
-        lambda backend: dollars(backend.reading.cost_usd if backend.reading else None),
+        _reading(lambda found: dollars(found.cost_usd)),
         "US dollars for these calls; – if unknown",
     ),
 }
 
 _ABSTENTION: Final[_BackendColumns] = {
-    "never said": (_abstention("should"), "graded questions whose right answer is that it was never said"),
-    "abstained": (_abstention("abstained"), "replies that say so"),
-    "precision": (_abstention_share("precision"), "share of these replies that are right to say so"),
-    "recall": (_abstention_share("recall"), "share of these questions that are answered so"),
+    "never said": (
+        _abstention(lambda found: str(found.should)),
+        "graded questions whose right answer is that it was never said",
+    ),
+    "abstained": (_abstention(lambda found: str(found.abstained)), "replies that say so"),
+    "precision": (
+        _abstention(lambda found: share(found.precision)),
+        "share of these replies that are right to say so",
+    ),
+    "recall": (_abstention(lambda found: share(found.recall)), "share of these questions that are answered so"),
 }
-
-
-def _judged(cell: Callable[[JudgeResults], str]) -> Callable[[BackendResults], str]:
-    return lambda backend: cell(backend.judge) if backend.judge is not None else UNKNOWN
-
-
-def _agreed(a: Rater, b: Rater, cell: Callable[[Agreement], str]) -> Callable[[BackendResults], str]:
-    def of_backend(backend: BackendResults) -> str:
-        found = next((one for one in backend.agreement if (one.a, one.b) == (a, b)), None)
-        return UNKNOWN if found is None else cell(found)
-
-    return of_backend
 
 
 def _agreement_columns(a: Rater, b: Rater, who: str) -> dict[str, _BackendColumn]:
@@ -390,7 +402,7 @@ def _agreement_columns(a: Rater, b: Rater, who: str) -> dict[str, _BackendColumn
             f"answers that {RATERS[a]} and {RATERS[b]} judge alike, of those that both judged",
         ),
         f"kappa, {who}": (
-            _agreed(a, b, lambda found: UNKNOWN if found.kappa is None else f"{found.kappa:.2f}"),
+            _agreed(a, b, lambda found: number(found.kappa, 2)),
             "Cohen's kappa of the same: 1 is full agreement, 0 what chance alone would give; – if it is undefined",
         ),
     }
@@ -418,37 +430,36 @@ _JUDGING: Final[_BackendColumns] = {
 }
 
 
-def _locomo_share(scored: LocomoF1 | LocomoCategory | None) -> str:
-    return share_of(scored.f1, scored.questions) if scored is not None else UNKNOWN
+def _locomo(part: Callable[[LocomoF1], LocomoF1 | LocomoCategory | None]) -> _CellOf:
+    def cell(found: LocomoF1) -> str:
+        scored = part(found)
+        return UNKNOWN if scored is None else share_of(scored.f1, scored.questions)
+
+    return _if_known(lambda backend: backend.recall.locomo_f1 if backend.recall is not None else None, cell)
 
 
-def _locomo(category: Category) -> Callable[[BackendResults], str]:
-    def cell(backend: BackendResults) -> str:
-        scored = backend.recall.locomo_f1 if backend.recall is not None else None
-        return _locomo_share(scored.by_category.get(category.locomo) if scored is not None else None)
-
-    return cell
+def _locomo_category(category: Category) -> _CellOf:
+    return _locomo(lambda found: found.by_category.get(category.locomo))
 
 
-def _longmemeval(type_: str) -> Callable[[BackendResults], str]:
-    def cell(backend: BackendResults) -> str:
-        scored = backend.recall.longmemeval if backend.recall is not None else None
-        group = scored.by_type.get(type_) if scored is not None else None
-        return share_of(group.accuracy, group.graded) if group is not None else UNKNOWN
+def _longmemeval(type_: str) -> _CellOf:
+    def group(backend: BackendResults) -> Group | None:
+        found = backend.recall.longmemeval if backend.recall is not None else None
+        return None if found is None else found.by_type.get(type_)
 
-    return cell
+    return _if_known(group, lambda found: share_of(found.accuracy, found.graded))
 
 
 _ABSTENTIONS = " or ".join(f"“{words}”" for words in ADVERSARIAL_REPLIES)
 
 _LOCOMO: Final[_BackendColumns] = {
     "all": (
-        lambda backend: _locomo_share(backend.recall.locomo_f1 if backend.recall else None),
+        _locomo(lambda found: found),
         "mean F1 of the replies' stemmed words, as LoCoMo's own evaluation computes it",
     ),
     **{
         category.locomo: (
-            _locomo(category),
+            _locomo_category(category),
             f"share of these whose reply has the words {_ABSTENTIONS}, which alone count"
             if category is ADVERSARIAL
             else "the same over the questions of this category",
@@ -504,7 +515,7 @@ _TOTALS: dict[str, Callable[[TestResults], str]] = {
 
 
 def breakdowns_in(results: Results) -> list[By]:
-    """The breakdowns that split the questions of this run into several groups, each split once.
+    """Return the breakdowns that split the questions of this run into several groups, each split once.
 
     The type of a question of ours is its location, unless the dataset names another.
     """
@@ -527,12 +538,12 @@ def breakdown_table(results: Results, by: By) -> Table:
 
 
 def names_of_groups(results: Results, by: By) -> Mapping[str, str]:
-    """Both names of a type that has two; other groups are called by their own."""
+    """Return what groups are called that have two names: types, by both."""
     return {row.type: type_words(row.type, row.other_type) for row in results.questions} if by == "type" else {}
 
 
 def heading_of_groups(results: Results, by: By) -> str:
-    """What stands above the names of the groups."""
+    """Return what stands above the names of the groups."""
     names = names_of_groups(results, by)
     return f"{by} (its other name)" if any(shown != name for name, shown in names.items()) else by
 
@@ -561,7 +572,7 @@ def options_tables(results: Results) -> Iterator[Table]:
 
 
 def _unread(results: Results) -> Counter[tuple[str, int | None]]:
-    """Graded replies without a readable choice, by backend and right option."""
+    """Count the graded replies without a readable choice, by backend and right option."""
     return Counter(
         (name, row.correct_index)
         for name, rows in contestants_of(results.questions).items()
@@ -614,7 +625,7 @@ def _what_if_tables(results: Results) -> Iterator[Table]:
 
 
 def _repair_table(title: str, found: WhatIfResults) -> Table:
-    """A row for each change; a column for all wrong answers and one for each failure label."""
+    """Return a row for each change, and a column for all wrong answers and for each failure label."""
     labels = list(found.by_label)
     rows = [
         [

@@ -15,6 +15,7 @@ from memreplay.errors import UsageError
 from memreplay.recording.branches import file_of_branches, opened_for_branches
 from memreplay.recording.reader import Recording
 from memreplay.settings import Settings
+from memreplay.text import shortened
 from memreplay.timeline.timeline import Timeline
 from memreplay.trust import Consent
 from memreplay.tui.controllers import ReplayHost
@@ -24,7 +25,6 @@ from memreplay.tui.screens.dialogs import PickScreen, Refusal, TypingScreen
 from memreplay.tui.sources import ReplaySource
 from memreplay.views.text import one_line
 
-_LONGEST_VALUE = 60
 _SETTINGS = (
     "top-k=N, context-tokens=N, embedder=NAME, reranker=NAME, extractor=MODEL, ablate=NAME or tier-share=TIER=SHARE"
 )
@@ -117,7 +117,7 @@ class Forking:
                     yield from _point_choices(backend, points, seen)
         for message in self._timeline.conversation.turns[turn:]:
             yield _Choice(
-                f"message {message.number}: {one_line(_short(message.text))}",
+                f"message {message.number}: {one_line(shortened(message.text))}",
                 "other words; nothing typed drops the message",
                 " ".join(message.text.split()),
                 lambda text, number=message.number: f"message:{number}={text}",  # type: ignore[misc]
@@ -134,7 +134,7 @@ def _state_choices(backend: str, name_of_state: str, state: Any) -> Iterator[_Ch
             place = f"key:{name_of_state}/{_escaped(part)}/{_escaped(name)}"
             text = json.dumps(value, ensure_ascii=False)
             yield _Choice(
-                f"{backend}  {place.removeprefix('key:')} = {one_line(_short(text))}",
+                f"{backend}  {place.removeprefix('key:')} = {one_line(shortened(text))}",
                 "a new value as JSON; nothing typed deletes it",
                 text,
                 lambda text, place=place: f"{place}={text}",  # type: ignore[misc]
@@ -148,7 +148,7 @@ def _point_choices(backend: str, points: Mapping[str, Mapping[str, Any]], seen: 
         if isinstance(content, str) and id_ not in seen:
             seen.add(id_)
             yield _Choice(
-                f"{backend}  point {one_line(_short(content))}",
+                f"{backend}  point {one_line(shortened(content))}",
                 "other words; nothing typed deletes the point",
                 " ".join(content.split()),
                 lambda text, id_=id_: f"point:{id_}={text}",  # type: ignore[misc]
@@ -162,11 +162,6 @@ def _refusal_of(choice: _Choice) -> Refusal:
 
 def _escaped(part: str) -> str:
     return part.replace("~", "~0").replace("/", "~1")
-
-
-def _short(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= _LONGEST_VALUE else f"{words[: _LONGEST_VALUE - 1]}…"
 
 
 @dataclass(frozen=True)
