@@ -12,7 +12,7 @@ from memreplay.engine.session import ReplayPlan, ReplaySession
 from memreplay.timeline.timeline import Timeline
 from tests.stubs.answering import ScriptedAnswerer
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words
-from tests.tui.test_views import panel_text
+from tests.unit.views.test_panels import panel_text
 
 NOTEBOOK = "memory_backends.examples.notebook:NotebookMemory"
 BARE = "tests.stubs.plugins:Bare"

@@ -14,7 +14,7 @@ from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.rows import question_row
 from memreplay.scoring.verdicts import Label
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.screens.biography import biography_lines
+from memreplay.views.panels.biography import biography_lines
 from tests.stubs.rewriting_memory import Links, Shape, Write, rewriting
 from tests.unit.scoring.planted import answer_of, attribution_of, played, question, real
 

@@ -13,9 +13,9 @@ from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.engine.events import ConversationOpened
 from memreplay.timeline.fold import MISSING
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.screens.biography import biography_lines
 from memreplay.views.document import Layout, LinesDocument
 from memreplay.views.panels.architectures import panels_of
+from memreplay.views.panels.biography import biography_lines
 from memreplay.views.panels.browser import few_turns
 from memreplay.views.panels.conversation import ConversationDocument
 from memreplay.views.panels.state_lines import state_lines

@@ -15,7 +15,7 @@ from memreplay.views.panels.results import Matrix, MatrixDocument, ResultsChoice
 from memreplay.views.panels.scores import breakdowns, question_details, scores_lines, tally, title_of
 from memreplay.views.panels.why import waiting_lines
 from tests.tui.builder import conversation, events, timeline
-from tests.tui.test_views import rows_of, text_of
+from tests.unit.views.test_panels import rows_of, text_of
 
 
 def test_answers_carry_a_sign_for_each_architecture_once_they_were_asked() -> None:

@@ -1,0 +1,149 @@
+"""The biography of a fact: its path through one memory."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Final
+
+from memreplay.conversations.models import Conversation, Question
+from memreplay.debugger.biography import (
+    AskedAbout,
+    Biography,
+    JudgedCandidate,
+    Reach,
+    RetrievalHistory,
+    RetrievalOutcome,
+    StoredItem,
+)
+from memreplay.views.panels.answers import SIGNS
+from memreplay.views.subjects import DecisionSubject, PositionSubject, TurnSubject
+from memreplay.views.text import Line, Span, Tone, line, one_line, paragraphs
+
+_MOST_SIGHTINGS: Final = 8
+_INDENT = 6
+_REACH: Final[dict[Reach, tuple[str, Tone]]] = {
+    "in_prompt": ("✓ in the prompt", "good"),
+    "cut": ("× retrieved, cut by the budget", "bad"),
+    "missed": ("✗ below the cut", "bad"),
+    "not_found": ("✗ not among the candidates", "bad"),
+}
+
+
+def biography_lines(
+    conversation: Conversation, lives: Sequence[Biography], question: Question | None, answerable: int | None = None
+) -> list[Line]:
+    """The path of each evidence turn through one memory.
+
+    ``answerable`` is the position from which what is stored holds the answer of the question; None for never.
+    """
+    lines = [] if question is None else list(_question_lines(question, lives, answerable))
+    for life in lives:
+        if lines:
+            lines.append(line(""))
+        lines += _life_lines(conversation, life)
+    return lines
+
+
+def _question_lines(question: Question, lives: Sequence[Biography], start: int | None) -> Iterator[Line]:
+    yield line(Span(one_line(question.text), "strong"))
+    yield line(Span("expected  ", "dim"), Span(one_line(question.expected), "value"), hang=10)
+    if not all(life.is_recorded for life in lives):
+        yield line(Span("– what this memory stored was not recorded", "dim"))
+    elif start is None:
+        yield line(Span("✗ what was stored never holds the answer", "bad"))
+    else:
+        about = PositionSubject(start, lives[0].backend) if lives else None
+        yield line(Span(f"✓ what was stored holds the answer from turn {start}", "good"), about=about)
+
+
+def _life_lines(conversation: Conversation, life: Biography) -> Iterator[Line]:
+    turn = conversation.turns_by_id[life.turn_id]
+    who = one_line(conversation.label_of(turn))
+    yield _step(
+        life.said_at, "said", Span(f"by {who}, turn {one_line(turn.id)}", "key"), about=TurnSubject(turn.id)
+    )
+    yield from paragraphs(turn.text, indent=_INDENT)
+    if life.is_recorded:
+        yield _step(life.observed_at, "observed", "memory receives its exchange", about=_at(life.observed_at, life))
+    for candidate in life.staged:
+        yield _step(candidate.turn, "candidate", one_line(candidate.candidate_id), about=_at(candidate.turn, life))
+    for judged in life.judged:
+        yield from _judged_lines(judged, life)
+    for stored in life.stored:
+        yield from _stored_lines(stored, life)
+    if not life.is_recorded:
+        yield line(Span(f"{'':>6}", "dim"), Span("– what was stored was not recorded", "dim"))
+    elif not life.stored:
+        yield line(Span(f"{'':>6}", "dim"), Span("✗ none of it was ever stored", "bad"))
+    yield from _sighting_lines(life.retrievals, life)
+    for asked in life.asked:
+        yield from _asked_lines(asked, life)
+
+
+def _judged_lines(judged: JudgedCandidate, life: Biography) -> Iterator[Line]:
+    decision = judged.decision
+    kept = decision.decision in ("ADD", "UPDATE")
+    tone: Tone = "added" if kept else "removed" if decision.decision == "DROP" else "dim"
+    verdict = Span(f"{decision.decision} {decision.score:.2f} of {decision.threshold:.2f}", tone)
+    about = DecisionSubject.of(life.backend, judged.turn, decision)
+    yield _step(
+        judged.turn, "promoted" if kept else "judged", verdict, f"  {one_line(decision.content)}", about=about
+    )
+    yield line(" " * _INDENT, Span(one_line(decision.justification), "dim"), hang=_INDENT)
+
+
+def _stored_lines(stored: StoredItem, life: Biography) -> Iterator[Line]:
+    form = Span(stored.form, "good")
+    where = Span(f"  {one_line(stored.place)}  {one_line(stored.item)}", "dim")
+    yield _step(stored.turn, "stored", form, where, about=_at(stored.turn, life))
+    if stored.superseded_at is not None:
+        by = f"by {one_line(stored.successor)}" if stored.successor else "by a later value"
+        yield _step(stored.superseded_at, "superseded", Span(by, "changed"), about=_at(stored.superseded_at, life))
+    if stored.removed_at is not None:
+        yield _step(
+            stored.removed_at, "removed", Span("no longer stored", "removed"), about=_at(stored.removed_at, life)
+        )
+
+
+def _sighting_lines(seen: RetrievalHistory, life: Biography) -> Iterator[Line]:
+    found = sum(not below for _, _, below in seen.ranks)
+    yield line(
+        Span(f"{'':>6}", "dim"),
+        Span("retrieved ", "title"),
+        Span(f"at {found} of {seen.read_paths} ordinary turns", "plain" if found else "dim"),
+    )
+    if len(seen.ranks) > _MOST_SIGHTINGS:
+        earlier = (
+            f"{len(seen.ranks) - _MOST_SIGHTINGS:,} earlier ranks are not listed: the replay has them at each turn"
+        )
+        yield line(" " * _INDENT, Span(earlier, "dim"), hang=_INDENT)
+    for turn, rank, below in seen.ranks[-_MOST_SIGHTINGS:]:
+        place = Span(f"rank {rank}{', below the cut' if below else ''}", "dim" if below else "plain")
+        yield _step(turn, "", place, about=_at(turn, life))
+
+
+def _asked_lines(asked: AskedAbout, life: Biography) -> Iterator[Line]:
+    retrieval = asked.retrieval
+    by_hand = Span("  by hand" if asked.by_hand else "", "warn")
+    question = Span(f"{one_line(asked.question_id)}  ", "key")
+    yield _step(retrieval.turn, "asked", question, *_placed(retrieval), by_hand, about=_at(retrieval.turn, life))
+    sign, tone = SIGNS[asked.outcome] if asked.outcome is not None else ("…", "dim")
+    yield line(" " * _INDENT, Span(f"{sign} ", tone), Span(one_line(asked.reply or ""), tone), hang=8)
+
+
+def _placed(placing: RetrievalOutcome) -> list[Span]:
+    """How far the turn got in a recall, with its rank and score in each channel."""
+    words, tone = _REACH[placing.reach]
+    rank = f" at rank {placing.rank}" if placing.rank is not None else ""
+    form = ", distilled" if placing.form == "distilled" else ""
+    channels = " · ".join(f"{name} {one.rank} ({one.score:.2f})" for name, one in placing.channels.items())
+    return [Span(f"{words}{rank}{form}", tone), Span(f"  {one_line(channels)}" if channels else "", "dim")]
+
+
+def _at(turn: int, life: Biography) -> PositionSubject:
+    return PositionSubject(turn, life.backend)
+
+
+def _step(turn: int, what: str, *parts: str | Span, about: Hashable | None = None) -> Line:
+    """One event of a biography, with its position."""
+    return line(Span(f"{turn:>5} ", "accent"), Span(f"{what:<10} ", "title"), *parts, hang=_INDENT, about=about)

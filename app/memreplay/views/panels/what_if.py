@@ -1,0 +1,134 @@
+"""The page about what would have repaired an answer: the changes, and what each brought."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from memreplay.conversations.models import Question
+from memreplay.numbers import dollars
+from memreplay.recording.counterfactuals import Reask
+from memreplay.runtime.changes import Change
+from memreplay.runtime.one_answer import Cost
+from memreplay.scoring.counterfactuals import CURE_MEANINGS, MEANINGS, Counterfactual, cure_of, least_repair
+from memreplay.scoring.verdicts import FROM_MEMORY, INTERVENTIONS, VERDICTS, Intervention, Label
+from memreplay.timeline.timeline import Answer
+from memreplay.views.panels.answers import label_tone, sign_of
+from memreplay.views.text import Line, Span, line, one_line, paragraphs
+
+State = Literal["open", "asking", "no effect"]
+
+Agreement = Callable[[Sequence[Counterfactual]], bool]
+"""Whether independent others gave the same answer, by the re-asks there are."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One change: the call if it is known, its cost, what it brought, and where it stands otherwise."""
+
+    intervention: Intervention
+    change: Change | None = None
+    cost: Cost | None = None
+    reask: Reask | None = None
+    state: State = "open"
+
+
+def what_if_lines(
+    question: Question,
+    answer: Answer,
+    label: Label | None,
+    rows: Sequence[Row],
+    selected: int,
+    agreement: Agreement,
+) -> list[Line]:
+    """The whole page; ``selected`` is the index of a row."""
+    return [
+        *_answer_lines(question, answer, label),
+        line(""),
+        *_verdict_lines(question, label, rows, agreement),
+        line(""),
+        line(Span("changes", "title"), Span("  enter asks the selected one, A all that are open", "dim")),
+        *(made for place, row in enumerate(rows) for made in _row_lines(row, place == selected)),
+    ]
+
+
+def _answer_lines(question: Question, answer: Answer, label: Label | None) -> Iterator[Line]:
+    yield line(Span(one_line(question.text), "strong"))
+    yield line(Span("expected  ", "dim"), Span(one_line(question.expected), "value"), hang=10)
+    reply = answer.received.reply.text if answer.received is not None else None
+    sign = sign_of(answer)
+    yield line(Span("original  ", "dim"), sign, Span(f" {one_line(reply or '–')}", sign.tone), hang=10)
+    if label is not None:
+        yield line(Span("verdict   ", "dim"), Span(VERDICTS[label].words, label_tone(label)), hang=10)
+
+
+def _verdict_lines(
+    question: Question, label: Label | None, rows: Sequence[Row], agreement: Agreement
+) -> Iterator[Line]:
+    asked = [found for row in rows if row.reask is not None and (found := row.reask.counterfactual) is not None]
+    cure = cure_of(label, asked, abstain=question.abstain, others_agree=agreement(asked))
+    yield line(Span("what the changes say", "title"))
+    if cure is None:
+        yield line(Span("Not decided yet: it takes the control (unchanged) and the evidence alone.", "dim"))
+        return
+    yield line(Span(cure.replace("_", " "), "strong"), Span(f"  {CURE_MEANINGS[cure]}"), hang=2)
+    if (least := least_repair(asked)) is not None:
+        yield line(Span("least change that repairs it  ", "dim"), Span(_name(least), "good"))
+
+
+def _row_lines(row: Row, is_selected: bool) -> Iterator[Line]:
+    yield line(
+        Span("▶ " if is_selected else "  ", "accent"),
+        _sign(row),
+        Span(f" {_name(row.intervention):<20}", "key"),
+        Span(_words(row), "dim"),
+        hang=25,
+    )
+    reply = row.reask.reply if row.reask is not None else None
+    error = row.reask.error if row.reask is not None else None
+    if error is not None:
+        yield line("      ", Span(f"! {one_line(error)}", "bad"), hang=8)
+    elif reply is not None and is_selected:
+        yield from paragraphs(reply.text or "", indent=6)
+    elif reply is not None:
+        yield line("      ", Span(f"“{one_line(reply.text or '')}”"), hang=8, most=2)
+
+
+def _sign(row: Row) -> Span:
+    if row.reask is not None and (found := row.reask.counterfactual) is not None:
+        if found.repaired is None:
+            return Span("!", "bad")
+        return Span("✓", "good") if found.repaired else Span("✗", "bad")
+    return Span({"open": "·", "asking": "…", "no effect": "–"}[row.state], "dim")
+
+
+def _words(row: Row) -> str:
+    if row.reask is not None and (found := row.reask.counterfactual) is not None:
+        if found.repaired is None:
+            return "an error, which says neither"
+        return "repaired" if found.repaired else "still wrong"
+    match row.state:
+        case "asking":
+            return "asking …"
+        case "no effect":
+            return "would leave the prompt as it was"
+        case "open" if row.cost is not None:
+            return f"{MEANINGS[row.intervention]} · {row.cost.tokens:,} tokens, at most {dollars(row.cost.usd)}"
+        case "open" if row.intervention in FROM_MEMORY:
+            return f"{MEANINGS[row.intervention]} · rebuilds the memory first"
+    return MEANINGS[row.intervention]
+
+
+def _name(intervention: Intervention) -> str:
+    return intervention.replace("_", " ")
+
+
+def rows_of(changes: Mapping[Intervention, tuple[Change, Cost]], known: Mapping[Intervention, Reask]) -> list[Row]:
+    """A row for every change, in their order, those of memory included before it is rebuilt."""
+    rows = []
+    for name in INTERVENTIONS:
+        change, cost = changes.get(name, (None, None))
+        state: State = "open" if change is not None or name in FROM_MEMORY or name in known else "no effect"
+        rows.append(Row(name, change, cost, known.get(name), state))
+    return rows
