@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.app import App, ComposeResult
 
-from memreplay.tui.widgets.option_list import PickList
+from memreplay.tui.screens.dialogs import PickList
 
 
 class _Hidden(App[None]):

@@ -21,8 +21,7 @@ from memreplay.tui.screens.run import RunScreen
 from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.screens.why import WhyScreen
 from memreplay.views.panels.answers import AnswersTable
-from memreplay.views.panels.results import Matrix
-from memreplay.views.panels.scores import tally, title_of
+from memreplay.views.panels.results import Matrix, tally, title_of
 from tests.tui.answers import answers
 from tests.tui.builder import conversation, events, record
 from tests.tui.conftest import open_app, open_replay, replay_of, until

@@ -11,8 +11,17 @@ from memreplay.scoring.verdicts import VERDICTS
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.views.document import LinesDocument
 from memreplay.views.panels.answers import AnswersTable, ListedQuestion, answers_view, reader_label
-from memreplay.views.panels.results import Matrix, MatrixDocument, ResultsChoice, labels_of
-from memreplay.views.panels.scores import breakdowns, question_details, scores_lines, tally, title_of
+from memreplay.views.panels.results import (
+    Matrix,
+    MatrixDocument,
+    ResultsChoice,
+    breakdowns,
+    labels_of,
+    question_details,
+    scores_lines,
+    tally,
+    title_of,
+)
 from memreplay.views.panels.why import waiting_lines
 from tests.tui.builder import conversation, events, timeline
 from tests.unit.views.test_panels import rows_of, text_of

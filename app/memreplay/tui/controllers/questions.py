@@ -21,9 +21,8 @@ from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.controllers import ReplayHost
 from memreplay.tui.screens import Dialog
-from memreplay.tui.screens.dialogs import PickScreen
+from memreplay.tui.screens.dialogs import PickList, PickScreen
 from memreplay.tui.screens.duel import DuelScreen
-from memreplay.tui.widgets.option_list import PickList
 from memreplay.tui.widgets.strip import TimelineStrip
 from memreplay.tui.widgets.workers import HandAsker
 from memreplay.views.panels.answers import key_of

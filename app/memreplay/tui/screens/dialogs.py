@@ -15,11 +15,24 @@ from textual.widgets import Input, OptionList
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.screens import Dialog, KeyBar
 from memreplay.tui.widgets.lines_view import LinesView
-from memreplay.tui.widgets.option_list import PickList
 from memreplay.views.text import Line, Span, Tone, line, one_line
 
 Refusal = Callable[[str], str | None]
 """Returns one sentence on why a text is invalid, None if it is valid."""
+
+
+class PickList(OptionList):
+    """Textual's list, which raises KeyError for a page key while its options are not laid out."""
+
+    def action_page_up(self) -> None:
+        """Move up a page."""
+        if self._index_to_line:
+            super().action_page_up()  # type: ignore[no-untyped-call]
+
+    def action_page_down(self) -> None:
+        """Move down a page."""
+        if self._index_to_line:
+            super().action_page_down()  # type: ignore[no-untyped-call]
 
 
 class Hint(LinesView, can_focus=False):

@@ -26,10 +26,13 @@ from memreplay.views.panels.results import (
     Matrix,
     MatrixDocument,
     ResultsChoice,
+    breakdowns,
     key_of_question,
     labels_of,
+    question_details,
+    scores_lines,
+    title_of,
 )
-from memreplay.views.panels.scores import breakdowns, question_details, scores_lines, title_of
 from memreplay.views.text import Span, one_line
 
 _ROOMY = 30

@@ -23,9 +23,9 @@ from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.launch import Launch, ListedDataset
 from memreplay.tui.requests import ComparisonWanted, RunWanted
 from memreplay.tui.screens import KeyBar
+from memreplay.tui.screens.dialogs import PickList
 from memreplay.tui.tour import was_offered
 from memreplay.tui.widgets.lines_view import Bar
-from memreplay.tui.widgets.option_list import PickList
 from memreplay.views.text import Span, one_line
 
 
