@@ -35,6 +35,11 @@ def share_of(value: float | None, n: int) -> str:
     return UNKNOWN if value is None else f"{share(value)} of {n}"
 
 
+def points(difference: float) -> str:
+    """Return a difference of two shares in points of per cent: ``12.5 points``."""
+    return f"{100 * difference:.1f} points"
+
+
 def interval(bounds: tuple[float, float] | None) -> str:
     """Return the bounds of a share in whole per cent, without the unit: ``33–51``."""
     return UNKNOWN if bounds is None else f"{100 * bounds[0]:.0f}–{100 * bounds[1]:.0f}"

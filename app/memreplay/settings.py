@@ -24,6 +24,7 @@ from memory_backends.addresses import parse_address
 from memreplay.errors import UsageError
 from memreplay.llm import EXTRACTIVE_MODEL, RubricChoice
 from memreplay.llm.secrets import register_secret, register_url_secrets, without_secrets
+from memreplay.numbers import UNKNOWN
 from memreplay.paths import config_file
 from memreplay.project_file import project_file, read_toml, refuse_distrusted, settings_in
 
@@ -248,6 +249,18 @@ def command_line(values: Mapping[str, Any]) -> list[str]:
             case _:
                 words += [f"--{name}", str(value)]
     return words
+
+
+def value_words(value: Any) -> str:
+    """Return the value of a setting as it is shown to people."""
+    match value:
+        case None:
+            return UNKNOWN
+        case bool():
+            return "yes" if value else "no"
+        case list() | tuple():
+            return ", ".join(map(str, value)) or UNKNOWN
+    return str(value)
 
 
 @cache

@@ -20,6 +20,7 @@ from memreplay.batch.writers import STANDARD_OUTPUT, check_outputs, ending_of
 from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.errors import EXIT_DONE, EXIT_QUESTION_ERRORS, EXIT_REGRESSION, UsageError
 from memreplay.files import NOT_REGULAR, is_irregular, write_whole
+from memreplay.numbers import points
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.scoring.comparisons import SIGNIFICANCE_LEVEL
@@ -132,7 +133,7 @@ def _verdict(compared: RunComparison, level: float | None) -> list[str]:
     if not found:
         return [f"No regression: no memory is significantly worse in B than in A (level {level:g})."]
     return [
-        f"Regression: {each.b} has {100 * (each.difference or 0):.1f} points less than {each.a}"
+        f"Regression: {each.b} has {points(each.difference or 0)} less than {each.a}"
         f" on {each.n} questions (p = {each.p_holm:.2g}, level {level:g})."
         for each in found
     ]

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memreplay.numbers import UNKNOWN
 from memreplay.pages.document import SCRIPTS, STYLES, Data, page
 from memreplay.pages.figures import Answers, Figure, figures_of
 from memreplay.pages.plots import drawn
@@ -17,7 +16,7 @@ from memreplay.scoring.aggregates import build_results
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.results import BackendResults, Comparison, Results
 from memreplay.scoring.run_comparison import RunComparison
-from memreplay.settings import AS_GIVEN, command_line
+from memreplay.settings import AS_GIVEN, command_line, value_words
 from memreplay.views.remarks import remarks
 from memreplay.views.tables import legend_of, tables_of
 
@@ -60,7 +59,9 @@ def report_page(
         words=_words(results),
         meanings=legend_of(results),
         commands=[command_of(source.run) for source in sources],
-        settings=sorted((name, _shown(value)) for name, value in results.run.settings.items() if name != AS_GIVEN),
+        settings=sorted(
+            (name, value_words(value)) for name, value in results.run.settings.items() if name != AS_GIVEN
+        ),
     )
 
 
@@ -117,17 +118,6 @@ def _merged(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
 
 def _words(results: Results) -> list[str]:
     return [f"{comparison.words}." for comparison in results.comparisons]
-
-
-def _shown(value: Any) -> str:
-    match value:
-        case None:
-            return UNKNOWN
-        case bool():
-            return "yes" if value else "no"
-        case list() | tuple():
-            return ", ".join(map(str, value)) or UNKNOWN
-    return str(value)
 
 
 def command_of(run: RunInfo) -> str:

@@ -17,6 +17,7 @@ from memreplay.conversations.editing import MessageEdit
 from memreplay.conversations.models import Frozen
 from memreplay.errors import RecordingError
 from memreplay.paths import demo_recordings, recordings_folder
+from memreplay.settings import value_words
 from memreplay.text import shortened
 
 
@@ -41,7 +42,7 @@ class Branch(Frozen):
         return "; ".join([*map(_of_message, self.messages), *map(_of_store, self.stores), *self._settings()])
 
     def _settings(self) -> list[str]:
-        return [f"{name} = {_shown(value)}" for name, value in self.settings.items()]
+        return [f"{name} = {value_words(value)}" for name, value in self.settings.items()]
 
 
 def _of_message(edit: MessageEdit) -> str:
@@ -58,10 +59,6 @@ def _of_store(edit: KeyEdit | PointEdit) -> str:
     if edit.removes:
         return f"{edit.key}{edit.pointer} deleted"
     return f"{edit.key}{edit.pointer} = {shortened(orjson.dumps(edit.value).decode())}"
-
-
-def _shown(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def insert_branch(db: Database, run_id: str, branch: Branch) -> None:

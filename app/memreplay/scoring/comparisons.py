@@ -27,6 +27,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from memory_backends.controls import CONTROLS
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.tokens import UNKNOWN_WINDOW_BUDGET, context_window
+from memreplay.numbers import points
 from memreplay.scoring.question_row import Interval, QuestionRow
 from memreplay.scoring.repeats import Graded, Key, key_of, shares_right
 from memreplay.scoring.results import Comparison
@@ -314,7 +315,7 @@ def _words_of_leader(
     detectable = (
         "too few questions to detect any difference"
         if found.detectable is None
-        else f"detectable from {100 * found.detectable:.1f} points on"
+        else f"detectable from {points(found.detectable)} on"
     )
     if table.only_a == table.only_b:
         equal = f"{pair.a} and {pair.b} have equally many right {_on(pair, table)}"
@@ -322,7 +323,7 @@ def _words_of_leader(
     verb = "beats" if p < SIGNIFICANCE_LEVEL else "is ahead of"
     low, high = interval
     lead = (
-        f"{pair.a} {verb} {pair.b} {_on(pair, table)} by {100 * difference:.1f} points"
+        f"{pair.a} {verb} {pair.b} {_on(pair, table)} by {points(difference)}"
         f" (95 %{adjusted} {100 * low:.1f} to {100 * high:.1f})"
     )
     return f"{lead}; {counts}; {how_sure}; {detectable}{_unequal_prompts(pair)}"

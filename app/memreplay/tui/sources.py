@@ -21,6 +21,7 @@ from memreplay.recording.overview import Progress, RecordingOverview, is_being_w
 from memreplay.recording.reader import AnswerKey, Recording, RunStatus
 from memreplay.scoring.run_comparison import AnswerRow, JudgedBy
 from memreplay.scoring.verdicts import LABELS, Label
+from memreplay.settings import value_words
 from memreplay.timeline.annotations import Annotations
 from memreplay.timeline.event_store import EventArchive, EventSummary, OverlayArchive
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
@@ -107,11 +108,7 @@ class ReplaySource:
     def settings_in_short(self) -> str:
         """The most important settings in one line."""
         values = ((prefix, self.settings.get(name)) for name, prefix in _SUMMARISED.items())
-        return " · ".join(
-            prefix + (", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value))
-            for prefix, value in values
-            if value
-        )
+        return " · ".join(prefix + value_words(value) for prefix, value in values if value)
 
 
 def recorded_conversations(path: Path) -> list[str]:

@@ -8,12 +8,13 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from memreplay.grading import Outcome
-from memreplay.numbers import UNKNOWN, whole_share
+from memreplay.numbers import whole_share
 from memreplay.printable import printable
 from memreplay.recording.branches import Branch
 from memreplay.scoring.results import Comparison
 from memreplay.scoring.run_comparison import KINDS, Change, Kind, RunComparison
 from memreplay.scoring.verdicts import VERDICTS
+from memreplay.settings import value_words
 from memreplay.text import shortened
 from memreplay.views.document import Selectable
 from memreplay.views.panels.answers import SIGNS, stage_chip
@@ -104,7 +105,10 @@ def comparison_lines(compared: RunComparison, settings: Sequence[tuple[str, Any,
     differing = [
         part
         for name, was, now in settings
-        for part in (Span(f"{name} ", "key"), Span(f"{_value(was)} → {_value(now)}   ", "value"))
+        for part in (
+            Span(f"{name} ", "key"),
+            Span(f"{one_line(value_words(was))} → {one_line(value_words(now))}   ", "value"),
+        )
     ]
     lines = [line(Span("settings  ", "dim"), *(differing or [Span("the same", "dim")]), hang=10, most=2)]
     counts: dict[str, Counter[Kind]] = {}
@@ -167,12 +171,6 @@ def _pair(found: Comparison) -> str:
     """The contestants of a comparison as :class:`Change` names them."""
     a, b = found.a.removeprefix("A "), found.b.removeprefix("B ")
     return one_line(a if a == b else f"{a} → {b}")
-
-
-def _value(value: Any) -> str:
-    if value is None:
-        return UNKNOWN
-    return one_line(", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value))
 
 
 def change_details(change: Change, names: tuple[str, str]) -> list[Line]:
