@@ -14,7 +14,6 @@ from memreplay.paths import recording_files
 from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
-from memreplay.settings import value_words
 from memreplay.terminal import say
 
 command = typer.Typer(**COMMAND_OPTIONS, invoke_without_command=True)
@@ -50,7 +49,7 @@ def show_recording(file: Annotated[Path, typer.Argument(help="A recording.")]) -
             if run.branch is not None:
                 continue
             for name, value in run.settings.items():
-                _show(f"  {name}: {value_words(value)}")
+                _show(f"  {name}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
             for conversation_id in recording.conversation_ids(run.id):
                 _show(f"  {_conversation_line(recording, run, conversation_id)}")
 
