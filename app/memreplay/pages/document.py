@@ -73,7 +73,7 @@ def _asset(name: str) -> str:
 
 
 def _shown(value: Any) -> Any:
-    """What a template prints: text from outside without characters that act on a terminal or turn its direction."""
+    """Return a value as a template prints it: text from outside is made visible."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

@@ -169,7 +169,7 @@ def _accuracy(answers: Answers) -> Figure:
 
 
 def _closed_book_asked_along(answers: Answers) -> dict[str, tuple[Group, Interval | None]]:
-    """What the model answers without memory, from the answers of the first memory that was compared with it."""
+    """Return how the model answers without memory, by the answers of the first memory compared with it."""
     for rows in answers.by_name.values():
         # The answer without memory is one, however often a memory was asked.
         once = {row_key(row): row for row in rows if row.closed_book_correct is not None}

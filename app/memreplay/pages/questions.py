@@ -22,7 +22,7 @@ from memreplay.scoring.results import Results
 from memreplay.timeline.timeline import Answer, AnswerIndex, Timeline
 
 PREFIXES = ("A ", "B ")
-"""What stands before the name of a backend of the first and of the second run."""
+"""The prefixes of the names of backends of the first and of the second run."""
 
 RowKey = tuple[str, str, str]
 """Dataset, conversation and id of a question."""

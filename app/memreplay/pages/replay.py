@@ -73,7 +73,7 @@ class Stretch:
 def recorded_replay(
     recording: Recording, run: RunInfo, conversation_id: str, turns: tuple[int, int] | None = None
 ) -> dict[str, Any]:
-    """What the script of the page reads, for all turns of a recorded conversation or for these.
+    """Return the data for the script of the page, of all turns of a recorded conversation or of these.
 
     Raises:
         UsageError: there are no such turns, or too many for a page.
@@ -106,7 +106,7 @@ def replay_page(
 def replay_data(
     timeline: Timeline, bookmarks: Sequence[Bookmark], stretch: Stretch, backends: Sequence[str]
 ) -> dict[str, Any]:
-    """What the script of the page reads."""
+    """Return the data for the script of the page."""
     lines = _Lines(timeline)
     panels = [
         _panel_data(panel, timeline, backend, page, stretch, lines)
@@ -285,7 +285,7 @@ def lines_of(view: View) -> tuple[list[Line], int]:
 
 
 class _Steps:
-    """What changes from one position to the next: where, how many lines go, and the numbers of those that come."""
+    """The changes from one position to the next: where, how many lines go, and the numbers of those that come."""
 
     def __init__(self, lines: _Lines) -> None:
         self.steps: list[list[int]] = []

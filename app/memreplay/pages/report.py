@@ -101,7 +101,7 @@ def _side_by_side(a: Results, b: Results, comparisons: Sequence[Comparison]) -> 
 
 
 def _as_measured(found: BackendResults, originals: dict[tuple[str, str], BackendResults]) -> BackendResults:
-    """With what cannot be computed from rows alone: writing, extraction, and recall at the k of its run."""
+    """Return the results with the parts that rows do not tell: writing, extraction, recall at the k of its run."""
     original = originals[found.backend, found.model]
     return found.model_copy(
         update={name: getattr(original, name) for name in ("writing", "reading", "extraction", "retrieval")}

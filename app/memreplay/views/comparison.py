@@ -101,7 +101,7 @@ def _chip(failure: str | None, outcome: Outcome) -> Span:
 
 
 def comparison_lines(compared: RunComparison, settings: Sequence[tuple[str, Any, Any]]) -> list[Line]:
-    """What differs in the settings, then a line per pair: right answers before and after, and how sure that is."""
+    """Return the settings that differ, and a row per pair: right answers before and after, and how sure that is."""
     differing = [
         part
         for name, was, now in settings
@@ -127,7 +127,7 @@ def comparison_lines(compared: RunComparison, settings: Sequence[tuple[str, Any,
 
 
 def fork_lines(branch: Branch, differ: Mapping[str, int | None] | None) -> list[Line]:
-    """Where a branch departs and how, and from which turn on each memory holds something else than in its trunk.
+    """Return where a branch departs, and from which turn on each memory holds something else than in its trunk.
 
     ``differ`` maps a memory to that turn, None if it never does; it is None itself while this is not known.
     """

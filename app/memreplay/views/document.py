@@ -35,7 +35,7 @@ class Document(Protocol):
         ...
 
     def subject(self, index: int) -> Hashable | None:
-        """What a block leads to; None if it leads nowhere."""
+        """Return the subject that a block leads to; None if it leads nowhere."""
         ...
 
 
@@ -103,7 +103,7 @@ class LazyDocument:
 
 
 class Layout:
-    """Where the blocks of a document start at one width. It grows with the document.
+    """The starts of a document's blocks at one width. It grows with the document.
 
     Laying out tens of thousands of blocks takes seconds. So all heights but the first hundred are guesses until
     :meth:`measure` replaces them with exact ones; then the blocks below move.

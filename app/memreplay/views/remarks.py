@@ -77,7 +77,7 @@ def _comparison_sentences(results: Results) -> list[str]:
 
 
 def _sample_sentences(results: Results) -> list[str]:
-    """That the run was told not to ask everything."""
+    """Say so if the run was told not to ask everything."""
     settings, tests = results.run.settings, any(row.kind == "test" for row in results.questions)
     asked, drawn_by = ("tests", "dataset") if tests else ("questions", "type")
     if (size := settings.get("sample")) is not None:
@@ -90,7 +90,7 @@ def _sample_sentences(results: Results) -> list[str]:
 
 
 def _fit_sentences(results: Results) -> list[str]:
-    """That memories find the same, or nearly, where nearly everything is in every prompt."""
+    """Say so if nearly everything was in every prompt, so that memories cannot differ in what they find."""
     fit = results.fit
     if fit is None or fit.in_every_prompt < NEARLY_ALL * fit.questions:
         return []
@@ -110,7 +110,7 @@ def _fit_sentences(results: Results) -> list[str]:
 
 
 def _twin_sentences(results: Results) -> list[str]:
-    """That intervals are too narrow where a question is asked in words and with options: that is seen once."""
+    """Say so if questions are asked twice, in words and with options: then intervals are too narrow."""
     kinds: dict[tuple[str, str, str], set[str]] = {}
     for row in results.questions:
         kinds.setdefault((row.dataset, row.conversation, row.question), set()).add(row.kind)
@@ -167,7 +167,7 @@ def _abstention_sentences(results: Results) -> list[str]:
 
 
 def _evidence_sentences(results: Results) -> list[str]:
-    """That some questions name no evidence that supports their answer; nothing where no verdict needed it."""
+    """Say how many questions name no evidence for their answer, if a verdict needed it."""
     if not any(row.failure == "no_evidence" for row in results.questions):
         return []
     unnamed = [

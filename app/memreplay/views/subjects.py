@@ -1,4 +1,4 @@
-"""What a line on the screen is about, and the store command that wrote it."""
+"""Subjects of lines, such as a turn or a stored item, and the store command that wrote them."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _append_of(timeline: Timeline, backend: str, key: str, number: int, turn: in
 
 
 def is_end(timeline: Timeline, position: int) -> bool:
-    """Whether a position comes after all turns: there a conversation is closed."""
+    """Return whether a position comes after all turns, where a conversation is closed."""
     return position > timeline.last_turn and not timeline.conversation.conversing
 
 

@@ -26,7 +26,7 @@ Cell = str | int | float | bool | None | Span
 _GAP = "  "
 
 _STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-"""What a spreadsheet may evaluate as a formula (OWASP, "CSV Injection")."""
+"""Beginnings of a text that a spreadsheet may evaluate as a formula (OWASP, "CSV Injection")."""
 
 _SPECIAL = re.compile(r"[\\`*_\[\]<>&|#~]")
 _MENTION = re.compile(r"(?<!\w)@")

@@ -33,10 +33,10 @@ from memreplay.views.table import Cell, Column, Table, legend
 P = TypeVar("P")
 
 _CellOf = Callable[[BackendResults], str]
-"""What makes the cell of a backend."""
+"""A function that makes the cell of a backend."""
 
 _BackendColumn = tuple[_CellOf, str]
-"""What makes the cell of each backend, and what the column means."""
+"""A column: its cell of each backend, and its meaning."""
 
 _BackendColumns = Mapping[str, _BackendColumn]
 """Columns by their heading."""
@@ -121,7 +121,7 @@ def _lost(results: Results) -> _BackendColumns:
 
 
 def _is_about_abstention(results: Results) -> bool:
-    """Whether any question was never answered in the conversation, or any reply says so."""
+    """Return whether any question was never answered in the conversation, or any reply says so."""
     return any(row.abstain or row.abstained for row in results.questions)
 
 

@@ -107,7 +107,7 @@ def words_in(text: str) -> tuple[str, ...]:
 
 
 def holds_words(source: Line, words: Sequence[str]) -> bool:
-    """Whether a line holds all of these folded words."""
+    """Return whether a line holds all of these folded words."""
     text = folded("".join(span.text for span in source.spans))
     return all(word in text for word in words)
 

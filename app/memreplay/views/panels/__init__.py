@@ -1,4 +1,4 @@
-"""What a panel is and what it shows: a view of one architecture at a position, compared with a base."""
+"""A panel and its view: one architecture at a position, compared with a base."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DiffBase:
-    """What a panel compares the current position with.
+    """The base that a panel compares the current position with.
 
     ``marked``: the previous turn, showing everything and marking the changes; ``previous``: the previous turn,
     folding what did not change; ``bookmark``: position ``turn``, folded; ``architecture``: architecture ``backend``
@@ -29,7 +29,7 @@ class DiffBase:
 
     @property
     def folds(self) -> bool:
-        """Whether unchanged lines are hidden."""
+        """Return whether unchanged lines are hidden."""
         return self.kind in ("previous", "bookmark")
 
     def position_before(self, cursor: int) -> int:
@@ -105,7 +105,7 @@ class Panel:
     show: Callable[[int, DiffBase], View]
 
     def at(self, cursor: int, base: DiffBase = MARKED) -> View:
-        """What the panel shows at a position, compared with a base."""
+        """Return the view of a position, compared with a base."""
         return self.show(cursor, base)
 
 

@@ -44,7 +44,7 @@ def stage_chip(label: Label) -> tuple[str, Tone]:
 
 @dataclass(frozen=True)
 class System:
-    """What answers a question: an architecture with the model that reads its context."""
+    """An architecture with the model that reads its context; together they answer a question."""
 
     backend: str
     model: str
@@ -111,7 +111,7 @@ class AnswersTable:
 
     @property
     def has_repeats(self) -> bool:
-        """Whether any question was asked several times of the same system."""
+        """Return whether any question was asked several times of the same system."""
         return any(len(repeats) > 1 for repeats in self._repeats.values())
 
     def all_answers(self) -> Iterable[Answer]:
@@ -160,7 +160,7 @@ def stage_sign(answer: Answer | None, label: Label | None) -> tuple[str, Tone]:
 
 
 def letters_legend(labels: Labels) -> str:
-    """What the letters mean that occur in a matrix, the most frequent first."""
+    """Return the meanings of the letters that occur in a matrix, the most frequent first."""
     used = [label for label, _ in Counter(labels.values()).most_common() if VERDICTS[label].standing != "sound"]
     parts = [f"{VERDICTS[label].letter} {label.replace('_', ' ')}" for label in used]
     return "  ".join([*parts, "✓ right"]) if parts else "✓ right  ✗ wrong  ? unparsed  ⊘ refused  ! error  – none"
@@ -210,7 +210,7 @@ def _first_to_explain(answers: Sequence[Answer]) -> Answer:
 
 
 def is_wrong(answer: Answer | None) -> bool:
-    """Whether an answer was scored as anything but correct; False while it is pending."""
+    """Return whether an answer was scored as anything but correct; False while it is pending."""
     return answer is not None and answer.scored is not None and answer.scored.score.outcome != "correct"
 
 

@@ -48,7 +48,7 @@ _LONGEST_PREVIEW = 600
 
 @dataclass(frozen=True)
 class Against:
-    """What the browser compares with: another position of the same memory, or another memory at the same one."""
+    """The other side of a comparison: another position of the same memory, or another memory at the same one."""
 
     turn: int | None = None
     backend: str | None = None
@@ -72,7 +72,7 @@ def entries_at(contents: MemoryContents, turn: int) -> list[Entry]:
 
 
 def entries_since(contents: MemoryContents, turn: int, earlier: int) -> list[Entry]:
-    """What a memory holds that it did not hold at another position, and the reverse. Loads nothing."""
+    """Return the entries that a memory holds at only one of two positions. Loads nothing."""
     before, after = contents.held_at(earlier), contents.held_at(turn)
     signs = changes_between(before, after)
     return [
@@ -121,7 +121,7 @@ def matching(entries: Sequence[Entry], text: str, turn: int) -> list[Entry]:
 
 @dataclass(frozen=True)
 class Query:
-    """What is to be listed. The work grows with what a memory holds, so it is done in a thread."""
+    """A wanted list of entries. The work grows with what a memory holds, so it is done in a thread."""
 
     contents: MemoryContents
     turn: int
@@ -131,7 +131,7 @@ class Query:
 
     @property
     def reads_everything(self) -> bool:
-        """Whether every item is loaded, which takes seconds in a long conversation."""
+        """Return whether every item is loaded, which takes seconds in a long conversation."""
         return bool(self.search or self.order == "retrieved" or (self.against and self.against.backend))
 
     def entries(self, memories: Sequence[MemoryContents], retrievals: RetrievalIndex) -> list[Entry]:
@@ -274,7 +274,7 @@ class ItemDetails:
         self._logs: dict[tuple[str, str], LogDocument] = {}
 
     def title(self, entry: Entry, turn: int) -> str:
-        """Where the item is, without what the text says."""
+        """Return the place of the item, without its text."""
         item = entry.item
         place = short_key(item.place, self._timeline.conversation.id, entry.contents.backend)
         if item.kind != "log":

@@ -1,4 +1,4 @@
-"""What a memory read for a message: hits, candidates, the context that it assembled, and the full-context log."""
+"""The reads of a memory for a message: hits, candidates, the assembled context, and the full-context log."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ SIGNIFICANCE_LEGEND: Final = "by significance: ┃ kept in long-term memory  ╎
 
 
 class Look(NamedTuple):
-    """What changes how a block looks, but never its height."""
+    """The state of a block that changes its look, but never its height."""
 
     current: bool = False
     to_come: bool = False

@@ -78,7 +78,7 @@ def _without_ranking(answer: Answer) -> str:
 
 
 def _gold(conversation: Conversation, question: Question, cut: Recut) -> Iterator[Line]:
-    """Where each evidence turn ended up."""
+    """Yield a line for each evidence turn: how far it got."""
     if not question.evidence:
         yield line(Span("this question names no evidence", "dim"))
     else:

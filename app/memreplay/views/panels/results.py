@@ -44,7 +44,7 @@ QUESTION: Final = "question"
 
 @dataclass
 class ResultsChoice:
-    """What the user chose to see of some results; it outlives the screen.
+    """The user's filter, order and selection; it outlives the screen.
 
     ``filter`` is one of :meth:`Matrix.filters`, and ``words`` must all occur in a question; ``sort`` is one of
     :meth:`Matrix.sort_columns`. ``breakdown`` counts through the tables above the matrix. ``column`` is the chosen
@@ -125,7 +125,7 @@ class Matrix:
         return tuple(sorted(chosen, key=self._sort_key(choice.sort), reverse=choice.descending))
 
     def wanted(self, choice: ResultsChoice, listed: ListedQuestion, column: int) -> bool:
-        """Whether an answer is one that the filter asks for: it has the label, or a memory got it wrong.
+        """Return whether the filter asks for an answer: it has the label, or a memory got it wrong.
 
         Words such as ``rag:cut`` ask for answers of rag alone.
         """
@@ -144,7 +144,7 @@ class Matrix:
         return next((column for column in columns if self.wanted(choice, listed, column)), 0)
 
     def sort_columns(self) -> list[str]:
-        """What the questions can be sorted by."""
+        """Return the names of the orders of the questions."""
         several = ["conversation"] if len(self.conversations) > 1 else []
         return [NUMBER, *several, *self.fields, MOST_WRONG, *self.systems_by_name, QUESTION]
 
@@ -209,7 +209,7 @@ class Matrix:
         return f"{self.table.name_of(system)}:{self.label(answer) or outcome}".casefold()
 
     def _text(self, listed: ListedQuestion) -> str:
-        """What the words of a filter are looked for in: ``rag:cut`` finds what rag cut."""
+        """Return the text that a filter's words are looked for in: ``rag:cut`` finds what rag cut."""
         if listed not in self._texts:
             question = listed.question
             verdicts = [self._verdict(system, self.table.answer(listed, system)) for system in self.table.systems]
@@ -450,7 +450,7 @@ Breakdown = By | System | None
 
 
 def title_of(matrix: Matrix, by: Breakdown) -> str:
-    """What a breakdown shows."""
+    """Return the title of a breakdown."""
     what = (
         f"options chosen by {matrix.table.name_of(by)}"
         if isinstance(by, System)

@@ -1,4 +1,4 @@
-"""What the stores of an architecture hold, the commands and decisions that wrote it, and the raw events."""
+"""The contents of an architecture's stores, the commands and decisions that wrote it, and the raw events."""
 
 from __future__ import annotations
 

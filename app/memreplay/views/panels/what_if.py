@@ -20,7 +20,7 @@ from memreplay.views.text import Line, Span, line, one_line, paragraphs
 State = Literal["open", "asking", "no effect"]
 
 Agreement = Callable[[Sequence[Counterfactual]], bool]
-"""Whether independent others gave the same answer, by the re-asks there are."""
+"""Returns whether independent others gave the same answer, by the re-asks there are."""
 
 
 @dataclass(frozen=True)

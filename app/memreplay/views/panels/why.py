@@ -54,7 +54,7 @@ def answers_beside(timeline: Timeline, key: AskKey) -> list[Answer]:
 
 
 def explain_answers(timeline: Timeline, answers: Sequence[Answer]) -> list[Explanation]:
-    """Where the fact was lost for each answer. Slow: it reads every event before them."""
+    """Find for each answer where the fact was lost. Slow: it reads every event before them."""
     attributor = Attributor(timeline)
     return [_explained(attributor, answer, timeline.conversation) for answer in answers]
 
